@@ -12,8 +12,9 @@ const screen = {
 }
 
 /**
- * Handles outputs whose reader has closed them, as `head` does. Results are written at the end of the work,
- * so the process exits when nobody reads them. Without a reader of the progress, it goes on and shows none.
+ * Handles outputs that their reader has closed, as `head` does. Results are written at the end of the work,
+ * so the process exits if nobody reads them. If nobody reads the progress, the process goes on and shows no
+ * progress.
  */
 function outliveReaders(): void {
   process.stdout.on('error', (error) => {

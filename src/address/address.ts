@@ -1,6 +1,6 @@
 /**
- * IP addresses as numbers. Strict: an IPv4 address is four decimal numbers without leading zeros, as `new
- * URL` and system calls write it. Every other spelling is no address here, and so never allowed.
+ * IP addresses as numbers. Reading is strict: an IPv4 address is four decimal numbers without leading zeros,
+ * as `new URL` and system calls write it. Every other spelling counts as no address, and so is never allowed.
  */
 
 const groupCount = 8
@@ -8,16 +8,16 @@ const wordCount = 4
 const bitsOfGroup = 16
 const bitsOfIpv4 = 32
 /**
- * Place and mark of IPv4 within IPv6. IPv4 is read as its mapped IPv6 address, `::ffff:1.2.3.4`, so the two
- * spellings of one address are the same numbers.
+ * Place and mark of IPv4 within IPv6. An IPv4 address is read as its mapped IPv6 address, `::ffff:1.2.3.4`,
+ * so that both spellings of one address give the same numbers.
  */
 const ipv4Start = 6
 const ipv4Mark = 0xffff
 
 /**
- * An address that can be read into repeatedly; a new object for each address would cost more than the
- * reading. Its eight groups are in the order of the text. Two groups are one word, for comparisons, in the
- * byte order of this machine.
+ * An address that can be read into repeatedly. A new object for each address would cost more than the
+ * reading. The eight groups are in the order of the text. For comparisons, every two groups are also one
+ * word, in the byte order of this machine.
  */
 export class Address {
   readonly groups = new Uint16Array(groupCount)
@@ -31,7 +31,7 @@ export class Address {
     return readIpv4(text, 0, this.groups, ipv4Start)
   }
 
-  /** Turns the IPv4 address in the last 32 bits into an IPv4-mapped address. */
+  /** Keeps only the IPv4 address in the last 32 bits, as an IPv4-mapped address. */
   unwrapIpv4(): void {
     this.groups.fill(0, 0, ipv4Start - 1)
     this.groups[ipv4Start - 1] = ipv4Mark
@@ -49,7 +49,7 @@ export class Address {
 type Groups = Address['groups']
 type Words = Address['words']
 
-/** A range of addresses, which equal `network` in all bits of `mask`. */
+/** A range of addresses: those that equal `network` in all bits of `mask`. */
 export type AddressRange = { readonly network: Words; readonly mask: Words }
 
 /**
@@ -64,13 +64,16 @@ function isWithin(words: Words, { network, mask }: AddressRange): boolean {
   return true
 }
 
-/** Reads `10.0.0.0/8` or `fd00::/8`. A single address is a range of its own. Throws on anything else. */
+/**
+ * Reads a range such as `10.0.0.0/8` or `fd00::/8`. A single address is a range of one address. Throws on any
+ * other text.
+ */
 export function rangeOf(cidr: string): AddressRange {
   const [network = '', prefix, ...rest] = cidr.split('/')
   const address = new Address()
   const isIpv4 = !network.includes(':')
   const most = isIpv4 ? bitsOfIpv4 : groupCount * bitsOfGroup
-  // Number('') is 0, so `10.0.0.0/` would be every address.
+  // Number('') is 0, so without this check `10.0.0.0/` would mean every address.
   const bits = prefix === undefined ? most : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
   if (!address.read(network) || !(bits <= most) || rest.length > 0) {
     throw new Error(`${cidr} is no range of addresses`)
@@ -92,7 +95,7 @@ function maskOf(bits: number): Words {
 const dot = 0x2e
 const zero = 0x30
 
-/** Reads an IPv4 address, from `from` to the end, into two groups. */
+/** Reads an IPv4 address, which goes from `from` to the end of the text, into two groups. */
 function readIpv4(text: string, from: number, groups: Groups, at: number): boolean {
   let octets = 0
   let value = 0

@@ -3,7 +3,8 @@ import { Address, type AddressRange, rangeOf } from './address.ts'
 /**
  * IPv4 ranges that aren't public: this machine, private networks, link-local and cloud metadata, carrier NAT,
  * test nets, multicast, reserved. Sources: IANA's registries of special-purpose and of multicast addresses. A
- * few addresses within 192.0.0.0/24 and 192.88.99.0/24 are routed, but serve no HTTP, so they are denied too.
+ * few addresses within 192.0.0.0/24 and 192.88.99.0/24 are routed. They serve no HTTP, so they are denied
+ * too.
  */
 const deniedIpv4 = [
   '0.0.0.0/8',
@@ -24,9 +25,9 @@ const deniedIpv4 = [
 ].map(rangeOf)
 
 /**
- * Public addresses that clouds reserve for their own machines. From such a machine they lead to the host, or
- * to services that nobody else reaches; from elsewhere they lead nowhere. Source: the documents of the
- * clouds' operators. Other clouds use non-public addresses for this, which are denied above.
+ * Public addresses that clouds reserve for their own machines. On such a machine, they lead to the host, or
+ * to services that nobody else reaches. Elsewhere they lead nowhere. Source: the documents of the clouds'
+ * operators. Other clouds use addresses for this purpose that aren't public, and so are denied above.
  */
 const deniedOfClouds = [
   // Azure: WireServer, which gives a machine its configuration, and DNS.
@@ -46,33 +47,34 @@ const deniedOfClouds = [
 const globalUnicast = ['2000::/3'].map(rangeOf)
 
 /**
- * Ranges of protocols (Teredo among them), of documentation, and of 6to4, which carries an IPv4 address
- * inside.
+ * Ranges of protocols (such as Teredo), of documentation, and of 6to4, whose addresses contain an IPv4
+ * address.
  */
 const deniedIpv6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map(rangeOf)
 
 const ipv4 = ['::ffff:0:0/96'].map(rangeOf)
 /**
- * The range of NAT64 (RFC 6052). In a network without IPv4, DNS64 returns such an address for a name that has
- * only IPv4 addresses.
+ * The range of NAT64 (RFC 6052). In a network without IPv4, DNS64 returns an address of this range for a name
+ * that has only IPv4 addresses.
  */
 const nat64 = ['64:ff9b::/96'].map(rangeOf)
 
 /** The rule for addresses that may be connected to. */
 export type AddressPolicy = {
   /**
-   * Returns true if `address` is a plain address to which connections are allowed. Everything else is denied.
+   * Returns true if `address` is a plain address to which connections are allowed. Returns false for all
+   * other texts.
    */
   allows(address: string): boolean
 }
 
-/** The address that is judged. No function here waits, so one object is enough. */
+/** The address that is judged. No function of this module is asynchronous, so one object is enough. */
 const judged = new Address()
 
 /**
- * Creates a policy that allows public addresses, and those in `allowed` (CIDR notation, e.g. `10.1.0.0/16`).
- * An IPv4 range also applies to its IPv4-mapped IPv6 spellings (`::ffff:10.1.2.3`). An address with the
- * public NAT64 prefix is judged by the IPv4 address inside.
+ * Creates a policy that allows public addresses, and addresses in `allowed` (CIDR notation, e.g.
+ * `10.1.0.0/16`). An IPv4 range also applies to IPv4-mapped IPv6 spellings (`::ffff:10.1.2.3`). An address
+ * with the public NAT64 prefix is judged by the IPv4 address that it contains.
  */
 export function createAddressPolicy(allowed: readonly string[]): AddressPolicy {
   const exceptions: readonly AddressRange[] = allowed.map(rangeOf)

@@ -2,8 +2,8 @@ import type { ProblemCode } from './problem.ts'
 import type { AdminRight } from './tokens.ts'
 
 /**
- * A call of the admin API: its parameters, body and answers. The server and the OpenAPI document are both
- * built from it.
+ * A call of the admin API: its parameters, body and answers. The server's routes and the OpenAPI document are
+ * made from it.
  */
 export type AdminRoute = {
   readonly call: AdminCall
@@ -18,7 +18,7 @@ export type AdminRoute = {
   readonly body?: { readonly schema: object; readonly example: object }
   readonly status: 200 | 201
   readonly answer: { readonly schema: object; readonly example: object }
-  /** Problems in addition to those that every route may have. */
+  /** The problems that this route may have in addition to those of every route. */
   readonly problems: readonly ProblemCode[]
 }
 

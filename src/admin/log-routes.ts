@@ -104,7 +104,8 @@ const minuteProperties = {
       required: ['p50', 'p95', 'p99'],
       properties: { p50: { type: 'number' }, p95: { type: 'number' }, p99: { type: 'number' } },
     }),
-    description: 'How long attempts took, within 6 % (in ClickHouse exactly); null where there was none.',
+    description:
+      'How long attempts took, within 6 % (in ClickHouse in steps of 0.1 ms); null where there was none.',
   },
 }
 

@@ -7,7 +7,7 @@ const always: readonly ProblemCode[] = ['bad_request', 'no_token', 'not_allowed'
 const withBody: readonly ProblemCode[] = ['too_large', 'unknown_type']
 
 /**
- * Returns the OpenAPI document (3.1) of `sluice admin`; `schemas/admin-openapi.json` is generated from it.
+ * Returns the OpenAPI document (3.1) of `sluice admin`, from which `schemas/admin-openapi.json` is generated.
  */
 export function adminOpenApi(): object {
   const paths: Record<string, Record<string, object>> = {}

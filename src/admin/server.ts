@@ -25,7 +25,7 @@ export type AdminServerOptions = {
   readonly calls: AdminCalls
   /** Returns the tokens that are valid now. */
   readonly tokens: () => readonly Token[]
-  /** Time that a client may take for a whole request. */
+  /** Time that a client may take to send a whole request, in milliseconds. */
   readonly requestTimeoutMs: number
   readonly onAnswered: (call: AdminCall | 'other', status: number, by: string) => void
   /** Called on a bug in Sluice. */
@@ -36,7 +36,8 @@ export type AdminServer = {
   /** Starts listening and returns the port; 0 picks a free one. Rejects if the port isn't available. */
   listen(address: { host: string; port: number }): Promise<number>
   /**
-   * Accepts no more connections, answers the requests under way, and closes; at the latest after `timeoutMs`.
+   * Accepts no more connections, waits until the requests under way are answered, and closes the server.
+   * Closes it after `timeoutMs` in any case.
    */
   stop(timeoutMs: number): Promise<void>
 }
@@ -57,7 +58,7 @@ function createFastify(requestTimeoutMs: number, onUnreadable: (reply: FastifyRe
     requestTimeout: requestTimeoutMs,
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: maxHeaderBytes },
-    // The path can't be decoded, or is too long.
+    // Called if the path can't be decoded, or is too long.
     frameworkErrors: (_error, _request, reply) => onUnreadable(reply),
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, strict: false },
@@ -73,7 +74,7 @@ function createFastify(requestTimeoutMs: number, onUnreadable: (reply: FastifyRe
 class Server implements AdminServer {
   readonly #options: AdminServerOptions
   readonly #server
-  /** The token that each request had. */
+  /** The token with which each request came. */
   readonly #holders = new WeakMap<FastifyRequest, Token>()
   #isRetired = false
 
@@ -81,7 +82,7 @@ class Server implements AdminServer {
     this.#options = options
     this.#server = createFastify(options.requestTimeoutMs, (reply) => void this.#send(reply, unknownPath))
     this.#server.removeContentTypeParser('text/plain')
-    // The token is checked before any of the body is read.
+    // The token is checked before anything of the body is read.
     this.#server.addHook('onRequest', (request, reply, done) => {
       const refusal = this.#refusal(request)
       if (refusal === undefined) done()

@@ -1,14 +1,14 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /**
- * The rights of a token. `read` looks, `operate` also orders, stops and resumes replays, `admin` also sees
- * the audit trail.
+ * The rights of a token. Each right includes those before it. `read`: look. `operate`: create, stop and
+ * resume replays, and resume destinations. `admin`: see the audit trail.
  */
 export const rights = ['read', 'operate', 'admin'] as const
 export type AdminRight = (typeof rights)[number]
 
 export type Token = {
-  /** The name of the holder, for the audit trail. */
+  /** The name of the person or program that has the token, for the audit trail. */
   readonly name: string
   readonly right: AdminRight
   /** SHA-256 of the token. A token has 256 random bits, so no slower hash is needed. */
@@ -22,8 +22,8 @@ export type TokensRead =
 const line = /^([A-Za-z0-9][A-Za-z0-9._@-]{0,99}) (read|operate|admin) sha256:([0-9a-f]{64})$/
 
 /**
- * Reads a file of tokens. Each line has a name, a right and a hash; lines that begin with # are comments. A
- * file without a token lets nobody in.
+ * Reads a file of tokens. Each line has a name, a right and a hash. Lines that begin with # are comments.
+ * With a file without tokens, nobody may use the API.
  */
 export function readTokens(text: string): TokensRead {
   const tokens: Token[] = []
@@ -42,7 +42,7 @@ export function readTokens(text: string): TokensRead {
   return { ok: true, tokens }
 }
 
-/** Creates a token, which is stored nowhere else, and its line for the file. */
+/** Creates a token and its line for the file. The token itself isn't stored anywhere. */
 export function createToken(
   name: string,
   right: AdminRight,
@@ -51,7 +51,10 @@ export function createToken(
   return { token, line: `${name} ${right} sha256:${digestOf(token).toString('hex')}` }
 }
 
-/** Finds the entry of a token. Takes the same time for every token that isn't in the list. */
+/**
+ * Finds the entry of a token. Takes the same time for every given token, so that the time reveals nothing
+ * about the tokens in the list.
+ */
 export function findToken(tokens: readonly Token[], given: string): Token | undefined {
   const digest = digestOf(given)
   let found: Token | undefined

@@ -4,21 +4,24 @@ import { type Catalog, createCatalog, type Destination } from './catalog.ts'
 import type { Breach } from './hook-rules.ts'
 import { isString } from './plain-data.ts'
 
-/** When Sluice may pause a destination whose URLs fail, and what the catalog is then. Pure. */
+/**
+ * The rules of automatic pauses: when Sluice may pause a destination whose URLs fail, and the catalog with
+ * the paused destinations. Pure.
+ */
 
-/** The word for a destination that Sluice never pauses. */
+/** The value of `autoPause` for a destination that Sluice never pauses. */
 const neverPaused = 'off'
 /** The limits of the time that all URLs must have failed, in milliseconds. */
 export const autoPauseLimits = { min: 1_000, max: 90 * 24 * 3_600_000 } as const
 export const autoPauseExpected = `a duration from ${formatWait(autoPauseLimits.min)} to ${formatWait(autoPauseLimits.max)}, such as 120h`
 export const autoPausePattern = '^(?:off|[1-9][0-9]{0,8}(?:ms|s|m|h))$'
 
-/** Reads the time of a text that fits `autoPausePattern`, in milliseconds. 0: off. */
+/** Reads a text that fits `autoPausePattern` as a time in milliseconds. Returns 0 for `off`. */
 export function readAutoPause(text: string): number {
   return parseWait(text) ?? 0
 }
 
-/** Checks the limits of an `autoPause` in the catalog. The schema checks how it is written. */
+/** Checks the limits of an `autoPause` in the catalog. The schema checks its spelling. */
 export function autoPauseBreach(given: unknown): Breach | undefined {
   if (!isString(given) || given === neverPaused) return undefined
   const ms = readAutoPause(given)
@@ -26,10 +29,11 @@ export function autoPauseBreach(given: unknown): Breach | undefined {
   return { problem: 'is out of range', advice: `write off, or ${autoPauseExpected}` }
 }
 
-/** The settings that hold where a destination has none of its own. */
+/** The settings for destinations without settings of their own. */
 export type AutoPauseTerms = {
   /**
-   * How long all URLs of a destination must fail before Sluice pauses it, in milliseconds. 0: it never does.
+   * The time for which all URLs of a destination must fail before Sluice pauses it, in milliseconds. 0:
+   * Sluice never pauses it.
    */
   readonly autoPauseMs: number
   /** The id of the source of notices. Its destinations are never paused. */
@@ -37,8 +41,8 @@ export type AutoPauseTerms = {
 }
 
 /**
- * Returns how long all URLs of a destination must fail before Sluice pauses it, in milliseconds. 0: it never
- * does. Those who are to hear of a pause are never paused.
+ * Returns for how long all URLs of a destination must fail before Sluice pauses it, in milliseconds. Returns
+ * 0 if Sluice never pauses it, as for destinations that get notices: they must hear of pauses.
  */
 export function autoPauseMsOf(
   { autoPauseMs, sources }: Pick<Destination, 'autoPauseMs' | 'sources'>,
@@ -47,15 +51,16 @@ export function autoPauseMsOf(
   return sources.includes(terms.noticesSource) ? 0 : (autoPauseMs ?? terms.autoPauseMs)
 }
 
-/** Returns a text that differs when the URLs of a destination do. It shows none of them. */
+/** Returns a text that changes when the URLs of a destination change. It reveals no URL. */
 export function urlsDigestOf({ hooks }: Pick<Destination, 'hooks'>): string {
   const urls = hooks.map(({ url }) => url).toSorted()
   return createHash('sha256').update(JSON.stringify(urls)).digest('hex').slice(0, 16)
 }
 
 /**
- * Returns the catalog in which the destinations for which `isPaused` returns true are `auto_paused`. What the
- * catalog itself has `off` or `paused` stays so. Returns the given catalog if nothing differs.
+ * Returns the catalog in which the destinations for which `isPaused` returns true are `auto_paused`.
+ * Destinations that the catalog itself has as `off` or `paused` stay in that state. Returns the given catalog
+ * if nothing differs.
  */
 export function withAutoPaused(catalog: Catalog, isPaused: (destination: Destination) => boolean): Catalog {
   const destinations = [...catalog.destinations.values()].map((destination): Destination =>

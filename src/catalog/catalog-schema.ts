@@ -168,7 +168,7 @@ const destination = Type.Object(
         maximum: 1024,
         default: 64,
         description:
-          'Most requests in flight at once in each process, 1 to 1024. Given, it holds for a URL that fails as well; not given, one that fails may have more: a try for each message.',
+          'Most deliveries in flight at once in each process, 1 to 1024; each may have a request to every hook. Given, it holds for a URL that fails as well; not given, one that fails may have more: a try for each message.',
       }),
     ),
     rateLimit: Type.Optional(
@@ -227,5 +227,8 @@ export const catalogSchema = Type.Object(
   },
 )
 
-/** A catalog file that passed the schema. `parseCatalog` checks the rules that span several keys. */
+/**
+ * The content of a catalog file that is valid by the schema. `parseCatalog` checks the rules that span
+ * several keys.
+ */
 export type CatalogDefinition = Static<typeof catalogSchema>

@@ -4,22 +4,22 @@ import { isDeepStrictEqual } from 'node:util'
 export type SourceKind = 'events' | 'audiences'
 
 /**
- * The state of a destination. `off`: nothing is routed to it. `paused`: its deliveries are parked, and made
- * when it is `on` again. `auto_paused`: the catalog has it `on`, and Sluice has paused it since its URLs fail
- * for too long; its deliveries end as dead letters.
+ * The state of a destination. `off`: nothing is routed to it. `paused`: its deliveries wait on the retry
+ * ladder until it is `on` again. `auto_paused`: the catalog has it as `on`, but Sluice has paused it because
+ * its URLs have failed for too long; its deliveries become dead letters.
  */
 export type DestinationState = 'on' | 'off' | 'paused' | 'auto_paused'
 
 /**
- * The order of requests. `all`: the first attempt goes to every hook at once. `failover`: it goes to one hook
- * after the other.
+ * The order of the requests of an attempt. `all`: all hooks are asked at once. `failover`: one hook is asked
+ * after the other, until one accepts the message.
  */
 export type Strategy = 'all' | 'failover'
 
 export type Source = {
   /** The value of the records' `source-id` header. */
   readonly id: string
-  /** A name for people; the id if the catalog has none. */
+  /** A name for people. If the catalog has no name, this is the id. */
   readonly name: string
   readonly kind: SourceKind
   readonly enabled: boolean
@@ -34,11 +34,11 @@ export type Source = {
   readonly maxPerSecond: number | undefined
 }
 
-/** A URL of a destination. It passed the rules of `hook-rules.ts`, so undici accepts it as it is. */
+/** A URL of a destination. It keeps the rules of `hook-rules.ts`, so undici accepts it as it is. */
 export type Hook = {
   /**
-   * The id, unique within its destination. If the catalog has none it is made from the URL, so it doesn't
-   * depend on the order.
+   * The id, unique within its destination. If the catalog has no id, it is made from the URL, so it doesn't
+   * depend on the order of the hooks.
    */
   readonly id: string
   /** The normal form of the URL: ASCII, with a path. */
@@ -56,15 +56,15 @@ export type Hook = {
  */
 export type Destination = {
   readonly id: string
-  /** A name for people; the id if the catalog has none. */
+  /** A name for people. If the catalog has no name, this is the id. */
   readonly name: string
   readonly state: DestinationState
   /** Ids of sources, each of them in the catalog. */
   readonly sources: readonly string[]
-  /** The key of `X-Signature`; `undefined`: requests aren't signed. It must never be logged. */
+  /** The key of `X-Signature`. `undefined`: requests aren't signed. The key must never be logged. */
   readonly sharedSecret: string | undefined
   /**
-   * A second secret that signs beside `sharedSecret` while the receiver changes to it; only with
+   * A second secret that signs in addition to `sharedSecret` while the receiver changes to it. Only with
    * `standardWebhooks` or `sharedSecretEndsAtMs`. It must never be logged.
    */
   readonly nextSharedSecret: string | undefined
@@ -74,26 +74,30 @@ export type Destination = {
    */
   readonly sharedSecretEndsAtMs?: number | undefined
   /**
-   * True if requests carry the headers of Standard Webhooks beside `X-Signature`; only with a `sharedSecret`.
+   * True if requests have the headers of Standard Webhooks in addition to `X-Signature`. Only with a
+   * `sharedSecret`.
    */
   readonly standardWebhooks: boolean
   readonly strategy: Strategy
-  /** Limit on requests of this destination in flight at once, in one process. */
+  /** Limit on deliveries to this destination in flight at once, in one process. */
   readonly maxInFlight: number
-  /** The same limit for each failing hook; `undefined` if the definition has no number. */
+  /**
+   * Limit on requests in flight to each failing hook: the definition's `maxInFlight`. `undefined` if the
+   * definition has none.
+   */
   readonly maxInFlightSick?: number | undefined
-  /** Limit on attempts a second over all workers, and on attempts at once after a pause. */
+  /** Limit on attempts a second over all workers, and on the burst of attempts after an idle time. */
   readonly rateLimit: { readonly perSecond: number; readonly burst: number } | undefined
   /**
-   * How long its URLs may fail before Sluice pauses it, in milliseconds. 0: it never does. `undefined`: as
-   * the setting says.
+   * The time for which all URLs must fail before Sluice pauses the destination automatically, in
+   * milliseconds. 0: Sluice never pauses it. `undefined`: the setting `notices.autoPause` holds.
    */
   readonly autoPauseMs?: number | undefined
   /** The hooks, one to five. */
   readonly hooks: readonly Hook[]
 }
 
-/** A version of the sources and destinations. It never changes; an edit makes another version. */
+/** A version of the sources and destinations. It never changes. An edit makes another version. */
 export type Catalog = {
   readonly sources: ReadonlyMap<string, Source>
   readonly destinations: ReadonlyMap<string, Destination>
@@ -104,8 +108,7 @@ export type Catalog = {
 }
 
 /**
- * Joins sources and destinations into a catalog. Each source that a destination names must be among
- * `sources`.
+ * Joins sources and destinations into a catalog. All sources that destinations name must be among `sources`.
  */
 export function createCatalog(
   sources: readonly Source[],
@@ -126,8 +129,8 @@ export function createCatalog(
 
 /**
  * Returns `next` with the objects of `previous` wherever the definition of a source or a destination is
- * unchanged. So the owner of something that belongs to a destination (a lane, a pool) sees by `===` whether
- * to make it anew.
+ * unchanged. So code that keeps something for a destination (a lane, a pool) sees by `===` whether it must
+ * make that anew.
  */
 export function keepUnchanged(previous: Catalog, next: Catalog): Catalog {
   return createCatalog(

@@ -4,7 +4,7 @@ import type { Path } from './fault.ts'
 import { childOf, recordOf } from './plain-data.ts'
 import { catalogSchema, type CatalogDefinition } from './catalog-schema.ts'
 
-/** A fault that the schema found. `of` says whether it is about the key or the value. */
+/** A fault that the schema found. `of` says whether the fault is in the key or in the value. */
 type SchemaFault = {
   readonly path: Path
   readonly of: 'key' | 'value'
@@ -14,7 +14,7 @@ type SchemaFault = {
 
 const check = Compile(catalogSchema)
 
-/** Compares plain data with the schema. Returns the definition, or all faults of its shape. */
+/** Checks plain data against the schema. Returns the definition, or all faults. */
 export function checkDefinition(
   value: unknown,
 ): { ok: true; definition: CatalogDefinition } | { ok: false; faults: readonly SchemaFault[] } {
@@ -25,8 +25,8 @@ export function checkDefinition(
 type SchemaError = ReturnType<typeof check.Errors>[number]
 
 /**
- * Lists all errors of a value. TypeBox lists 8 by default, by a setting of the whole process, which is raised
- * for this one call.
+ * Lists all errors of a value. By default, TypeBox lists 8. That limit is a setting of the whole process, so
+ * it is raised only during this call.
  */
 function allErrors(value: unknown): readonly SchemaError[] {
   const { maxErrors } = Settings.Get()

@@ -2,7 +2,10 @@
 export type Fault = {
   /** The file's name, as it was given. */
   readonly file: string
-  /** The line, from 1; `undefined` if the fault has no place in the text (the file is missing). */
+  /**
+   * The line, from 1; `undefined` if the fault has no place in the text, for example because the file is
+   * missing.
+   */
   readonly line: number | undefined
   /** The column, from 1. */
   readonly column: number | undefined
@@ -10,7 +13,7 @@ export type Fault = {
   readonly path: string
   /** The fault in words. */
   readonly problem: string
-  /** The text to write instead. */
+  /** What to write or do instead. */
   readonly advice: string
 }
 
@@ -24,8 +27,8 @@ export function formatFault({ file, line, column, path, problem, advice }: Fault
 }
 
 /**
- * Formats a path: `destinations[1].hooks[0].headers.X-Team`. A step that isn't a plain key may be a line that
- * lacks a space, and so contain a secret. Of such a step only the beginning is shown:
+ * Formats a path: `destinations[1].hooks[0].headers.X-Team`. A step that isn't a plain key may be a line in
+ * which a space is missing, and so contain a secret. Only the beginning of such a step is shown:
  * `headers["Authorization"…]`.
  */
 export function formatPath(path: Path): string {
@@ -38,7 +41,7 @@ export function formatPath(path: Path): string {
   return text
 }
 
-/** Limit on the faults that are written out, because a file of another format has one in each line. */
+/** Limit on the faults that are written out. A file of another format has a fault in each line. */
 const maxWritten = 100
 
 /** Formats faults, one on each line. */

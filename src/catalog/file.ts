@@ -10,28 +10,33 @@ export type CatalogFileOptions = {
   /** Values of `${CATALOG_X}`. */
   variables?: Variables
   /**
-   * Ranges that are allowed for a hook's address although they aren't public. `undefined`: addresses aren't
+   * Address ranges that are allowed for hooks although they aren't public. `undefined`: addresses aren't
    * checked.
    */
   allowAddresses?: readonly string[] | undefined
   /**
-   * Time between two looks at the file. With `settleMs`, an edit of an ordinary file is live within a second.
+   * Time between two looks at the file, in milliseconds. With the defaults of this and of `settleMs`, an edit
+   * of an ordinary file is live within a second.
    */
   everyMs?: number
   /**
-   * Time that the file must have stayed the same before it is read. A half-written file may look complete.
+   * Time for which the file must have stayed the same before it is read, in milliseconds. A half-written file
+   * may look complete.
    */
   settleMs?: number
   /**
-   * Called with a new version, which has the objects of the previous version wherever nothing changed.
-   * `current()` returns the new version by then.
+   * Called with a new version, which has the objects of the previous version wherever nothing changed. When
+   * it is called, `current()` already returns the new version.
    */
   onChange(catalog: Catalog): void
-  /** Called once for each edit that was refused, with all its faults. The previous catalog stays. */
+  /** Called once for each edit that was refused, with all its faults. The previous catalog stays in force. */
   onRefused(faults: readonly Fault[]): void
 }
 
-/** The faults for which the present file isn't live, and the time since when (ms since 1970). */
+/**
+ * The faults because of which the present file isn't in force, and the time since when it isn't (ms since
+ * 1970).
+ */
 export type CatalogRefusal = { readonly sinceMs: number; readonly faults: readonly Fault[] }
 
 export type CatalogFile = {
@@ -42,7 +47,7 @@ export type CatalogFile = {
    * returns.
    */
   refused(): CatalogRefusal | undefined
-  /** Stops at once. No callback is called after it. */
+  /** Stops at once. After this call, no callback is called. */
   stop(): void
 }
 
@@ -51,14 +56,16 @@ export type OpenedCatalogFile =
   | { ok: false; faults: readonly Fault[]; message: string }
 
 const maxBytes = 16 * 1024 * 1024
-/** Time after which a file that changes all the time is refused, so that somebody hears of it. */
+/**
+ * Time after which a file that changes all the time is refused, so that an operator hears of it, in
+ * milliseconds.
+ */
 const restlessMs = 5_000
 
 /**
- * Reads the catalog from a file, and follows its edits by polling. A ConfigMap changes by a symbolic link
- * that then points elsewhere, and watchers of the file don't see that. If the file has faults there is
- * nothing to start with. The result is then a message that lists every fault, and shows what a catalog looks
- * like.
+ * Reads the catalog from a file, and follows its edits by polling. A ConfigMap changes when a symbolic link
+ * is pointed elsewhere, and watchers of the file don't see that. If the file has faults, there is no catalog
+ * to start with. Then the result is a message that lists every fault, and shows what a catalog looks like.
  */
 export async function openCatalogFile(options: CatalogFileOptions): Promise<OpenedCatalogFile> {
   const { path, variables = {}, allowAddresses } = options
@@ -77,7 +84,7 @@ export async function openCatalogFile(options: CatalogFileOptions): Promise<Open
 
 class FollowedFile implements CatalogFile {
   readonly #options: Required<CatalogFileOptions>
-  /** The state of the file that was last judged, whether it was accepted or refused. */
+  /** The last state of the file that was accepted or refused. */
   #judged: { signature: string; digest: string }
   /** A change that was seen and is not read yet. */
   #pending: { signature: string; sinceMs: number } | undefined
@@ -138,13 +145,14 @@ class FollowedFile implements CatalogFile {
     ])
   }
 
-  /** Judges the file. If it changes meanwhile, the change stays pending. */
+  /** Reads the file, and accepts or refuses it. If the file changes meanwhile, the change stays pending. */
   async #read(): Promise<void> {
     const { path, variables, allowAddresses } = this.#options
     const snapshot = await readWhole(path)
     if (this.#isStopped || snapshot.signature !== this.#pending?.signature) return
     if (!snapshot.ok) {
-      // A file that can't be opened or read now may be readable at the next look, without a visible change.
+      // A file that can't be opened or read now may be readable at the next look, although its signature is
+      // the same.
       const signature = snapshot.isLasting ? snapshot.signature : 'none'
       this.#refuse({ signature, digest: snapshot.fault.problem }, [snapshot.fault])
     } else if (snapshot.digest === this.#currentDigest) {
@@ -195,7 +203,10 @@ type Unreadable = {
   isLasting: boolean
 }
 
-/** Reads the whole file in one state. Otherwise returns why that isn't possible. */
+/**
+ * Reads the whole file. Returns the fault if that isn't possible. If the file changes while it is read, the
+ * signature is `changing`.
+ */
 async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ ok: false } & Unreadable)> {
   let signature = 'none'
   const refuse = (problem: string, advice: string, isLasting = true) => ({
@@ -209,7 +220,8 @@ async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ o
     signature = signatureFrom(stats)
     if (!stats.isFile()) return refuse('is not a file', 'name a file')
     if (stats.size > maxBytes) return refuse('is larger than 16 MiB', 'write less')
-    // The file is opened once, so a link that is moved meanwhile doesn't mix two files.
+    // The file is opened only once. So if a link is pointed elsewhere meanwhile, the content isn't a mix of
+    // two files.
     await using handle = await open(path)
     const bytes = await handle.readFile()
     const isSame = signatureFrom(await handle.stat({ bigint: true })) === signature
@@ -231,8 +243,8 @@ async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ o
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Returns a text that changes with every edit: an editor replaces the file, a ConfigMap its link, `cp` its
- * content.
+ * Returns a text that changes with every edit: an editor replaces the file, a ConfigMap replaces a link, and
+ * `cp` replaces the content.
  */
 async function signatureOf(path: string): Promise<string> {
   try {

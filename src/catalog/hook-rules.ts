@@ -9,10 +9,10 @@ import { createHash } from 'node:crypto'
 export const maxUrlCharacters = 2048
 /** Limit on the headers of one hook. */
 export const maxHeaders = 50
-/** Limit on the bytes of all headers: names, values and four bytes for each line, as they are sent. */
+/** Limit on the bytes of all headers as they are sent: names, values and four more bytes for each line. */
 export const maxHeaderBytes = 8 * 1024
 
-/** A rule that was broken: the fault, and what to write instead. It doesn't contain the value. */
+/** A breach of a rule: the fault, and what to write instead. It doesn't contain the value. */
 export type Breach = { readonly problem: string; readonly advice: string }
 
 export type HookUrl = {
@@ -29,7 +29,7 @@ type Header = readonly [name: string, value: string]
 const urlExample = 'write a full URL such as https://example.com/hook'
 
 /**
- * Reads the URL of a hook. It is stricter than `new URL`, which repairs texts that the operator should rather
+ * Reads the URL of a hook. Is stricter than `new URL`, which repairs texts that the operator had better
  * correct.
  */
 export function parseHookUrl(
@@ -45,7 +45,7 @@ export function parseHookUrl(
   }
   const breach = portBreach(parsed.port) ?? hostNameBreach(parsed.hostname)
   if (breach !== undefined) return { ok: false, breaches: [breach] }
-  // WHATWG's normal form has only visible ASCII here, which a request line can carry.
+  // At this point, WHATWG's normal form has only visible ASCII, which a request line can carry.
   return { ok: true, url: parsed.href, origin: parsed.origin, path: parsed.pathname + parsed.search }
 }
 
@@ -124,14 +124,17 @@ function hostNameBreach(host: string): Breach | undefined {
   return undefined
 }
 
-/** Returns the id of a hook without one: 8 hex characters of the SHA-1 of its URL's normal form. */
+/**
+ * Returns the id of a hook for which the catalog has none: 8 hex characters of the SHA-1 of its URL's normal
+ * form.
+ */
 export function hookIdOf(url: string): string {
   return createHash('sha1').update(url).digest('hex').slice(0, 8)
 }
 
 /**
- * Headers that the request itself needs, that frame the connection, or by which receivers recognize a
- * signature or a replay.
+ * Headers that hooks can't set, because the request itself needs them, because they control the connection,
+ * or because receivers recognize a signature or a replay by them.
  */
 const reservedHeaders: ReadonlySet<string> = new Set([
   'connection',
@@ -160,7 +163,7 @@ export function headerNameBreach(name: string): Breach | undefined {
       advice: 'write letters, digits and - only, such as X-Team',
     }
   }
-  // CGI, and its successors, take _ for -. Transfer_Encoding is a known way to smuggle a second request.
+  // CGI and its successors read _ as -. Transfer_Encoding is a known way to smuggle a second request.
   const lowerCase = name.toLowerCase().replaceAll('_', '-')
   if (reservedHeaders.has(lowerCase) || reservedPrefixes.some((prefix) => lowerCase.startsWith(prefix))) {
     return { problem: 'is a header that is not free to set', advice: 'remove it, or choose another name' }
@@ -200,8 +203,8 @@ export function headersBreach(headers: readonly Header[]): Breach | undefined {
 }
 
 /**
- * Returns the first rule that a hook breaks, just before a request is sent to it. `undefined`: undici will
- * accept the request.
+ * Returns the first breach of a rule by a hook, or `undefined` if undici will accept requests to the hook.
+ * Delivery calls this when it prepares a hook.
  */
 export function hookBreach(hook: {
   readonly origin: string

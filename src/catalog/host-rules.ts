@@ -2,8 +2,9 @@ import { type AddressPolicy, isRefusedHost } from '../address/policy.ts'
 import type { Breach } from './hook-rules.ts'
 
 /**
- * Checks where a hook may be, as far as its URL tells: an address, or a name of this machine. Delivery checks
- * the addresses of every other name each time that it connects. The breach quotes no part of the URL.
+ * Checks whether a hook may be at its host, as far as the URL tells: whether the host is an address that
+ * isn't allowed, or a name of this machine. Delivery checks the addresses of all other names each time that
+ * it connects. The breach quotes no part of the URL.
  *
  * `origin` is in normal form: `https://example.com:8443`.
  */

@@ -15,12 +15,12 @@ export type ParsedCatalog = { ok: true; catalog: Catalog } | { ok: false; faults
 
 /**
  * Reads a catalog. Returns the catalog, or all its faults in the order of the text, each with its line and
- * column. A syntax error hides the other faults, because then there is no data to check. Never throws, and
- * quotes no URL, secret or header value.
+ * column. If the text has a syntax error, only syntax errors are returned, because then there is no data to
+ * check. Never throws, and quotes no URL, secret or header value.
  *
- * `file` is the name in the faults. `variables` are the values of `${CATALOG_X}`. `allowAddresses` are ranges
- * that are allowed for a hook's address although they aren't public. A process that delivers passes them;
- * without them no address is checked.
+ * `file` is the name in the faults. `variables` are the values of `${CATALOG_X}`. `allowAddresses` are
+ * address ranges that are allowed for hooks although they aren't public. A process that delivers passes these
+ * ranges. Without them, no address is checked.
  */
 export function parseCatalog(
   text: string,
@@ -50,7 +50,7 @@ export function parseCatalog(
   return { ok: true, catalog: build(shape.definition, variables, text) }
 }
 
-/** Builds the catalog from a definition that passed the schema and the rules. */
+/** Builds the catalog from a definition that keeps the schema and the rules. */
 function build(definition: CatalogDefinition, variables: Variables, text: string): Catalog {
   const sources = definition.sources.map(
     ({

@@ -1,4 +1,4 @@
-/** A record in data of any shape, as a parser returns it. */
+/** A record, in data that a parser returned and that nobody has checked yet. */
 
 type PlainRecord = Readonly<Record<string, unknown>>
 

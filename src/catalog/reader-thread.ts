@@ -10,10 +10,13 @@ export type ReaderInput = {
   allowAddresses?: readonly string[] | undefined
 }
 
-/** The URL of this module, to run it as a thread: .ts from the sources, .js after a build. */
+/**
+ * The URL of this module, for starting it as a thread. It ends in .ts in the sources and in .js after a
+ * build.
+ */
 export const readerThreadUrl = new URL(import.meta.url)
 
-// This part runs only in the thread. Elsewhere the module is imported for its URL.
+// This part runs only if the module was started as a thread. Elsewhere the module is imported for its URL.
 if (isReaderInput(workerData)) {
   const { catalogText, file, variables, allowAddresses } = workerData
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window

@@ -4,14 +4,14 @@ import { readerThreadUrl, type ReaderInput } from './reader-thread.ts'
 import type { Variables } from './variables.ts'
 
 /**
- * Shortest text that is read in a thread. The YAML parser takes about 1.2 ms for each KiB, and deliveries go
- * on meanwhile.
+ * Shortest text that is read in a thread of its own, so that deliveries aren't held up. The YAML parser takes
+ * about 1.2 ms for each KiB.
  */
 const threadFromCharacters = 64 * 1024
 const timeoutMs = 30_000
 
 /**
- * Calls `parseCatalog` without a long pause of the event loop. Rejects if the thread breaks or takes over 30
+ * Calls `parseCatalog` without blocking the event loop for long. Rejects if the thread fails or takes over 30
  * s.
  */
 export async function readCatalogText(

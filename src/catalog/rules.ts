@@ -17,22 +17,22 @@ import { fillIn, type Variables } from './variables.ts'
 /** The receiver of the faults that `checkRules` finds. */
 export type FaultSink = {
   add(path: Path, breach: Breach): void
-  /** Returns true if a fault of exactly this value is known. Then it isn't checked again. */
+  /** Returns true if exactly this value is known to have a fault. Then the value isn't checked again. */
   has(path: Path): boolean
 }
 
-/** What the rules of a catalog are checked with, and where the faults go. */
+/** The values that the checks need, and the receiver of the faults. */
 type Check = {
   readonly faults: FaultSink
   readonly variables: Variables
-  /** Absent where hosts aren't checked. */
+  /** The policy for hosts. `undefined`: hosts aren't checked. */
   readonly policy: AddressPolicy | undefined
 }
 
 /**
  * Checks the rules that the schema can't express: unique ids and write keys, sources that exist, URLs,
- * headers and variables. It accepts data of any shape, so that these faults are listed together with those of
- * the schema.
+ * headers and variables. Accepts data that isn't valid by the schema, so that these faults are listed
+ * together with those of the schema.
  */
 export function checkRules(
   root: unknown,
@@ -63,7 +63,7 @@ export function checkRules(
 
 type Entry = readonly [index: number, record: Readonly<Record<string, unknown>>]
 
-/** Returns the entries of a list. An entry that is no record counts as an empty one. */
+/** Returns the entries of a list. An entry that is no record counts as an empty record. */
 function recordsOf(value: unknown): readonly Entry[] {
   return listOf(value).map((item, index): Entry => [index, recordOf(item)])
 }
@@ -88,7 +88,8 @@ function checkSources(value: unknown, check: Check): ReadonlySet<string> {
 }
 
 /**
- * Checks a server key. A write key is in every browser, so as a server key it would let anybody delete users.
+ * Checks a server key. A write key must not be a server key: it is in every browser, so anybody could delete
+ * users with it.
  */
 function serverKeyBreach(key: string, isPublic: ReadonlySet<unknown>): Breach | undefined {
   if (isPublic.has(key))
@@ -100,7 +101,7 @@ function serverKeyBreach(key: string, isPublic: ReadonlySet<unknown>): Breach | 
   }
 }
 
-/** Reports each value that occurred before. The schema checks values that aren't text. */
+/** Reports each value that occurs again. Ignores values that aren't text, which the schema reports. */
 function checkUnique(
   values: readonly (readonly [Path, unknown])[],
   problem: string,
@@ -130,7 +131,7 @@ function checkKnown(
   }
 }
 
-/** Checks the secrets with which a destination signs: that each can be used, and that each has a use. */
+/** Checks that each secret with which a destination signs can be used, and that each is needed. */
 function checkSigning(path: Path, destination: Readonly<Record<string, unknown>>, check: Check): void {
   const { faults } = check
   const { sharedSecret, nextSharedSecret, sharedSecretEndsAt, signing } = destination

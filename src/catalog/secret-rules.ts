@@ -7,7 +7,7 @@ import { isString } from './plain-data.ts'
 /** Prefix of a secret in the format of Standard Webhooks, with the key in base64. */
 const encodedPrefix = 'whsec_'
 
-/** Checks the rules of any secret. White space at an end is nearly always the last line break of a file. */
+/** Checks the rules of all secrets. White space at the end is nearly always the last line break of a file. */
 export function secretBreach(secret: string): Breach | undefined {
   if (/\p{Cc}/u.test(secret)) return { problem: 'has a control character or line break', advice: 'remove it' }
   if (/^\s|\s$/.test(secret)) return { problem: 'begins or ends with white space', advice: 'remove it' }
@@ -16,15 +16,16 @@ export function secretBreach(secret: string): Breach | undefined {
 }
 
 /**
- * Returns the key for Standard Webhooks' signatures. After `whsec_` it is in base64 (RFC 4648, section 4,
- * with its padding). Otherwise it is the UTF-8 bytes of the secret. `undefined`: nothing, or no base64,
- * follows the prefix.
+ * Returns the key for Standard Webhooks' signatures. In a secret that begins with `whsec_`, the rest is the
+ * key in base64 (RFC 4648, section 4, with its padding). Otherwise the key is the UTF-8 bytes of the secret.
+ * Returns `undefined` if nothing, or no base64, follows the prefix.
  */
 export function standardKeyOf(secret: string): Buffer | undefined {
   if (!secret.startsWith(encodedPrefix)) return Buffer.from(secret, 'utf8')
   const encoded = secret.slice(encodedPrefix.length)
   const key = Buffer.from(encoded, 'base64')
-  // Node skips characters that aren't base64. So only a text that comes out the same was base64.
+  // Node skips characters that aren't base64. So the text was base64 only if encoding the key gives the same
+  // text.
   return key.length > 0 && key.toString('base64') === encoded ? key : undefined
 }
 
@@ -38,7 +39,8 @@ export function standardSecretBreach(secret: string): Breach | undefined {
 }
 
 /**
- * Checks the end of a destination's `sharedSecret`: it must be a time, and another secret must sign after it.
+ * Checks the end of a destination's `sharedSecret`. The end must be a time, and another secret must sign
+ * after it.
  */
 export function secretEndBreach({
   sharedSecret,

@@ -1,13 +1,15 @@
 import type { Breach } from './hook-rules.ts'
 
 /**
- * Values for `${CATALOG_X}` in secrets and headers, by name. Only names that begin with `CATALOG_` are read.
+ * Values for `${CATALOG_X}` in secrets and headers, by name. Only variables whose names begin with `CATALOG_`
+ * are read.
  */
 export type Variables = Readonly<Record<string, string | undefined>>
 
 /**
  * Puts variables into a secret or a header value: `${CATALOG_X}` becomes the variable's value, `$${` a plain
- * `${`. Many people may edit a catalog, and the prefix keeps it from reading every secret of the process.
+ * `${`. Many people may edit a catalog. The prefix `CATALOG_` keeps them from reading every secret of the
+ * process.
  */
 export function fillIn(
   text: string,

@@ -11,7 +11,7 @@ import {
 } from 'yaml'
 import type { Path } from './fault.ts'
 
-/** A place in the text; both count from 1. */
+/** A place in the text. Lines and columns count from 1. */
 export type TextPlace = { readonly line: number; readonly column: number }
 
 type SyntaxFault = TextPlace & { readonly problem: string; readonly advice: string }
@@ -20,8 +20,8 @@ type SyntaxFault = TextPlace & { readonly problem: string; readonly advice: stri
 export type YamlText = {
   readonly value: unknown
   /**
-   * Returns the place of a value, or of the key before it. If there is none, returns the place of the nearest
-   * value around it.
+   * Returns the place of a value, or of its key. If the text doesn't have the value, returns the place of the
+   * nearest value around it.
    */
   place(path: Path, of: 'key' | 'value'): TextPlace
 }
@@ -48,9 +48,9 @@ export function readYaml(
       logLevel: 'error',
       lineCounter: lines,
     })
-    // A warning (a tag, a directive) is about text that has no effect, so it is a fault too.
+    // A warning is about text that has no effect (a tag, a directive), so it counts as a fault too.
     const found = [...document.errors, ...document.warnings]
-    // Beyond its limit of nesting the parser reports everything as a fault.
+    // Beyond its limit on nesting, the parser reports all further text as faults.
     const tooDeep = found.filter(({ code }) => code === 'RESOURCE_EXHAUSTION')
     const errors = tooDeep.length > 0 ? tooDeep.slice(0, 1) : found
     if (errors.length > 0) {
@@ -65,8 +65,8 @@ export function readYaml(
       place: (path, of) => placeAt(offsetOf(document, path, of)),
     }
   } catch (error) {
-    // The parser throws these faults and doesn't list them: aliases without an anchor or too many of them,
-    // nesting too deep.
+    // The parser throws some faults instead of listing them: aliases without an anchor, too many aliases, and
+    // too deep nesting.
     const what =
       error instanceof ReferenceError
         ? 'has an alias without an anchor before it, or too many aliases'
@@ -116,7 +116,7 @@ const noTags: Explanation = {
   advice: 'remove it',
 }
 
-/** Sluice's own words for each error of the parser, whose words quote the text. */
+/** Sluice's own words for each error of the parser. The parser's own words would quote the text. */
 const explain: Record<ErrorCode, Explanation> = {
   ALIAS_PROPS: oneValue,
   BAD_ALIAS: { problem: 'is not an alias', advice: 'put a value that begins with * or & in quotes' },

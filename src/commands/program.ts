@@ -14,13 +14,13 @@ import { createTools, type Surroundings, writeError } from './tools.ts'
 import { addTopicCommands } from './topic-commands.ts'
 
 /**
- * Runs the command that the arguments of the process name, and sets the exit code where it fails. Commands
- * import their role in their action: help, and completion at each Tab, load none of them.
+ * Runs the command that the arguments of the process name, and sets the exit code if the command fails.
+ * Commands import their role in their action, so that help, and completion at each Tab, load no role.
  */
 export async function runCommand(surroundings: Surroundings): Promise<void> {
   const program = createProgram()
   const tools = createTools(program, surroundings)
-  // Help lists them in this order.
+  // Help lists the commands in this order.
   addRoleCommands(tools)
   addLogCommands(tools)
   addTopicCommands(tools)
@@ -73,7 +73,8 @@ Every setting has a variable (SLUICE_KAFKA_BROKERS) and a flag (--kafka-brokers)
 
 /** Writes why a command failed, and returns the exit code. */
 function tellFailure(error: unknown): number {
-  // Commander has written its own message; a wrong use is exit code 2, help asked for is 0.
+  // Commander has already written a message. The exit code is 2 for wrong use, and 0 for help that was asked
+  // for.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   writeError(
     error instanceof StartError

@@ -7,30 +7,35 @@ import { Parts } from '../roles/parts.ts'
 import { stopRequested } from '../roles/shutdown.ts'
 import { StartError } from '../roles/start-error.ts'
 
-/** A role. It resolves once it has started. */
+/** A role. Its promise resolves once the role has started. */
 export type Role = (options: RoleOptions) => Promise<void>
 
 export type RoleOptions = {
   config: Config
   log: Logger
   /**
-   * Takes the parts that the role starts. They are stopped when the role ends, and also when its start fails.
+   * The collection to which the role adds the parts that it starts. They are stopped when the role ends, and
+   * also if its start fails.
    */
   parts: Parts
-  /** Reports an error, and ends the process with exit code 1: at once, or once `ended` has resolved. */
+  /**
+   * Reports an error, and then ends the process with exit code 1. If `ended` is given, first waits until it
+   * has resolved.
+   */
   onFatal: (error: Error, ended?: Promise<void>) => void
 }
 
 /**
- * The place of a process among several that share an output: the primary, which starts the others, or the
- * number of one of those.
+ * The place of a process among several that share an output: `primary` for the process that starts the
+ * others, or the number of one of the others.
  */
 export type ProcessPlace = 'primary' | number
 
 /**
- * Starts a role and runs it until SIGINT or SIGTERM. A second signal ends it at once. When the start fails or
- * a signal arrives during it, the parts that have started are stopped, within a time limit. A forked process
- * reports to its primary why it ends instead of logging it, and stops in good order when the primary is gone.
+ * Starts a role and runs it until SIGINT or SIGTERM. A second signal ends the process at once. If the start
+ * fails, or if a signal arrives during the start, the parts that have started are stopped, within a time
+ * limit. A forked process reports to its primary why it ends, instead of logging that. It stops in good order
+ * if the primary has ended.
  */
 export async function runRole(role: Role, config: Config, place?: ProcessPlace): Promise<never> {
   const isForked = typeof place === 'number'
@@ -43,7 +48,7 @@ export async function runRole(role: Role, config: Config, place?: ProcessPlace):
     process.exit(code)
   }
   let failing: Promise<never> | undefined
-  // Reports only the first failure, since those that follow from it would mislead.
+  // Reports only the first failure. Later failures mostly follow from the first, and would mislead.
   const fail = (error: unknown, ended?: Promise<unknown>): Promise<never> =>
     (failing ??= endWith(error, ended))
   async function endWith(error: unknown, ended?: Promise<unknown>): Promise<never> {

@@ -24,15 +24,16 @@ export type Surroundings = {
 export type CommandTools = {
   readonly program: Command
   /**
-   * Creates a command that takes every setting as a flag. Its help stays short and names the page that lists
-   * them. It shows only the settings in `shown`, by their option, each with a second name.
+   * Creates a command that takes every setting as a flag. To keep its help short, the help names the page
+   * that lists the settings, and shows only the settings in `shown`. The keys of `shown` are options. Its
+   * values are second names for their flags.
    */
   readonly command: (
     name: string,
     description: string,
     how?: { parent?: Command; shown?: Readonly<Record<string, string>> },
   ) => Command
-  /** Reads the configuration. Throws with all faults. */
+  /** Reads the configuration. If it has faults, throws an error that lists all of them. */
   readonly configOf: (flags: Flags) => Settings
   /** Runs a command that prints lines and ends. */
   readonly once: (flags: Flags, work: Work) => Promise<void>
@@ -82,7 +83,7 @@ async function runOnce(config: Config, work: Work): Promise<void> {
   }
 }
 
-/** Returns the text of an option that takes one; `undefined` when it isn't given. */
+/** Returns the text of an option that takes a text. Returns `undefined` if the option isn't given. */
 export function textOf(flag: unknown): string | undefined {
   return typeof flag === 'string' ? flag : undefined
 }

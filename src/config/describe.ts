@@ -4,7 +4,9 @@ import { configKeys, type Config } from './schema.ts'
 export type DescribedKey = {
   /** The name of the key, such as `kafka.brokers`. */
   readonly key: string
-  /** The value as a variable would have it. A secret is `(set)` or `(not set)`, an empty value `(none)`. */
+  /**
+   * The value in the spelling of a variable. A secret is `(set)` or `(not set)`. An empty value is `(none)`.
+   */
   readonly value: string
   /** The origin of the value: `default`, `env SLUICE_KAFKA_BROKERS` or `flag --kafka-brokers`. */
   readonly source: string

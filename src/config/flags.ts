@@ -2,8 +2,8 @@ import { configKeys } from './schema.ts'
 
 export type ConfigFlag = {
   /**
-   * The flag in commander's syntax: `--kafka-brokers <list>`, or `--kafka-ssl [true|false]`, where the flag
-   * alone means true.
+   * The flag in commander's syntax, such as `--kafka-brokers <list>`. In `--kafka-ssl [true|false]`, the flag
+   * without a value means true.
    */
   readonly flags: string
   /** The flag's name in commander's `opts()`, by which `readConfig` finds it. */
@@ -12,8 +12,8 @@ export type ConfigFlag = {
 }
 
 /**
- * Returns the flags to register. They have no defaults, since an option that is always present would win over
- * the variables. Secrets have no flag, since every process of the machine can read the arguments.
+ * Returns the flags to register. They have no defaults, because an option that is always present would win
+ * over the variables. Secrets have no flag, because every process of the machine can read the arguments.
  */
 export function configFlags(): readonly ConfigFlag[] {
   return configKeys.flatMap(({ flag, option, variable, key }) => {

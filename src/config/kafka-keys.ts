@@ -4,7 +4,7 @@ import { isPlainUrl } from './plain-url.ts'
 import { SECOND, MINUTE, KIB, MIB } from './durations-and-sizes.ts'
 
 const defaultTopicPrefix = 'sluice.'
-/** The default group of the default prefix. It used to be the default of every prefix. */
+/** The default group of the default prefix. In earlier versions, it was the default group of every prefix. */
 export const plainGroupId = 'sluice'
 
 /** Returns the default group for a topic prefix. No two prefixes have the same group. */

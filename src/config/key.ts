@@ -2,8 +2,8 @@ import { isIP } from 'node:net'
 import { formatWait, parseWait } from '../retry/duration.ts'
 
 /**
- * A key of the configuration: how its text is read, and how it is documented. `Suffix` is the unit at the end
- * of its value's name in `Config`: `kafka.sessionTimeout` is `config.kafka.sessionTimeoutMs`.
+ * A key of the configuration: how its text is read, and how it is documented. `Suffix` is the unit that is
+ * added to the key's name in `Config`: `kafka.sessionTimeout` becomes `config.kafka.sessionTimeoutMs`.
  */
 export type Key<T, Suffix extends '' | 'Ms' = ''> = {
   readonly suffix: Suffix
@@ -12,16 +12,16 @@ export type Key<T, Suffix extends '' | 'Ms' = ''> = {
   /** The accepted values, for the documentation and for faults: `a duration from 6s to 5m`. */
   readonly expected: string
   readonly description: string
-  /** The default; `undefined`: not set. */
+  /** The default. `undefined`: the key is not set by default. */
   readonly defaultValue: T
   /**
-   * True if the value is never shown. The key then has no flag, since everyone on the machine can read
+   * True if the value is never shown. Then the key has no flag, because everyone on the machine can read
    * arguments.
    */
   readonly isSecret: boolean
-  /** A second variable, read when the first isn't set. */
+  /** A second variable. It is read if the first one isn't set. */
   readonly alias: string | undefined
-  /** Reads a text. Returns `undefined` when it is not as `expected`. Never throws. */
+  /** Reads a text. Returns `undefined` if the text is not as `expected` says. Never throws. */
   parse(text: string): { readonly value: T } | undefined
   /** Returns a text from which `parse` reads the value. */
   format(value: T): string
@@ -40,7 +40,7 @@ type TextShape = { accepts: (given: string) => boolean; expected: string }
 
 const anyText: TextShape = { accepts: (given) => given !== '', expected: 'text' }
 
-/** Makes a key for a text that isn't empty, or has a given shape. */
+/** Makes a key for a text that `shape` accepts. Without a `shape`, any text that isn't empty is accepted. */
 export function text(options: Common<string> & { shape?: TextShape }): Key<string> {
   const { accepts, expected } = options.shape ?? anyText
   return key(
@@ -90,7 +90,10 @@ export function integer(options: Common<number> & { min: number; max: number }):
   )
 }
 
-/** Makes a key for a whole number, or a word for a number that is only known where the process runs. */
+/**
+ * Makes a key for a whole number or a word. The word stands for a number that is known only once the process
+ * runs.
+ */
 export function integerOr<const Word extends string>(
   options: Common<number | NoInfer<Word>> & { word: Word; min: number; max: number },
 ): Key<number | Word> {
@@ -154,7 +157,7 @@ export function duration(options: Common<number> & { min: number; max: number })
   )
 }
 
-/** Makes a key for a duration, or `off`. The value is in milliseconds; 0: off. */
+/** Makes a key for a duration, or `off`. The value is in milliseconds, and 0 for `off`. */
 export function durationOrOff(options: Common<number> & { min: number; max: number }): Key<number, 'Ms'> {
   const plain = duration(options)
   return {
@@ -194,7 +197,7 @@ export function durations(
   )
 }
 
-/** Makes a key for texts of one shape with commas between them; may be empty. */
+/** Makes a key for texts that `item` accepts, with commas between them. The list may be empty. */
 export function texts(
   options: Common<readonly string[]> & { item: TextShape; alias?: string },
 ): Key<readonly string[]> {
@@ -207,8 +210,8 @@ export function texts(
 }
 
 /**
- * Makes a key for address ranges such as `10.1.0.0/16` or `fd00::/8`; may be empty. A single address is a
- * range of one.
+ * Makes a key for address ranges such as `10.1.0.0/16` or `fd00::/8`. The list may be empty. A single address
+ * is a range of one address.
  */
 export function cidrs(options: Common<readonly string[]>): Key<readonly string[]> {
   return list(options, 'address ranges such as 10.1.0.0/16 or fd00::/8, with commas between them', cidr)
@@ -217,7 +220,7 @@ export function cidrs(options: Common<readonly string[]>): Key<readonly string[]
 function cidr(item: string): string | undefined {
   const [address = '', prefix, ...rest] = item.split('/')
   const version = isIP(address)
-  // A zone (`fe80::1%eth0`) names an interface of one machine.
+  // A zone (`fe80::1%eth0`) is refused, because it names an interface of one machine.
   if (version === 0 || address.includes('%') || rest.length > 0) return undefined
   const bits = version === 4 ? 32 : 128
   if (prefix === undefined) return `${address}/${bits}`
@@ -253,8 +256,8 @@ const byteUnits: readonly (readonly [suffix: string, bytes: number])[] = [
 ]
 
 /**
- * Makes a key for a size such as `64MiB`, `512KiB`, `1GiB` or `100B`. The value is in bytes, which the key's
- * name says.
+ * Makes a key for a size such as `64MiB`, `512KiB`, `1GiB` or `100B`. The value is in bytes, and the key's
+ * name says so.
  */
 export function bytes(options: Common<number> & { min: number; max: number }): Key<number> {
   return key(
@@ -282,7 +285,7 @@ function inRange(value: number | undefined, { min, max }: { min: number; max: nu
   return value !== undefined && value >= min && value <= max ? { value } : undefined
 }
 
-/** Parses a list with commas. Returns `undefined` when any item is invalid. */
+/** Parses a list with commas. Returns `undefined` if any item is invalid. */
 function listOf<T>(given: string, parseItem: (item: string) => T | undefined): readonly T[] | undefined {
   const items = given.split(',').map((item) => parseItem(item.trim()))
   const right = items.filter((item) => item !== undefined)

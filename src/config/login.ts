@@ -5,7 +5,8 @@ type Key = keyof Kafka
 type Mechanism = Kafka['saslMechanism']
 
 /**
- * The settings of a login. Exactly one of each list in `needed` must be set. Those in `optional` may be set.
+ * The settings that a login uses. Exactly one setting of each list in `needed` must be set. The settings in
+ * `optional` may be set.
  */
 type Needs = { readonly needed: readonly (readonly Key[])[]; readonly optional: readonly Key[] }
 
@@ -66,8 +67,8 @@ function tlsFaults(kafka: Kafka): readonly string[] {
   }
   if (kafka.ssl) return faults
   const idle = (['certFile', 'keyFile', 'serverName'] as const).filter((key) => isSet(kafka, key))
-  // With OAuth the authorities may be those of the token endpoint, so `caFile` is of use without TLS to the
-  // brokers.
+  // With OAuth, `caFile` may have the authorities of the token endpoint, so it is useful even without TLS to
+  // the brokers.
   if (isSet(kafka, 'caFile') && kafka.saslMechanism !== 'oauthbearer')
     return [...faults, ...idle.map(withoutTls), withoutTls('caFile')]
   return [...faults, ...idle.map(withoutTls)]

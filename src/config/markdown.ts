@@ -14,7 +14,7 @@ A duration is a whole number with \`ms\`, \`s\`, \`m\` or \`h\`, a size one with
 The catalog reads variables too, in secrets and header values: \`\${CATALOG_X}\`, only names that begin with \`CATALOG_\`.
 `
 
-/** Returns the text of `docs/configuration.md`, formatted as the formatter would. */
+/** Returns the text of `docs/configuration.md`, as the formatter would format it. */
 export function configMarkdown(): string {
   const sections = Map.groupBy(configKeys, ({ section }) => section)
   const tables = [...sections].map(([section, keys]) => `\n## ${section}\n\n${table(keys)}\n`)
@@ -27,7 +27,7 @@ function table(keys: readonly ConfigKey[]): string {
   return alignTable([heading, ...keys.map(cells)])
 }
 
-/** Returns a table in Markdown, formatted as the formatter would. The first row is its heading. */
+/** Returns a table in Markdown, as the formatter would format it. The first row is the heading. */
 export function alignTable(rows: readonly (readonly string[])[]): string {
   const [titles = []] = rows
   const widths = titles.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))

@@ -1,5 +1,6 @@
 /**
- * Returns the candidate that is spelled most like `text`; `undefined` when none is close enough to be meant.
+ * Returns the candidate that is spelled most like `text`. Returns `undefined` if no candidate is close enough
+ * to be meant.
  */
 export function nearest(text: string, candidates: readonly string[]): string | undefined {
   const limit = Math.max(2, Math.floor(text.length / 4))

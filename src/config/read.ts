@@ -5,24 +5,24 @@ import { nearest } from './nearest.ts'
 import { configKeys, type Config, type ConfigKey } from './schema.ts'
 
 /**
- * The origin of each value by its key's name: `default`, `env SLUICE_KAFKA_BROKERS` or `flag
- * --kafka-brokers`.
+ * The origin of each value, by the name of its key: `default`, `env SLUICE_KAFKA_BROKERS` or
+ * `flag --kafka-brokers`.
  */
 export type ConfigSources = ReadonlyMap<string, string>
 
 export type ConfigInput = {
-  /** The variables; default: those of the process. */
+  /** The variables. The default is the variables of the process. */
   env?: Readonly<Record<string, string | undefined>>
   /**
-   * The result of commander's `opts()` for the flags of `configFlags()`, registered without defaults. Other
-   * options in it are ignored.
+   * The result of commander's `opts()`. The flags of `configFlags()` must have been registered without
+   * defaults. Other options are ignored.
    */
   flags?: Readonly<Record<string, unknown>>
 }
 
 export type ReadConfig =
   | { ok: true; config: Config; sources: ConfigSources }
-  /** `message` lists all faults, one per line after the first line, and shows no secret. */
+  /** `message` lists all faults, one on each line after the first, and shows no secret. */
   | { ok: false; message: string }
 
 /**
@@ -63,7 +63,7 @@ export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}):
   }
 }
 
-/** Returns the variables that a catalog may read with `${CATALOG_X}`, and no others. */
+/** Returns only the variables that a catalog may read with `${CATALOG_X}`. */
 export function catalogVariables(env: ConfigInput['env'] = process.env): Readonly<Record<string, string>> {
   const variables: Record<string, string> = {}
   for (const [name, value] of Object.entries(env)) {
@@ -89,7 +89,7 @@ function givenFor(
   }
   for (const name of [variable, ...(key.alias === undefined ? [] : [key.alias])]) {
     const text = env[name]
-    // In Kubernetes, a Service called sluice-gateway creates a SLUICE_GATEWAY_PORT of its own.
+    // In Kubernetes, a Service with the name sluice-gateway creates a SLUICE_GATEWAY_PORT of its own.
     if (text !== undefined && text !== '' && !isServiceLink(name, text))
       return { text, source: `env ${name}` }
   }
@@ -103,14 +103,14 @@ function valueFault({ name, variable, key }: ConfigKey, { text, source }: Given)
   return `${name} (${variable}): ${source} gives ${shown}; expected ${key.expected}`
 }
 
-/** Hides a login in a URL: somebody may have put one into a setting that must not have it. */
+/** Hides a login in a URL. Somebody may have put one into a setting that must not have a login. */
 function withoutLogin(text: string): string {
   return text.replace(/\/\/[^/]*@/, '//…@')
 }
 
 /**
- * Puts the values into their sections. The shape is that of `Config`, because both come from the table. A
- * faulty value is missing. The result then doesn't leave this file.
+ * Puts the values into their sections. The result has the fields of `Config`, because both come from the
+ * table. If a value is faulty, its field is missing, and the result doesn't leave this file.
  */
 function toConfig(values: ReadonlyMap<string, unknown>): Config {
   const config: Record<string, Record<string, unknown>> = {}
@@ -129,12 +129,15 @@ function replicationFaults({ minInsync, replication, development }: Config['topi
   ]
 }
 
-/** The variable for the folder of the development Kafka's download. Nothing else reads it. */
+/**
+ * The variable that names the folder for the downloads of `src/development`. The configuration doesn't have
+ * it.
+ */
 const developmentVariable = 'SLUICE_CACHE_DIR'
 
 /**
- * Returns a fault for each unknown variable that begins with `SLUICE_`. A misspelled one must not silently
- * leave the default in force.
+ * Returns a fault for each unknown variable that begins with `SLUICE_`. Otherwise a misspelled variable would
+ * leave the default in force without a word.
  */
 function unknownVariables(env: NonNullable<ConfigInput['env']>): readonly string[] {
   const known = configKeys.map(({ variable }) => variable)
@@ -149,8 +152,9 @@ function unknownVariables(env: NonNullable<ConfigInput['env']>): readonly string
 }
 
 /**
- * Returns true for a variable that Kubernetes creates for a Service of the pod's namespace. One called
- * `sluice` or `sluice-admin` creates `SLUICE_SERVICE_HOST`, `SLUICE_ADMIN_PORT=tcp://10.0.0.1:80` and more.
+ * Returns true for a variable that Kubernetes creates for a Service in the pod's namespace. Services with the
+ * names `sluice` and `sluice-admin` create `SLUICE_SERVICE_HOST`, `SLUICE_ADMIN_PORT=tcp://10.0.0.1:80` and
+ * more.
  */
 function isServiceLink(name: string, value: string): boolean {
   return (

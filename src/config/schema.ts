@@ -11,8 +11,8 @@ import { topicsKeys } from './topics-keys.ts'
 import { SECOND, MINUTE, HOUR, KIB, MIB } from './durations-and-sizes.ts'
 
 /**
- * Every key of the configuration. Its variable, its flag, the table in `docs/configuration.md` and the type
- * of `Config` come from here.
+ * All keys of the configuration. Their variables, their flags, the table in `docs/configuration.md` and the
+ * type `Config` are made from this table.
  */
 const configTable = {
   kafka: kafkaKeys,
@@ -177,8 +177,8 @@ type SuffixOf<K> = K extends Key<infer _, infer Suffix> ? Suffix : never
 
 /**
  * The configuration of a process: `config.kafka.brokers`. Durations are in milliseconds, and their names say
- * so: `config.delivery.timeoutMs`, `config.retry.ladderMs`. It holds secrets (`kafka.saslPassword`): never
- * log it as a whole.
+ * so: `config.delivery.timeoutMs`, `config.retry.ladderMs`. The configuration holds secrets
+ * (`kafka.saslPassword`), so never log it as a whole.
  */
 export type Config = {
   readonly [Section in keyof Table]: {
@@ -188,16 +188,16 @@ export type Config = {
   }
 }
 
-/** A row of the table, whatever its type, with the names that are derived from it. */
+/** A row of the table, with a key of any type and the names that are derived from the key's name. */
 export type ConfigKey = {
   /** The name of the key, such as `kafka.groupId`. */
   readonly name: string
   readonly section: string
-  /** The name of its value in `Config`'s section: `groupId`, `sessionTimeoutMs`. */
+  /** The name of the key's value in its section of `Config`: `groupId`, `sessionTimeoutMs`. */
   readonly property: string
   /** The variable, such as `SLUICE_KAFKA_GROUP_ID`. */
   readonly variable: string
-  /** The flag, such as `--kafka-group-id`. Secrets have none. */
+  /** The flag, such as `--kafka-group-id`. Secrets have no flag. */
   readonly flag: string | undefined
   /** The name of the flag among commander's options: `kafkaGroupId`. */
   readonly option: string

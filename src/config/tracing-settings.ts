@@ -1,8 +1,8 @@
 import process from 'node:process'
 
 /**
- * The sampler that decides which traces are recorded, in OpenTelemetry's terms. `ratio`: the share of traces
- * that begin here, 0 to 1.
+ * The sampler that decides which traces are recorded, in OpenTelemetry's terms. `ratio`: the share of the
+ * traces that begin in Sluice, 0 to 1.
  */
 export type TraceSampler = {
   readonly isParentBased: boolean
@@ -12,10 +12,10 @@ export type TraceSampler = {
 
 /** The OpenTelemetry variables that Sluice reads itself, because the exporter doesn't. */
 export type TracingSettings = {
-  /** The address that spans are sent to, for messages; without a login or a query. */
+  /** The address to which spans are sent, without a login or a query. It is shown in log lines only. */
   readonly endpoint: string
   readonly sampler: TraceSampler
-  /** The most spans that may wait for their export. More are dropped. */
+  /** The most spans that may wait for their export. Further spans are dropped. */
   readonly queueSize: number
   readonly batchSize: number
   readonly scheduleDelayMs: number
@@ -23,8 +23,8 @@ export type TracingSettings = {
 }
 
 /**
- * The result of reading the variables. `faults`: invalid variables, each with what to do; tracing is then
- * off.
+ * The result of reading the variables. `faults`: the invalid variables, each with advice. If there are
+ * faults, tracing is off.
  */
 export type ReadTracing =
   | { readonly kind: 'off' }
@@ -34,8 +34,8 @@ export type ReadTracing =
 type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * Reads the `OTEL_…` variables. Tracing is on where an endpoint is set, and neither `OTEL_SDK_DISABLED=true`
- * nor `OTEL_TRACES_EXPORTER=none` is. An empty variable counts as unset.
+ * Reads the `OTEL_…` variables. Tracing is on if an endpoint is set, unless `OTEL_SDK_DISABLED=true` or
+ * `OTEL_TRACES_EXPORTER=none` is set. An empty variable counts as unset.
  */
 export function readTracing(env: Variables = process.env): ReadTracing {
   const given = (...names: readonly string[]): string | undefined =>

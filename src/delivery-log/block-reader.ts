@@ -10,8 +10,8 @@ import {
 } from './log-record.ts'
 
 /**
- * Reads the records of a block one after the other, without creating an object for each. `next` moves to a
- * record, whose values are then in the fields.
+ * Reads the records of a block one after the other, without creating an object for each record. `next` moves
+ * to a record and puts its values into the fields of this class.
  */
 export class BlockReader {
   #bytes: Buffer = empty
@@ -39,7 +39,7 @@ export class BlockReader {
   error = ''
   waitMs = 0
   ageMs = 0
-  /** The start of the user's hash in `bytes`. It equals `userEnd` when there is none. */
+  /** The start of the user's hash in `bytes`. It equals `userEnd` if there is no hash. */
   userAt = 0
   userEnd = 0
   job = ''
@@ -50,7 +50,10 @@ export class BlockReader {
     return this.#bytes
   }
 
-  /** Opens a block. Returns false if it is of another version. Throws a `RangeError` if it is damaged. */
+  /**
+   * Opens a block. Returns false if the block has another version. Throws a `RangeError` if the block is
+   * damaged.
+   */
   open(block: Buffer): boolean {
     this.#bytes = block
     this.#at = 0
@@ -126,7 +129,7 @@ export class BlockReader {
   #nextPart(): boolean {
     const count = this.#int()
     if (count === 0) return false
-    // After a negative count follows the size of the part in bytes.
+    // A negative count is followed by the size of the part in bytes.
     if (count < 0) this.#int()
     this.#left = Math.abs(count)
     return true
@@ -172,7 +175,8 @@ export class BlockReader {
 }
 
 /**
- * Returns all records of a block; none if it is of another version. Throws a `RangeError` if it is damaged.
+ * Returns all records of a block. Returns an empty list if the block has another version. Throws a
+ * `RangeError` if the block is damaged.
  */
 export function readBlock(block: Buffer, unit: number): readonly LogRecord[] {
   const reader = new BlockReader()
@@ -182,7 +186,7 @@ export function readBlock(block: Buffer, unit: number): readonly LogRecord[] {
 }
 
 /**
- * Returns the word of an index. A word that only a later version knows becomes the first one, so that the
+ * Returns the word of an index. If only a later version knows the word, returns the first word, so that the
  * rest of the record can be read.
  */
 export function kindOf(index: number): LogKind {

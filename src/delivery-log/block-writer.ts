@@ -25,21 +25,21 @@ export type WrittenState = {
   error: string
   waitMs: number
   firstSeenMs: number
-  /** The keyed hash of the user, one byte per character; empty without a key. */
+  /**
+   * The keyed hash of the user, one byte per character; empty if users aren't hashed or the record has no
+   * key.
+   */
   user: string
   job: string
   answer: Uint8Array | undefined
 }
 
 const initialBytes = 4_096
-/** An upper limit for the bytes of a record without its texts: at most ten per number. */
+/** An upper limit on the bytes of a record without its texts. A number takes at most ten bytes. */
 const fixedBytes = 240
-/** The limit of a text. Longer ones are cut; none of Sluice's own is that long. */
+/** The longest text, in characters. Longer texts are cut off. None of Sluice's own texts is that long. */
 const maxTextCharacters = 1_024
-/**
- * The room in front of the records for the format, the block's time and the count, and for the end of the
- * array behind them.
- */
+/** The room in front of the records, in bytes: for the format, the block's time and the count. */
 const headBytes = 32
 
 /**
@@ -136,7 +136,7 @@ export class BlockWriter {
     this.#bytes = grown
   }
 
-  /** Writes a zigzag number, up to 2^52. */
+  /** Writes a number up to 2^52 in zigzag encoding. */
   #int(value: number): void {
     const bytes = this.#bytes
     let at = this.#at

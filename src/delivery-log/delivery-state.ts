@@ -14,9 +14,9 @@ export const deliveryStates = [
 export type DeliveryState = (typeof deliveryStates)[number]
 
 /**
- * Returns the state of a delivery by its records in the log, in the order of time. A replay starts a delivery
- * over: only the records of the latest replay count, or all if there was none. `dueMs`: when a waiting
- * delivery is tried again; else 0.
+ * Returns the state of a delivery by its records in the log, which are in the order of time. A replay starts
+ * a delivery over. So only the records of the latest replay count, or all records if there was no replay.
+ * `dueMs`: the time when a waiting delivery is tried again; 0 for other deliveries.
  */
 export function deliveryStateOf(records: readonly LogRecord[]): { state: DeliveryState; dueMs: number } {
   const newest = [...Map.groupBy(records, ({ job }) => job).values()].at(-1) ?? []

@@ -16,13 +16,13 @@ export type Indexing = {
   readonly positions: ReadonlyMap<number, { next: number; topicId: string }>
   add(blocks: readonly TopicBlock[]): void
   /**
-   * Notes that a partition is read from this offset on. `isOther`: its log is not the one that was read
-   * before.
+   * Notes that a partition is read from the offset `next` on. `isOther`: the partition's log is not the same
+   * log as before, because the topic was created anew or lost records.
    */
   restart(partition: number, next: number, topicId: string, isOther: boolean): void
-  /** Bytes that were added and are not in the index yet. */
+  /** The number of bytes that were added and are not in the index yet. */
   readonly heldBytes: number
-  /** The reason why nothing can be indexed at present, in words. */
+  /** The reason in words why nothing can be indexed at present, if there is one. */
   readonly trouble: string | undefined
   /** Writes the remaining records. */
   stop(): Promise<void>
@@ -35,11 +35,12 @@ export type IndexingEvents = {
   readonly onTaken: () => void
 }
 
-/** How far a worker's clock may be ahead and still be believed, in milliseconds. */
+/** The time that a worker's clock may be ahead and still be believed, in milliseconds. */
 const maxAheadMs = 5 * 60_000
 
 /**
- * Returns the time of a state: its worker's, or the append time of its block if the worker's clock is wrong.
+ * Returns the time of a state by the clock of its worker, or the append time of its block if the worker's
+ * clock is wrong.
  */
 export function believedMs(atMs: number, appendedMs: number): number {
   return atMs > appendedMs + maxAheadMs ? appendedMs : atMs

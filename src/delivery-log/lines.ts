@@ -42,7 +42,7 @@ function resultOf(record: LogRecord): string {
   }
 }
 
-/** Formats the life of a message: its deliveries, each from its first state to its last. */
+/** Formats the life of a message: each of its deliveries from the first state to the last. */
 export function timelineOf(records: readonly LogRecord[]): string[] {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   return [...byDestination].flatMap(([destination, ofIt]) => [
@@ -66,7 +66,7 @@ function timelineLine(record: LogRecord): string {
     .join('  ')
 }
 
-/** Returns the lines of a failed answer, if it was stored. */
+/** Returns the lines of the answer of a failed request, if the answer was stored. */
 function answerLines({ answer }: LogRecord): string[] {
   return answer === '' ? [] : answer.split(/\r?\n/).map((line) => `  | ${plain(line)}`)
 }

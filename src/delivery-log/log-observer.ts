@@ -9,7 +9,7 @@ import { type LogKind, logOutcomes, logVerdicts } from './log-record.ts'
 import { SuccessSampler } from './successes.ts'
 import type { UserHash } from './user-hash.ts'
 
-/** The place that blocks are given to. */
+/** The receiver of written blocks. */
 export type BlockOutlet = {
   /** True while the outlet is full. Blocks offered now are dropped. */
   readonly isFull: boolean
@@ -18,9 +18,12 @@ export type BlockOutlet = {
 
 export type LogObserverOptions = {
   readonly outlet: BlockOutlet
-  /** How many successes of a URL get a record of their own in each second. */
+  /**
+   * The number of successes of a URL in each second that get a record of their own, before records become
+   * rarer.
+   */
   readonly successesPerSecond: number
-  /** The keyed hash for users; absent: records name no user. */
+  /** The keyed hash of users. If it is absent, records name no user. */
   readonly hashUser?: UserHash | undefined
   /** Called with the number of records that were dropped because there was no room. */
   readonly onDropped: (count: number) => void
@@ -35,7 +38,7 @@ export type LogObserver = Pick<
   Required<Pick<PipelineObserver, 'filtered'>> & {
     /** Gives the written blocks to the outlet. Call it a few times per second. */
     flush(): void
-    /** Flushes at the end, including the records that stand for successes without a record of their own. */
+    /** Flushes at the end. Also writes the records that stand for successes without a record of their own. */
     finish(): void
   }
 
@@ -56,9 +59,9 @@ const verdictIndex = new Map<string, number>(logVerdicts.map((verdict, index) =>
 const outcomeIndex = new Map<string, number>(logOutcomes.map((outcome, index) => [outcome, index]))
 
 /**
- * Records what becomes of each delivery, in blocks of its unit. Never waits and never throws: while the
- * outlet is full, records are dropped and counted. Writes all failures and ends, and all successes of
- * deliveries that have a record already. Of other successes it writes a share.
+ * Records the states of each delivery, in blocks of its unit. Never waits and never throws: while the outlet
+ * is full, records are dropped and counted. Writes all failures, parks and ends, and all successes of
+ * deliveries that have a record already. Of other successes, and of filtered messages, it writes a share.
  */
 export function createLogObserver(options: LogObserverOptions): LogObserver {
   return new StateWriter(options)
@@ -70,12 +73,12 @@ class StateWriter implements LogObserver {
   readonly #filtered: SuccessSampler<FilteredMessage>
   readonly #writers = new Map<number, BlockWriter>()
   /**
-   * The delivery whose attempt was written last, if its block is still here. `#lastIn`: the writer of that
-   * block.
+   * The delivery whose record was written last, if the record's block is still here. `#lastIn`: the writer of
+   * that block.
    */
   #lastOf: Delivery | undefined
   #lastIn: BlockWriter | undefined
-  /** The state that is filled again for each record. */
+  /** The state object that is filled anew for each record. */
   readonly #state: WrittenState = emptyState()
 
   constructor(options: LogObserverOptions) {
@@ -108,7 +111,7 @@ class StateWriter implements LogObserver {
 
   delivered(delivery: Delivery): void {
     if (this.#lastOf === delivery && this.#lastIn !== undefined) {
-      // The last record written is this delivery's attempt, so it is marked as the end.
+      // The record that was written last is this delivery's attempt, so that record is marked as the end.
       this.#lastIn.markEnd()
       this.#lastOf = undefined
       return
@@ -224,7 +227,7 @@ class StateWriter implements LogObserver {
     return state
   }
 
-  /** Fills the state for a record that is no delivery. */
+  /** Fills the state for a record that has no delivery. */
   #stateOfRecord({ topic, partition, offset, timestampMs }: HeldRecord, atMs: number): WrittenState {
     return Object.assign(this.#state, emptyState(), {
       atMs,
@@ -246,7 +249,7 @@ class StateWriter implements LogObserver {
     const writer = this.#writerOf(unit)
     writer.add(this.#state)
     if (writer.length >= blockBytes) {
-      // The block is gone, so the end of this delivery will get a record of its own.
+      // The block has been given to the outlet, so the end of this delivery will get a record of its own.
       this.#giveAway(unit, writer)
       return
     }
@@ -271,8 +274,8 @@ class StateWriter implements LogObserver {
 }
 
 /**
- * Returns true if a delivery has no record in the log and most likely needs none but this success. Replayed
- * deliveries are never ordinary: each has its record.
+ * Returns true if a delivery has no record in the log, and most likely will have no other event than this
+ * success. Replayed deliveries are never ordinary: each gets a record.
  */
 function isOrdinary({ laneClass, attempts, isInLog, replayJob }: Delivery): boolean {
   return laneClass !== 'retry' && attempts <= 1 && !isInLog && replayJob === ''
@@ -311,15 +314,18 @@ function statusOf(outcome: Outcome): number {
   return outcome.kind === 'answer' ? outcome.status : 0
 }
 
-/** Returns the stored part of an answer, with the user's id replaced. Secrets were removed before. */
+/**
+ * Returns the stored part of an answer, with the user's id replaced. Secrets have already been removed from
+ * it.
+ */
 function answerOf(outcome: Outcome, { key }: Delivery): Uint8Array | undefined {
   if (outcome.kind !== 'answer' || outcome.body === undefined) return undefined
   return key === null ? outcome.body : withoutSecrets(outcome.body, [key.toString('utf8')])
 }
 
 /**
- * Returns the error of an outcome. It never contains a URL or a header, so a request that can't be sent has
- * none.
+ * Returns the error of an outcome. An error never contains a URL or a header. So an outcome of kind `request`
+ * has no error, because its detail might.
  */
 function errorOf(outcome: Outcome): string {
   switch (outcome.kind) {

@@ -1,8 +1,8 @@
 import type { LogKind, LogRecord } from './log-record.ts'
 
-/** A filter for records. A record must match everything that is given. */
+/** A filter for records. A record must match all given fields. */
 export type LogFilter = {
-  /** The start of the time range, in epoch milliseconds. `toMs`: its end, exclusive. */
+  /** The start of the time range, in epoch milliseconds. `toMs`: the end of the range, exclusive. */
   readonly fromMs: number
   readonly toMs: number
   readonly destination?: string | undefined
@@ -16,13 +16,13 @@ export type LogFilter = {
   readonly reason?: string | undefined
   readonly status?: number | undefined
   readonly job?: string | undefined
-  /** True for only attempts that did not deliver, and deliveries that are dead. */
+  /** True if only failed attempts and dead letters are wanted. */
   readonly onlyFailed?: boolean | undefined
 }
 
 export type LogPage = {
   readonly records: readonly LogRecord[]
-  /** The place where the next page begins; absent after the last page. */
+  /** The place where the next page begins; absent on the last page. */
   readonly cursor?: string | undefined
 }
 
@@ -32,11 +32,14 @@ export type MinuteCount = {
   readonly kind: LogKind
   readonly verdict: string
   readonly reason: string
-  /** The number of deliveries, by the weights of their records. */
+  /** The sum of the weights of the records: for each record, how many deliveries it stands for. */
   readonly count: number
 }
 
-/** The durations of a minute's attempts: within 6 % from SQLite's files, exact from ClickHouse. */
+/**
+ * The percentiles of the durations of a minute's attempts. The index in SQLite is exact within 6 %,
+ * ClickHouse within a tenth of a millisecond.
+ */
 export type MinutePercentiles = {
   readonly minuteMs: number
   readonly count: number
@@ -47,26 +50,29 @@ export type MinutePercentiles = {
 
 export type LogStatus = {
   /**
-   * The time of the oldest record, in epoch milliseconds; 0 when there is none. `newestMs`: that of the
-   * newest.
+   * The time of the oldest record, in epoch milliseconds. `newestMs`: the time of the newest record. Both are
+   * 0 if there is no record.
    */
   readonly oldestMs: number
   readonly newestMs: number
   /** The number of rows. ClickHouse counts rows that were written twice until it has merged them. */
   readonly rows: number
   /**
-   * The age of the last indexed block, in milliseconds. 0 when the index has reached the end of the topic, -1
-   * when that isn't known.
+   * The age of the last indexed block, in milliseconds; 0 if the index has reached the end of the topic. -1
+   * if the age isn't known.
    */
   readonly behindMs: number
 }
 
-/** Options of a question. `signal`: aborted when nobody waits for the answer any more. */
+/** Options of a question. `signal` is aborted when nobody waits for the answer any more. */
 export type Asking = { readonly signal?: AbortSignal | undefined }
 
-/** Queries of the delivery log. All reject with a `QueryTooLongError` when an answer takes too long. */
+/**
+ * Queries of the delivery log. When an answer takes too long, the index in SQLite rejects with a
+ * `QueryTooLongError`, and ClickHouse with a `QueryFailedError`.
+ */
 export type LogQuery = {
-  /** Returns all records of a message, oldest first; at most a few thousand. */
+  /** Returns the records of a message, oldest first. Returns at most the newest 10,000. */
   find(messageId: string, asking?: Asking): Promise<readonly LogRecord[]>
   /**
    * Returns a page of records, newest first. `limit`: 1 to 1,000. Rejects with a `BadCursorError` if the
@@ -89,7 +95,9 @@ export class BadCursorError extends Error {
   override readonly name = 'BadCursorError'
 }
 
-/** Thrown when the index can't be asked: it can't be reached, refuses, or answers with an error. */
+/**
+ * Thrown when the index can't be queried: it can't be reached, refuses the query, or answers with an error.
+ */
 export class QueryFailedError extends Error {
   override readonly name = 'QueryFailedError'
 }
@@ -99,14 +107,20 @@ export class QueryTooLongError extends Error {
   override readonly name = 'QueryTooLongError'
 }
 
-/** Thrown when a question failed by a bug of Sluice, reported by the process or thread that answers it. */
+/**
+ * Thrown when a question failed because of a bug of Sluice. The process or thread that answers the question
+ * reports the bug.
+ */
 export class QueryFaultError extends Error {
   override readonly name = 'QueryFaultError'
 }
 
-/** Returns true if an error is a bug of Sluice, and not an index that can't be read or reached. */
+/**
+ * Returns true if an error comes from a bug of Sluice. Returns false if it comes from an index that can't be
+ * read or reached.
+ */
 export function isQueryFault(error: unknown): boolean {
   if (error instanceof QueryFaultError || error instanceof ReferenceError) return true
-  // `fetch` throws a TypeError too, with what happened to the connection as its cause.
+  // `fetch` throws a TypeError too, but that one has a cause: the error of the connection.
   return (error instanceof TypeError || error instanceof RangeError) && error.cause === undefined
 }

@@ -3,7 +3,7 @@
  * queries.
  */
 
-/** The kinds of records. The order is that of the schema, so new ones go to the end. */
+/** The kinds of records, in the order of the schema. So new kinds go to the end. */
 export const logKinds = [
   'attempted',
   'parked',
@@ -45,25 +45,30 @@ export type LogRecord = {
   readonly kind: LogKind
   /** True if this record ends its delivery. An attempt that delivered is an end. */
   readonly isEnd: boolean
-  /** How many deliveries the record stands for. Some successes have no record of their own. */
+  /**
+   * The number of deliveries that the record stands for. Some successes, and some filtered messages, have no
+   * record of their own.
+   */
   readonly weight: number
   readonly destination: string
   readonly hook: string
   readonly source: string
   readonly messageId: string
   readonly messageType: string
-  /** The record that the message came with. */
+  /** The place of the record with which the message came. */
   readonly origin: { readonly topic: string; readonly partition: number; readonly offset: number }
   /** The partition of this record, and of all other records of its message. */
   readonly unit: number
-  /** The number of the try; 0 before the first. */
+  /** The number of the try; 0 before the first try. */
   readonly attempt: number
   readonly verdict: LogVerdict
   readonly outcome: LogOutcome
   /** The status of the answer; 0 without an answer. */
   readonly status: number
   readonly durationMs: number
-  /** The reason why the delivery was parked, died, was left out or filtered. */
+  /**
+   * The reason why the delivery was parked, became a dead letter or was filtered, or why a hook was left out.
+   */
   readonly reason: string
   /** The code of an error, such as ECONNREFUSED. */
   readonly error: string
@@ -71,10 +76,10 @@ export type LogRecord = {
   readonly dueMs: number
   /** The time of the message's first append, in epoch milliseconds. */
   readonly firstSeenMs: number
-  /** A keyed hash of the user, as 12 hex digits; empty without a key. */
+  /** A keyed hash of the user, as 12 hex digits; empty if users aren't hashed. */
   readonly user: string
   /** The id of the replay that sent the delivery. */
   readonly job: string
-  /** The beginning of a failed answer, if answers are stored. */
+  /** The beginning of the answer of a failed request, if answers are stored. */
   readonly answer: string
 }

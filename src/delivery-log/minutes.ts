@@ -2,8 +2,8 @@ import type { MinuteCount, MinutePercentiles } from './log-query.ts'
 import type { LogKind } from './log-record.ts'
 
 /**
- * The summary of a minute: states by kind, attempts by whether they delivered, and the percentiles of their
- * durations.
+ * The summary of a minute: the number of states of each kind, the numbers of attempts that succeeded and
+ * failed, and the percentiles of the attempts' durations.
  */
 export type LogMinute = Record<'minuteMs' | 'succeeded' | 'failed' | 'p50Ms' | 'p95Ms' | 'p99Ms', number> &
   Record<Exclude<LogKind, 'attempted'>, number>

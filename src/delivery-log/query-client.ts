@@ -8,7 +8,7 @@ import {
 } from './log-query.ts'
 
 const timeoutMs = 60_000
-/** The latest time of a Date. It replaces infinity, which JSON lacks. */
+/** The latest time of a Date. It replaces infinity, because JSON has no infinity. */
 const endOfTimeMs = 8_640_000_000_000_000
 
 /** Creates queries to an index that runs elsewhere, at a URL such as `http://127.0.0.1:9410`. */

@@ -35,7 +35,7 @@ export type QueryServerOptions = {
   readonly query: LogQuery
   readonly host: string
   readonly port: number
-  /** The bearer token that clients must send; `undefined`: no token is needed. */
+  /** The bearer token that clients must send. `undefined`: clients need no token. */
   readonly token: string | undefined
 }
 
@@ -95,7 +95,7 @@ export async function serveQueries({
   }
 }
 
-/** Returns options that abort a question when its client is gone. */
+/** Returns options that abort a question when its client has closed the connection. */
 function asking(reply: FastifyReply): Asking {
   const gone = new AbortController()
   reply.raw.once('close', () => {
@@ -104,7 +104,10 @@ function asking(reply: FastifyReply): Asking {
   return { signal: gone.signal }
 }
 
-/** Compares a token in constant time, so that the time reveals nothing about it. */
+/**
+ * Compares a token in constant time, so that the time that the comparison takes reveals nothing about the
+ * token.
+ */
 function isToken(token: string, authorization: string | undefined): boolean {
   const given = hash('sha256', authorization ?? '', 'buffer')
   return timingSafeEqual(given, hash('sha256', `Bearer ${token}`, 'buffer'))

@@ -1,15 +1,15 @@
-/** The successes of one URL within the present second, and those not covered by a record yet. */
+/** The successes of one URL in the present second, and the successes that no record covers yet. */
 export class Successes<D> {
   readonly hook: string
   /** The next URL of the same destination. */
   next: Successes<D> | undefined
   second = 0
   written = 0
-  /** How rare records are: one success in `every` gets a record. */
+  /** The rarity of records: one success in `every` gets a record. */
   every = 1
-  /** How many successes since the last record have none. */
+  /** The number of successes since the last record, which have no record. */
   unlogged = 0
-  /** The last delivery of these. The fields below are those of its attempt. */
+  /** The last delivery among these successes. The fields below describe its attempt. */
   last: D | undefined
   lastStatus = 0
   lastDurationMs = 0
@@ -21,14 +21,16 @@ export class Successes<D> {
 }
 
 /**
- * The factor by which records become rarer, each time that `perSecond` records were written within a second.
+ * The factor by which records become rarer each time that `perSecond` records have been written within a
+ * second.
  */
 const thinning = 10
 
 /**
- * Decides which successes get a record: in each second the first `perSecond` of a URL, then every tenth,
- * after another `perSecond` records every hundredth, and so on. A record stands for the successes before it
- * that have none, so no count is lost. `leftover` reports the rest of a second.
+ * Decides which successes get a record. In each second, the first `perSecond` successes of a URL get one.
+ * Then every tenth gets one, after another `perSecond` records every hundredth, and so on. A record also
+ * stands for the successes before it that have no record, so no count is lost. `leftover` reports the rest of
+ * a second.
  */
 export class SuccessSampler<D extends { readonly destinationId: string }> {
   readonly #perSecond: number
@@ -40,7 +42,10 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
     this.#perSecond = perSecond
   }
 
-  /** Returns how many successes the record of this one stands for; 0: it gets no record. */
+  /**
+   * Returns how many successes the record of this success stands for. Returns 0 if this success gets no
+   * record.
+   */
   weightOf(delivery: D, hook: string, status: number, durationMs: number, atMs: number): number {
     const of = this.#of(delivery.destinationId, hook)
     const second = Math.floor(atMs / 1_000)

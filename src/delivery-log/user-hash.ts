@@ -7,9 +7,9 @@ export type UserHash = (user: Buffer) => string
 const roomBytes = 64 + 4_096
 
 /**
- * Creates a hash of users' ids in UTF-8: the first 48 bits of HMAC-SHA256. Without the key nobody can tell
- * whose hash it is, or test whether it is that of a given user. Of an id longer than Kafka's keys should be,
- * only the first 4,096 bytes count.
+ * Creates a hash of users' ids in UTF-8: the first 48 bits of HMAC-SHA256. Without the key, nobody can tell
+ * whose hash it is, or test whether it belongs to a given user. Only the first 4,096 bytes of an id count; no
+ * id should be longer.
  */
 export function createUserHash(key: string): UserHash {
   const hmac = new Hmac('sha256', Buffer.from(key, 'utf8'), 'binary')
@@ -20,7 +20,7 @@ export function createUserHash(key: string): UserHash {
   }
 }
 
-/** Returns the hash of a user as 12 hex digits, as in records that were read. */
+/** Returns the hash of a user as 12 hex digits, which is its form in a `LogRecord`. */
 export function hexOfUser(hash: UserHash, userId: string): string {
   return Buffer.from(hash(Buffer.from(userId, 'utf8')), 'latin1').toString('hex')
 }

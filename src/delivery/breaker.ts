@@ -3,15 +3,15 @@
  * request through and counts results. It opens when enough results of the window are failures. While open, it
  * says how often the hook may be tried:
  *
- * - The first and the last try of a message need no credit. But a last try gives way to a probe that was made
- *   in its place.
- * - A try in between costs a credit. Each success earns credits (additive increase); many results without any
- *   success halve the rest (multiplicative decrease). A hook that fails nine of ten requests earns all its
- *   tries. A hook that is down gets none, except a probe now and then.
+ * - The first and the last try of a message need no credit. But if a probe was made in the place of a last
+ *   try, that last try isn't made.
+ * - A try in between costs a credit. Each success earns credits (additive increase). Many results without any
+ *   success halve the credits that are left (multiplicative decrease). A hook that fails nine of ten requests
+ *   earns all its tries. A hook that is down gets none, except a probe now and then.
  * - A hook that still answers has a limit on requests in flight. Each success raises the limit by one, and a
  *   run that mostly timed out halves it, so that an overloaded server finds its pace. A hook that has
- *   accepted nothing for long has no limit: there is no work to protect, and its messages are owed their
- *   tries.
+ *   accepted nothing for long has no limit: it does no work that a limit could protect, and its messages are
+ *   owed their tries.
  *
  * It closes when the share of failures in a run of results is below the share that opens it.
  */
@@ -21,15 +21,15 @@ export type BreakerOptions = {
   /** The share of failures in the window, 0 to 1, at which the breaker opens. */
   failureShare: number
   /**
-   * Number of results that the window needs before the breaker can open, and number of results in a run while
-   * it is open.
+   * Number of results that the window needs before the breaker can open. While the breaker is open, number of
+   * results in a run.
    */
   minResults: number
   /** Length of the window in which results count, in milliseconds. */
   windowMs: number
   /**
-   * Time after the last request at which an open breaker allows a probe. It doubles with each request that
-   * fails, up to `maxOpenMs`. A success resets it.
+   * Time after the last request at which an open breaker allows a probe. Each request that fails doubles this
+   * time, up to `maxOpenMs`. A success resets it.
    */
   openMs: number
   maxOpenMs: number
@@ -37,10 +37,7 @@ export type BreakerOptions = {
 
 export type BreakerState = 'closed' | 'open'
 
-/**
- * The answer of a hook to one request. `timeout`: no answer in time, as from a server that is asked for too
- * much.
- */
+/** The answer of a hook to one request. `timeout`: no answer in time, as from an overloaded server. */
 export type HookAnswer = 'success' | 'failure' | 'timeout'
 
 /**
@@ -62,7 +59,9 @@ const creditsPerSuccess = 50
 const maxCredits = 1_000
 /** Number of last tries in a row that may give way to probes. */
 const maxBorrowed = 100
-/** A hook counts as dead after this many results without a success, or this long without one. */
+/**
+ * A hook counts as dead after `deadResults` results without a success, or after `deadMs` without a success.
+ */
 const deadResults = 50
 const deadMs = 30_000
 
@@ -130,7 +129,7 @@ export class Breaker {
 
   /**
    * The longest time that a hook is left alone, whatever it asks for. One message's `Retry-After` must not
-   * make all others fail.
+   * make all other messages fail.
    */
   get maxHoldMs(): number {
     return this.#options.maxOpenMs
@@ -186,7 +185,8 @@ export class Breaker {
 
   ended(era: number, answer: HookAnswer, nowMs: number): void {
     this.#inFlight--
-    // The request started before the state changed. The results that changed the state have said as much.
+    // The request started before the state changed. The results that changed the state say as much as this
+    // one.
     if (era !== this.#era) return
     if (this.#state === 'closed') this.#count(answer !== 'success', nowMs)
     else this.#follow(answer, nowMs)
@@ -254,7 +254,7 @@ export class Breaker {
     if ((results - successes) / results < this.#options.failureShare) this.#become('closed')
   }
 
-  /** Opens the breaker. `successes`: their number in the window that opens it. */
+  /** Opens the breaker. `successes`: the number of successes in the window of results that opens it. */
   #open(successes: number, nowMs: number): void {
     this.#become('open')
     this.#openedMs = nowMs
@@ -275,7 +275,7 @@ export class Breaker {
 }
 
 /**
- * Limit on requests in flight to a hook whose breaker has just opened, and the lowest that this limit ever
- * gets. It is the same number that a lane has by default.
+ * Limit on requests in flight to a hook whose breaker has just opened. The limit never falls below this
+ * number, which is also a lane's default limit.
  */
 const leastLimit = 64

@@ -6,18 +6,22 @@ export type PacedTry = {
   readonly hook: PacedHook
   readonly tryClass: TryClass
   readonly bytes: number
-  /** Why it isn't to be started any more: it is handed to `dropped` then. */
+  /**
+   * The reason why the try must not start any more, if there is one. The bulkhead then passes it to
+   * `dropped`.
+   */
   readonly obstacle: 'abandoned' | 'changed' | 'stopped' | undefined
-  /** Sends the request. Its end is told to `Bulkhead.ended`. */
+  /** Sends the request. When the request ends, call `Bulkhead.ended`. */
   start(): void
-  /** Called when the try had no turn. It isn't started any more. */
+  /** Called when the bulkhead drops the try before its turn. The try will not be started. */
   dropped(why: BulkheadDropReason): void
 }
 
 /**
- * `full`: there is no room. `waited`: its hook was not ready for it in time. `skipped`: nothing said that it
- * would be. `changed`: its destination is another by now, or off. `stopped`: Kafka takes nothing of its
- * unit.
+ * The reason why a try was dropped. `full`: the bulkhead has no room. `waited`: the hook was not ready in
+ * time. `skipped`: nothing suggested that the hook could be ready in time. `changed`: the catalog has changed
+ * or removed the destination. `stopped`: Kafka accepts no outcomes of the try's unit. `abandoned`: the record
+ * has another owner. `closed`: the worker stops.
  */
 export type BulkheadDropReason =
   | 'full'
@@ -53,8 +57,8 @@ export type BulkheadOptions = {
 }
 
 /**
- * Requests that are started in one turn of the event loop. Each may cost a connection with its TLS handshake:
- * a millisecond of the thread that serves everybody.
+ * Limit on requests that are started in one turn of the event loop. Each may open a connection with a TLS
+ * handshake, which costs a millisecond of the thread that serves all hooks.
  */
 const startsPerTurn = 4
 const sweepMs = 250
@@ -132,10 +136,10 @@ class Berth {
 const byUrgency: readonly TryClass[] = ['only', 'first', 'last', 'between', 'again']
 
 /**
- * Makes requests to failing hooks with sockets, memory and turns of the event loop of their own, so that all
- * other hooks don't feel them (a bulkhead, as in a ship). All failing hooks share the bulkhead: each may hold
- * as much as is free, and they take turns. First and last tries go before those in between. The breaker of a
- * hook decides how often it may be tried.
+ * Makes requests to failing hooks with sockets, memory and turns of the event loop of their own, so that
+ * healthy hooks aren't slowed down (a bulkhead, as in a ship). All failing hooks share the bulkhead: each may
+ * hold as much as is free, and they take turns. First and last tries go before the tries in between. The
+ * breaker of a hook decides how often it may be tried.
  */
 export class Bulkhead {
   readonly #options: BulkheadOptions
@@ -176,7 +180,7 @@ export class Bulkhead {
     return this.#berths.size
   }
 
-  /** Takes a try, and later starts or drops it. Otherwise returns why it wasn't taken. */
+  /** Takes a try, and later starts or drops it. Returns `taken`, or the reason why the try wasn't taken. */
   offer(one: PacedTry): 'taken' | 'full' | 'skipped' {
     const berth = this.#berths.get(one.hook) ?? new Berth(one.hook)
     const nowMs = performance.now()
@@ -232,8 +236,8 @@ export class Bulkhead {
   }
 
   /**
-   * Returns true if the hook asked for a longer pause than any try may wait here. Last and only tries don't
-   * wait for the pause.
+   * Returns true if the hook asked for a longer pause than a try may wait in the bulkhead. Last and only
+   * tries don't wait for the pause.
    */
   #isHeldTooLong({ hook, tryClass }: PacedTry, nowMs: number): boolean {
     return (
@@ -307,8 +311,8 @@ export class Bulkhead {
   }
 
   /**
-   * Wakes a berth when the pause that its hook asked for ends. Any other reason to start again shows when an
-   * answer comes, or at a sweep.
+   * Wakes a berth when the pause that its hook asked for ends. All other reasons to start again are found
+   * when an answer comes, or at a sweep.
    */
   #sleepUntilHoldEnds(berth: Berth, nowMs: number): void {
     const waitMs = berth.hook.breaker.heldUntilMs - nowMs

@@ -1,9 +1,10 @@
 /**
- * The meaning of a proxy's answer to CONNECT. The status alone doesn't tell whether the proxy failed or the
- * target. Headers do, if the proxy sends them. Pure.
+ * The meaning of a proxy's answer to CONNECT. The status alone doesn't tell whether the proxy or the target
+ * failed. Headers tell, if the proxy sends them. Pure.
  *
- * `target`: the proxy works, and can't or may not reach the target. `prohibited`: the proxy says that it must
- * not connect to the target's address. `fault`: the proxy itself failed; with `isDown`, for every target.
+ * `target`: the proxy works, but can't reach the target or isn't allowed to. `prohibited`: the proxy says
+ * that it must not connect to the target's address. `fault`: the proxy itself failed. If `isDown` is true, it
+ * fails for every target.
  */
 export type ConnectAnswer =
   | { kind: 'tunnel' }
@@ -39,9 +40,9 @@ const squidTargetErrors: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Judges a proxy's answer. Without a header that says more, 403 (the proxy's rules), 502 and 504 (RFC 9110,
- * 15.6: of the server behind it) are about the target. 407 is about our login and so holds for all targets.
- * Every other status is a fault of the proxy.
+ * Judges a proxy's answer. If no header says more, three statuses are about the target: 403 (the proxy's
+ * rules), and 502 and 504 (RFC 9110, 15.6: the server behind the proxy failed). 407 is about our login, so it
+ * holds for all targets. Every other status is a fault of the proxy.
  */
 export function judgeConnect(status: number, headers: Headers): ConnectAnswer {
   if (status >= 200 && status < 300) return { kind: 'tunnel' }

@@ -1,11 +1,11 @@
-/** Reasons why no connection was made for which undici and Node have no error. */
+/** Errors for failures to connect for which undici and Node have no error of their own. */
 
 /** The address of a hook isn't allowed, so no connection was made. */
 export class AddressNotAllowedError extends Error {
   readonly code = 'SLUICE_ADDRESS_NOT_ALLOWED'
   /**
-   * The address that isn't allowed. It is the host if the host itself is refused, or if the proxy looked at
-   * its address.
+   * The address that isn't allowed. If the host itself is refused, or if it was the proxy that refused the
+   * address, this is the host.
    */
   readonly address: string
 
@@ -28,7 +28,7 @@ export class NameNotResolvedError extends Error {
   }
 }
 
-/** The proxy works, and says that it can't or may not reach the target. */
+/** The proxy works, but says that it can't reach the target, or isn't allowed to. */
 export class TargetUnreachableError extends Error {
   readonly code: string
 
@@ -40,7 +40,10 @@ export class TargetUnreachableError extends Error {
 
 /** The proxy failed. Nothing is known about the target, and nothing was sent to it. */
 export class ProxyFaultError extends Error {
-  /** A code that undici itself doesn't use: after some of its own codes undici connects again forever. */
+  /**
+   * A code that undici itself doesn't use. After an error with one of some codes of its own, undici connects
+   * again and again, forever.
+   */
   readonly code = 'SLUICE_PROXY_FAULT'
   /** The fault: `ECONNREFUSED`, `CONNECT_503`, `CLOSED`, … */
   readonly reason: string

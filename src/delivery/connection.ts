@@ -6,40 +6,40 @@ export const maxHeadBytes = 16 * 1024
 
 /**
  * Limits on the bytes read for one request: until the response head is complete, and for the whole answer.
- * They bound what undici doesn't count, such as announcements, an endless reason phrase, empty lines or chunk
- * extensions. A server that exceeds a limit loses the connection. If its response head was complete by then,
- * the answer still counts.
+ * They bound what undici doesn't count, such as 1xx answers, an endless reason phrase, empty lines or chunk
+ * extensions. If a server exceeds a limit, the connection is closed. If its response head was complete by
+ * then, the answer still counts.
  */
 const maxUntilHeadBytes = 2 * maxHeadBytes
 const maxAnswerBytes = maxUntilHeadBytes + 64 * 1024
 
 /**
- * Bytes that the parser gets at once. It processes everything that it was given, even beyond its limit. Each
- * header over the limit makes an error with its stack, and 64 KiB of such headers stop the process for a
- * tenth of a second.
+ * Limit on the bytes that the parser gets at once. The parser processes everything that it was given, even
+ * beyond its own limit on headers. For each header over that limit it makes an error with a stack, and 64 KiB
+ * of such headers block the process for a tenth of a second.
  */
 const pieceBytes = 2 * 1024
 
 /**
- * Limit on TLS session tickets for one request; servers send one to four. Each costs a call, and none is
- * counted as bytes.
+ * Limit on TLS session tickets for one request. Servers usually send one to four. Each ticket costs a call,
+ * and isn't counted among the bytes.
  */
 const maxTickets = 16
 
 /** Sends one request on a connection, and takes its answer. */
 export type RequestHandler = Dispatcher.DispatchHandler & {
   readonly request: Dispatcher.DispatchOptions
-  /** Called when a connection took the request. Nothing of the request has been sent yet. */
+  /** Called when a connection has taken the request, before anything of the request is sent. */
   assigned(connection: Connection): void
 }
 
 export type ConnectionOptions = Omit<Client.Options, 'connect'> & { connect: buildConnector.connector }
 
 /**
- * A connection of undici's, which undici opens again after a loss. This class adds what undici doesn't tell:
- * whether the socket has carried a request before, and whether any byte of an answer came. Everything that
- * the socket passes to undici's parser goes through this class: it is counted, bounded, and cleared of `100
- * Continue`.
+ * A connection of undici's, which undici opens again after a loss. This class adds what undici doesn't
+ * report: whether the socket has carried a request before, and whether any byte of an answer came. All bytes
+ * from the socket to undici's parser go through this class, which counts and limits them and removes
+ * `100 Continue`.
  */
 export class Connection extends Client {
   /** Link of the pool's stack: the next connection below this one. */
@@ -47,7 +47,7 @@ export class Connection extends Client {
   #socket: Socket | undefined
   /** Number of requests that the present socket has carried, including the current one. */
   #requests = 0
-  /** Bytes that came since the last request was taken. */
+  /** Number of bytes that came since the last request was taken. */
   #received = 0
   /** Upper limit of `#received` for the current request. */
   #maxReceived = 0
@@ -87,16 +87,16 @@ export class Connection extends Client {
   }
 
   /**
-   * Returns, for a request that failed before it was sent, true if it waited for a socket that earlier
-   * requests had used.
+   * Returns true if a request that failed before it was sent was waiting for a socket that earlier requests
+   * had used.
    */
   get wasLostUnsent(): boolean {
     return this.#requests > 0
   }
 
   /**
-   * Returns, for a request that was sent, true if earlier requests had used its socket, and no byte of an
-   * answer came.
+   * Returns true if a request that was sent got no byte of an answer, and earlier requests had used its
+   * socket.
    */
   get wasLostUnheard(): boolean {
     return this.#requests > 1 && this.#received === 0
@@ -104,20 +104,20 @@ export class Connection extends Client {
 
   /**
    * Closes the socket if the server answered without having read the whole request. The server may never read
-   * the rest, and no other request may wait behind it.
+   * the rest, and the next request must not wait behind that.
    *
-   * Call it in an immediate after the end of the answer, and not earlier. TLS reports that the kernel took
-   * the bytes by an immediate of Node's own. That immediate runs before those of JavaScript, but mostly after
-   * the answer.
+   * Call it in an immediate after the end of the answer, and not earlier. TLS uses an immediate of Node's own
+   * to report that the kernel took the bytes. Node's own immediates run before those of JavaScript, but
+   * mostly after the answer.
    */
   closeIfUnread(): void {
     if (this.#socket !== undefined && this.#socket.writableLength > 0) this.#socket.destroy()
   }
 
   /**
-   * Opens one socket for one request, and refuses to open a second. undici would otherwise open sockets
-   * forever and past all deadlines if a new socket has bytes to read before the request is written. A proxy
-   * can send such bytes with its own answer.
+   * Opens one socket for one request, and refuses to open a second. Without this limit, undici would open
+   * sockets forever and past all deadlines whenever a new socket has bytes to read before the request is
+   * written. A proxy can send such bytes with its own answer.
    */
   #dial(
     connect: buildConnector.connector,
@@ -145,8 +145,8 @@ export class Connection extends Client {
 
   #watch(socket: Socket): void {
     this.#socket = socket
-    // A TLS error after the handshake leaves the socket open, in Node and in undici. The request on it would
-    // wait for its deadline, and so would the next one.
+    // A TLS error after the handshake leaves the socket open, in Node and in undici. The request on that
+    // socket would wait until its deadline, and the next request would too.
     socket.on('error', () => socket.destroy())
     socket.on('session', () => {
       this.#tickets++
@@ -180,7 +180,7 @@ export class Connection extends Client {
   }
 }
 
-/** An answer that is no valid answer; `code` says why. */
+/** An error for an answer that isn't valid; `code` says why. */
 export class NoAnswerError extends Error {
   readonly code: string
 
@@ -205,8 +205,8 @@ const answerTooLong = new NoAnswerError('SLUICE_ANSWER_TOO_LONG', 'the answer is
 const notHttp = new NoAnswerError('SLUICE_ANSWER_NOT_HTTP', 'the answer is of another protocol')
 
 /**
- * First letters of `RTSP/` and `ICE/`. undici's parser takes these protocols for HTTP, and their 200 for a
- * delivery.
+ * First letters of `RTSP/` and `ICE/`. undici's parser takes these protocols for HTTP, so their 200 would
+ * count as a delivery.
  */
 const letterR = 0x52
 const letterI = 0x49
@@ -225,9 +225,9 @@ const continueLine = Buffer.from('HTTP/1.1 100')
 
 /**
  * Turns each `100 Continue` into `102 Processing`. undici closes the connection on a 100, but a client has to
- * accept announcements that it didn't ask for (RFC 9110, section 15.2). Finds those at the beginning of a
- * chunk, and those that follow in the same chunk. In a body this would change text as well, but no one reads
- * the body.
+ * accept 1xx answers that it didn't ask for (RFC 9110, section 15.2). The caller has seen a 1xx at the
+ * beginning of the chunk; further ones in the same chunk are found too. The same text in a body is changed as
+ * well, which does no harm.
  */
 function tolerateContinue(chunk: Buffer): void {
   let at = chunk.indexOf(continueLine)

@@ -11,15 +11,15 @@ export type ConnectorOptions = {
   policy: AddressPolicy
   resolver: NameResolver
   /**
-   * The proxy, if there is one. Then connections are made to the proxy only, and it resolves the names of
-   * hooks.
+   * The proxy, if there is one. With a proxy, connections are made to the proxy only, and the proxy resolves
+   * the names of hooks.
    */
   proxy?: OutboundProxy | undefined
   /** The time after which undici gives up, TLS handshake included. */
   timeoutMs: number
 }
 
-/** Creates a connector that opens connections to hooks, and to allowed addresses only. */
+/** Creates a connector that opens connections to hooks, but only to addresses that the policy allows. */
 export function createConnector({
   policy,
   resolver,
@@ -33,8 +33,9 @@ export function createConnector({
 
 /**
  * Creates a connector that dials hooks directly. undici doesn't call `lookup` for IP literals, so literals
- * are checked here. A name is resolved once, and only the addresses that were checked are dialled. So a name
- * that resolves differently a moment later gains nothing. The peer is checked again once connected.
+ * are checked here. A name is resolved once, and only the addresses that were checked are dialled. So an
+ * attacker gains nothing by a name that resolves differently a moment later. The peer's address is checked
+ * again once the socket is connected.
  */
 function createDirectConnector(
   policy: AddressPolicy,
@@ -77,8 +78,8 @@ function verifyPeer(policy: AddressPolicy, socket: Socket, callback: buildConnec
 }
 
 /**
- * Creates a connector that reaches hooks through the proxy. It checks the host in the hook's URL. The proxy
- * has to check the addresses that the name resolves to. TLS ends at the hook.
+ * Creates a connector that reaches hooks through the proxy. The connector checks the host in the hook's URL.
+ * The proxy has to check the addresses that the name resolves to. TLS ends at the hook, not at the proxy.
  */
 function createTunnelConnector(
   policy: AddressPolicy,

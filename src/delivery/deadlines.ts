@@ -1,7 +1,7 @@
 /**
- * Deadlines that all have the same length, each for the cost of an append to a list. The first that was added
- * is the first that is due, so one timer looks only at the head. A deadline fires up to `tickMs` late, never
- * early.
+ * Deadlines that all have the same length. Each costs no more than an append to a list. The deadline that was
+ * added first is due first, so one timer looks only at the head of the list. A deadline fires up to `tickMs`
+ * late, never early.
  */
 export type Deadline = { cancel(): void }
 
@@ -9,7 +9,7 @@ export type Deadline = { cancel(): void }
 export type Expiring = { expire(): void }
 
 export type Deadlines = {
-  /** Calls `owner.expire()` once, `timeoutMs` from now, unless the deadline is cancelled before. */
+  /** Calls `owner.expire()` once, `timeoutMs` from now, unless the deadline is cancelled earlier. */
   add(owner: Expiring): Deadline
   stop(): void
 }

@@ -8,13 +8,12 @@ import { createTlsConnector } from './tls-connector.ts'
 type Addressing = (name: string, dialled: (error: Error | null, addresses: readonly string[]) => void) => void
 
 /**
- * Time for which one of several addresses is tried before the next one's turn. The last address has all the
- * remaining time.
+ * Time for which one of several addresses is tried before the next address is tried. The last address has all
+ * the remaining time.
  */
 const nextAddressMs = 1_000
 /**
- * Limit on addresses of one name that one connection tries. More would not be tried within a request's
- * deadline.
+ * Limit on the addresses of one name that one connection tries. A request's deadline leaves no time for more.
  */
 const maxAddresses = 4
 
@@ -25,9 +24,9 @@ const maxAddresses = 4
 const readBuffer = Buffer.alloc(64 * 1024)
 
 /**
- * Puts the bytes that were read into the socket's stream. Otherwise Node would allocate a buffer of 64 KiB
- * for each read, and shrink it to the hundred bytes of an answer. Node calls this function as a method of the
- * socket.
+ * Puts the bytes that were read into the socket's stream. Without this function, Node would allocate a buffer
+ * of 64 KiB for each read, and shrink the buffer to the hundred bytes of an answer. Node calls this function
+ * as a method of the socket.
  */
 function pushRead(this: Socket, bytes: number): boolean {
   const chunk = Buffer.allocUnsafe(bytes)
@@ -64,9 +63,9 @@ export function createDialler(addressing: Addressing, timeoutMs: number): buildC
 
 /**
  * Returns the addresses in the order in which they are tried. Node alternates between the families (RFC
- * 8305), and starts with the family of the first address. IPv4 goes first: nearly every hook has it, and on a
- * machine without IPv4 it fails at once. The first address of a family is chosen at random, so that each gets
- * its share.
+ * 8305), and starts with the family of the first address. IPv4 goes first: nearly every hook has an IPv4
+ * address, and on a machine without IPv4 such an address fails at once. The first address of a family is
+ * chosen at random, so that each address gets its share of the connections.
  */
 function dialOrder(addresses: readonly string[]): LookupAddress[] {
   const start = addresses.length > 1 ? Math.floor(Math.random() * addresses.length) : 0

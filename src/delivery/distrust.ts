@@ -3,19 +3,20 @@ import { isCertificateError } from './failure.ts'
 
 /**
  * Number of untrusted certificates after which a hook is left alone for a while. Each trusted certificate
- * cancels two.
+ * cancels two untrusted ones.
  */
 const enough = 10
 /**
- * Time for which the hook is left alone. Then a single connection tries it, and again after each such time.
+ * Time for which the hook is left alone. After it, a single connection is tried. If that fails too, the hook
+ * is left alone for the same time again.
  */
 const restMs = 1_000
 
 /**
- * Makes the connector of one hook remember that the hook's certificate isn't trusted. Meanwhile, further
- * connections fail with the same error, and none is opened. The verdict on such a certificate is final, so no
- * breaker opens. Without this memory each message would cost a handshake: 1.7 ms, or 130 ms with a malicious
- * chain of certificates.
+ * Makes the connector of one hook remember that the hook's certificate isn't trusted. While it remembers,
+ * further connections fail with the same error without being opened. An untrusted certificate isn't retried
+ * and doesn't count for the breaker, so no breaker opens. Without this memory each message would cost a
+ * handshake: 1.7 ms, or 130 ms with a malicious chain of certificates.
  */
 export function rememberingDistrust(connect: buildConnector.connector): buildConnector.connector {
   let suspicion = 0

@@ -34,7 +34,7 @@ export type DestinationDefinition = {
    * such hooks limit it.
    */
   readonly maxInFlightSick?: number | undefined
-  /** Limit on attempts a second over the whole group, and on attempts at once after a pause. */
+  /** Limit on attempts a second over the whole group, and on the burst of attempts after an idle time. */
   readonly rateLimit: Rate | undefined
   readonly hooks: readonly HookDefinition[]
 }
@@ -50,8 +50,9 @@ export type EndpointHook = {
   readonly cap: number | undefined
   readonly laneCap: number
   /**
-   * The reason why no request can be made to the hook; then nothing may be sent. The catalog refuses such a
-   * hook. If one passed, undici's pool would lose a connection slot forever with each request.
+   * The reason why no request can be made to the hook, if there is one. Then nothing may be sent: undici's
+   * pool would lose a connection slot forever with each request. The catalog refuses such hooks, so this is a
+   * second guard.
    */
   readonly refusal: string | undefined
 }
@@ -64,7 +65,7 @@ export type Endpoint = {
   readonly sign: Signer
 }
 
-/** The product token that the specification asks for: the service, with version 1.0. */
+/** The product token that the specification asks for: the name of the service, with version 1.0. */
 const userAgent = 'Sluice/1.0'
 
 export type Endpoints = {
@@ -73,7 +74,7 @@ export type Endpoints = {
    * definition.
    */
   of(definition: DestinationDefinition): Endpoint
-  /** Returns the endpoint if it was created before, else `undefined`. */
+  /** Returns the endpoint of a destination if `of` has created it, else `undefined`. */
   known(definition: DestinationDefinition): Endpoint | undefined
 }
 

@@ -38,12 +38,12 @@ const requestCodes: ReadonlySet<string> = new Set([
   'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
 ])
 
-/** Codes for a lost connection: closed, reset, or gone before the request was written. */
+/** Codes for a lost connection: closed, reset, or lost before the request was written. */
 const lostCodes: ReadonlySet<string> = new Set(['ECONNABORTED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /**
- * Returns true if a request failed because its connection was lost, and not because of the bytes that came
- * over it.
+ * Returns true if a request failed because its connection was lost. Returns false if it failed because of the
+ * bytes that came over the connection.
  */
 export function isLostConnection(error: Error): boolean {
   return lostCodes.has(codeOf(error))

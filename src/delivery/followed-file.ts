@@ -4,8 +4,8 @@ import { statSync } from 'node:fs'
 const everyMs = 5_000
 
 /**
- * Reports changes of a file to callers that ask. It costs no timer and no thread of libuv's, only one system
- * call every few seconds.
+ * Reports to callers that ask whether a file has changed. This costs no timer and no thread of libuv's, only
+ * one system call every few seconds.
  */
 export class FollowedFile {
   readonly path: string
@@ -19,8 +19,9 @@ export class FollowedFile {
   }
 
   /**
-   * Returns true if the file has changed since the last call, and on the first call. A missing file is a
-   * state too.
+   * Returns true if the file has changed since the last call, and also on the first call. A file that appears
+   * or disappears has changed. Within five seconds of the last look at the file, returns false without
+   * looking.
    */
   hasChanged(): boolean {
     const nowMs = this.#now()

@@ -6,8 +6,8 @@ export const blockBytes = 64
 const digestBytes = { sha1: 20, sha256: 32 } as const
 
 /**
- * HMAC computed as its two hashes (RFC 2104), with the padded key prepared once. `createHmac` makes an
- * OpenSSL object for each body, and a busy process then pays 14 µs for what this class does in 3.
+ * HMAC, computed as its two hashes (RFC 2104) with the padded key prepared once. `createHmac` makes an
+ * OpenSSL object for each body: in a busy process it takes 14 µs where this class takes 3 µs.
  */
 export class Hmac {
   readonly #algorithm: keyof typeof digestBytes
@@ -27,7 +27,10 @@ export class Hmac {
     this.#outer.set(block.map((byte) => byte ^ 0x5c))
   }
 
-  /** Returns the HMAC of `length` bytes of `room`, from `start` on. The block before them is overwritten. */
+  /**
+   * Returns the HMAC of `length` bytes of `room`, from `start` on. Overwrites the `blockBytes` bytes before
+   * `start`.
+   */
   of(room: Buffer, start: number, length: number): string {
     const inner = room.subarray(start - blockBytes, start + length)
     inner.set(this.#innerPad)

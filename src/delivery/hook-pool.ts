@@ -3,7 +3,7 @@ import { Connection, type ConnectionOptions, type RequestHandler } from './conne
 /** A caller that wants to know when a turn of the event loop ends. */
 type Waiter = { turnEnded(): void }
 
-/** Reports the end of the present turn of the event loop to all who ask, with a single immediate. */
+/** Reports the end of the present turn of the event loop to all callers that ask, with a single immediate. */
 export class TurnEnd {
   #waiters: Waiter[] = []
 
@@ -20,12 +20,12 @@ export class TurnEnd {
 
 /**
  * The connections to one hook, one for each request in flight. The caller limits their number. undici's own
- * pool would add a queue of 16 KiB for each hook, in which nothing ever waits. These queues would be most of
- * the cost of thousands of idle hooks.
+ * pool would add a queue of 16 KiB for each hook, although nothing ever waits in it. With thousands of idle
+ * hooks, these queues would take most of the memory.
  *
- * Nothing is allocated for a request. An object that stays with an idle hook until its next message is moved
- * to the old generation by the garbage collector, and then costs more than it did to make. So connections are
- * linked to each other, and are in no array.
+ * Nothing is allocated for a request. The garbage collector would move an object that stays with an idle hook
+ * until its next message to the old generation, where the object costs more than it cost to make. So
+ * connections are linked to each other instead of being kept in arrays.
  */
 export class HookPool implements Waiter {
   readonly #origin: string
@@ -33,10 +33,11 @@ export class HookPool implements Waiter {
   readonly #turnEnd: TurnEnd
   readonly #all = new Set<Connection>()
   /**
-   * Connections that carry nothing. The last one used is used next, so that the others' sockets can time out.
+   * Connections that carry no request. The connection that was used last is used next, so that the sockets of
+   * the other connections can time out.
    */
   readonly #free = new Stack()
-  /** Number of connections, from the bottom of `#free`, that have not been used since `trim`. */
+  /** Number of connections at the bottom of `#free` that have not been used since the last `trim`. */
   #unused = 0
   /** Connections whose answers were completed in this turn of the event loop. */
   readonly #left = new Stack()
@@ -68,9 +69,9 @@ export class HookPool implements Waiter {
   /**
    * Sends a request on a free connection, or on a new one. The request ends with `leave` or `fail`.
    *
-   * If other requests are under way, a new connection is opened only at the end of this turn of the event
-   * loop. After a pause of the process, many records are read before the answers that came meanwhile. Each of
-   * these records would otherwise open a connection that is idle a moment later.
+   * If the pool already has connections, a new connection is opened only at the end of this turn of the event
+   * loop. After a pause of the process, many records are read before the answers that arrived during the
+   * pause. Each of these records would otherwise open a connection that is idle a moment later.
    */
   send(handler: RequestHandler): void {
     this.#inFlight++
@@ -85,7 +86,7 @@ export class HookPool implements Waiter {
     }
   }
 
-  /** Sends a request again that `stale` has lost, on a connection that is certainly new. */
+  /** Sends a request again that the connection `stale` has lost, on a new connection. */
   resend(handler: RequestHandler, stale: Connection): void {
     this.#drop(stale)
     this.#open().take(handler)
@@ -93,8 +94,9 @@ export class HookPool implements Waiter {
 
   /**
    * Takes back a connection whose answer is complete. It becomes free in the next turn of the event loop.
-   * undici reads bytes that follow an answer before it sends another request, but not if they were there
-   * before the end of the answer. By the next turn it is also known whether the whole request was sent.
+   * Before undici sends another request, it reads bytes that follow an answer, but not those that arrived
+   * together with the end of the answer. By the next turn it is also known whether the whole request was
+   * sent.
    */
   leave(connection: Connection): void {
     if (this.#left.size === 0) this.#turnEnd.tell(this)
@@ -120,8 +122,8 @@ export class HookPool implements Waiter {
   }
 
   /**
-   * Opens connections for the requests that are left. All answers that had come have been read before this
-   * runs.
+   * Opens connections for the requests for which no connection has become free. All answers that had arrived
+   * have been read before this runs.
    */
   readonly #openForRest = (): void => {
     this.#isOpeningForRest = false
@@ -129,8 +131,9 @@ export class HookPool implements Waiter {
   }
 
   /**
-   * Drops a connection whose request failed. It must not be used again: undici reports the failure before it
-   * has handled it, and would crash the process on an assertion if it found another request.
+   * Drops a connection whose request failed. The connection must not be used again: undici reports the
+   * failure before it has dealt with the failure itself. If it then found another request, an assertion would
+   * crash the process.
    */
   fail(connection: Connection): void {
     this.#drop(connection)
@@ -153,7 +156,8 @@ export class HookPool implements Waiter {
   }
 
   /**
-   * Closes all sockets at once and keeps no reference to them, because a target may keep this pool for long.
+   * Closes all sockets at once and keeps no reference to them, because a target may keep a reference to this
+   * pool for a long time.
    */
   async destroy(): Promise<void> {
     this.#isOpen = false
@@ -177,8 +181,8 @@ export class HookPool implements Waiter {
 }
 
 /**
- * The error for a connection that carries nothing; nobody sees it. Without it, undici would make one each
- * time, with its stack.
+ * The error for a connection that carries no request. Nobody sees this error. Without it, undici would make
+ * an error with a stack each time.
  */
 const letGo = new Error('the connection is not needed any more')
 const ignore = (): void => undefined

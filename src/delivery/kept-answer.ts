@@ -5,11 +5,11 @@ export type Answer = Extract<Outcome, { kind: 'answer' }>
 /** Shortest text that counts as a secret. Shorter texts may occur anywhere. */
 const minSecretCharacters = 6
 /**
- * Bytes read beyond those that are kept, so that a secret that begins in the kept part is recognized as a
- * whole.
+ * Number of bytes that are read beyond the kept part, so that a secret which begins in the kept part is
+ * recognized as a whole.
  */
 const lookAheadBytes = 8 * 1024
-/** Number of characters that identify a secret which is cut off at the end of the body. */
+/** Number of characters by which a secret that is cut off at the end of the body is recognized. */
 const minBrokenCharacters = 4
 const mask = '[redacted]'
 
@@ -21,15 +21,15 @@ export class KeptAnswer {
   #bytes = 0
   #answer: Answer | undefined
 
-  /** `secrets`: those of six characters or more are never kept. */
+  /** `secrets`: texts that are never kept, if they have six characters or more. */
   constructor(maxBytes: number, secrets: readonly string[]) {
     this.#maxBytes = maxBytes
     this.#secrets = secrets
   }
 
   /**
-   * Starts to keep an answer. Returns true if the outcome waits for the body: it doesn't for a success, or
-   * for a compressed body.
+   * Starts to keep an answer, and returns true: the outcome then waits for the body. Returns false for a
+   * success or a compressed body, of which nothing is kept.
    */
   begin(answer: Answer, contentEncoding: string | string[] | undefined): boolean {
     const isPlain = contentEncoding === undefined || contentEncoding === 'identity'
@@ -42,7 +42,7 @@ export class KeptAnswer {
     return this.#answer !== undefined
   }
 
-  /** Adds a chunk of the body. Returns true once everything that is kept has come. */
+  /** Adds a chunk of the body. Returns true when this chunk completes the part that is kept. */
   take(chunk: Buffer): boolean {
     const left = this.#maxBytes + lookAheadBytes - this.#bytes
     if (this.#answer === undefined || left <= 0) return false
@@ -52,12 +52,12 @@ export class KeptAnswer {
     return chunk.length >= left
   }
 
-  /** Returns the answer with the part of its body that has come; `undefined` if none is kept. */
+  /** Returns the answer with the part of its body that has come. Returns `undefined` if no answer is kept. */
   outcome(): Answer | undefined {
     if (this.#answer === undefined || this.#bytes === 0) return this.#answer
     const masked = withoutSecrets(Buffer.concat(this.#chunks), this.#secrets)
-    // The body gets memory of its own. Otherwise the larger buffer would be kept with it, or passed to
-    // another thread.
+    // The body gets memory of its own. Otherwise the larger buffer would be kept, or passed to another
+    // thread, along with the body.
     return { ...this.#answer, body: new Uint8Array(masked.subarray(0, this.#maxBytes)) }
   }
 }
@@ -74,7 +74,9 @@ export function withoutSecrets(body: Uint8Array, secrets: readonly string[]): Bu
   return Buffer.from(broken === 0 ? text : text.slice(0, -broken) + mask)
 }
 
-/** Returns how many characters of the secret the text ends with, if the secret is cut off there. */
+/**
+ * Returns how many characters of the secret the text ends with, if the end of the text cuts the secret off.
+ */
 function brokenOff(text: string, secret: string): number {
   for (let length = secret.length - 1; length >= minBrokenCharacters; length--)
     if (text.endsWith(secret.slice(0, length))) return length
@@ -82,8 +84,8 @@ function brokenOff(text: string, secret: string): number {
 }
 
 /**
- * Returns the secrets of a request that an answer could repeat. Of a header: its value, the part after the
- * scheme, and the login in it. Of a URL: the path, and the values of the query.
+ * Returns the secrets of a request that an answer could repeat. From a header: its value, the part after the
+ * scheme, and the login in it. From a URL: the path, and the values of the query.
  */
 export function secretsOf(headers: readonly string[], path: string): string[] {
   const ofHeaders = headers.flatMap((value) => {
@@ -93,7 +95,7 @@ export function secretsOf(headers: readonly string[], path: string): string[] {
     const login = Buffer.from(given, 'base64').toString('utf8')
     return [value, given, login, login.slice(login.indexOf(':') + 1)]
   })
-  // `new URL` doesn't work here: the path of a hook that may not be posted to can have any shape.
+  // `new URL` doesn't work here: a hook that may not be posted to can have any text as its path.
   const query = path.indexOf('?')
   if (query === -1) return [...ofHeaders, path]
   const values = new URLSearchParams(path.slice(query)).values()

@@ -5,8 +5,9 @@ import { Queue } from './queue.ts'
 export type LaneClass = 'fresh' | 'retry' | 'backfill'
 
 /**
- * The class that goes next while all three wait. Of ten turns, seven are fresh, two are retries (never less
- * than a fifth) and one is backfill. A class with nothing waiting gives its turn to the next.
+ * The order in which the classes take turns while deliveries of all three wait. Of ten turns, seven are for
+ * fresh deliveries, two for retries (never less than a fifth) and one for a backfill. A class without a
+ * waiting delivery gives its turn to the most urgent class that has one.
  */
 const turns: readonly LaneClass[] = [
   'fresh',
@@ -30,9 +31,12 @@ export class Lane<D> {
   inFlight = 0
   /** The lane's share of the destination's rate limit, if there is one. */
   bucket: TokenBucket | undefined
-  /** The lane's place among the lanes that want to start something. */
+  /** The lane's place among the lanes that want to start a delivery. */
   place: 'nowhere' | 'in line' | 'blocked' | 'asleep' = 'nowhere'
-  /** The time since when the lane has been longer than its share of the buffer; 0 while it isn't. */
+  /**
+   * The time at which the lane became longer than its share of the buffer, on the clock of
+   * `performance.now()`; 0 while it isn't longer.
+   */
   overSinceMs = 0
   /** True while the lane sheds: new messages over its share go to the retry ladder at once. */
   isShedding = false
@@ -72,7 +76,9 @@ export class Lane<D> {
     return this.#shiftFrom(preferred) ?? this.#shiftFirst()
   }
 
-  /** Takes a delivery that has waited since `latestMs` or longer, whatever its turn. */
+  /**
+   * Takes a delivery that has waited since `latestMs` or longer, without regard to the turns of the classes.
+   */
   shiftWaitingSince(latestMs: number): D | undefined {
     for (const laneClass of byUrgency) {
       const oldest = this.#queues[laneClass].oldest

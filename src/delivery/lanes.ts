@@ -6,15 +6,16 @@ import { Lane, type LaneClass } from './lane-queue.ts'
  * Lanes, one for each destination, so that no destination can hurt another. Lanes that have work take turns.
  * A step costs the same with ten lanes as with ten thousand.
  *
- * Lanes share the buffer of records and the requests in flight. Of each, a lane may hold as much as is free
- * (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). One busy lane gets half, n busy lanes
- * get 1/(n+1) each, and there is always room for a lane that has just woken up.
+ * Lanes share two things: the buffer of records and the requests in flight. Of each of the two, a lane may
+ * hold as much as is free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). One busy lane
+ * gets half, n busy lanes get 1/(n+1) each, and there is always room for a lane that has just woken up.
  *
- * A lane is flooded or slow if it is longer than its share while its messages are new, and it starts as many
- * as it may. After `patienceMs`, messages that it has no room for go to `overflow`. If its messages are late
- * already, the worker is catching up after an outage of Sluice. Then fetching waits for the lane
- * (`onCongested`), and nothing goes to `overflow` before `waitMs`. A lane that could start more and waits for
- * its turn is not to blame: the whole worker is at its limit, and fetching waits because the buffer is full.
+ * A lane is flooded or slow if it is longer than its share while its messages are new and while it starts as
+ * many of them as it may. After `patienceMs`, the messages that such a lane has no room for go to `overflow`.
+ * If the messages were late before they reached the worker, the worker is catching up after an outage of
+ * Sluice. Then fetching waits for the lane (`onCongested`), and nothing goes to `overflow` before `waitMs`. A
+ * lane that could start more and waits for its turn is not to blame: the whole worker is at its limit, and
+ * fetching waits because the buffer is full.
  */
 
 /** The part of a delivery that its lane uses. */
@@ -28,13 +29,15 @@ export type LaneItem<D> = {
   /** True if the record was late before it reached this worker. */
   readonly isLate: boolean
   /**
-   * The time when the delivery first came to its lane, on the clock of `performance.now()`; 0 before. The
+   * The time when the delivery first came to its lane, on the clock of `performance.now()`; 0 until then. The
    * lanes set it.
    */
   queuedAtMs: number
   /** The lane in which the delivery waits, or from which it was started. The lanes set it. */
   lane: Lane<D> | undefined
-  /** True if this worker must not deliver the record any more. The delivery is then passed to `letGo`. */
+  /**
+   * True if this worker must not deliver the record any more. The lanes then pass the delivery to `letGo`.
+   */
   readonly isAbandoned: boolean
 }
 
@@ -49,9 +52,12 @@ export type Lanes<D extends LaneItem<D>> = {
    */
   shut(): void
   open(): void
-  /** Passes waiting deliveries that this worker must not make any more to `letGo`. */
+  /** Passes the waiting deliveries that are abandoned to `letGo`. */
   letGoAbandoned(): void
-  /** Takes out of the queues, and gives back, what is to go. */
+  /**
+   * Takes the deliveries for which `isToGo` returns true out of the queues, and returns those that aren't
+   * abandoned. The abandoned ones go to `letGo`.
+   */
   takeQueued(isToGo: (delivery: D) => boolean): D[]
   readonly inFlight: number
   readonly queued: number
@@ -68,8 +74,8 @@ export type LanesOptions<D> = {
   /** Time that any delivery may wait in its lane, in milliseconds. */
   waitMs: number
   /**
-   * Time that a lane with nothing to do is kept, in milliseconds; it may be kept twice as long. For a
-   * destination that gets few messages, a new lane for each would cost more than a kept one.
+   * Time that an idle lane is kept at least, in milliseconds; at most it is kept twice as long. For a
+   * destination that gets few messages, a new lane for each message would cost more than a kept lane.
    */
   idleMs?: number
   /**
@@ -94,7 +100,9 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   readonly #lanes = new Map<string, Lane<D>>()
   /** Lanes that may start something, in the order of their turns. */
   readonly #line = new Fifo<Lane<D>>()
-  /** Lanes that hold their share of the requests in flight. They wait until another lane frees some. */
+  /**
+   * Lanes that hold their whole share of the requests in flight. They wait until a request of some lane ends.
+   */
   readonly #blocked = new Fifo<Lane<D>>()
   readonly #congested = new Set<Lane<D>>()
   /** The lanes with a waiting delivery, and some that had one before. */
@@ -201,8 +209,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Returns the lane of a delivery that was started. A delivery that replaced a queued one gets that one's
-   * lane.
+   * Returns the lane of a delivery that was started. For a delivery that has taken the place of a queued one,
+   * this is the lane of its destination.
    */
   #startedFrom(delivery: D): Lane<D> {
     const { lane } = delivery
@@ -220,7 +228,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Returns true if the lane takes one more delivery. Also records how long the lane has been over its share.
+   * Returns true if the lane takes one more delivery. Also notes since when the lane has been over its share.
    */
   #hasRoom(lane: Lane<D>, delivery: D): boolean {
     if (lane.length < this.#share()) return true
@@ -341,7 +349,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     lane.inFlight--
     this.#inFlight--
     this.#joinLine(lane)
-    // One place has become free. At most one more lane can use it, and this lane has asked already.
+    // One place has become free, so at most one blocked lane can use it. This lane is in line already.
     this.#unblockOne()
     this.#pump()
   }
@@ -356,7 +364,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   /** Drops lanes that were idle at the last sweep too, and have got nothing since. */
   #letGoIdle(): void {
     for (const lane of this.#lanes.values()) {
-      // A bucket that isn't full remembers what was sent. A new lane would start with a full one.
+      // A bucket that isn't full remembers what was sent. A new lane would start with a full bucket, so this
+      // lane is kept.
       if (!lane.isIdle || lane.bucket?.isFull(performance.now()) === false) continue
       if (lane.isLeft) this.#lanes.delete(lane.key)
       else lane.isLeft = true

@@ -1,6 +1,6 @@
 /**
- * The outcome of one request to a hook. The list is closed: metric labels, log lines and verdicts are made
- * from it.
+ * The outcome of one request to a hook. The list of kinds is closed, because metric labels, log lines and
+ * verdicts are made from it.
  */
 export type Outcome =
   /**
@@ -10,11 +10,12 @@ export type Outcome =
   | { kind: 'answer'; status: number; retryAfterMs?: number; body?: Uint8Array }
   /** No complete response head within the deadline, counted from the start of the connection. */
   | { kind: 'timeout' }
-  /** Refused or reset connection, early close, an answer that isn't HTTP, or no connection at all. */
+  /** A refused or reset connection, an early close, an answer that isn't HTTP, or no connection at all. */
   | { kind: 'connection'; code: string }
   | { kind: 'dns'; code: string }
   /**
-   * Our proxy failed; with `isDown`, for every hook. Nothing was sent, and nothing is known about this hook.
+   * Our proxy failed. If `isDown` is true, it fails for every hook. Nothing was sent, and nothing is known
+   * about this hook.
    */
   | { kind: 'proxy'; code: string; isDown: boolean }
   /** The certificate isn't trusted; the request was never sent. */
@@ -27,8 +28,8 @@ export type Outcome =
 export type OutcomeKind = Outcome['kind']
 
 /**
- * Describes an outcome in a short text, which is the same in headers of retried records, logs and the
- * delivery log.
+ * Describes an outcome in a short text. The headers of retried records, the logs and the delivery log all
+ * have the same text.
  */
 export function describeOutcome(outcome: Outcome): string {
   switch (outcome.kind) {

@@ -19,19 +19,22 @@ export type OutboundProxy = {
   close(): Promise<void>
 }
 
-/** The end of a request for a tunnel: the metric's label. `down`: by a fault that affects every target. */
+/**
+ * The outcome of a request for a tunnel, which is also the metric's label. `down`: a fault that affects every
+ * target.
+ */
 export type ConnectOutcome = 'tunnel' | 'target' | 'fault' | 'down'
 
 export type ProxyOptions = {
   /** `http://user:password@proxy.example:3128` */
   url: string
   resolver: NameResolver
-  /** The deadline of a request, within which the tunnel must be open. */
+  /** The deadline of a request, in milliseconds. The tunnel must open well before it. */
   timeoutMs: number
   onConnect?: (outcome: ConnectOutcome) => void
   /**
-   * Called when the proxy can't reach any target: nothing should be sent until it is called again with false.
-   * `reason` contains no secrets.
+   * Called with true when the proxy can't reach any target: nothing should be sent until the next call, with
+   * false. `reason` contains no secrets.
    */
   onDown?: (isDown: boolean, reason: string) => void
 }
@@ -39,8 +42,8 @@ export type ProxyOptions = {
 /** Time that the proxy has for its TCP connection. undici counts it in half seconds, so it is approximate. */
 const dialMs = 2_000
 /**
- * The part of a request's deadline within which the proxy has to answer. So its own fault can be told apart
- * from the target's.
+ * The part of a request's deadline within which the proxy has to answer. The rest of the deadline lets Sluice
+ * tell a fault of the proxy from a fault of the target.
  */
 const answerShare = 0.9
 /** Time between two tries of a proxy that is down. */
@@ -54,8 +57,8 @@ const probeAuthority = 'sluice.invalid:443'
 /**
  * Creates an HTTP proxy client that opens a tunnel (CONNECT) to each hook.
  *
- * The proxy's own faults are `ProxyFaultError`. While the proxy is unreachable, or refuses our login, it is
- * down: `onDown` reports that once, and reports when the proxy is up again.
+ * The proxy's own faults are `ProxyFaultError`. While the proxy is unreachable, or refuses our login, it
+ * counts as down. `onDown` is called once when the proxy goes down, and once when it is up again.
  */
 export function createProxy(options: ProxyOptions): OutboundProxy {
   return new ConnectProxy(options)
@@ -145,8 +148,8 @@ class ConnectProxy implements OutboundProxy {
   }
 
   /**
-   * Returns the error of a tunnel that didn't open. If no answer came in time, the target is to blame if the
-   * proxy has answered other requests meanwhile: the proxy then waits for the target. Otherwise the proxy is
+   * Returns the error of a tunnel that didn't open. If no answer came in time although the proxy has answered
+   * other requests since, the proxy waits for the target, so the target is to blame. Otherwise the proxy is
    * to blame.
    */
   #errorOf(error: Error, isLate: boolean, askedMs: number): Error {
@@ -178,7 +181,10 @@ class ConnectProxy implements OutboundProxy {
   }
 }
 
-/** Creates a connector to the proxy. It dials any address, because the operator has named the proxy. */
+/**
+ * Creates a connector to the proxy. The connector dials any address, because the operator has configured the
+ * proxy.
+ */
 function createProxyConnector(resolver: NameResolver, timeoutMs: number): buildConnector.connector {
   const dial = createDialler((name, dialled) => {
     resolver.resolve(name, (resolved) => {

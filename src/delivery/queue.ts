@@ -1,7 +1,10 @@
 /** A delivery that waits, and a link to the one behind it. */
 type Queued<D> = { readonly delivery: D; readonly sinceMs: number; behind: Queued<D> | undefined }
 
-/** First in, first out. While empty it uses no memory, because each destination has several. */
+/**
+ * A queue: first in, first out. An empty queue uses no further memory, because each destination has several
+ * queues.
+ */
 export class Queue<D> {
   #first: Queued<D> | undefined
   #last: Queued<D> | undefined

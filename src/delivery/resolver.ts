@@ -10,16 +10,16 @@ export type Resolved =
 
 export type NameResolver = {
   /**
-   * Finds the addresses of a name, IPv4 and IPv6, in no order: in `/etc/hosts`, or by DNS. DNS is asked for
-   * the name as it is, without the machine's search domains. Calls back once: before it returns if no
-   * question is necessary, else within 2.5 s.
+   * Finds the addresses of a name, IPv4 and IPv6, in no particular order, from `/etc/hosts` or by DNS. DNS is
+   * asked for the name as it is, without the machine's search domains. Calls back once: before `resolve`
+   * returns if no question to DNS is necessary, else within about 2.5 s.
    */
   resolve(name: string, answered: (resolved: Resolved) => void): void
   /** Cancels all questions under way. */
   close(): void
 }
 
-/** The end of a question to DNS. `stale`: no server could answer, so the earlier addresses are used. */
+/** The outcome of a lookup in DNS. `stale`: no server could answer, so the earlier addresses are used. */
 export type LookupOutcome = 'found' | 'not_found' | 'failed' | 'stale'
 
 export type ResolverOptions = {
@@ -29,8 +29,8 @@ export type ResolverOptions = {
   servers?: readonly string[]
   hostsPath?: string
   /**
-   * Limit on the names that are kept, of about 400 bytes each, at most 8 KB. The least recently asked names
-   * are dropped first.
+   * Limit on the names that are kept. A name takes about 400 bytes, and at most 8 KB. The names that were
+   * least recently asked for are dropped first.
    */
   maxNames?: number
   onLookup?: (outcome: LookupOutcome, durationMs: number) => void
@@ -39,59 +39,65 @@ export type ResolverOptions = {
 }
 
 /**
- * Bounds of how long an answer is valid, whatever its TTL. So a name isn't asked for at each connection, and
- * can still be moved.
+ * The shortest and the longest time that an answer is valid, whatever its TTL. So DNS isn't asked at each
+ * connection, and the change of a name's address is still noticed.
  */
 const freshMs = { least: 1_000, most: 5 * 60_000 }
 /**
- * Additional time that addresses are used when no server can answer (RFC 8767), and the time until the
- * servers are asked again.
+ * Time for which expired addresses are still used if no server can answer (RFC 8767), and the time after
+ * which the servers are asked again.
  */
 const staleMs = 5 * 60_000
 const staleAgainMs = 5_000
-/** Times that a failure is remembered: that a name has no addresses, and that no server can answer. */
+/**
+ * Times for which a failure is remembered: `noSuchNameMs` if the name has no addresses, `failureMs` if no
+ * server can answer.
+ */
 const noSuchNameMs = 10_000
 const failureMs = 1_000
 
 /**
- * The longest time that a caller waits: well within a request's five seconds, and less if there are stale
- * addresses to use.
+ * The longest time that a caller waits: well within a request's five seconds. The second number is for a name
+ * whose stale addresses can be used.
  */
 const deadlineMs = 2_500
 const deadlineWithStaleMs = 500
-/** Time that the answer for one address family waits for the other family's (RFC 8305, section 3). */
+/**
+ * Time for which the answer for one address family waits for the answer for the other family (RFC 8305,
+ * section 3).
+ */
 const otherFamilyMs = 50
 /**
  * Limits of each question to a server, for c-ares, because UDP loses packets. c-ares also looks at the clock
- * this often.
+ * at these intervals.
  */
 const questionMs = { timeout: 500, maxTimeout: 1_000, tries: 4 }
 /**
  * Number of lookups that start at once. The next ones start after `nextBurstMs`, whether the earlier ones
- * have ended or not. A socket holds a few hundred packets and loses more: 800 questions at once took 2 s
- * instead of 60 ms.
+ * have ended or not. A socket holds a few hundred packets and loses the packets beyond that: 800 questions at
+ * once took 2 s instead of 60 ms.
  */
 const burst = 32
 const nextBurstMs = 5
 
 /**
- * Limit on the addresses kept of a family. An answer has room for thousands, and each would be checked for
- * each connection.
+ * Limit on the addresses of one family that are kept. An answer has room for thousands of addresses, and each
+ * address would be checked for each connection.
  */
 const maxAddresses = 64
 
 const loopback: readonly string[] = ['127.0.0.1', '::1']
 
 /**
- * Creates a resolver that uses c-ares, which waits on sockets, and a cache. `dns.lookup` would wait in
- * libuv's four threads. There, a few names whose servers don't answer would delay all other names, and file
+ * Creates a resolver that has a cache and uses c-ares, which waits on sockets. `dns.lookup` would wait in
+ * libuv's four threads, where a few names whose servers don't answer would delay all other names, and file
  * access too.
  */
 export function createResolver(options: ResolverOptions = {}): NameResolver {
   return new CachingResolver(options)
 }
 
-/** A name, and the last results for it. */
+/** A name with its last results. */
 class KnownName {
   readonly name: string
   answer: Resolved | undefined
@@ -120,7 +126,7 @@ class Lookup {
   readonly startedMs: number
   readonly addresses: string[] = []
   ttlMs = Infinity
-  /** Codes of the families without addresses, which say why. */
+  /** The codes that say why families have no addresses. */
   readonly codes: string[] = []
   pending = 2
   /** True once the waiting callers have been answered. Later answers go to the cache only. */
@@ -275,7 +281,10 @@ class CachingResolver implements NameResolver {
     lookup.timer = setTimeout(() => this.#end(lookup), inMs)
   }
 
-  /** Ends a lookup for the waiting callers. If an answer comes later, it runs once more for the cache. */
+  /**
+   * Ends a lookup for the waiting callers. If an answer comes later, this method runs once more, to put the
+   * answer into the cache.
+   */
   #end(lookup: Lookup): void {
     clearTimeout(lookup.timer)
     const nowMs = this.#now()

@@ -3,9 +3,9 @@
  *
  * - `parseRetryAfter`: the wait is at most a year, whatever the header says.
  * - `heldUntil`: nothing is sent to the hook during the wait, for at most `breaker.maxOpenFor`. One message's
- *   answer must not make all others fail.
- * - `notBefore`: the message itself isn't sent to that hook before the wait ends. It gets its last try on the
- *   ladder in any case.
+ *   answer must not make all other messages fail.
+ * - `notBefore`: the message itself isn't sent to the hook before the wait ends. If the wait is longer than
+ *   the ladder, the message still gets its last try.
  */
 
 const maxMs = 365 * 24 * 3600 * 1000
@@ -17,7 +17,7 @@ export function heldUntil(nowMs: number, waitMs: number, maxHoldMs: number): num
 
 /**
  * Returns the time before which a message isn't sent to the hook again, in epoch milliseconds. `lastTryMs`:
- * when its last try is due.
+ * when the message's last try is due.
  */
 export function notBefore(nowMs: number, waitMs: number, lastTryMs: number): number {
   return Math.min(nowMs + waitMs, lastTryMs)

@@ -18,7 +18,7 @@ import type { OutboundProxy } from './proxy.ts'
 import { createResolver, type NameResolver } from './resolver.ts'
 import { parseRetryAfter } from './retry-after.ts'
 
-/** The address of a hook's requests, made once for each hook. */
+/** The parts that all requests to a hook have in common, made once for each hook. */
 export type Target = {
   /** `https://example.com:8443` */
   readonly origin: string
@@ -36,7 +36,7 @@ export type Target = {
 export type Exchange = {
   /**
    * Called when the outcome is known: the response head is complete, the request failed, or its time is up.
-   * `mayHaveArrived`: part of the request was written, and this outcome doesn't answer it.
+   * `mayHaveArrived`: part of the request was written, and the outcome is no answer to what was written.
    */
   answered(outcome: Outcome, mayHaveArrived: boolean): void
   /**
@@ -49,8 +49,8 @@ export type Exchange = {
 export type Sender = {
   /**
    * Posts `body` at once. The caller limits the number of requests in flight. So the deadline, which runs
-   * from now, covers the connection and the answer, and no queue. `signatureHeaders`: name, value, name,
-   * value; empty for an unsigned request.
+   * from now, covers only the connection and the answer, and no time in a queue. `signatureHeaders`: name,
+   * value, name, value; empty for an unsigned request.
    *
    * If a reused connection loses the request before a byte of an answer came, the request is sent again at
    * once, on a new connection and within the same deadline.
@@ -71,21 +71,21 @@ export type SenderOptions = {
   /** Time that an idle connection is kept. */
   poolIdleMs: number
   /**
-   * Number of bytes that are kept of an answer that is no success. Its outcome is reported once they have
-   * come, at the latest at the deadline. 0 (the default) keeps none.
+   * Number of bytes that are kept of the body of an answer that is no success. The outcome is reported once
+   * these bytes have come, at the latest at the deadline. 0 (the default) keeps none.
    */
   keptAnswerBytes?: number
 }
 
 /**
- * Time after the deadline for which undici may go on connecting. Its timer counts in half seconds and may be
- * early. The deadline is Sluice's own; this timer only frees the slot.
+ * Time after the deadline for which undici may go on connecting. undici's timer counts in half seconds and
+ * may fire early. The deadline is Sluice's own, and undici's timer only frees the connection slot.
  */
 const connectSlackMs = 500
 
 /**
- * Time that a pool without connections is kept. A destination that gets a message now and then doesn't need a
- * new pool each time, which would cost more than the message.
+ * Time that a pool without connections is kept. So a destination that gets a message now and then doesn't
+ * need a new pool each time. A new pool would cost more than the message.
  */
 const poolKeptMs = 60_000
 
@@ -213,8 +213,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
   ): void {
     dropRawHeaders(controller)
     if (status < 200) {
-      // 1xx answers are only announcements, and the deadline goes on. 101 would leave HTTP. undici's parser
-      // fails on 101 and on every status below 100.
+      // 1xx answers come before the real answer, so the deadline runs on. 101 would switch to another
+      // protocol. undici's parser fails on 101 and on every status below 100.
       if (status < 102) controller.abort(noSuchStatus)
       return
     }
@@ -253,7 +253,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
     this.#release('fail')
   }
 
-  /** Called when the head didn't come in time, or the body after it. */
+  /** Called when the head, or the body after it, didn't come in time. */
   expire(): void {
     this.#isTimeUp = true
     this.#answerKept()
@@ -262,8 +262,9 @@ class ExchangeHandler implements RequestHandler, Expiring {
   }
 
   /**
-   * Returns the connection that lost the request because it was stale: most likely the server had closed it,
-   * or broken it, while it was idle. This happens only once, because the second connection is new.
+   * Returns the connection that lost the request, if the connection was stale: most likely the server had
+   * closed or broken it while it was idle. A request has only one stale connection, because its second
+   * connection is new.
    */
   #staleConnection(error: Error): Connection | undefined {
     const connection = this.#connection
@@ -277,7 +278,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
   }
 
   /**
-   * Reports a kept answer with the part of its body that has come, whether the body goes on, breaks off, or
+   * Reports a kept answer with the part of its body that has come, whether the body is longer, breaks off, or
    * takes too long.
    */
   #answerKept(): void {

@@ -6,7 +6,8 @@ import { blockBytes, Hmac } from './hmac.ts'
 export type Signing = {
   readonly sharedSecret: string
   /**
-   * The secret that will replace `sharedSecret`. It signs too, where the format has room for two signatures.
+   * The secret that will replace `sharedSecret`. It adds a signature of its own where the format has room for
+   * two signatures.
    */
   readonly nextSharedSecret: string | undefined
   /**
@@ -43,8 +44,9 @@ const scratch = Buffer.alloc(16 * 1024)
  *
  * `X-Signature` is the hex HMAC-SHA1 of the exact bytes sent, keyed with the UTF-8 bytes of `sharedSecret`.
  * Standard Webhooks' `webhook-signature` (v1) is the base64 HMAC-SHA256 of id, timestamp and those bytes.
- * `standardKeyOf` makes its key from the secret. With a second secret it has a second signature after a
- * space. From `sharedSecretEndsAtMs` on, the second secret makes both headers alone.
+ * `standardKeyOf` makes the key from the secret. If there is a second secret, `webhook-signature` has a
+ * second signature after a space. From `sharedSecretEndsAtMs` on, only the second secret signs, in both
+ * headers.
  *
  * Throws if the secrets break the catalog's rules.
  */
@@ -56,7 +58,7 @@ export function createSigner(signing: Signing): Signer {
   return (message, nowMs) => (nowMs < sharedSecretEndsAtMs ? before : after)(message, nowMs)
 }
 
-/** Creates a signer whose secrets have no end. */
+/** Creates a signer that uses the same secrets at all times. */
 function signerOf({ sharedSecret, nextSharedSecret, standardWebhooks }: Signing): Signer {
   const ownHmac = new Hmac('sha1', Buffer.from(sharedSecret, 'utf8'), 'hex')
   if (!standardWebhooks) {
@@ -99,9 +101,10 @@ function lay(body: Uint8Array): Buffer {
 const isHeaderSafe = /^[A-Za-z0-9_-]{1,100}$/
 
 /**
- * Returns the `webhook-id` of a message. It is the `messageId` if that has only letters, digits, `_` and `-`,
- * at most 100. Otherwise it is the base64url SHA-256 of the `messageId`. So it is safe in a header, and has
- * no dot, which makes the signed text unambiguous.
+ * Returns the `webhook-id` of a message. If the `messageId` has only letters, digits, `_` and `-`, and at
+ * most 100 of them, it is the `webhook-id`. Otherwise the `webhook-id` is the base64url SHA-256 of the
+ * `messageId`. So the `webhook-id` is safe in a header. It never has a dot, which makes the signed text
+ * unambiguous.
  */
 export function webhookIdOf(messageId: string): string {
   return isHeaderSafe.test(messageId) ? messageId : hash('sha256', messageId, 'base64url')

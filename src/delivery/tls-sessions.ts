@@ -4,19 +4,19 @@ const maxServers = 10_000
 const maxSessionBytes = 8 * 1024
 /**
  * Time for which sessions are resumed, one after the other, before the server has to show its certificate
- * again. A certificate that expires or loses its trust in this time is not noticed.
+ * again. If a certificate expires or loses its trust within this time, that isn't noticed.
  */
 const maxAgeMs = 3_600_000
 
 type Kept = { readonly session: Buffer; readonly provenMs: number }
 
 /**
- * The last TLS session of each server. With it, the next connection saves both sides the signatures of the
- * handshake. A server is a name with a port. No server is offered the session of another.
+ * The last TLS session of each server. The next connection resumes it, which saves both sides the signatures
+ * of the handshake. A server is a name with a port. No server is offered the session of another.
  */
 export class TlsSessions {
   readonly #now: () => number
-  /** Sessions by server. The first is that of the server that has given none for the longest time. */
+  /** Sessions by server. First comes the server that has sent no new session for the longest time. */
   readonly #kept = new Map<string, Kept>()
 
   constructor(now: () => number) {
@@ -38,7 +38,7 @@ export class TlsSessions {
   keep(server: string, session: Buffer, isResumed: boolean): void {
     if (session.length > maxSessionBytes) return
     const earlier = this.#kept.get(server)
-    // The earlier session is no longer known, so nobody knows when the certificate was last shown.
+    // The earlier session is no longer known, so it isn't known either when the certificate was last shown.
     if (isResumed && earlier === undefined) return
     const provenMs = isResumed && earlier !== undefined ? earlier.provenMs : this.#now()
     this.#kept.delete(server)
@@ -47,7 +47,7 @@ export class TlsSessions {
     if (first !== undefined) this.#kept.delete(first)
   }
 
-  /** Drops a server's session with which a connection could not be made. */
+  /** Drops the session of a server to which a connection could not be made. */
   forget(server: string): void {
     this.#kept.delete(server)
   }

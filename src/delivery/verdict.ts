@@ -12,7 +12,7 @@ const delivered: Verdict = { kind: 'delivered' }
 const retry: Verdict = { kind: 'retry', afterMs: 0 }
 const final: Verdict = { kind: 'final' }
 
-/** 4xx statuses that a later try may cure: timeout, locked, too early, too many requests. */
+/** The 4xx statuses after which a later try may succeed: timeout, locked, too early, too many requests. */
 const retriableClientErrors: ReadonlySet<number> = new Set([408, 423, 425, 429])
 
 /** Judges one request. Pure; the table is in docs/architecture.md. */

@@ -8,8 +8,8 @@ import type { KafkaNode } from './running-kafka.ts'
 import { lastLines, startTethered, type Tethered } from './tether.ts'
 
 /**
- * The plan of one broker on Java. `folder` belongs to it alone; `ports` are for the clients and the
- * controller.
+ * The plan of one broker on Java. `folder` belongs to this broker alone. `ports` are the ports for clients
+ * and for the controller.
  */
 export type NodePlan = {
   id: number
@@ -22,7 +22,7 @@ export type NodePlan = {
   heapMb: number
   /** A folder that is removed if this process ends without a stop; `undefined` for kept data. */
   scratch: string | undefined
-  /** Additions for tests of the demands of a real cluster on its clients. */
+  /** Additions for tests of what real clusters demand of their clients. */
   extra?: ExtraPlan
 }
 
@@ -38,8 +38,8 @@ export type ExtraPlan = {
 }
 
 /**
- * An additional listener. Its clients are told to connect to the port `advertised`, for example a proxy's.
- * The default is the listener's own port.
+ * An additional listener. It tells its clients to connect to the port `advertised`, for example the port of a
+ * proxy. The default is the listener's own port.
  */
 export type ExtraListener = {
   name: string
@@ -56,7 +56,7 @@ export class JavaNode implements KafkaNode {
   readonly id: number
   readonly port: number
   readonly #plan: NodePlan
-  /** Set exactly while the broker's process runs. */
+  /** The broker's process; `undefined` while it doesn't run. */
   #process: Tethered | undefined
 
   constructor(plan: NodePlan) {
@@ -73,7 +73,7 @@ export class JavaNode implements KafkaNode {
     return this.#process?.pid
   }
 
-  /** Writes the settings. Formats the data folder the first time only. */
+  /** Writes the settings. Formats the data folder if that hasn't been done before. */
   async prepare(): Promise<void> {
     const { folder, jars, clusterId } = this.#plan
     await mkdir(folder, { recursive: true })
@@ -169,8 +169,8 @@ export class JavaNode implements KafkaNode {
 }
 
 /**
- * Returns the flags for a heap. A small heap is for a quick start. A large one is for load, and gets the
- * collector and the compiler for that.
+ * Returns the flags for a heap. With a small heap, the broker starts quickly. With a large heap, it gets the
+ * collector and the compiler that suit load.
  */
 function heapFlags(heapMb: number): string[] {
   const heap = `-Xmx${heapMb}m`

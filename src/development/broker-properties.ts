@@ -1,4 +1,6 @@
-/** The place of one broker in its cluster. `advertised`: the addresses that clients are told. */
+/**
+ * The place of one broker in its cluster. `advertised`: the addresses that the broker names to its clients.
+ */
 export type BrokerPlace = {
   id: number
   count: 1 | 3
@@ -6,16 +8,16 @@ export type BrokerPlace = {
   voters: readonly string[]
   listeners: readonly string[]
   advertised: readonly string[]
-  /** Protocols of additional listeners, by their name. */
+  /** Protocols of additional listeners, by the name of the listener. */
   protocols?: Readonly<Record<string, string>>
   interBroker: string
   logDir: string
 }
 
 /**
- * Returns the settings of one node, broker and controller at once. They are small, and form groups quickly,
- * for development and tests. Three nodes keep three copies and accept a write when two have it. One node
- * keeps one copy.
+ * Returns the settings of one node, which is both broker and controller. They are for development and tests:
+ * they need little memory, and let groups form quickly. Three nodes keep three copies, and accept a write
+ * once two of them have it. One node keeps one copy.
  */
 export function brokerProperties(place: BrokerPlace): Record<string, string> {
   return { ...placeProperties(place), ...replicationProperties(place.count), ...sizes }
@@ -59,7 +61,7 @@ const sizes: Readonly<Record<string, string>> = {
   'share.coordinator.state.topic.num.partitions': '1',
   'group.initial.rebalance.delay.ms': '0',
   'group.min.session.timeout.ms': '1000',
-  // A topic that nobody created is a fault that tests should see.
+  // If a topic is missing, tests should fail, so topics aren't created automatically.
   'auto.create.topics.enable': 'false',
   'num.network.threads': '2',
   'num.io.threads': '2',

@@ -8,7 +8,10 @@ import { askMetadata } from './metadata.ts'
 import type { ClusterPlan } from './running-kafka.ts'
 import { isSystemError } from './system-error.ts'
 
-/** The record of a cluster in its kept folder. `brokers`: where the cluster last ran, and may still run. */
+/**
+ * The record of a cluster in its kept folder. `brokers`: the addresses at which the cluster last ran, and may
+ * still run.
+ */
 const ClusterRecord = Type.Object({
   clusterId: Type.String(),
   way: Type.Union([Type.Literal('docker'), Type.Literal('java')]),
@@ -23,13 +26,16 @@ export type DataFolder = {
   path: string
   clusterId: string
   isKept: boolean
-  /** Records where the cluster runs, so that a second start on the folder can tell. */
+  /** Records the addresses at which the cluster runs, so that a second start with this folder is refused. */
   markRunning(brokers: string[]): Promise<void>
-  /** Removes a temporary folder; keeps the data of a kept one. */
+  /** Removes a temporary folder. Does nothing to a kept folder. */
   close(): Promise<void>
 }
 
-/** Opens or creates the folder of a plan. Rejects if its cluster runs already or is of another kind. */
+/**
+ * Opens or creates the folder of a plan. Rejects if the cluster of the folder runs already, or has another
+ * number of brokers.
+ */
 export async function openDataFolder(plan: ClusterPlan, way: ClusterRecord['way']): Promise<DataFolder> {
   if (plan.dataDir === undefined) return temporaryFolder()
   const path = resolve(plan.dataDir)
@@ -54,7 +60,10 @@ export async function openDataFolder(plan: ClusterPlan, way: ClusterRecord['way'
   }
 }
 
-/** Returns how a kept folder was filled: the data can't be read in another way. */
+/**
+ * Returns whether Docker or Java filled a kept folder, because only the same way can read the data. Returns
+ * `undefined` if the folder has no data.
+ */
 export async function runtimeOfFolder(dataDir: string): Promise<ClusterRecord['way'] | undefined> {
   return (await readRecord(resolve(dataDir)))?.way
 }
@@ -71,8 +80,8 @@ async function temporaryFolder(): Promise<DataFolder> {
 }
 
 /**
- * Makes a cluster id: 16 bytes in Kafka's spelling. Kafka's tool takes a leading dash for an option, so no id
- * has one.
+ * Makes a cluster id: 16 bytes in Kafka's spelling. No id begins with a dash, because Kafka's tool would take
+ * it for an option.
  */
 export function newClusterId(): string {
   const id = randomBytes(16).toString('base64url')

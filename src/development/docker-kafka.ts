@@ -13,12 +13,12 @@ const startTimeoutMs = 120_000
 const stopDeadlineMs = 15_000
 const shownLogLines = 15
 
-/** Ports inside the containers. The port for clients is bound to one of the host. */
+/** Ports inside the containers. The port for clients is bound to a port of the host. */
 const ports = { client: 9092, internal: 9093, controller: 9094 }
 
 /**
- * Returns whether a Docker engine answers. It asks the engine itself, because a `docker` command or a socket
- * file doesn't prove that.
+ * Finds out whether a Docker engine answers. Asks the engine itself, because a `docker` command or a socket
+ * file doesn't prove that an engine runs.
  */
 export async function dockerAvailability(): Promise<Availability> {
   try {
@@ -30,8 +30,8 @@ export async function dockerAvailability(): Promise<Availability> {
 }
 
 /**
- * The advice when the package is missing. An installed Sluice doesn't include it, because production has a
- * Kafka.
+ * The advice if the package is missing. An installed Sluice doesn't include the package, because production
+ * has its own Kafka.
  */
 const noPackage = 'the package testcontainers is missing: npm install testcontainers'
 
@@ -100,7 +100,7 @@ async function startContainer(plan: ContainerPlan): Promise<StartedTestContainer
   const container = new GenericContainer(image)
     .withNetwork(plan.network)
     .withNetworkAliases(alias(plan.id))
-    // The port was chosen before, so that the broker knows at its start which address to tell its clients.
+    // The port is chosen before the start, so that the broker knows which address to name to its clients.
     .withExposedPorts({ container: ports.client, host: plan.port })
     .withEnvironment(plan.environment)
     .withLogConsumer((stream) => {
@@ -151,8 +151,8 @@ function alias(id: number): string {
 }
 
 /**
- * Returns the volume of kept data. It is a named volume, because the image's user could not write to a folder
- * of the host.
+ * Returns the volume of kept data. It is a named volume, because the image's user can't write to a folder of
+ * the host.
  */
 function volumeOf({ isKept, clusterId }: DataFolder, id: number): string | undefined {
   return isKept ? `sluice-kafka-${clusterId}-${id}` : undefined
@@ -171,8 +171,8 @@ function describeCluster(plan: ClusterPlan, folder: DataFolder, brokers: readonl
 }
 
 /**
- * Returns the engine's host as clients reach it. `localhost` may mean ::1, where a published port isn't
- * always reachable.
+ * Returns the host at which clients reach the engine. `localhost` is replaced, because it may mean ::1, where
+ * a published port isn't always reachable.
  */
 async function engineHost(): Promise<string> {
   const { getContainerRuntimeClient } = await import('testcontainers')

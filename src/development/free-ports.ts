@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 
 /**
- * The lowest port to try. The range is below the ports that systems give to outgoing connections, so that no
- * connection takes one meanwhile.
+ * The lowest port to try. All ports that are tried are below those that systems give to outgoing connections,
+ * so no connection takes a port between the search and its use.
  */
 const lowest = 20_000
 const choices = 10_000
@@ -20,7 +20,7 @@ export async function freePorts(count: number, preferred?: number): Promise<numb
   return [...found]
 }
 
-/** Returns a note about a preferred port that was taken; empty if it wasn't. */
+/** Returns a note about a preferred port that was taken. Returns '' if the port wasn't taken. */
 export function portNote(preferred: number | undefined, brokers: readonly string[]): string {
   const isTaken = preferred !== undefined && !(brokers[0] ?? '').endsWith(`:${preferred}`)
   return isTaken ? `; port ${preferred} was taken` : ''

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { ensureDownload, findDownload, type MavenDownload } from './maven-download.ts'
 import type { Report } from './running-kafka.ts'
 
-/** The version of every Kafka that is started here, including Docker's. */
+/** The version of every Kafka that `src/development` starts, on Java and in Docker. */
 export const kafkaVersion = '4.3.1'
 
 const copyDependencies = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies'
@@ -23,7 +23,7 @@ function downloadOf(version: string): MavenDownload {
   }
 }
 
-/** Returns the folder of Kafka's jars if it exists. The folder appears whole or not at all. */
+/** Returns the folder of Kafka's jars if it exists. The folder never exists in part. */
 export function findJars(): Promise<string | undefined> {
   return findDownload(downloadOf(kafkaVersion))
 }

@@ -12,8 +12,7 @@ const oldestJava = 17
 const stopDeadlineMs = 15_000
 
 /**
- * Returns whether Kafka can run on this machine's Java. That needs Java, and Maven until the jars are
- * downloaded.
+ * Finds out whether Kafka can run on this machine's Java. Maven is needed only until the jars are downloaded.
  */
 export async function javaAvailability(): Promise<Availability> {
   const version = await javaVersion()
@@ -57,7 +56,9 @@ async function startNodes(plan: ClusterPlan, folder: DataFolder, jars: string): 
   }
 }
 
-/** Stops the brokers. Temporary data needs no orderly end, which takes three brokers 6 seconds. */
+/**
+ * Stops the brokers. With temporary data, kills them, because an orderly end takes three brokers 6 seconds.
+ */
 async function stopNodes(nodes: readonly JavaNode[], folder: DataFolder): Promise<void> {
   await Promise.all(nodes.map((node) => (folder.isKept ? node.stop(stopDeadlineMs) : node.kill('SIGKILL'))))
   await folder.close()

@@ -9,15 +9,18 @@ export type { KafkaNode, RunningKafka } from './running-kafka.ts'
 /** Options of `startKafka`. Every field has a default. */
 export type KafkaOptions = {
   /**
-   * Addresses of a running Kafka, each `host:port`; default: `KAFKA_BROKERS`. If there are any, nothing is
-   * started.
+   * Addresses of a running Kafka, each `host:port`. Default: `KAFKA_BROKERS`. If there are addresses, no
+   * Kafka is started.
    */
   brokers?: readonly string[]
-  /** Number of brokers. Three keep three copies of everything and need two for a write. Default 1. */
+  /**
+   * Number of brokers. Three brokers keep three copies of everything, and a write needs two of them. Default
+   * 1.
+   */
   count?: 1 | 3
   /** Folder that keeps the data between starts. Default: a temporary folder, removed at the stop. */
   dataDir?: string
-  /** Preferred port for clients of the first broker; `describe` tells if it was taken. */
+  /** Preferred port for clients of the first broker. If it was taken, `describe` says so. */
   port?: number
   /** Java heap of each broker, in MB. Default 256; 1024 is better under load. */
   heapMb?: number
@@ -31,9 +34,10 @@ export type KafkaOptions = {
 const allWays: readonly KafkaRuntime[] = ['configured', 'docker', 'java']
 
 /**
- * Gets a real Kafka wherever this runs: the configured one, else one in Docker, else one on the machine's
- * Java. If there is no way, rejects with what to install. If a broker doesn't start, rejects with the end of
- * its log. A Kafka that was started here ends at `stop`, and also when this process ends in any other way.
+ * Gets a real Kafka on any machine: the configured Kafka, else one in Docker, else one on the machine's Java.
+ * If none of these is possible, rejects with advice on what to install. If a broker doesn't start, rejects
+ * with the end of the broker's log. A Kafka that this function has started ends at `stop`, or when this
+ * process ends in any way.
  */
 export async function startKafka(options: KafkaOptions = {}): Promise<RunningKafka> {
   const startedAt = performance.now()
@@ -77,7 +81,7 @@ function configuredBrokers(): string[] {
 }
 
 /**
- * Attaches to a configured Kafka. One address that answers is enough, as it is for every client. The others
+ * Attaches to a configured Kafka. One address that answers is enough, as for every client. The other brokers
  * may be down for a while.
  */
 async function attach(brokers: readonly string[], count: number, timeoutMs = 10_000): Promise<RunningKafka> {

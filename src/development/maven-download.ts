@@ -7,7 +7,7 @@ import { lastLines, startTethered } from './tether.ts'
 const downloadTimeoutMs = 15 * 60_000
 const abandonedAfterMs = 60 * 60_000
 
-/** Returns the folder for downloads, outside any checkout. `SLUICE_CACHE_DIR` overrides it. */
+/** Returns the folder for downloads, which is outside of any checkout. `SLUICE_CACHE_DIR` overrides it. */
 export function cacheFolder(): string {
   const { SLUICE_CACHE_DIR: own, XDG_CACHE_HOME: caches } = process.env
   return own || join(caches || join(homedir(), '.cache'), 'sluice')
@@ -20,11 +20,13 @@ export type MavenDownload = {
   /** The name for people: `Apache Kafka 4.3.1`. */
   product: string
   megabytes: number
-  /** Lets Maven download into the folder `part`, and returns the folder within it that is to be kept. */
+  /**
+   * Lets Maven download into the folder `part`, and returns the folder inside of `part` that is to be kept.
+   */
   fetch: (part: string, maven: (args: readonly string[]) => Promise<void>) => Promise<string>
 }
 
-/** Returns the folder of a download if it exists. The folder appears whole or not at all. */
+/** Returns the folder of a download if it exists. The folder never exists in part. */
 export async function findDownload({ name }: Pick<MavenDownload, 'name'>): Promise<string | undefined> {
   const folder = join(cacheFolder(), name)
   return (await exists(folder)) ? folder : undefined
@@ -85,7 +87,10 @@ async function countDownloaded(log: string): Promise<number> {
   return text.split('Downloaded from ').length - 1
 }
 
-/** Renames the folder, which is all or nothing. If another process was faster, its folder is as good. */
+/**
+ * Renames the folder, so that the target never exists in part. If another process was faster, its folder is
+ * used instead.
+ */
 async function moveInto(source: string, target: string): Promise<void> {
   try {
     await rename(source, target)
@@ -95,7 +100,8 @@ async function moveInto(source: string, target: string): Promise<void> {
 }
 
 /**
- * Removes the folders of downloads that were killed. A young folder may belong to a download that still runs.
+ * Removes the folders of downloads that were killed. Keeps young folders, which may belong to downloads that
+ * still run.
  */
 async function removeAbandoned(cache: string): Promise<void> {
   const parts = (await readdir(cache)).filter((name) => name.startsWith('part-'))

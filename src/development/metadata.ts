@@ -10,8 +10,8 @@ export type ClusterMetadata = {
 const maxAnswerBytes = 1 << 20
 
 /**
- * Asks one broker about its cluster over a plain socket. Rejects if no answer came within `timeoutMs`. The
- * Kafka client is not used here: it would retry by itself and log, and this function has to give up in time.
+ * Asks one broker about its cluster over a plain socket. Rejects if no answer came within `timeoutMs`.
+ * Doesn't use the Kafka client, which would log and try again by itself: this function must give up in time.
  */
 export async function askMetadata(address: string, timeoutMs: number): Promise<ClusterMetadata> {
   const socket = connect({ ...splitAddress(address), signal: AbortSignal.timeout(timeoutMs) })
@@ -24,8 +24,8 @@ export async function askMetadata(address: string, timeoutMs: number): Promise<C
 }
 
 /**
- * Waits until every address lists at least `count` brokers. If the time is over, rejects with the last
- * problem.
+ * Waits until the broker at every address lists at least `count` brokers. If that takes longer than
+ * `timeoutMs`, rejects with the last problem.
  */
 export async function waitForCluster(
   addresses: readonly string[],
@@ -55,8 +55,8 @@ async function problemAt(address: string, count: number, timeoutMs: number): Pro
 }
 
 /**
- * Describes a socket's error in a few words. If several addresses were tried, the texts are only in the parts
- * of the error.
+ * Describes a socket's error in a few words. If several addresses were tried, the error has one part for each
+ * address, and only the parts have texts.
  */
 export function describeFailure(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(describeFailure).join(', ')

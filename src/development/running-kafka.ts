@@ -1,14 +1,17 @@
-/** The way a Kafka was obtained: a configured one, in a Docker engine, or on the machine's own Java. */
+/**
+ * The way in which a Kafka was obtained: it was configured, or was started in a Docker engine or on the
+ * machine's own Java.
+ */
 export type KafkaRuntime = 'configured' | 'docker' | 'java'
 
-/** A Kafka that answers. `stop` ends only what was started here. */
+/** A Kafka that answers. `stop` ends it only if `startKafka` has started it. */
 export type RunningKafka = {
   /** Addresses for clients, each `host:port`. */
   brokers: string[]
   way: KafkaRuntime
-  /** A line with the way and the place. */
+  /** A line of text with the way and the place. */
   describe: string
-  /** The single brokers, for tests of faults; only with the way `java`. */
+  /** The single brokers, for tests of faults. Set only with the way `java`. */
   nodes?: KafkaNode[]
   stop(): Promise<void>
 }
@@ -19,9 +22,12 @@ export type KafkaNode = {
   readonly port: number
   /** The pid of the Java process; `undefined` while it doesn't run. */
   readonly pid: number | undefined
-  /** Sends the signal, and resolves when the process has ended. Does nothing if the broker doesn't run. */
+  /** Sends the signal, and resolves once the process has ended. Does nothing if the broker doesn't run. */
   kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
-  /** Resolves when the broker is part of the cluster again. Of three brokers, two must run for that. */
+  /**
+   * Starts the broker, and resolves once it is part of the cluster again. In a cluster of three, this needs
+   * two running brokers.
+   */
   start(): Promise<void>
 }
 
@@ -40,7 +46,7 @@ export type ClusterPlan = {
 }
 
 /**
- * The availability of a way on this machine. The reason is half a sentence for the person who has to install
+ * The availability of a way on this machine. `reason` is half a sentence for the person who has to install
  * something.
  */
 export type Availability = { ok: true } | { ok: false; reason: string }

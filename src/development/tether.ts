@@ -4,19 +4,19 @@ import { readFile } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
 import { isSystemError } from './system-error.ts'
 
-/** A process that ends with this one, however this one ends. */
+/** A process that ends when this process ends, in whatever way that happens. */
 export type Tethered = {
   readonly pid: number
-  /** Resolves with the exit code (above 128: a signal) when the process has ended. */
+  /** Resolves with the exit code once the process has ended. A code above 128 means a signal. */
   readonly exited: Promise<number>
   kill(signal: 'SIGTERM' | 'SIGKILL'): void
 }
 
 /**
- * Shell script that runs the command. Nobody writes to the pipe at its standard input. The end of that pipe
- * means the end of this process, even by SIGKILL. (Its pid would show the end later, because the pid stays
- * until somebody has asked for the exit code.) The pid of the command goes to standard output, and all its
- * output to the log file.
+ * A shell script that runs the command. Nobody writes to the pipe at its standard input. When that pipe ends,
+ * this process has ended, even by SIGKILL. (A look at this process's pid would show that later, because the
+ * pid stays until somebody has asked for the exit code.) The script writes the pid of the command to standard
+ * output, and all output of the command to the log file.
  */
 const script = `
 exec 3<&0 2>>"$1"
@@ -36,8 +36,9 @@ exit "$code"
 `
 
 /**
- * Starts a command under the tether, with its output appended to `logFile`. An unknown command exits with
- * 127. The folder `scratch` is removed if this process ends before the command.
+ * Starts a command that ends when this process ends. The command's output is appended to `logFile`. If the
+ * command isn't known, the exit code is 127. If this process ends before the command, the folder `scratch` is
+ * removed.
  */
 export async function startTethered(
   command: string,

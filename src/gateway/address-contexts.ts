@@ -1,11 +1,12 @@
 import type { MessageLimits } from '../message/limits.ts'
 import { SharedObject } from './shared.ts'
 
-/** The most addresses whose context is kept. When there are more, all are forgotten. */
+/** The most addresses whose context is kept. When one more comes, all kept contexts are dropped. */
 const mostKept = 1_000
 
 /**
- * The contexts that have nothing but the address of a request. Making one costs as much as a small message.
+ * The contexts that have only the address of a request. They are kept, because making a context costs as much
+ * as a small message.
  */
 export class AddressContexts {
   readonly #limits: MessageLimits

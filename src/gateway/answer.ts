@@ -1,4 +1,4 @@
-/** An answer of the gateway. Exactly 200 is success: analytics-python takes any other code for an error. */
+/** An answer of the gateway. Only 200 is success: analytics-python takes any other code for an error. */
 export type Answer = {
   readonly status: 200 | 400 | 401 | 403 | 404 | 408 | 429 | 431 | 500 | 503
   /** The JSON of the answer. Never empty, since analytics-java repeats a request whose answer has no body. */

@@ -8,7 +8,7 @@ import type { Received, Reception } from './receive.ts'
 import { notFound, traced } from './replies.ts'
 import type { RequestTrace } from './request-tracing.ts'
 
-/** A request with its body. `Body` is `undefined` when the client announced none. */
+/** A request with its body. `Body` is `undefined` when the client announced no body. */
 type ReceivedRequest = { Body: Received | undefined }
 
 /** Answers the calls of the API. */
@@ -32,8 +32,8 @@ export function serveCalls(server: FastifyInstance, parts: GatewayParts): void {
 }
 
 /**
- * Decides by the head alone what becomes of a body. A body that is refused or thrown away anyway isn't kept
- * until it is complete.
+ * Decides by the head alone how a body is received. A body that the gateway will refuse or discard isn't kept
+ * while it arrives.
  */
 export function receptionOf(
   { tracking, serverCalls }: GatewayParts,
@@ -58,7 +58,7 @@ async function handle(
   trace?: RequestTrace,
 ): Promise<Answer> {
   const sent = request.body ?? Buffer.alloc(0)
-  // The head alone had the request refused. An error would make Fastify close the connection.
+  // The request was refused by its head alone. If this were an error, Fastify would close the connection.
   if (!Buffer.isBuffer(sent)) return sent
   // Frees the body while the call waits for its answer.
   request.body = undefined

@@ -8,12 +8,12 @@ import { rejectedReasons } from './reasons.ts'
 import { maxRejectedNamed } from './message-outcomes.ts'
 
 /**
- * A call of the gateway. The server makes its routes from the table of calls, and the OpenAPI document is
- * written from it too. The schemas show what clients should send. The gateway accepts more (docs/gateway.md).
+ * A call of the gateway. The server's routes and the OpenAPI document are made from the table of calls. The
+ * schemas show what clients should send. The gateway accepts more (docs/gateway.md).
  */
 export type ApiRoute = {
   readonly call: CallName
-  /** The paths of the call. All do the same. Clients should use the first. */
+  /** The paths of the call. All paths do the same. Clients should use the first one. */
   readonly paths: readonly [string, ...string[]]
   readonly summary: string
   readonly description: string

@@ -1,6 +1,6 @@
 /**
- * The reason why Kafka takes no records of a partition. `partition` is `undefined` when it holds for the
- * whole topic.
+ * The reason why Kafka takes no records of a partition. `partition` is `undefined` if the reason holds for
+ * the whole topic.
  */
 export type Obstacle = {
   readonly topic: string
@@ -9,8 +9,8 @@ export type Obstacle = {
 }
 
 /**
- * A topic and how many of its partitions are refused. `refused`: partitions that take no records. `reason`:
- * why the first of these takes none; '' when all take records.
+ * A topic, and how many of its partitions take no records (`refused`). `reason`: why the first refused
+ * partition takes no records; '' if all partitions take records.
  */
 export type TopicAvailability = {
   readonly topic: string
@@ -26,7 +26,10 @@ export type AvailabilityOptions = {
   readonly partitions: number
   /** Returns what keeps Kafka from taking records. Never rejects. */
   readonly check: () => Promise<readonly Obstacle[]>
-  /** Called when a topic stops taking all records, when it takes none, and when it takes all again. */
+  /**
+   * Called when a topic changes between three states: all of its partitions take records, some do, or none
+   * does.
+   */
   readonly onChange: (change: TopicAvailability) => void
   /** Returns milliseconds of a monotonic clock. */
   readonly now: () => number
@@ -34,40 +37,43 @@ export type AvailabilityOptions = {
 
 const everyMs = 500
 /**
- * How long after the last sign of life Kafka is asked. Without traffic, nothing else shows that Kafka is
- * down.
+ * The time after the last sign of life from Kafka until Kafka is asked. Without traffic, nothing else shows
+ * that Kafka is down.
  */
 const silentMs = 5_000
 /**
- * How long a failing partition may take to accept records again. A change of its leader is over within this
- * time. Until then records wait, and no request is refused.
+ * The time that a failing partition has to accept records again. A change of its leader takes less than this
+ * time. During this time, records wait and no request is refused.
  */
 export const patienceMs = 1_000
 
-/** How long after a failed send a check that finds no obstacle clears the partition. */
+/** The time after a failed send from which a check that finds no obstacle clears the partition. */
 const forgetMs = 5_000
 
 type Failing = {
   readonly sinceMs: number
   readonly reason: string
-  /** The time of the last failed send. -Infinity when only the check has found an obstacle. */
+  /**
+   * The time of the last failed send. -Infinity if no send has failed and only the check has found an
+   * obstacle.
+   */
   readonly failedMs: number
   /**
-   * True when Kafka reports no obstacle after a failed send. Records are sent then, and the next failure
-   * counts at once.
+   * True after a check in which Kafka reports no obstacle, although a send has failed recently. Then records
+   * are sent again, and the next failure makes the partition refused at once.
    */
   readonly isOnTrial: boolean
 }
 
 /**
- * Tracks which partitions take records. Requests report successes and failures. The gateway refuses what
- * would go to a failing partition, so no request can report on it. A timer asks Kafka about it instead, or
- * the partition would be refused for ever.
+ * Tracks which partitions take records. Requests report successes and failures. The gateway refuses messages
+ * for a failing partition, so no request can report on such a partition. So a timer asks Kafka about it.
+ * Otherwise the partition would be refused forever.
  */
 export class Availability {
   readonly #options: AvailabilityOptions
   readonly #failing: ReadonlyMap<string, Map<number, Failing>>
-  /** The last change reported for each topic: it refuses none, some or all of its partitions. */
+  /** The last reported state of each topic: none, some or all of its partitions are refused. */
   readonly #said = new Map<string, 'none' | 'some' | 'all'>()
   #lastSignMs: number
   #timer: NodeJS.Timeout | undefined
@@ -81,8 +87,8 @@ export class Availability {
   }
 
   /**
-   * Returns true if a record may be sent to this partition: it takes records, or began to fail less than
-   * `patienceMs` ago.
+   * Returns true if a record may be sent to a partition: the partition takes records, is on trial, or began
+   * to fail less than `patienceMs` ago.
    */
   takes(topic: string, partition: number): boolean {
     const failing = this.#failing.get(topic)?.get(partition)
@@ -101,7 +107,7 @@ export class Availability {
     return count
   }
 
-  /** Returns why a topic doesn't take all records, or '' when it does. */
+  /** Returns the reason why a topic doesn't take all records, or '' if it takes all records. */
   reason(topic: string): string {
     for (const failing of this.#failing.get(topic)?.values() ?? []) {
       if (this.#isRefused(failing)) return failing.reason
@@ -124,7 +130,7 @@ export class Availability {
     this.#tell(topic)
   }
 
-  /** Stops the checks. Nothing is reported after it. */
+  /** Stops the checks. After this call, nothing is reported. */
   stop(): void {
     this.#isStopped = true
     clearTimeout(this.#timer)

@@ -4,7 +4,10 @@ import { parseJson } from '../message/json.ts'
 import { countLostDigits } from './lost-digits.ts'
 import { replaceNonNumbers } from './non-numbers.ts'
 
-/** A JSON object that a stranger wrote. A key `__proto__` is a field like any other: only ever spread it. */
+/**
+ * A JSON object that a stranger wrote. It may have a key `__proto__`, which is a field like any other: only
+ * spread such an object, and never assign its fields by name.
+ */
 export type JsonObject = { readonly [field: string]: unknown }
 
 /** The reason why a body can't be read. */
@@ -16,9 +19,9 @@ export type AcceptedBody = {
   readonly body: JsonObject
   /** The bytes of the inflated text. */
   readonly bytes: number
-  /** The places, in the list `batch`, of messages that had NaN or Infinity. These values are null now. */
+  /** The indexes, in the list `batch`, of messages that had NaN or Infinity. These values are null now. */
   readonly spoiled: ReadonlySet<number>
-  /** How many whole numbers beyond 2^53 lost digits. */
+  /** The number of whole numbers beyond 2^53 that lost digits. */
   readonly lostDigits: number
 }
 
@@ -27,9 +30,10 @@ export type ReadBody = AcceptedBody | { readonly ok: false; readonly fault: Body
 const none: ReadonlySet<number> = new Set()
 
 /**
- * Reads the body of a request: JSON, plain or in gzip. The first two bytes tell which, because some clients
- * compress under the form type, and some proxies inflate without changing the header. A body of more than
- * `maxBytes` inflated is `too_large`, and inflating stops there. Never throws.
+ * Reads the body of a request: JSON, plain or in gzip. The first two bytes tell whether the body is gzip.
+ * Headers don't decide this, because some clients send gzip under the form type, and some proxies inflate
+ * without changing the header. A body that inflates to more than `maxBytes` is `too_large`, and inflating
+ * stops at that size. Never throws.
  */
 export function readBody(sent: Buffer, maxBytes: number): ReadBody {
   const inflated = inflateBody(sent, maxBytes)
@@ -40,15 +44,15 @@ export type Inflated =
   | { readonly ok: true; readonly bytes: Buffer }
   | { readonly ok: false; readonly fault: BodyFault }
 
-/** Inflates a body if it is in gzip: the first half of `readBody`. */
+/** Inflates a body if it is in gzip. This is the first half of `readBody`. */
 export function inflateBody(sent: Buffer, maxBytes: number): Inflated {
   const inflated = isGzip(sent) ? inflate(sent, maxBytes) : { ok: true as const, bytes: sent }
   return inflated.ok && inflated.bytes.length > maxBytes ? { ok: false, fault: 'too_large' } : inflated
 }
 
 /**
- * Parses an inflated body: the second half of `readBody`. With `isBatch`, NaN and Infinity within a message
- * of the list `batch` spoil that message alone.
+ * Parses an inflated body. This is the second half of `readBody`. With `isBatch`, NaN and Infinity within a
+ * message of the list `batch` spoil only that message.
  */
 export function readInflated(bytes: Buffer, { isBatch = false } = {}): ReadBody {
   if (!isUtf8(bytes)) return { ok: false, fault: 'not_utf8' }
@@ -76,14 +80,16 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Returns true if the bytes begin with gzip's magic number (RFC 1952). No JSON text begins so. */
+/**
+ * Returns true if the bytes begin with gzip's magic number (RFC 1952). No JSON text begins with these bytes.
+ */
 function isGzip(bytes: Buffer): boolean {
   return bytes.length > 2 && bytes[0] === 0x1f && bytes[1] === 0x8b
 }
 
 /**
- * Inflates synchronously, not in libuv's threads. Parsing the result takes as long anyway, and many
- * inflations at a time would cost memory.
+ * Inflates synchronously, not in libuv's threads. Parsing the result blocks this thread for as long anyway,
+ * and many inflations at the same time would cost memory.
  */
 function inflate(sent: Buffer, maxBytes: number): Inflated {
   try {
@@ -101,8 +107,8 @@ const leastPieceBytes = 16 * 1_024
 
 /**
  * Returns the size of zlib's output buffer. The last four bytes of gzip state the inflated length (RFC 1952,
- * ISIZE), so the output comes in one piece. A false length costs no more than a body that really is that
- * long.
+ * ISIZE), so the output comes in one piece. A false length costs no more than a body that really has this
+ * length.
  */
 function pieceBytes(sent: Buffer, maxBytes: number): number {
   const said = sent.length < 4 ? 0 : sent.readUInt32LE(sent.length - 4)
@@ -110,7 +116,7 @@ function pieceBytes(sent: Buffer, maxBytes: number): number {
   return Math.max(leastPieceBytes, Math.min(said, maxBytes) + 1)
 }
 
-/** Decodes UTF-8 without a byte order mark, which JSON doesn't allow. */
+/** Decodes UTF-8, and leaves out a byte order mark, which JSON doesn't allow. */
 function textOf(bytes: Buffer): string {
   const hasMark = bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
   return bytes.toString('utf8', hasMark ? 3 : 0)

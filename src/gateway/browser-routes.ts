@@ -8,9 +8,11 @@ import type { GatewayParts } from './gateway-server.ts'
 import { isTrackingKind } from './item.ts'
 import { notFound, traced } from './replies.ts'
 
-/** Options of the routes for browsers: no route for HEAD, which would be handled as a GET. */
+/**
+ * Options of the routes for browsers. They have no route for HEAD, because HEAD would be handled as a GET.
+ */
 const forBrowsers = { exposeHeadRoute: false }
-/** The caching of settings. A change of the catalog reaches browsers after this time at the latest. */
+/** The caching of settings. A change of the catalog reaches browsers after two minutes at the latest. */
 const settingsCaching = 'public, max-age=120'
 const pixelHeaders = {
   'content-type': 'image/gif',
@@ -18,7 +20,7 @@ const pixelHeaders = {
   'access-control-allow-origin': '*',
 }
 
-/** Serves what pages ask for beside the API: settings, pixels and the documentation. */
+/** Serves what web pages request in addition to the API: settings, pixels and the documentation. */
 export function serveBrowsers(server: FastifyInstance, parts: GatewayParts): void {
   serveSettings(server, parts)
   servePixel(server, parts)
@@ -52,7 +54,7 @@ function servePixel(server: FastifyInstance, parts: GatewayParts): void {
           ? tracking.handle(call, bodyOfPixel(request.query.data), undefined, origin.ipOf(request), trace)
           : notFound,
       )
-      // The image can't show the status, so metrics have it.
+      // The image can't show the status, but the metrics have it.
       observer.answered('pixel', answer.status, performance.now() - startMs)
       replies.endConnection(reply)
       return reply.headers(pixelHeaders).send(pixelGif)

@@ -2,7 +2,8 @@ import { type Answer, problem } from './answer.ts'
 import type { Sources } from './sources.ts'
 
 /**
- * How a browser reached the gateway: the `Host` that it named, and the protocol where the gateway knows it.
+ * The address at which a browser reached the gateway: the `Host` header, and the protocol if the gateway
+ * knows it.
  */
 export type RequestAddress = {
   readonly host: string | undefined
@@ -12,8 +13,8 @@ export type RequestAddress = {
 /**
  * Answers `GET /v1/projects/KEY/settings`, which analytics.js otherwise asks Segment's CDN for. The settings
  * are those of a source that has only Segment's own destination. So analytics.js loads no further script, and
- * sends no metrics about itself. It sends messages to the host that it got the settings from, unless the page
- * says otherwise. Source: `CDNSettings` of @segment/analytics-next.
+ * sends no metrics about itself. It sends messages to the host from which it got the settings, unless the
+ * page names another host. Source: `CDNSettings` of @segment/analytics-next.
  */
 export function settingsOf(sources: Sources, writeKey: string, { host, protocol }: RequestAddress): Answer {
   if (sources.withWriteKey([writeKey]) === undefined) return unknownKey
@@ -36,8 +37,8 @@ function guessedProtocol(host: string): 'http' | 'https' {
 const unknownKey = problem('not_found', 'No source has this write key.')
 
 /**
- * Decodes the message of a pixel into the body of a request; empty when there is none. A `+` may have arrived
- * as a space.
+ * Decodes the message of a pixel into the body of a request. The body is empty if there is no message. A `+`
+ * may have arrived as a space.
  */
 export function bodyOfPixel(data: unknown): Buffer {
   const text: unknown = Array.isArray(data) ? data[0] : data

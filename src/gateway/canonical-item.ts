@@ -7,7 +7,10 @@ import { MessageWriter } from './message-writer.ts'
 import { maxMessageBytes } from './request-limits.ts'
 import type { SharedBytes } from './shared-bytes.ts'
 
-/** A message whose spelling is canonical: its bytes in the body of its request, and its fields. */
+/**
+ * A message whose spelling is canonical: where its bytes are in the body of its request, and where its fields
+ * are.
+ */
 export type ScannedItem = {
   readonly bytes: Buffer
   readonly start: number
@@ -15,9 +18,9 @@ export type ScannedItem = {
   readonly places: FieldPlaces
 }
 
-/** The most keys that completing may add to a message, apart from those of shared objects. */
+/** The most keys that `CanonicalItems` may add to a message, without the keys of shared objects. */
 const mostAddedKeys = 8
-/** A `sentAt` that is longer is no time. */
+/** The longest `sentAt`, in characters. A longer text is no time. */
 const mostSentAt = 100
 /** The length of a time as `formatTimestamp` writes it. */
 const timestampBytes = '2009-11-10T23:00:00.000Z'.length
@@ -33,7 +36,7 @@ const keyOf = {
 } as const
 const endQuote = Buffer.from('"')
 
-/** What a message gets, found before it is written. */
+/** The values that a message gets, found before the message is written. */
 type Plan = {
   readonly kind: PlainKind
   readonly key: string
@@ -42,8 +45,8 @@ type Plan = {
 }
 
 /**
- * Completes the messages of one request by their bytes, without parsing them: the short way, for messages
- * that are spelled as JSON.stringify would spell them.
+ * Completes the messages of one request by copying their bytes, without parsing them. This works for messages
+ * that are spelled as JSON.stringify would spell them. `checkItem` completes all others.
  */
 export class CanonicalItems {
   readonly #surroundings: ItemContext
@@ -52,9 +55,12 @@ export class CanonicalItems {
   readonly #integrations: SharedBytes | undefined
   readonly #isPossible: boolean
   readonly #mostKeys: number
-  /** The members at the end: of a message that says itself when it was sent, and of one that doesn't. */
+  /**
+   * The members at the end of a message. `withoutSentAt`: for a message that has its own `sentAt`. `whole`:
+   * for a message without one.
+   */
   readonly #tail: { readonly withoutSentAt: Buffer; readonly whole: Buffer }
-  /** The fields that aren't copied with their neighbours, in the order of their places. */
+  /** The fields that aren't copied together with their neighbours, in the order of their places. */
   readonly #cuts: number[] = []
 
   constructor(surroundings: ItemContext) {
@@ -79,8 +85,8 @@ export class CanonicalItems {
   }
 
   /**
-   * Returns the message that `checkItem` would return, byte for byte. Returns `undefined` when that can't be
-   * told for sure, and for everything that would be left out.
+   * Returns the same bytes as the message that `checkItem` would return. Returns `undefined` if that isn't
+   * certain, and for each message that `checkItem` would leave out.
    */
   complete(item: ScannedItem): ReadyMessage | undefined {
     const plan = this.#isPossible ? this.#planOf(item) : undefined
@@ -102,7 +108,7 @@ export class CanonicalItems {
     return timestamp === undefined ? undefined : { kind, key, givenId, timestamp }
   }
 
-  /** Returns the kind of a message: that of the path, which the message must not contradict. */
+  /** Returns the kind of a message. If the path names a kind, the message must not contradict it. */
   #kindOf(places: FieldPlaces): string | undefined {
     const { kind } = this.#surroundings
     if (kind !== undefined && !places.has(Field.type)) return kind
@@ -115,12 +121,12 @@ export class CanonicalItems {
     if (occasion === undefined || places.isNull(Field.originalTimestamp)) return undefined
     const field = places.has(Field.timestamp) ? Field.timestamp : Field.originalTimestamp
     const original = places.textOf(field)
-    // The time of an empty text may be in the other field.
+    // If this field is an empty text, the time may be in the other field.
     if (places.has(field) && (original === undefined || original === '')) return undefined
     return correctTimestamp(original, occasion)
   }
 
-  /** Returns the occasion of a message. One with a `sentAt` has its own. */
+  /** Returns the occasion of a message. A message with a `sentAt` has an occasion of its own. */
   #occasionOf(places: FieldPlaces): Occasion | undefined {
     if (!places.has(Field.sentAt)) return this.#surroundings
     const sentAt = places.textOf(Field.sentAt)
@@ -155,7 +161,7 @@ export class CanonicalItems {
     if (cuts.length > 1) cuts.sort((one, other) => places.keyStartOf(one) - places.keyStartOf(other))
   }
 
-  /** Returns the length of the message that `#write` writes. A comma goes with each member. */
+  /** Returns the length of the message that `#write` writes. Each member counts with one comma. */
   #lengthOf({ bytes, start, end, places }: ScannedItem): number {
     let length = end - start + this.#tailOf(places).length + 1
     for (const field of this.#cuts) length -= places.endOf(field) - places.keyStartOf(field) + 1
@@ -198,7 +204,7 @@ export class CanonicalItems {
     }
   }
 
-  /** Writes a member of a text. `before`: its key, a colon and a quote. */
+  /** Writes a member whose value is a text. `before`: the key, a colon and a quote. */
   #writeText(before: Buffer, text: string): void {
     this.#writer.members(before, 0, before.length)
     this.#writer.text(text)

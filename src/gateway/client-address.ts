@@ -2,9 +2,9 @@ import { isIP, isIPv4 } from 'node:net'
 import { Address, type AddressRange, rangeOf } from '../address/address.ts'
 
 /**
- * Returns a test for addresses of trusted proxies, or `false` when none are trusted. Fastify walks
- * `X-Forwarded-For` from its end with it, and ignores whatever an untrusted address wrote before its own
- * entry.
+ * Returns a function that tells whether an address is that of a trusted proxy. Returns `false` if no proxies
+ * are trusted. Fastify calls the function for the entries of `X-Forwarded-For` from the end, and ignores
+ * everything that an untrusted address wrote before its own entry.
  */
 export function proxiesIn(cidrs: readonly string[]): false | ((address: string) => boolean) {
   if (cidrs.length === 0) return false
@@ -18,7 +18,7 @@ export function proxiesIn(cidrs: readonly string[]): false | ((address: string) 
 
 /**
  * Normalizes an address for `context.ip`. An IPv4 address mapped into IPv6 (`::ffff:192.0.2.1`) becomes plain
- * IPv4, and the port and brackets that some proxies write are removed. `undefined` when the text is no
+ * IPv4, and the port and brackets that some proxies write are removed. Returns `undefined` if the text is no
  * address.
  */
 export function plainAddress(text: string): string | undefined {

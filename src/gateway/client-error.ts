@@ -21,9 +21,9 @@ export class OpenAnswers {
 }
 
 /**
- * Answers a request that can't be parsed or didn't arrive in time, and closes its connection. It waits until
- * earlier requests on the connection are answered. Otherwise the client would take this answer for one of
- * theirs.
+ * Answers a request that can't be parsed or didn't arrive in time, and closes its connection. First waits
+ * until earlier requests on the connection are answered. Otherwise the client would take this answer for the
+ * answer to one of them.
  */
 export async function answerClientError(
   { code }: { readonly code?: string },

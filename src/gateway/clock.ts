@@ -1,7 +1,7 @@
 import { formatTimestamp, parseTimestamp } from '../message/timestamp.ts'
 import { isAbsent } from '../message/validate.ts'
 
-/** The time at which a request arrived: in milliseconds since 1970, and as messages state it. */
+/** The time at which a request arrived: in milliseconds since 1970, and as the text that messages have. */
 export type Arrival = { readonly ms: number; readonly text: string }
 
 export function arrivalAt(ms: number): Arrival {
@@ -15,13 +15,13 @@ export type Occasion = {
   readonly arrival: Arrival
   readonly sentAt: unknown
   /**
-   * How far the client's clock is ahead of ours: `sentAt − receivedAt`. `undefined` when `sentAt` is not the
-   * time of a clock.
+   * The time by which the client's clock is ahead of ours: `sentAt − receivedAt`. `undefined` if `sentAt` is
+   * not the time of a clock.
    */
   readonly leadMs: number | undefined
 }
 
-/** Ten years. A `sentAt` further off than this is a zero or a constant, and not the time of a clock. */
+/** Ten years. A `sentAt` that is further off is a zero or a constant, and not the time of a clock. */
 const maxLeadMs = 3_652 * 24 * 60 * 60 * 1_000
 
 export function occasionOf(sentAt: unknown, arrival: Arrival): Occasion {
@@ -32,10 +32,11 @@ export function occasionOf(sentAt: unknown, arrival: Arrival): Occasion {
 }
 
 /**
- * Returns when a message happened by the gateway's clock: `receivedAt − (sentAt − originalTimestamp)`. This
- * removes the error of the client's clock. The client's own time stays when `sentAt` isn't the time of a
- * clock, or when the correction would leave the years 0000 to 9999. A message without a time happened when it
- * arrived. Returns `undefined` when its time can't be read.
+ * Returns the time at which a message happened, by the gateway's clock:
+ * `receivedAt − (sentAt − originalTimestamp)`. This removes the error of the client's clock. The client's
+ * time isn't corrected if `sentAt` isn't the time of a clock, or if the corrected time would be outside of
+ * the years 0000 to 9999. A message without a time happened when it arrived. Returns `undefined` if the
+ * message's time can't be read.
  */
 export function correctTimestamp(original: unknown, { arrival, leadMs = 0 }: Occasion): string | undefined {
   if (isAbsent(original)) return arrival.text

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 const pollMs = 20
-/** How long no request must have been open until only unused connections are left. */
+/** The time for which no request must have been open before the remaining connections count as unused. */
 const quietMs = 200
 
 /** Counts the open requests of a server, and stops the server once they are answered. */
@@ -31,7 +31,10 @@ export class GatewayDrain {
     this.#isRetired = true
   }
 
-  /** Retires, answers the open requests, and closes the server, at the latest after `timeoutMs`. */
+  /**
+   * Retires, waits until the open requests are answered, and closes the server. Closes it after `timeoutMs`
+   * in any case.
+   */
   async stop(server: FastifyInstance, timeoutMs: number): Promise<void> {
     this.retire()
     const deadlineMs = performance.now() + timeoutMs

@@ -1,7 +1,7 @@
 import type { LeftOutReason } from './reasons.ts'
 import type { TrackingKind } from './item.ts'
 
-/** The calls that a request may be for. A closed list, since they label metrics. */
+/** The calls that a request may be for. The list is closed, because the calls are labels of metrics. */
 export const calls = [
   'identify',
   'track',
@@ -21,16 +21,19 @@ export type CallName = (typeof calls)[number]
 
 /** Receives events about requests and messages, without their content. */
 export type GatewayObserver = {
-  /** A request was answered, `durationMs` after it had arrived in full. */
+  /** Called when a request was answered, `durationMs` after it had arrived in full. */
   answered(call: CallName, status: number, durationMs: number): void
-  /** Kafka has acknowledged messages of a kind. */
+  /** Called when Kafka has acknowledged messages of a kind. */
   acknowledged(kind: TrackingKind, count: number): void
-  /** Messages of a source were left out. `undefined`: no source is known. */
+  /** Called when messages of a source were left out. `sourceId` is `undefined` if no source is known. */
   leftOut(reason: LeftOutReason, count: number, sourceId: string | undefined): void
-  /** Messages arrived while identical ones were in flight, and share their answer. */
+  /**
+   * Called when messages were not written because identical messages were in flight, whose outcome they
+   * share.
+   */
   coalesced(count: number): void
-  /** Whole numbers beyond 2^53 in a source's messages lost digits. */
+  /** Called when whole numbers beyond 2^53 in a source's messages lost digits. */
   digitsLost(count: number, sourceId: string): void
-  /** A bug showed up. */
+  /** Called when a bug in the gateway showed up. */
   failed(error: unknown): void
 }

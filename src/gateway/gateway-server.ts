@@ -25,7 +25,7 @@ export type GatewayServerOptions = {
   readonly tracking: Tracking
   readonly serverCalls: ServerCalls
   readonly observer: GatewayObserver
-  /** Absent: nothing is traced. */
+  /** The tracing of requests. If it is absent, nothing is traced. */
   readonly tracing?: GatewayTracing | undefined
   /** The limit of bytes held for bodies that are still arriving, over all requests. */
   readonly receiveBytes: number
@@ -45,7 +45,7 @@ export type GatewayParts = Pick<
 > & { readonly replies: Replies; readonly origin: RequestOrigin }
 
 export type GatewayServer = {
-  /** Listens, and returns the port. Port 0 picks a free one. Rejects if the address can't be had. */
+  /** Listens, and returns the port. Port 0 picks a free port. Rejects if it can't listen at the address. */
   listen(address: { host: string; port: number }): Promise<number>
   /** Bytes of bodies that aren't complete yet. */
   readonly receivingBytes: number
@@ -57,14 +57,15 @@ export type GatewayServer = {
    */
   retire(): void
   /**
-   * Retires, accepts no new connection, answers the open requests, and closes, at the latest after
-   * `timeoutMs`. Idle connections are closed last, since a request may be on its way on them.
+   * Retires, accepts no new connection, waits until the open requests are answered, and closes the server.
+   * Closes it after `timeoutMs` in any case. Idle connections are closed last, because a request may be
+   * arriving on them.
    */
   stop(timeoutMs: number): Promise<void>
 }
 
 const maxHeaderBytes = 16 * 1_024
-/** How often connections are checked for clients that are too slow. */
+/** The interval between two checks for clients that are too slow, in milliseconds. */
 const lookEveryMs = 1_000
 
 /**

@@ -1,6 +1,9 @@
 import type { Socket } from 'node:net'
 
-/** How long a client that has its answer may go on sending. `graceBytes` limits how much. */
+/**
+ * The time for which a client that has its answer may go on sending, in milliseconds. `graceBytes` limits the
+ * bytes that it may send.
+ */
 const graceMs = 5_000
 const graceBytes = 32 * 1_024 * 1_024
 
@@ -25,6 +28,7 @@ export function closeGracefully(socket: Socket): void {
 
 /** Closes gracefully once the current answer, the last one on this connection, has been written. */
 export function closeGracefullyAfterAnswer(socket: Socket): void {
-  // Node calls this function at that point. Its default would drop the connection.
+  // Node calls `destroySoon` once the answer has been written. Node's own `destroySoon` would drop the
+  // connection.
   socket.destroySoon = () => closeGracefully(socket)
 }

@@ -24,7 +24,7 @@ export type TrackingKind = (typeof trackingKinds)[number]
 
 /** The values that all messages of a request share. */
 export type ItemContext = Occasion & {
-  /** The kind that the path names. It wins over the message's `type`. `undefined` in a batch. */
+  /** The kind that the path names, which wins over the message's `type`. `undefined` in a batch. */
   readonly kind: TrackingKind | undefined
   readonly context: SharedObject | undefined
   readonly integrations: SharedObject | undefined
@@ -38,7 +38,7 @@ export type ReadyMessage = {
   readonly kind: TrackingKind
   /** The key of its record. */
   readonly key: string
-  /** The value of its record, as JSON.stringify writes it; bytes are UTF-8. */
+  /** The value of its record, as JSON.stringify writes it. A buffer has the same text in UTF-8. */
   readonly value: string | Buffer
   /** The length of the value in UTF-8. */
   readonly bytes: number
@@ -49,11 +49,11 @@ export type ReadyMessage = {
 export type CheckedItem = ReadyMessage | LeftOut
 
 /**
- * Builds a message from what a client sent, or says why it is left out. Adds `type` (from the path),
- * `messageId` (if absent), `receivedAt`, `sentAt` (the batch's) and `originalTimestamp`: the value of
- * `timestamp` before it was corrected for the client's clock. Merges `context` and `integrations` of the
- * batch in, field by field. The message's own fields win. Removes a `writeKey`. Leaves all else as it was
- * sent. Never throws.
+ * Builds a message from what a client sent, or returns the reason why it is left out. Adds `type` (from the
+ * path), `messageId` (if absent), `receivedAt`, `sentAt` (from the batch) and `originalTimestamp`, which is
+ * the value of `timestamp` before the correction for the client's clock. Merges the batch's `context` and
+ * `integrations` into those of the message, field by field; the message's own fields win. Removes a
+ * `writeKey`. Leaves everything else as the client sent it. Never throws.
  */
 export function checkItem(item: unknown, surroundings: ItemContext): CheckedItem {
   if (!isJsonObject(item)) return leaveOut('not_an_object')
@@ -113,14 +113,14 @@ function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: Ite
 }
 
 /**
- * Returns the client's time of a message. A client that sends both fields (Rudder's) has in `timestamp` what
- * its caller gave, and in `originalTimestamp` when that call was made.
+ * Returns the client's time of a message. A client that sends both fields (Rudder's) puts the time that its
+ * caller gave into `timestamp`, and the time of the call into `originalTimestamp`.
  */
 function happenedAt({ timestamp, originalTimestamp }: JsonObject): unknown {
   return isAbsent(timestamp) ? originalTimestamp : timestamp
 }
 
-/** Returns the occasion of one message. A message with a `sentAt` has its own. */
+/** Returns the occasion of one message. A message with a `sentAt` has an occasion of its own. */
 function occasionOfItem({ sentAt }: JsonObject, shared: Occasion): Occasion {
   return sentAt === undefined || sentAt === null ? shared : occasionOf(sentAt, shared.arrival)
 }
@@ -173,8 +173,8 @@ export function isTrackingKind(value: unknown): value is TrackingKind {
 }
 
 /**
- * Writes a value as JSON. Returns `undefined` when it is nested deeper than the stack: JSON.stringify has
- * such a limit, and JSON.parse has none.
+ * Writes a value as JSON. Returns `undefined` if the value is nested too deeply for the stack, which limits
+ * JSON.stringify but not JSON.parse.
  */
 export function tryStringify(value: JsonObject): string | undefined {
   try {
@@ -194,8 +194,8 @@ export function losesNumbers(text: string, value: unknown): boolean {
 }
 
 /**
- * Returns true if a message is over the limit. The limit applies to what the client sent. What the gateway
- * adds has a wider one.
+ * Returns true if a message is over a limit. `maxMessageBytes` limits what the client sent.
+ * `maxCompleteMessageBytes` limits the message with everything that the gateway adds.
  */
 function isTooLarge(item: JsonObject, completeBytes: number): boolean {
   return (

@@ -8,7 +8,7 @@ import {
   quote,
 } from '../message/canonical-scan.ts'
 
-/** Goes over JSON bytes without checking them. What it skips has to be parsed before anybody relies on it. */
+/** Skips JSON without checking it. What these functions skip must be parsed before anybody relies on it. */
 
 /** Returns the place of the next byte that isn't JSON's white space. */
 export function skipSpace(bytes: Buffer, start: number): number {
@@ -51,7 +51,7 @@ export function skipValue(bytes: Buffer, start: number): number {
         break
       case closeBracket:
       case closeBrace:
-        // The value was a number or a word, and is in this container.
+        // The value was a number or a word, and this bracket closes the container that it is in.
         if (open === 0) return at
         at++
         if (--open === 0) return at

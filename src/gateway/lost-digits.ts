@@ -9,7 +9,7 @@ const zero = 0x30
 const nine = 0x39
 
 /**
- * Counts the whole numbers of a JSON text that lose digits when parsed: those beyond 2^53 that equal no
+ * Counts the whole numbers of a JSON text that lose digits when parsed: numbers beyond 2^53 that equal no
  * double, such as 9007199254740993. Costs next to nothing for a text without 16 digits in a row.
  */
 export function countLostDigits(text: string): number {

@@ -7,17 +7,20 @@ import type { LeftOutReason } from './reasons.ts'
 
 /** A message that was left out, in the form of the answer. */
 type Rejected = {
-  /** Its place in the batch, from 0. */
+  /** The index of the message in the batch, from 0. */
   readonly index: number
   /** The `messageId` as the client gave it, if it is a string of a valid length. */
   readonly messageId?: string
   readonly reason: LeftOutReason
 }
 
-/** The most messages that an answer names. It counts all. */
+/** The most left-out messages that an answer names. An answer counts all of them. */
 export const maxRejectedNamed = 100
 
-/** The outcomes of a request's messages. They are reported to the observer only once the messages count. */
+/**
+ * The outcomes of a request's messages. They are reported to the observer only once the whole request has
+ * succeeded.
+ */
 export class MessageOutcomes {
   coalesced = 0
   lostDigits = 0
@@ -30,7 +33,7 @@ export class MessageOutcomes {
     this.#taken.set(kind, (this.#taken.get(kind) ?? 0) + 1)
   }
 
-  /** Leaves out `item`, the message at place `index` of the request, as the client sent it. */
+  /** Notes that `item` is left out. It is the message at `index` of the request, as the client sent it. */
   leaveOut(reason: LeftOutReason, index: number, item: unknown): void {
     this.#leftOut.set(reason, (this.#leftOut.get(reason) ?? 0) + 1)
     this.#rejectedCount++
@@ -40,8 +43,8 @@ export class MessageOutcomes {
   }
 
   /**
-   * True if a message is too deep, has too many keys or too large a number to be written. Users of a normal
-   * client don't cause this by mistake.
+   * True if a message can't be written, because it is too deep, or has too many keys or too large a number.
+   * Users of a normal client don't cause this by mistake.
    */
   get isBeyondLimits(): boolean {
     return structuralReasons.some((reason) => this.#leftOut.has(reason))

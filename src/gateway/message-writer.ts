@@ -1,6 +1,9 @@
 import { closeBrace, comma, openBrace } from '../message/canonical-scan.ts'
 
-/** Shorter pieces are copied byte by byte, which is cheaper than a call. */
+/**
+ * The least length, in bytes, of a piece that is copied by a call. Shorter pieces are copied byte by byte,
+ * which is cheaper.
+ */
 const leastCopied = 40
 
 /** Writes one message after the other from pieces of bytes, each into memory of its own. */
@@ -23,8 +26,8 @@ export class MessageWriter {
   }
 
   /**
-   * Writes members that follow each other in an object, without the comma or the brace before them. Writes
-   * nothing if there is none: then `end` is not after `start`.
+   * Writes one or more neighbouring members of an object, with a comma or the opening brace before them. The
+   * copied bytes have neither. Writes nothing if `end` is not after `start`, because then there is no member.
    */
   members(from: Buffer, start: number, end: number): void {
     if (end <= start) return
@@ -43,8 +46,8 @@ export class MessageWriter {
   }
 
   /**
-   * Closes the object, and returns it. Throws if it isn't as long as it was said to be, since bytes of other
-   * data in memory would go to Kafka.
+   * Closes the object, and returns it. Throws if its length isn't the one that `begin` got, because then
+   * bytes of other data in memory would go to Kafka.
    */
   finished(): Buffer {
     const written = this.#to

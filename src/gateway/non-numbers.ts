@@ -1,6 +1,8 @@
 import { endOfString } from './json-walk.ts'
 
-/** A batch whose non-numbers were replaced, with the places (from 0) of the messages that had some. */
+/**
+ * A batch whose non-numbers were replaced, with the indexes (from 0) of the messages that had non-numbers.
+ */
 export type Replaced = { readonly text: string; readonly items: ReadonlySet<number> }
 
 const quote = 0x22
@@ -13,14 +15,14 @@ const closeBrace = 0x7d
 const firstOfNaN = 0x4e
 const firstOfInfinity = 0x49
 
-/** The words that Python's json.dumps writes for a float that is no number. Longer ones come first. */
+/** The words that Python's json.dumps writes for a float that is no number. Longer words come first. */
 const words = ['-Infinity', 'Infinity', 'NaN']
 
 /**
- * Replaces each NaN, Infinity and -Infinity that is a value within a message of a batch by null, and returns
- * which messages had one. Returns `undefined` when there is none, or when one stands outside of a message.
- * The result may still be invalid JSON. Reads each character once. Call it only for texts that JSON.parse has
- * refused.
+ * Replaces each value NaN, Infinity and -Infinity within a message of a batch by null, and returns which
+ * messages had such a value. Returns `undefined` if there is no such value, or if one is outside of a
+ * message. The resulting text may still be invalid JSON. Reads each character once. Call it only for texts
+ * that JSON.parse has refused.
  */
 export function replaceNonNumbers(text: string): Replaced | undefined {
   const items = new Set<number>()
@@ -28,7 +30,7 @@ export function replaceNonNumbers(text: string): Replaced | undefined {
   let copied = 0
   let depth = 0
   let lastString = ''
-  /** The place of the message being read; -1 outside of the batch. */
+  /** The index of the message that is being read; -1 outside of the batch. */
   let item = -1
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {

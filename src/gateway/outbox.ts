@@ -4,7 +4,7 @@ import { type Batch, PartitionDispatch, type PartitionDispatchOptions } from '..
 import { type Delivered, type OutgoingRecord, Parcel, type Part, type Ticket } from './parcel.ts'
 import { Unanswered } from './unanswered.ts'
 
-/** Records for one partition, written in one go. */
+/** Records for one partition that are written by one produce request. */
 export type Produce = {
   readonly topic: string
   readonly partition: number
@@ -14,8 +14,8 @@ export type Produce = {
 /** The part of a Kafka producer that the outbox uses. */
 export type ProduceSender = {
   /**
-   * Sends each produce once, and calls `onSettled` once for each: without `failure` when Kafka has
-   * acknowledged it. The `isolated` route never holds up the main one.
+   * Sends each produce once, and calls `onSettled` once for each produce. `failure` is `undefined` if Kafka
+   * has acknowledged the produce. The `isolated` route never holds up the main route.
    */
   send(
     produces: readonly Produce[],
@@ -27,28 +27,30 @@ export type ProduceSender = {
 export type OutboxOptions = {
   readonly sender: ProduceSender
   readonly availability: Availability
-  /** How long records wait for others to share their request, while no request is in flight. */
+  /**
+   * The time for which records wait for other records to share their produce, while no produce is in flight.
+   */
   readonly lingerMs: number
   /** The time that a request waits for its acknowledgement. */
   readonly ackTimeoutMs: number
-  /** The limit of bytes in records that aren't acknowledged yet. */
+  /** The limit on the bytes of records that aren't acknowledged yet. */
   readonly bufferBytes: number
-  /** The limit of a topic for one batch of a partition, in bytes. */
+  /** The topic's limit on one batch of a partition, in bytes. */
   readonly batchBytes: number
   /** Returns milliseconds of a monotonic clock. */
   readonly now: () => number
 }
 
-/** The most that one produce may hold. A larger one would block the event loop for long. */
+/** The most that one produce may hold. A larger produce would block the event loop for too long. */
 const most = { records: 2_000, bytes: 4_000_000 }
 const backoffs = { minBackoffMs: 50, maxBackoffMs: 400 }
 
 /**
- * Writes the records of many requests to Kafka in few produces, and tells each request what became of its
- * own. Owns what waits and what is in flight. One produce is in flight at a time, and takes all that arrived
- * since the one before. A request's part succeeds or fails with its own partition alone. Records that a
- * partition didn't take are sent again, apart from those for other partitions, until no request waits for
- * them.
+ * Writes the records of many requests to Kafka in few produces, and reports the outcome of its own records to
+ * each request. Owns the records that wait and those that are in flight. One produce is in flight at a time,
+ * and the next one takes all records that have arrived meanwhile. Whether a part of a request succeeds
+ * depends only on that part's partition. Records that a partition didn't take are sent again until no request
+ * waits for them, separately from records for other partitions.
  */
 export class Outbox {
   readonly #options: OutboxOptions
@@ -73,17 +75,19 @@ export class Outbox {
     this.#unanswered = new Unanswered(options.now)
   }
 
-  /** Bytes of records that aren't acknowledged yet. */
+  /** The bytes of records that aren't acknowledged yet. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Records that aren't acknowledged yet. */
+  /** The number of records that aren't acknowledged yet. */
   get records(): number {
     return this.#records
   }
 
-  /** Returns why the outbox takes nothing for a topic now, or `undefined` if it may take something. */
+  /**
+   * Returns the reason why the outbox takes no records for a topic now, or `undefined` if it may take some.
+   */
   obstacle(topic: string): 'unavailable' | 'full' | undefined {
     const { availability, bufferBytes } = this.#options
     if (!availability.isAvailable(topic)) return 'unavailable'
@@ -102,8 +106,8 @@ export class Outbox {
 
   /**
    * Sends a parcel, and resolves once its outcome is known, at the latest after `ackTimeoutMs`. If one of its
-   * records can't be written now, none is sent, because the client sends all of them again and would write
-   * the others twice.
+   * records can't be written now, no record is sent. Otherwise the client would send all of them again, and
+   * the others would be written twice.
    */
   async submit(parcel: Parcel): Promise<Delivered> {
     const { availability, bufferBytes, ackTimeoutMs } = this.#options
@@ -124,7 +128,7 @@ export class Outbox {
     return delivered
   }
 
-  /** Stops the outbox. Nothing is sent after it. */
+  /** Stops the outbox. After this call, nothing is sent. */
   stop(): void {
     this.#dispatch.stop()
   }
@@ -141,7 +145,7 @@ export class Outbox {
     const { sender, availability, ackTimeoutMs, now } = this.#options
     const sentMs = now()
     const open = new Map(batches.map((batch) => [produceOf(batch), batch] as const))
-    // By the end of this time, every request that waited for these records has had its answer.
+    // When this timer fires, every request that waited for these records has been answered.
     const late = setTimeout(() => {
       const reason = `no acknowledgement within ${ackTimeoutMs} ms`
       for (const { topic, partition } of open.keys()) availability.failed(topic, partition, reason, sentMs)
@@ -176,7 +180,7 @@ export class Outbox {
     }
   }
 
-  /** Removes a part from those in flight. */
+  /** Removes a part from the parts in flight. */
   #release(part: Part): void {
     this.#records -= part.records.length
     this.#bytes -= part.bytes
@@ -187,8 +191,8 @@ export class Outbox {
 
   /**
    * Answers a request that has timed out, and drops its unsent records that no other request waits for. The
-   * client is told to send all of them again. Remembers the acknowledged parts, so that the repeat isn't
-   * written twice.
+   * answer asks the client to send all records again. The acknowledged parts are remembered, so that they
+   * aren't written twice when the client does so.
    */
   #giveUp(ticket: Ticket, parts: readonly Part[]): void {
     finish(ticket, 'too_late')

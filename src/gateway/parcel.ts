@@ -4,7 +4,7 @@ import type { Occasion } from './clock.ts'
 export type OutgoingRecord = {
   readonly partition: number
   readonly key: string
-  /** Bytes are UTF-8. */
+  /** The value as text, or as bytes in UTF-8. */
   readonly value: string | Buffer
   readonly headers: Readonly<Record<string, string>>
   /** The size of the whole record, by `recordBytes`. */
@@ -17,17 +17,18 @@ export type OutgoingRecord = {
 const overheadBytes = 200
 
 /**
- * Returns the `bytes` of an `OutgoingRecord`. Keys count, since they are users' ids, which may be as long as
- * messages.
+ * Returns the `bytes` of an `OutgoingRecord`. The key counts, because it is a user's id, which may be as long
+ * as a message.
  */
 export function recordBytes(key: string, valueBytes: number): number {
   return Buffer.byteLength(key) + valueBytes + overheadBytes
 }
 
 /**
- * The outcome of a request's records. `acknowledged`: all in-sync replicas have all of them. `too_late`: some
- * weren't acknowledged in time, and may still be written. `unavailable`: Kafka takes no records of a
- * partition that some of them are for, so none was sent. `full`: the buffer is full, so nothing was taken.
+ * The outcome of a request's records. `acknowledged`: all in-sync replicas have all records. `too_late`: some
+ * records weren't acknowledged in time, and may still be written. `unavailable`: Kafka takes no records of a
+ * partition that some of the records are for, so no record was sent. `full`: the buffer is full, so no record
+ * was taken.
  */
 export type Delivered = 'acknowledged' | 'too_late' | 'unavailable' | 'full'
 
@@ -47,8 +48,8 @@ export type Part = {
   /** The `messageId` that a client gave, for each record. */
   readonly ids: (string | undefined)[]
   /**
-   * The parts of the same source by `messageId`: those in flight, and those acknowledged after their request
-   * had timed out.
+   * The parts of the same source by `messageId`: parts in flight, and acknowledged parts of requests that
+   * were not answered 200.
    */
   readonly flights: Map<string, Part>
   /** The occasion of this request. An identical message of another request doesn't share it. */
@@ -58,14 +59,14 @@ export type Part = {
   isAcknowledged: boolean
 }
 
-/** A request that waits for `open` more parts. `delivered` is set once it has its answer. */
+/** A request that waits for `open` more parts. `delivered` is set once the request has its answer. */
 export type Ticket = {
   open: number
   delivered: Delivered | undefined
   readonly resolve: (delivered: Delivered) => void
 }
 
-/** The records of one request, being collected. */
+/** The records of one request, while they are collected. */
 export class Parcel {
   readonly topic: string
   readonly occasion: Occasion
@@ -90,7 +91,7 @@ export class Parcel {
     this.flights = flights
   }
 
-  /** Adds a record. While it is in flight, an identical message is recognized by `id`. */
+  /** Adds a record. While the record is in flight, an identical message is recognized by its `id`. */
   add(record: OutgoingRecord, id: string | undefined): void {
     const part = this.#partFor(record)
     part.records.push(record)

@@ -6,7 +6,7 @@ export class ParsedItems implements Items {
   readonly #items: readonly unknown[]
   readonly #spoiled: ReadonlySet<number>
 
-  /** `spoiled`: the places of messages that had NaN or Infinity. */
+  /** `spoiled`: the indexes of messages that had NaN or Infinity. */
   constructor(items: readonly unknown[], spoiled: ReadonlySet<number>) {
     this.#items = items
     this.#spoiled = spoiled

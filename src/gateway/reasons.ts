@@ -1,8 +1,8 @@
 import { type RefusalReason, refusalReasons } from '../message/dead-letter-reasons.ts'
 
 /**
- * The reasons for which a message doesn't go to Kafka although its request is answered 200, or is answered
- * 401. They are label values.
+ * The reasons why the gateway leaves a message out, so that it doesn't go to Kafka. The request is answered
+ * 200, or 401 for `unknown_source`. The reasons are values of a metric's label.
  */
 export type LeftOutReason =
   | RefusalReason

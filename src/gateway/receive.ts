@@ -4,13 +4,13 @@ import { tooMuchReceived } from './service-unavailable.ts'
 import { maxBatchBytes } from './request-limits.ts'
 
 /**
- * Thrown for a body that was refused before its end was read. No request can follow on its connection.
- * `answer` is what the client gets.
+ * Thrown for a body that was refused before its end was read. No request can follow on its connection. The
+ * client gets `answer`.
  */
 export class RefusedBody extends Error {
   override name = 'RefusedBody'
   readonly answer: Answer
-  /** True when the client may be sending more of the body. */
+  /** True if the client may be sending more of the body. */
   readonly isEndless: boolean
 
   constructor(answer: Answer, isEndless: boolean) {
@@ -21,33 +21,34 @@ export class RefusedBody extends Error {
 }
 
 /**
- * The limit of reading a refused body. A body over its size limit is read to its end and thrown away, because
- * many clients read an answer only after they have sent everything. A body of more than this is answered
- * before its end.
+ * The most bytes of a refused body that are read. A body over `maxBatchBytes` is read to its end and
+ * discarded, because many clients read an answer only after they have sent everything. A body of more than
+ * `maxReadBytes` is answered before its end.
  */
 const maxReadBytes = 8 * 1_024 * 1_024
 
 /**
- * After this many pieces of a body, their average size is checked. Each piece costs as much time, and for a
- * moment memory, as hundreds of bytes.
+ * The number of pieces of a body after which their average size is checked. Each piece, however small, costs
+ * as much time as hundreds of bytes, and for a moment as much memory.
  */
 const freePieces = 4_096
 const leastPieceBytes = 32
 const firstBytes = 4 * 1_024
 /**
- * A body gets memory for all that its head announces once this part of it has come. Memory that is announced
- * costs a client nothing, so what is held must not be many times what came.
+ * The part of a body that must have come before the body gets memory for the whole length that its head
+ * announces. To announce a length costs a client nothing, so the memory held must not be many times the bytes
+ * that came.
  */
 const leastShare = 1 / 4
 
 /**
- * The treatment of a body: it is kept, refused for a reason that the head shows, or discarded because nobody
- * needs it.
+ * The treatment of a body. `keep`: the body is kept. `discard`: nobody needs the body. An answer: the body is
+ * refused for a reason that the head shows.
  */
 export type Reception = 'keep' | 'discard' | Answer
 
 /**
- * A whole body, or the answer that refuses it. A refused body was read to its end too, so that the next
+ * A whole body, or the answer that refuses it. A refused body was read to its end as well, so that the next
  * request can follow.
  */
 export type Received = Buffer | Answer
@@ -61,14 +62,15 @@ export class Receiver {
     this.#maxBytes = maxBytes
   }
 
-  /** Bytes that are held for bodies that aren't complete yet. */
+  /** The bytes that are held for bodies that aren't complete yet. */
   get bytes(): number {
     return this.#bytes
   }
 
   /**
-   * Calls `done` once. When the body was read to its end, `done` gets all of it (empty if it is discarded),
-   * or the answer that refuses it. `done` gets a `RefusedBody` when the end won't come, or isn't waited for.
+   * Calls `done` once. If the body was read to its end, `done` gets the whole body (empty if it is
+   * discarded), or the answer that refuses it. If the end will not come, or isn't waited for, `done` gets a
+   * `RefusedBody`.
    */
   receive(request: IncomingMessage, reception: Reception, done: Done): void {
     const announced = Number(request.headers['content-length'] ?? 0)
@@ -94,8 +96,8 @@ export class Receiver {
   }
 
   /**
-   * Counts bytes as held, or as released if negative. Returns false, and counts nothing, when there is no
-   * room.
+   * Counts bytes as held; a negative number counts as released. If there is no room, counts nothing and
+   * returns false.
    */
   #charge(bytes: number): boolean {
     if (bytes > 0 && this.#bytes + bytes > this.#maxBytes) return false
@@ -107,8 +109,8 @@ export class Receiver {
 type Done = (refusal: RefusedBody | null, received?: Received) => void
 
 /**
- * Holds one body while it arrives. Bodies arrive in pieces of any size. More than one piece are copied
- * together at once, so that the memory held is what is charged.
+ * Holds one body while it arrives. Bodies arrive in pieces of any size. A body of several pieces is copied
+ * together piece by piece, so that it holds exactly the memory that is charged.
  */
 class IncomingBody {
   readonly #reception: Reception
@@ -135,7 +137,7 @@ class IncomingBody {
     return this.#refusal
   }
 
-  /** Takes the next piece. Returns a refusal when the rest of the body isn't waited for. */
+  /** Takes the next piece. Returns a refusal if the rest of the body isn't waited for. */
   take(chunk: Buffer): RefusedBody | undefined {
     this.#seenBytes += chunk.length
     this.#pieces++
@@ -156,7 +158,7 @@ class IncomingBody {
     return received
   }
 
-  /** Releases what is held. No further piece is kept. */
+  /** Releases the held bytes. No further piece is kept. */
   release(): void {
     this.#charge(-this.#held.length)
     this.#held = nothing
@@ -164,7 +166,7 @@ class IncomingBody {
     this.#isKept = false
   }
 
-  /** True if the body was refused by its head, and not for its content or size. */
+  /** True if the body was refused because of its head, and not because of its content or size. */
   get #isRefusedBefore(): boolean {
     return this.#refusal !== undefined && this.#refusal === this.#reception
   }

@@ -10,7 +10,7 @@ export const notFound = problem(
 )
 export const internalError = problem('internal_error', 'Something is wrong with the gateway. Send it again.')
 
-/** Writes the gateway's answers. Once the server is retired, each one ends its connection. */
+/** Writes the gateway's answers. Once the server is retired, each answer ends its connection. */
 export class Replies {
   readonly #observer: GatewayObserver
   readonly #drain: Pick<GatewayDrain, 'isRetired'>

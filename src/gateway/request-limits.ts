@@ -7,9 +7,12 @@ export const maxBatchBytes = 500 * 1_024
 export const maxBatchMessages = 2_500
 
 /**
- * The limit of a message together with what its batch and the gateway add: the batch's context, and the
- * gateway's own fields.
+ * The limit on a message together with everything that is added to it: the batch's context, and the gateway's
+ * own fields.
  */
 export const maxCompleteMessageBytes = 2 * maxMessageBytes
-/** The limit of a batch with its context written into each message. 500 KB must not become gigabytes. */
+/**
+ * The limit on a batch whose context is written into each message. A batch of 500 KB must not become
+ * gigabytes.
+ */
 export const maxCompleteBatchBytes = 16 * maxBatchBytes

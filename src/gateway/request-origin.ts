@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { RequestAddress } from './browser.ts'
 import { plainAddress, proxiesIn } from './client-address.ts'
 
-/** Finds out where requests come from. It trusts what trusted proxies say about them. */
+/** Finds out where requests come from. Believes the headers of trusted proxies. */
 export class RequestOrigin {
   readonly isTrusted: ReturnType<typeof proxiesIn>
   readonly #addIp: boolean

@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Delivered } from './parcel.ts'
 
-/** The part of tracing that the gateway uses. It is absent when tracing is off. */
+/** The part of tracing that the gateway uses. If tracing is off, there is no such object. */
 export type GatewayTracing = {
   /**
-   * Begins the trace of a request, or continues its client's. `route` is the path of the API, without
+   * Begins the trace of a request, or continues its client's trace. `route` is the path of the API, without
    * anything that a client wrote.
    */
   begin(method: string, route: string, headers: IncomingHttpHeaders): RequestTrace

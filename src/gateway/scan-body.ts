@@ -21,13 +21,16 @@ import { countLostDigits } from './lost-digits.ts'
 import { maxBatchMessages } from './request-limits.ts'
 import { ScannedItems } from './scanned-items.ts'
 
-/** A body whose messages were found by their bytes. It can be used until the next body is scanned. */
+/** A body whose messages were found by scanning its bytes. It can be used until the next body is scanned. */
 export type ScannedBody = {
   readonly ok: true
-  /** The body without its messages: the list `batch` is empty. Of a single message, its `writeKey` alone. */
+  /**
+   * The body without its messages: for a batch, its list `batch` is empty; for a single message, only its
+   * `writeKey` is here.
+   */
   readonly body: JsonObject
   readonly items: Items
-  /** How many whole numbers beyond 2^53 lost digits. */
+  /** The number of whole numbers beyond 2^53 that lost digits. */
   readonly lostDigits: number
 }
 
@@ -55,10 +58,10 @@ export function scanSingle(bytes: Buffer, limits: Limits): ScannedBody | undefin
 }
 
 /**
- * Scans the body of a batch. Finds the places of its messages in one pass, and parses what isn't part of one.
- * A message whose spelling isn't canonical is parsed alone. Returns `undefined` if the body isn't the JSON of
- * an object with one list `batch`, if the first message isn't canonical, since the others won't be either,
- * and if there are too many.
+ * Scans the body of a batch. Finds the places of its messages in one pass, and parses the rest of the body. A
+ * message whose spelling isn't canonical is parsed by itself. Returns `undefined` if the body isn't a JSON
+ * object with exactly one list `batch`, or if there are too many messages. Also returns `undefined` if the
+ * first message isn't canonical, because the others won't be canonical either.
  */
 export function scanBatch(bytes: Buffer, limits: Limits): ScannedBody | undefined {
   if (!isUtf8(bytes)) return undefined
@@ -74,7 +77,7 @@ export function scanBatch(bytes: Buffer, limits: Limits): ScannedBody | undefine
 
 type FoundList = { readonly start: number; readonly end: number; readonly scan: ItemScan }
 
-/** Goes over the members of the body, and scans the list `batch`. What isn't in it is only skipped. */
+/** Goes over the members of the body, and scans the list `batch`. All other members are only skipped. */
 function findList(bytes: Buffer, limits: Limits): FoundList | undefined {
   let found: FoundList | undefined
   let at = skipSpace(bytes, 0)

@@ -5,13 +5,13 @@ import { type CheckedItem, checkItem, type ItemContext } from './item.ts'
 import type { Items } from './items.ts'
 
 /**
- * The messages of a request whose places in its body are known. Those whose spelling is canonical were
- * scanned, and are parsed only if their bytes don't settle what becomes of them. The others were parsed.
+ * The messages of a request whose places in its body are known. Messages whose spelling is canonical were
+ * scanned, and are parsed only if `CanonicalItems` can't complete them. The other messages were parsed.
  */
 export class ScannedItems implements Items {
   readonly #bytes: Buffer
   readonly #places: FieldPlaces
-  /** For each message: the places of its first byte, and after its last. */
+  /** Two numbers for each message: the place of its first byte, and the place after its last byte. */
   readonly #ranges: number[] = []
   /** The messages that are parsed. */
   readonly #parsed = new Map<number, unknown>()
@@ -19,7 +19,8 @@ export class ScannedItems implements Items {
   #completing: { readonly surroundings: ItemContext; readonly items: CanonicalItems } | undefined
 
   /**
-   * `places`: have the fields of each message that is scanned, and an object without fields for each other.
+   * `places`: the places of the fields of each scanned message. For each parsed message they have an object
+   * without fields.
    */
   constructor(bytes: Buffer, places: FieldPlaces) {
     this.#bytes = bytes

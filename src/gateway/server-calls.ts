@@ -29,12 +29,12 @@ export type ServerCallsOptions = {
 
 /**
  * The calls that need a server key, because a write key is public. A request is accepted as a whole or not at
- * all. 200 says that Kafka has it.
+ * all. The status 200 says that Kafka has the request.
  */
 export type ServerCalls = {
   /**
-   * Returns the answer to a request that is refused whatever its body says; `undefined` when the body
-   * decides.
+   * Returns the answer to a request that is refused whatever its body says. Returns `undefined` if the answer
+   * depends on the body.
    */
   refusal(authorization: string | undefined): Answer | undefined
   deletion(sent: Buffer, authorization: string | undefined, trace?: RequestTrace): Promise<Answer>

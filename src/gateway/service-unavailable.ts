@@ -2,9 +2,9 @@ import { type Answer, problem } from './answer.ts'
 import type { Delivered } from './parcel.ts'
 
 /**
- * All answers of status 503. The code tells whose fault it is. `overloaded` is the gateway's own limit
+ * All answers of status 503. The code tells the cause. `overloaded`: a limit of the gateway is reached
  * (`gateway.bufferBytes`, or the bytes that all requests may hold while they are received).
- * `kafka_unavailable` is Kafka's fault. Each answer has a `Retry-After`.
+ * `kafka_unavailable`: Kafka doesn't accept records in time. Each answer has a `Retry-After`.
  */
 
 /** Answers a request that arrived while too many bytes were being received. */
@@ -31,8 +31,8 @@ const leastRetryS = 1
 const mostRetryS = 3
 
 /**
- * Returns a `Retry-After` for a short problem, in whole seconds. It is random, so that clients don't all
- * return at once.
+ * Returns a `Retry-After` for a short problem, in whole seconds. It is random, so that not all clients send
+ * again at the same time.
  */
 function retryAfterS(): number {
   return leastRetryS + Math.floor(Math.random() * (mostRetryS - leastRetryS + 1))

@@ -9,15 +9,15 @@ type Known = Omit<SharedMember, 'name'> & { readonly name: Buffer }
 type Replaced = { readonly member: Known; readonly own: number }
 
 /**
- * The bytes of an object that a batch states for all of its messages. Merges it with the object of a message
- * that was scanned, as `SharedObject.with` does with that of one that was parsed. One message at a time is
- * measured, and then written.
+ * The bytes of an object that a batch states for all of its messages. Merges this object with the object of a
+ * scanned message, as `SharedObject.with` does for a parsed message. Each message is first measured and then
+ * written, before the next one is measured.
  */
 export class SharedBytes {
   readonly #text: Buffer
   readonly #byHash = new Map<number, Known>()
   readonly #replaced: Replaced[] = []
-  /** False if two keys have the same hash. Then the object can't be merged here. */
+  /** False if two keys have the same hash. Then this class can't merge the object. */
   readonly isUsable: boolean
 
   constructor(text: string, members: readonly SharedMember[]) {
@@ -28,8 +28,8 @@ export class SharedBytes {
   }
 
   /**
-   * Returns the bytes of this object merged with a message's own in `field`, which is nested or isn't there.
-   * Finds out which members are replaced.
+   * Returns the length in bytes of this object merged with the message's own object in `field`, which may be
+   * absent. Notes which members are replaced.
    */
   measure(bytes: Buffer, places: FieldPlaces, field: number): number {
     this.#replaced.length = 0
@@ -48,7 +48,7 @@ export class SharedBytes {
     return length
   }
 
-  /** Writes what was measured last. */
+  /** Writes the merged object that was measured last. */
   write(to: MessageWriter, bytes: Buffer, places: FieldPlaces, field: number): void {
     const text = this.#text
     let from = 0
@@ -62,7 +62,7 @@ export class SharedBytes {
     to.byte(closeBrace)
   }
 
-  /** Writes the message's own members that replace none, in runs. */
+  /** Writes the message's own members that don't replace a shared one, in runs of neighbours. */
   #writeAdded(to: MessageWriter, bytes: Buffer, places: FieldPlaces, field: number): void {
     const writeRun = (first: number, end: number): void => {
       if (first === end) return

@@ -24,18 +24,18 @@ type Member = {
 
 /**
  * An object that a batch states for all of its messages (`context` or `integrations`). It is checked and
- * written once, and spliced into each message. So a batch costs only as much as its own bytes and those that
- * result from it.
+ * written once, and spliced into each message. So a batch costs only as much as the bytes that it has and the
+ * bytes that are written for it.
  */
 export class SharedObject {
   readonly #value: JsonObject
   readonly #written: WrittenObject
   #members: ReadonlyMap<string, Member> | undefined
   #asBytes: SharedBytes | undefined
-  /** The fault of the object. With it, no message of the batch can be written. */
+  /** The fault of the object, if it has one. Then no message of the batch can be written. */
   readonly fault: Extract<Measured, { ok: false }>['fault'] | undefined
 
-  /** `value` has at least one field. Its own level is the second one of a message. */
+  /** `value` has at least one field. Its own level is the second level of a message. */
   constructor(value: JsonObject, { maxDepth, maxKeys }: MessageLimits) {
     const weighed = measureStructure(value, { maxDepth: maxDepth - 1, maxKeys })
     const text = weighed.ok ? JSON.stringify(value) : '{}'
@@ -65,8 +65,8 @@ export class SharedObject {
   }
 
   /**
-   * Returns the object merged with a message's own fields, which win. Costs as much as `own` is large: the
-   * text is joined from pieces, which are not copied before it is sent.
+   * Returns the object merged with a message's own fields, which win. The cost depends only on the size of
+   * `own`: the text is joined from pieces, and the pieces aren't copied until the text is sent.
    */
   with(own: unknown): WrittenObject {
     if (!isJsonObject(own)) return this.#written

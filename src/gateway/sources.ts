@@ -3,8 +3,8 @@ import type { Catalog, Source } from '../catalog/catalog.ts'
 import { TokenBucket } from '../pacing/token-bucket.ts'
 
 /**
- * Finds the sources of the catalog by their keys, and counts what each may still send. Follows changes of the
- * catalog by itself.
+ * Finds the sources of the catalog by their keys, and counts how many messages each may still send. Follows
+ * changes of the catalog by itself.
  */
 export class Sources {
   readonly #current: () => Catalog
@@ -41,7 +41,10 @@ export class Sources {
     return [...found]
   }
 
-  /** Returns the sources of the first key that is a server key; empty when no key is. */
+  /**
+   * Returns the sources of the first key that is a server key. Returns an empty list if no key is a server
+   * key.
+   */
   withServerKey(keys: readonly string[]): readonly Source[] {
     this.#follow()
     for (const key of keys) {
@@ -52,8 +55,8 @@ export class Sources {
   }
 
   /**
-   * Counts messages of a source against its rate. Returns 0 if the source may send, else the milliseconds
-   * until it may. With 0 messages it only asks.
+   * Counts messages of a source against its rate. Returns 0 if the source may send them, else the
+   * milliseconds until it may. With 0 messages, only asks whether the source may send.
    */
   take({ id, maxPerSecond }: Source, messages: number): number {
     if (maxPerSecond === undefined) return 0
@@ -71,8 +74,8 @@ export class Sources {
   }
 
   /**
-   * Takes back messages that `take` counted, when the gateway then refused them for a reason that isn't their
-   * source's fault.
+   * Takes back messages that `take` counted. Call this if the gateway then refuses them for a reason that
+   * isn't the source's fault.
    */
   giveBack({ id }: Source, messages: number): void {
     this.#buckets.get(id)?.bucket.giveBack(messages)
@@ -98,7 +101,10 @@ export class Sources {
   }
 }
 
-/** Digests a key. Looking secrets up by their digest keeps the time of a comparison from revealing them. */
+/**
+ * Digests a key. Secrets are looked up by their digests, so that the time that a comparison takes reveals
+ * nothing about them.
+ */
 function digestOf(key: string): string {
   return createHash('sha256').update(key).digest('base64')
 }

@@ -20,11 +20,11 @@ export type ReadCall = {
   readonly ok: true
   readonly items: Items
   readonly surroundings: ItemContext
-  /** How many whole numbers beyond 2^53 lost digits. */
+  /** The number of whole numbers beyond 2^53 lost digits. */
   readonly lostDigits: number
 }
 
-/** What reading a call needs beside it. */
+/** The values that reading a call needs in addition to the call itself. */
 export type CallSetting = {
   readonly limits: MessageLimits
   /** Returns milliseconds since 1970. */
@@ -78,14 +78,17 @@ function sharedOf(value: JsonObject | null | undefined, limits: MessageLimits): 
 }
 
 /**
- * Adds the address of a request to its context, which all of its messages get. An `ip` that a client states
- * wins.
+ * Adds the address of a request to the request's context, which all of its messages get. If the client states
+ * an `ip`, that one wins.
  */
 function withIp(context: JsonObject | null | undefined, ip: string | undefined): JsonObject | undefined {
   return ip === undefined ? (context ?? undefined) : { ip, ...context }
 }
 
-/** Returns true if a shared object is over the limit. It is written into every message of the batch. */
+/**
+ * Returns true if a shared object is over the limit on a message. Such an object would be written into every
+ * message of the batch.
+ */
 function isLarge(shared: SharedObject | undefined): boolean {
   return shared !== undefined && shared.bytes > maxMessageBytes
 }

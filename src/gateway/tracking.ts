@@ -42,13 +42,13 @@ export type TrackingOptions = {
 /** Segment's tracking API, from the body of a request to its answer. */
 export type Tracking = {
   /**
-   * Returns the answer to a request that is refused whatever its body says; `undefined` when the body
-   * decides.
+   * Returns the answer to a request that is refused whatever its body says. Returns `undefined` if the answer
+   * depends on the body.
    */
   refusal(authorization: string | undefined): Answer | undefined
   /**
-   * Answers a call. `sent` is the body as received, `ip` the address for `context.ip`, if any. 200 says that
-   * Kafka has every message that isn't left out.
+   * Answers a call. `sent` is the body as received. `ip` is the address for `context.ip`, if there is one.
+   * The status 200 says that Kafka has every message that isn't left out.
    */
   handle(
     call: Call,
@@ -91,8 +91,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Packs the messages of a call into a parcel. Nothing may be awaited between this and `submit`, or the
-   * parts in flight that the parcel joins might end in between.
+   * Packs the messages of a call into a parcel. Nothing may be awaited between this call and `submit`.
+   * Otherwise parts in flight that the parcel has joined might end in between.
    */
   #pack(
     source: Source,
@@ -159,8 +159,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Refuses a request by the keys that its unparsed body may contain: only if every source that one of them
-   * belongs to would be refused.
+   * Refuses a request by the keys that its unparsed body may contain. Refuses it only if every source to
+   * which one of these keys belongs would be refused.
    */
   #refusalByText(bytes: Buffer): Answer | undefined {
     const mayBeOf = this.#sources.withWriteKeys(keysIn(bytes))
@@ -184,8 +184,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Sends a parcel and answers its request. While it waits, only the records of the request are kept, since
-   * the parsed body takes several times as much memory.
+   * Sends a parcel and answers its request. While this method waits, only the records of the request are
+   * kept, because the parsed body takes several times as much memory.
    */
   async #deliver(
     { parcel, outcomes, sending }: PackedCall,
@@ -238,9 +238,9 @@ type PackedCall = {
 type Packed = PackedCall | { readonly ok: false; readonly answer: Answer }
 
 /**
- * Returns true if an identical message of this source is in flight, and makes the parcel wait for that one.
- * Both messages state when they were sent and received, so the new one is written with the times of the other
- * before they are compared.
+ * Returns true if an identical message of this source is in flight, and makes the parcel wait for that
+ * message. Both messages state when they were sent and received. So the new message is written with the times
+ * of the other one before the two are compared.
  */
 function isInFlight(
   parcel: Parcel,

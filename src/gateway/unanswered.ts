@@ -1,13 +1,13 @@
 import type { Part } from './parcel.ts'
 
-/** How long parts are kept. Clients that are told to send again do so within seconds. */
+/** The time for which parts are kept. Clients that are asked to send again do so within seconds. */
 const keptMs = 60_000
 const maxBytes = 8_000_000
 
 /**
  * Keeps the acknowledged parts of requests that were not answered 200, because another part of the request
- * was not written, or this one too late. Their clients send everything again. The gateway then finds these
- * parts like parts in flight, and doesn't write them a second time.
+ * was not written, or because this part was written too late. The clients of these requests send everything
+ * again. The gateway then finds these parts like parts in flight, and doesn't write them a second time.
  */
 export class Unanswered {
   readonly #now: () => number
@@ -33,7 +33,9 @@ export class Unanswered {
     this.forget()
   }
 
-  /** Drops parts that are too old, and the oldest ones while there are too many bytes. */
+  /**
+   * Drops parts that are too old. Also drops the oldest parts while all parts together have too many bytes.
+   */
   forget(): void {
     const nowMs = this.#now()
     while (this.#kept[0] !== undefined && (this.#kept[0].untilMs <= nowMs || this.#bytes > maxBytes)) {
@@ -48,8 +50,8 @@ export class Unanswered {
 }
 
 /**
- * Gives the values of a part memory of their own. Small buffers share memory, and one that is kept would keep
- * all of it.
+ * Gives the values of a part memory of their own. Small buffers share memory, and a single kept buffer would
+ * keep all of the shared memory.
  */
 function detach({ records }: Part): void {
   for (const [index, record] of records.entries()) {

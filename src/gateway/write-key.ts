@@ -1,7 +1,7 @@
 /**
  * Returns the keys that a request may have been sent with, the most reliable first. Clients send their write
- * key as `Basic base64(KEY:)`, some without the colon, or as `writeKey` in the body. Some send it in both. A
- * `Bearer` token may be no key, and then the body's key counts. So the caller tries all keys.
+ * key as `Basic base64(KEY:)` (some without the colon) or as `writeKey` in the body. Some send it in both
+ * places. A `Bearer` token may be no key; then the key in the body counts. So the caller tries all keys.
  */
 export function keysOf(authorization: string | undefined, bodyKey?: unknown): readonly string[] {
   const inHeader = authorization === undefined ? undefined : keyOfHeader(authorization)
@@ -11,8 +11,8 @@ export function keysOf(authorization: string | undefined, bodyKey?: unknown): re
 }
 
 /**
- * Returns true if the header itself holds a key. A `Bearer` token may belong to something else, such as a
- * proxy in front of the gateway.
+ * Returns true if the header certainly holds a key. A `Bearer` token isn't certain: it may belong to
+ * something else, such as a proxy in front of the gateway.
  */
 export function saysKey(authorization: string | undefined): boolean {
   return (
@@ -25,8 +25,8 @@ const keyName = '"writeKey"'
 const mostSpelled = 1_300
 
 /**
- * Yields everything that may be the key in an unparsed JSON body: each string after a `"writeKey"`, wherever
- * that stands. Looking for it costs a fraction of parsing the body.
+ * Yields every text that may be the key in an unparsed JSON body: each string after a `"writeKey"`, wherever
+ * in the body that is. This search costs a fraction of parsing the body.
  */
 export function* keysIn(bytes: Buffer): Generator<string> {
   let last = ''

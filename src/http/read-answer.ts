@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 
 /**
- * Reads the body of an answer as text. Rejects if it is over `maxBytes`, or if the connection ends before the
- * body does.
+ * Reads the body of an answer as text. Rejects if the body is over `maxBytes`, or if the connection ends
+ * before the body is complete.
  */
 export async function readAnswer(response: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Buffer[] = []

@@ -2,20 +2,20 @@ import { messageKinds } from './message-schemas.ts'
 
 /**
  * The contracts of the topics in Avro, for producers that use a schema registry. `schemas/*.avsc` are
- * generated from them. A value that is encoded with one of them and decoded again is valid by the JSON Schema
- * of its topic. These schemas are a convenience: producers may use any Avro schema whose values, as JSON, are
- * valid.
+ * generated from them. A value that is encoded with one of these schemas and decoded again is valid by the
+ * JSON Schema of its topic. These schemas are a convenience: producers may use any Avro schema whose values,
+ * as JSON, are valid.
  *
- * An optional field has the default null, which means "absent". No union has two branches that a value could
- * be mistaken for, so that every language can write them. For example, a whole number is a double, which is
- * exact up to 2^53.
+ * An optional field has the default null, which means "absent". No union has two branches that both fit the
+ * same value, so every language can write the unions. For example, numbers have only the branch double, and a
+ * whole number in it is exact up to 2^53.
  */
 
 const namespace = 'sluice'
 
 const scalar = ['null', 'boolean', 'double', 'string']
 const inner = [...scalar, { type: 'array', items: scalar }, { type: 'map', values: scalar }]
-/** Any JSON, to three levels. Avro has no type for arbitrary JSON. */
+/** Any JSON of up to three levels. Avro has no type for arbitrary JSON. */
 const anyValue = [...scalar, { type: 'array', items: inner }, { type: 'map', values: inner }]
 const openObject = { type: 'map', values: anyValue }
 
@@ -29,7 +29,7 @@ function optional(name: string, type: unknown, doc: string): object {
   return { name, type: ['null', ...[type].flat()], default: null, doc }
 }
 
-/** A field that names the kind of the record that it is in. */
+/** Returns the field `type`, which names the kind of the record that has it. */
 function constant(symbol: string, name: string): object {
   return { name: 'type', type: { type: 'enum', name, symbols: [symbol] }, default: symbol }
 }

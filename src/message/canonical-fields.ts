@@ -2,9 +2,9 @@ import { isDigit, minus } from './canonical-number.ts'
 import { FieldPlaces } from './field-places.ts'
 import { attributesFields, MAX_MESSAGE_ID_CHARACTERS } from './message-schemas.ts'
 
-/** The fields of a message that are read by their bytes: their numbers in `FieldPlaces`. */
+/** The fields of a message that are read from its bytes, with their numbers in `FieldPlaces`. */
 export const Field = {
-  // Nested fields come first: the gateway merges them with those of a batch.
+  // Nested fields come first. The gateway merges them with the same fields of a batch.
   context: 0,
   integrations: 1,
   type: 2,
@@ -25,14 +25,14 @@ export const Field = {
 const names = Object.keys(Field)
 
 /**
- * Returns places for the fields of messages. With `nested`, those of the members of `context` and
- * `integrations` too.
+ * Returns places for the fields of messages. With `nested`, the places of the members of `context` and
+ * `integrations` are noted too.
  */
 export function messagePlaces({ nested }: { nested: boolean }): FieldPlaces {
   return new FieldPlaces(names, nested ? 2 : 0)
 }
 
-/** The kinds of message whose rules need no more than a look at single fields. */
+/** The kinds of message whose rules can be checked field by field. */
 export const plainKinds = ['identify', 'track', 'page', 'screen', 'group'] as const
 export type PlainKind = (typeof plainKinds)[number]
 
@@ -52,8 +52,8 @@ export function isPlainKind(type: string | undefined): type is PlainKind {
 }
 
 /**
- * Returns true if a message has what the event schema demands of its kind, apart from its time. A few valid
- * messages fail this check too.
+ * Returns true if a message has everything that the event schema demands of its kind. The timestamp isn't
+ * checked. A few valid messages fail this check too.
  */
 export function isSound(places: FieldPlaces, kind: PlainKind): boolean {
   return (
@@ -70,7 +70,7 @@ export function isSound(places: FieldPlaces, kind: PlainKind): boolean {
   )
 }
 
-/** Returns true if a text is a `messageId` that counts as one. */
+/** Returns true if a text may be a `messageId`: it isn't empty and not too long. */
 export function isMessageId(text: string | undefined): text is string {
   return text !== undefined && text !== '' && text.length <= MAX_MESSAGE_ID_CHARACTERS
 }

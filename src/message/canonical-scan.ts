@@ -2,7 +2,7 @@ import { endOfNumber, invalid, isDigit, minus } from './canonical-number.ts'
 import type { FieldPlaces } from './field-places.ts'
 import type { MessageLimits } from './limits.ts'
 
-/** A scan over JSON bytes that finds out whether JSON.stringify would spell them so. */
+/** A scan over JSON bytes that finds out whether JSON.stringify would write the same bytes. */
 
 export const quote = 0x22
 export const comma = 0x2c
@@ -13,27 +13,27 @@ export const closeBracket = 0x5d
 export const openBrace = 0x7b
 export const closeBrace = 0x7d
 
-// One object is scanned at a time, and the state of the scan is kept in these variables. An object for each
-// scan would double the cost.
-/** Hashes of the keys of all objects that are open, the innermost object's last. */
+// Only one object is scanned at a time, and these variables keep the state of the scan. A new state object
+// for each scan would double the cost.
+/** Hashes of the keys of all open objects. The keys of the innermost object come last. */
 const openKeys = new Int32Array(256)
 let openKeyCount = 0
 let keyHash = 0
 let keysLeft = 0
 
-/** Limit on nesting. Deeper messages take the long way, which doesn't use the engine's stack. */
+/** Limit on nesting. Deeper messages are parsed (`enterParsed`), which doesn't use the engine's stack. */
 const mostLevels = 64
 
 /**
- * 1 for each byte that stands for itself in a string. Valid sequences of bytes above ASCII were checked
- * before.
+ * 1 for each byte that stands for itself in a string. The caller has checked that bytes above ASCII form
+ * valid UTF-8.
  */
 const plain = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x20 && byte !== quote && byte !== backslash ? 1 : 0,
 )
 /**
- * 1 for each byte that may follow a backslash. `\/` and `\u` are left out, because they have another
- * spelling.
+ * 1 for each byte that may follow a backslash. `\/` and `\u` are left out, because JSON.stringify spells such
+ * characters otherwise.
  */
 const escapable = Uint8Array.from({ length: 256 }, (_, byte) =>
   '"\\bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0,
@@ -41,7 +41,7 @@ const escapable = Uint8Array.from({ length: 256 }, (_, byte) =>
 const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
 
 /**
- * Parameters of FNV-1a with 32 bits. An object two of whose keys have the same hash isn't taken for
+ * Parameters of FNV-1a with 32 bits. An object in which two keys have the same hash doesn't count as
  * canonical.
  */
 const hashSeed = 0x811c9dc5 | 0
@@ -53,9 +53,9 @@ export function hashOf(name: string): number {
 }
 
 /**
- * Scans the object that begins at `start`, and notes the places of its fields. Returns the place after it,
- * or `invalid` if its spelling isn't canonical for sure, if it is empty, or if it is over the limits. The
- * bytes must be UTF-8. The object itself is the first level.
+ * Scans the object that begins at `start`, and notes the places of its fields. Returns the place after the
+ * object. Returns `invalid` if it isn't certain that the spelling is canonical, if the object is empty, or if
+ * it is over the limits. The bytes must be UTF-8. The object itself is the first level.
  */
 export function scanObject(
   bytes: Buffer,
@@ -70,7 +70,7 @@ export function scanObject(
   for (let at = start + 1; ;) {
     const valueAt = endOfKey(bytes, at, 0)
     if (valueAt === invalid) return invalid
-    // The name is between the quotes; a colon follows the second.
+    // The name is between the quotes. A colon follows the second quote.
     const field = places.fieldOf(keyHash, at + 1, valueAt - 2)
     const isNested = places.isNested(field)
     if (isNested) places.beginMembers(field)
@@ -94,7 +94,8 @@ export function isAt(bytes: Buffer, start: number, end: number, sought: Buffer):
 }
 
 /**
- * Returns the place after the value that begins at `at`, or `invalid`. So do the functions `endOf…` below.
+ * Returns the place after the value that begins at `at`, or `invalid`. The functions `endOf…` below do the
+ * same for other parts.
  */
 function endOfValue(bytes: Buffer, at: number, levels: number): number {
   const first = bytes[at]
@@ -114,7 +115,10 @@ function endOfNested(bytes: Buffer, at: number, levels: number, places: FieldPla
   return levels <= 0 ? invalid : endOfObject(bytes, at + 1, levels - 1, places)
 }
 
-/** `noting`: notes the members of this object. */
+/**
+ * Scans an object whose first key begins at `start`. `noting`: notes the members of this object, if it is
+ * given.
+ */
 function endOfObject(bytes: Buffer, start: number, levels: number, noting: FieldPlaces | undefined): number {
   if (bytes[start] === closeBrace) return start + 1
   const firstKey = openKeyCount
@@ -146,9 +150,9 @@ function endOfArray(bytes: Buffer, start: number, levels: number): number {
 }
 
 /**
- * Returns the place after the colon of a key. A key that repeats another of its object is invalid: JSON.parse
- * lets the last one count, in the place of the first. A key that begins with a digit is invalid too:
- * JSON.parse puts integer keys first, in numeric order.
+ * Returns the place after the colon of a key. A key that repeats an earlier key of its object is invalid,
+ * because JSON.parse keeps only the last value, in the place of the first. A key that begins with a digit is
+ * invalid too, because JSON.parse puts integer keys first, in numeric order.
  */
 function endOfKey(bytes: Buffer, start: number, firstKey: number): number {
   if (bytes[start] !== quote || isDigit(bytes[start + 1]) || keysLeft <= 0) return invalid

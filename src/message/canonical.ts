@@ -16,14 +16,14 @@ import { attributesFields } from './message-schemas.ts'
 import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timestamp.ts'
 
 /**
- * Brings a message into canonical form by its bytes, without parsing it. This is the short way, for messages
- * whose JSON is spelled as JSON.stringify would spell it. Most are, because their producers wrote them so.
- * The message is checked and completed as bytes, at a fraction of the cost of parsing and writing it.
+ * Brings a message into canonical form by copying its bytes, without parsing it. This works for messages
+ * whose JSON is spelled as JSON.stringify would spell it. Most messages are, because their producers write
+ * JSON in this way. The message is checked and completed as bytes, at a fraction of the cost of parsing and
+ * writing it.
  *
- * Returns `undefined` when the spelling can't be judged for sure: odd spaces, needless escapes, long numbers,
- * keys that repeat or begin with a digit, kinds with rules of their own, and everything that would be
- * refused. Then the long way (`enterParsed`) decides. A result is the same as that of the long way, byte for
- * byte.
+ * Returns `undefined` if the message has odd spaces, needless escapes, long numbers, keys that repeat or
+ * begin with a digit, or a kind with rules of its own, and for every message that would be refused. Then
+ * `enterParsed` decides. A result is byte for byte the same as the result of `enterParsed`.
  */
 export function enterCanonical(
   value: Uint8Array,
@@ -44,10 +44,10 @@ export function enterCanonical(
   return { type, messageId, isIdGiven, integrations: integrationsOf(bytes), body }
 }
 
-/** The places of the fields of the message that is being entered. */
+/** The places of the fields of the message that is entered now. */
 const places = messagePlaces({ nested: false })
 
-/** The most keys that entering may add. */
+/** The most keys that entering may add to a message. */
 const mostAddedKeys = 5
 
 /** Returns true if the bytes are one object in canonical spelling, within the limits. */
@@ -76,7 +76,7 @@ let lastIntegrations: { text: string; value: Readonly<Record<string, unknown>> }
 
 /**
  * Returns the message's `integrations`. The last result is reused, because most messages of a source have the
- * same.
+ * same `integrations`.
  */
 function integrationsOf(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
   if (!places.isObject(Field.integrations)) return undefined
@@ -90,7 +90,7 @@ const defaultVersion = Buffer.from('1')
 const typeKey = Buffer.from(',"type":')
 const addedVersionBytes = '"version":1,'.length
 
-/** For each kind, the member for its attributes when there are none, with a comma before it. */
+/** The member that is written for each kind if a message has no attributes, with a comma before it. */
 const emptyAttributes: Readonly<Record<PlainKind, string>> = {
   identify: emptyMember(attributesFields.identify),
   track: emptyMember(attributesFields.track),
@@ -144,7 +144,7 @@ function write(bytes: Buffer, kind: PlainKind, timestamp: string | undefined, me
 
 const cuts: number[] = []
 
-/** Returns the fields that are not copied with their neighbours, in the order of their places. */
+/** Returns the fields that aren't copied together with their neighbours, in the order of their places. */
 function cutsFor(isRewritten: boolean, nullField: number): readonly number[] {
   cuts.length = 0
   cuts.push(Field.type)
@@ -157,8 +157,8 @@ function cutsFor(isRewritten: boolean, nullField: number): readonly number[] {
 }
 
 /**
- * Copies the members from `from` on, up to the one at `until` or to the end of the object. A comma or a brace
- * is before `until`.
+ * Copies the members between `from` and `until`, which is the place of the next member or the end of the
+ * object. The byte before `until` is a comma or a brace, and isn't copied.
  */
 function writeRun(bytes: Buffer, from: number, until: number, to: Buffer, at: number): number {
   const end = until - 1

@@ -1,10 +1,10 @@
 /**
- * Reasons why a record or a delivery ends in the dead letters: values of the header `reason`, and of metric
- * labels. Each list is closed. `describeDeath` in `src/pipeline/dead-letter.ts` says in words why a delivery
- * was given up, and what to do.
+ * Reasons why a record or a delivery ends in the dead letters. They are values of the header `reason` and of
+ * metric labels. Each list is closed. `describeDeath` in `src/pipeline/dead-letter.ts` says in words why a
+ * delivery was given up, and what to do.
  */
 
-/** Reasons to refuse a message of `events`: the fault is in the message. */
+/** Reasons to refuse a message of `events` because of a fault in the message. */
 export const refusalReasons = [
   'empty_value',
   'not_utf8',

@@ -24,8 +24,8 @@ type CanonicalMessage = {
 }
 
 /**
- * The decoder removes a byte order mark at the start. The mark says nothing, and the body is written anew
- * anyway.
+ * The decoder of values. It removes a byte order mark at the start, which does no harm, because the body is
+ * written anew anyway.
  */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -33,16 +33,16 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  * Brings a record's value into canonical form. All fields pass through. Fields are added if they are absent
  * (null and '' count as absent):
  *
- * - `version: 1`, except on a `delete`. It also replaces a version that isn't a number.
+ * - `version: 1`, except on a `delete`. 1 also replaces a version that isn't a number.
  * - `context: {}`.
  * - `properties: {}` on `track`, `page` and `screen`, or `traits: {}` on `identify` and `group`.
- * - `timestamp`: the record's. It is always rewritten as `YYYY-MM-DDTHH:mm:ss.sssZ`.
+ * - `timestamp`: the record's timestamp. A `timestamp` is always written as `YYYY-MM-DDTHH:mm:ss.sssZ`.
  * - `messageId`, made from topic, partition and offset.
- * - Both spellings of the ids of an alias.
+ * - The second spelling of each id of an alias (`userId` and `User ID`, `previousId` and `Previous ID`).
  *
  * Numbers become what JSON.parse makes of them. A number that becomes infinite is refused, because
  * JSON.stringify would write null. A message over a limit is refused. A body can be longer than the value
- * (1e20 is written out), and the same limit applies to it.
+ * (1e20 is written out). The same limit of bytes applies to the value and to the body.
  *
  * Never throws, whatever the bytes are. Entering a `body` again gives the same body.
  */
@@ -62,8 +62,8 @@ export function enter(
 }
 
 /**
- * Brings a record's value into canonical form by parsing it: the long way, for all messages. `value` must not
- * be over `maxBytes`.
+ * Brings a record's value into canonical form by parsing it. This works for all messages, and costs several
+ * times as much as `enterCanonical`. `value` must not be over `maxBytes`.
  */
 export function enterParsed(value: Uint8Array, origin: Origin, limits: MessageLimits): EnterResult {
   const text = decode(value)
@@ -83,7 +83,8 @@ export function enterParsed(value: Uint8Array, origin: Origin, limits: MessageLi
   if (excess !== undefined) return refuseExcess(excess, limits)
 
   const json = JSON.stringify(message)
-  // JSON.stringify writes an infinite number as null. So without a null in the text there is none.
+  // JSON.stringify writes an infinite number as null. So if the text has no null, the message has no infinite
+  // number.
   if (json.includes('null') && holdsInfinite(message)) {
     return refuse('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
   }

@@ -6,19 +6,19 @@ export type Origin = { topic: string; partition: number; offset: number; timesta
 export type Entered = {
   type: MessageKind
   messageId: string
-  /** True if the producer gave the `messageId`. Otherwise Sluice made it, for this one record. */
+  /** True if the producer gave the `messageId`. Otherwise Sluice made it from the place of the record. */
   isIdGiven: boolean
   integrations: Readonly<Record<string, unknown>> | undefined
   /**
-   * The bytes that are signed and sent: equal to `JSON.stringify(JSON.parse(body))`, and unchanged from here
-   * on.
+   * The bytes that are signed and sent. They equal `JSON.stringify(JSON.parse(body))`, and aren't changed any
+   * more.
    */
   body: Buffer
 }
 
 /**
  * Makes the `messageId` of a message without one. It is the same each time that the record is read. If it is
- * too long its end is kept, which has the partition and the offset.
+ * too long, only its end is kept, which has the partition and the offset.
  */
 export function madeMessageId({ topic, partition, offset }: Origin): string {
   return `${topic}-${partition}-${offset}`.slice(-MAX_MESSAGE_ID_CHARACTERS)

@@ -1,36 +1,39 @@
 import { hashOf, isAt, openBrace, quote } from './canonical-scan.ts'
 
-/** The number of a field that isn't known, and the place of one that isn't there. */
+/** The number of a field that isn't known, and the place of a field that the object doesn't have. */
 export const absent = -1
 
 const firstOfNull = 0x6e
-/** The numbers that are kept for a field: where its key, its value and its end are. */
+/** How many numbers are kept for a field: the places of its key, its value and its end. */
 const perField = 3
-/** The numbers that are kept for a member of a nested field: the hash of its key, its start and its end. */
+/** How many numbers are kept for a member of a nested field: the hash of its key, its start and its end. */
 const perMember = 3
 
 /**
- * The places of known fields in objects that `scanObject` has gone through, as indexes in their bytes. Keeps
- * those of many objects in one array. All questions are about the object that was begun or selected last.
+ * The places of known fields in objects that `scanObject` has scanned, as indexes into the bytes. One array
+ * has the places of many objects. All methods are about the object that was begun or selected last.
  */
 export class FieldPlaces {
   readonly #byHash: ReadonlyMap<number, { readonly field: number; readonly name: Buffer }>
   readonly #nested: number
   readonly #perObject: number
   #bytes: Buffer = nothing
-  /** For each object: its number of keys, the places of its fields, and its ranges of `#members`. */
+  /**
+   * For each object: its number of keys, the places of its fields, and the ranges of its nested fields in
+   * `#members`.
+   */
   #notes: Int32Array<ArrayBuffer>
   #base = 0
   #count = 0
   #members = new Int32Array(32 * perMember)
   #memberCount = 0
 
-  /** Changes each time that all objects are forgotten. */
+  /** A number that changes each time that all objects are forgotten. */
   generation = 0
 
   /**
-   * `names`: the known fields; their indexes are their numbers. Of the first `nested` ones, the members are
-   * noted too.
+   * `names`: the known fields. The index of a field is its number. The members of the first `nested` fields
+   * are noted too.
    */
   constructor(names: readonly string[], nested: number) {
     this.#byHash = new Map(names.map((name, field) => [hashOf(name), { field, name: Buffer.from(name) }]))
@@ -39,7 +42,7 @@ export class FieldPlaces {
     this.#notes = new Int32Array(this.#perObject)
   }
 
-  /** Forgets all objects. The next ones are in `bytes`. */
+  /** Forgets all objects. The next objects are in `bytes`. */
   reset(bytes: Buffer = nothing): void {
     this.generation++
     this.#bytes = bytes
@@ -55,12 +58,15 @@ export class FieldPlaces {
     this.#notes.fill(absent, this.#base, end)
   }
 
-  /** Turns to an object by its number. */
+  /** Selects an object by its number. */
   select(object: number): void {
     this.#base = object * this.#perObject
   }
 
-  /** Returns the number of the field whose name is between two places; `absent` if it isn't known. */
+  /**
+   * Returns the number of the field whose name is between two places. Returns `absent` if the field isn't
+   * known.
+   */
   fieldOf(hash: number, start: number, end: number): number {
     const known = this.#byHash.get(hash)
     return known !== undefined && isAt(this.#bytes, start, end, known.name) ? known.field : absent
@@ -70,7 +76,10 @@ export class FieldPlaces {
     return field !== absent && field < this.#nested
   }
 
-  /** Notes the places of a field: of its key's first quote, of its value, and after its value. */
+  /**
+   * Notes the places of a field: the first quote of its key, the start of its value, and the place after its
+   * value.
+   */
   note(field: number, keyStart: number, start: number, end: number): void {
     if (field === absent) return
     const at = this.#base + 1 + perField * field
@@ -96,8 +105,8 @@ export class FieldPlaces {
     this.#notes[this.#membersAt + 2 * field + 1] = this.#memberCount
   }
 
-  // The members of a nested field are numbered from `firstMember` to before `endOfMembers`. These functions
-  // return what was noted of one.
+  // The members of a nested field have the numbers from `firstMember` up to but not including `endOfMembers`.
+  // The functions `…OfMember` return the notes about one member.
   firstMember(field: number): number {
     return this.#notes[this.#membersAt + 2 * field] ?? absent
   }
@@ -122,7 +131,7 @@ export class FieldPlaces {
     return this.#base + this.#perObject - 2 * this.#nested
   }
 
-  /** The keys of the object and of all objects in it. */
+  /** The number of keys of the object and of all objects in it. */
   get keys(): number {
     return this.#notes[this.#base] ?? absent
   }
@@ -160,13 +169,13 @@ export class FieldPlaces {
     return text.includes('\\') ? undefined : text
   }
 
-  /** Returns a field's value, `undefined` if it isn't there. */
+  /** Returns a field's value. Returns `undefined` if the object doesn't have the field. */
   valueOf(field: number): unknown {
     if (!this.has(field)) return undefined
     return JSON.parse(this.#bytes.toString('utf8', this.startOf(field), this.endOf(field)))
   }
 
-  /** Returns true for a string that isn't empty. */
+  /** Returns true if the field is a string that isn't empty. */
   isFilled(field: number): boolean {
     return (
       this.has(field) && this.firstByte(field) === quote && this.#bytes[this.startOf(field) + 1] !== quote

@@ -2,8 +2,8 @@
 export type InternalFault = { ok: false; reason: 'internal_error'; detail: string }
 
 /**
- * Describes where an error was thrown. It tells nothing of the record: error messages quote the text that
- * they complain about.
+ * Describes where an error was thrown. Leaves out the error's message, because such messages quote the text
+ * that they complain about, and so the record.
  */
 export function internalFault(error: unknown): InternalFault {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
@@ -17,8 +17,8 @@ export function internalFault(error: unknown): InternalFault {
 }
 
 /**
- * Calls a function that reads a record. A throw would be a bug in Sluice, and must not stop the reader, so it
- * becomes a refusal.
+ * Calls a function that reads a record. If the function throws, that is a bug in Sluice. The bug must not
+ * stop the reader, so the record is refused with an `InternalFault`.
  */
 export function guarded<T>(read: () => T): T | InternalFault {
   try {

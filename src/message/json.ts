@@ -1,11 +1,11 @@
 /**
  * Reads JSON text that a stranger wrote. Returns the same as JSON.parse, except that it avoids a bug of V8 in
- * Node 24 and 26 (nodejs/node#63785). There, JSON.parse can misread a key that is spelled with an escape.
- * Once any object with a key `\` was parsed, a key spelled `"\n"` in the same place becomes `\`. So one
- * producer's keys would change those of another.
+ * Node 24 and 26 (nodejs/node#63785). In these versions, JSON.parse can misread a key that is spelled with an
+ * escape. Once any object with a key `\` was parsed, a key spelled `"\n"` in the same place becomes `\`. So
+ * the keys of one producer could change the keys of another.
  *
- * A misread key is the beginning of its own spelling, including the backslash. If no key holds a backslash,
- * the result is right.
+ * A misread key is the beginning of its own spelling, including the backslash. So if no key holds a
+ * backslash, no key was misread.
  */
 export function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
   let value: unknown
@@ -19,8 +19,8 @@ export function parseJson(text: string): { ok: true; value: unknown } | { ok: fa
 }
 
 /**
- * Returns true if `isSought` accepts any member, at any depth; members of arrays have the key ''. Walks with
- * a list instead of the stack, which nesting could exhaust.
+ * Returns true if `isSought` accepts any member at any depth. Members of arrays have the key ''. Walks with a
+ * list instead of recursion, because deep nesting could exhaust the stack.
  */
 export function hasMember(root: unknown, isSought: (key: string, value: unknown) => boolean): boolean {
   const pending = [root]
@@ -43,8 +43,8 @@ export function hasMember(root: unknown, isSought: (key: string, value: unknown)
 }
 
 /**
- * Returns true if a value is, or holds at any depth, a number that JSON.parse has read as infinite, such as
- * 1e999.
+ * Returns true if a value is a number that JSON.parse has read as infinite, such as 1e999, or holds such a
+ * number at any depth.
  */
 export function holdsInfinite(value: unknown): boolean {
   return hasMember([value], (_key, member) => member === Infinity || member === -Infinity)
@@ -55,15 +55,15 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Returns true if a colon follows a string with an escape in it. Looks only at escapes, of which most texts
- * have few.
+ * Returns true if a colon follows any string with an escape in it. Looks only at escapes, because most texts
+ * have few of them.
  */
 function mayHaveEscapedKey(text: string): boolean {
   let quote = -1
   for (let escape = text.indexOf('\\'); escape !== -1;) {
     const rest = escape + 2
-    // The same quote isn't searched for again while it is still ahead: many escapes of a long string have the
-    // same one.
+    // The next quote isn't searched for again while it is still ahead, because many escapes of a long string
+    // have the same next quote.
     if (quote < rest) quote = text.indexOf('"', rest)
     const next = text.indexOf('\\', rest)
     const isLastOfString = next === -1 || quote < next
@@ -125,8 +125,8 @@ function readAgain(text: string): unknown {
 }
 
 /**
- * Creates an object for which V8 makes no hidden class. Tens of thousands of objects, each with another
- * field, would otherwise cost four times as much.
+ * Creates an object for which V8 makes no hidden class. Otherwise, tens of thousands of objects that each
+ * have a different field would cost four times as much.
  */
 function dictionary(): Record<string, unknown> {
   const fields: Record<string, unknown> = Object.create(null)
@@ -135,8 +135,8 @@ function dictionary(): Record<string, unknown> {
 }
 
 /**
- * Reads a string. JSON.parse reads it correctly, because it has no keys. It is called only for strings with
- * escapes, since the call costs more than most strings do.
+ * Reads a string. JSON.parse reads a single string correctly, because it has no keys. JSON.parse is called
+ * only for strings with escapes, because the call costs more than slicing.
  */
 function readString(token: string): string {
   return token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1)

@@ -4,11 +4,9 @@ import type { PropertyHeader } from './property-header.ts'
 export type WaitingDelivery = {
   readonly unit: number
   readonly sourceId: string
-  /** The time when its message was first appended, in epoch milliseconds. */
+  /** The time when the delivery's message was first appended, in epoch milliseconds. */
   readonly firstSeenMs: number
-  /**
-   * The property of an Identify that has one, and the version of the value in it.
-   */
+  /** The property of an Identify with one property, and the version of the value in it. */
   readonly property?: PropertyHeader | undefined
   readonly body: Buffer
   /** True if a server may still act on an earlier attempt of the delivery. */
@@ -16,9 +14,9 @@ export type WaitingDelivery = {
 }
 
 /**
- * The decision about a waiting delivery. `superseded`: a newer value of the property was, or will be, routed.
- * `suppressed`: its user was deleted after the message came. `send_current`: the present value is sent in its
- * place, with the version of that value.
+ * The decision about a waiting delivery. `superseded`: a newer value of the property has been routed, or will
+ * be. `suppressed`: the user was deleted after the message came. `send_current`: the present value is sent
+ * instead, in a message with the id, the body and the version (`since`) that are given here.
  */
 export type Judgement =
   | { readonly kind: 'send' }

@@ -1,6 +1,6 @@
 /** The limits on a message, from the configuration. A message over a limit is refused when it is entered. */
 export type MessageLimits = {
-  /** Limit on bytes of the record's value, and of the message as it is written out. */
+  /** Limit on the bytes of the record's value, and on the bytes of the body that is sent. */
   readonly maxBytes: number
   /**
    * Limit on levels of nested objects and arrays; the message itself is the first level. At most 1,000,

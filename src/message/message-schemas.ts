@@ -50,10 +50,7 @@ const everywhere = {
 const traits = object('Traits of the user or group. Absent: an empty object is sent.')
 const properties = object('Properties of the event, page or screen. Absent: an empty object is sent.')
 
-/**
- * Makes a schema that holds when at least one of the fields is present and not empty. Types are checked
- * elsewhere.
- */
+/** Makes a schema that holds if at least one of the fields is a string that isn't empty. */
 const someOf = (...names: string[]) => ({
   anyOf: names.map((name) => ({
     required: [name],
@@ -110,12 +107,12 @@ export const eventSchema = {
   ...event,
 }
 
-/** A message that passed the schema. It may hold other fields too. */
+/** A message that is valid by the schema. It may have other fields too. */
 export type Message = Static<typeof event>
 
 /**
- * The kinds of `eventSchema`, each compiled separately. So a fault is reported for the kind that the producer
- * meant.
+ * The schemas of the kinds in `eventSchema`, each compiled separately. So a fault is reported for the kind
+ * that the producer meant.
  */
 export const kindChecks = {
   identify: Compile(kindSchemas.identify),

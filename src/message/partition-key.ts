@@ -2,7 +2,8 @@ import { isAbsent } from './validate.ts'
 
 /**
  * Returns the key of the record that carries a validated message: `userId`, else `anonymousId`. This key puts
- * all messages of a user into one partition. An alias may name its user in the receivers' spelling only.
+ * all messages of a user into one partition. An alias may have its user only in the receivers' spelling
+ * (`User ID`).
  */
 export function partitionKey(message: {
   type?: unknown

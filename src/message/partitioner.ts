@@ -1,7 +1,7 @@
 /**
  * Returns the partition of a key among `partitions`: murmur2 of its UTF-8 bytes. Java's clients and kafkajs
- * place records in the same way, so all producers put a user into one partition. kafkajs computes the hash
- * with BigInts, at 5 µs a key.
+ * place records in the same way, so all producers put a user into the same partition. kafkajs's own function
+ * isn't used, because it computes the hash with BigInts, at 5 µs a key.
  */
 export function partitionOf(key: string, partitions: number): number {
   return (murmur2(key) & 0x7fffffff) % partitions

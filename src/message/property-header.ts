@@ -3,6 +3,9 @@ export type PropertyHeader = {
   readonly userId: string
   readonly spaceId: string
   readonly property: string
-  /** The version at which the value came about. It is compared as text for equality only, never ordered. */
+  /**
+   * The version at which the value came about. As a text, it may only be compared for equality, not for
+   * order.
+   */
   readonly since: string
 }

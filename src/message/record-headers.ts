@@ -1,22 +1,25 @@
 type HeaderValue = Buffer | string | null
 
 /**
- * Headers of a record as the Kafka client returns them. A value can also be null, and is a list if the header
- * is repeated.
+ * Headers of a record as the Kafka client returns them. A value can be null. It is a list if the header is
+ * repeated.
  */
 export type ReceivedHeaders = Readonly<Record<string, HeaderValue | HeaderValue[] | undefined>> | undefined
 
-/** The place of the record from which another one was made. */
+/** The place of the record from which another record was made. */
 export type OriginPlace = { topic: string; partition: number; offset: number }
 
-/** Returns the value of a header, the first one if it is repeated. Null counts as absent. */
+/** Returns the value of a header, or its first value if the header is repeated. Null counts as absent. */
 export function headerValue(headers: ReceivedHeaders, name: string): Buffer | string | undefined {
   const value = headers?.[name]
   const first = Array.isArray(value) ? value[0] : value
   return first ?? undefined
 }
 
-/** Returns the value of a header as UTF-8 text, the first one if it is repeated. Null counts as absent. */
+/**
+ * Returns the value of a header as UTF-8 text, or its first value if the header is repeated. Null counts as
+ * absent.
+ */
 export function headerText(headers: ReceivedHeaders, name: string): string | undefined {
   return headerValue(headers, name)?.toString()
 }
@@ -30,7 +33,7 @@ export function parseOrigin(text: string): OriginPlace | undefined {
   return { topic: match?.[1] ?? '', partition, offset }
 }
 
-/** Reads digits as a safe integer. */
+/** Reads digits as a safe integer. Returns `undefined` for any other text. */
 export function parseWholeNumber(text: string): number | undefined {
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
   return Number.isSafeInteger(value) ? value : undefined

@@ -7,15 +7,15 @@ export type Excess = 'nested_too_deep' | 'too_many_keys'
 const minMemberCharacters = 5
 
 /**
- * The most keys that entering may add to a message: version, timestamp, messageId, context, and four ids of
- * an alias.
+ * The most keys that entering may add to a message: version, timestamp, messageId, context, and the four ids
+ * of an alias.
  */
 const maxAddedKeys = 8
 
 /**
- * Finds out whether a message is nested too deep or has too many keys. `text` is the text that it was parsed
- * from. Most texts are too short for too many keys, and open too few brackets for too many levels. Then the
- * message isn't walked through.
+ * Finds out whether a message is nested too deeply or has too many keys. `text` is the text from which it was
+ * parsed. Most texts are too short to have too many keys, and open too few brackets to have too many levels.
+ * Then the message itself isn't walked through.
  */
 export function findExcess(
   text: string,
@@ -27,8 +27,8 @@ export function findExcess(
 }
 
 /**
- * Returns true if the text opens more than `count` brackets. Brackets inside strings count too, which only
- * costs a needless walk.
+ * Returns true if the text opens more than `count` brackets. Brackets inside strings count too. This may only
+ * cause a needless walk.
  */
 function opensMore(text: string, count: number): boolean {
   let opened = 0
@@ -82,8 +82,8 @@ let isInfiniteFound = false
 
 /**
  * Counts the keys of a value that JSON.parse has read, and returns the fault if the value can't be written.
- * Visits each member once, and no more members than the limits allow. So it may be called for any value
- * before JSON.stringify, whose stack is limited.
+ * Visits each member once, and no deeper and no more keys than the limits allow. So it may be called for any
+ * value. Call it before JSON.stringify, which nesting could make exhaust the stack.
  */
 export function measureStructure(
   value: object,
@@ -96,7 +96,7 @@ export function measureStructure(
   return isInfiniteFound ? { ok: false, fault: 'number_out_of_range' } : { ok: true, keys: keysFound }
 }
 
-/** Walks a value by recursion: `levels` is at most 1,000. */
+/** Walks a value by recursion, which is safe because `levels` is at most 1,000. */
 function walk(value: unknown, levels: number, maxKeys: number): Excess | undefined {
   if (typeof value === 'number') {
     if (value === Infinity || value === -Infinity) isInfiniteFound = true

@@ -4,9 +4,9 @@ const EARLIEST_MS = -62_167_219_200_000 // 0000-01-01T00:00:00.000Z
 const LATEST_MS = 253_402_300_799_999 // 9999-12-31T23:59:59.999Z
 
 /**
- * The spellings that `parseTimestamp` reads, as the pattern of a JSON Schema. They are RFC 3339, and forms
- * that clients really send: a zone without a colon or with hours only, a date alone, no seconds, no zone. The
- * pattern doesn't know how long a month is.
+ * The spellings that `parseTimestamp` reads, as the pattern of a JSON Schema. They are RFC 3339, and other
+ * forms that clients really send: a zone without a colon or with hours only, a date alone, no seconds, no
+ * zone. The pattern doesn't check how many days a month has.
  */
 export const timestampPattern =
   '^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])' +
@@ -14,10 +14,10 @@ export const timestampPattern =
   '(?:[Zz]|[+-](?:[01]\\d|2[0-3])(?::?[0-5]\\d)?)?)?$'
 
 /**
- * Parses an ISO 8601 timestamp. Returns milliseconds since 1970, or `undefined` if the text isn't one. Finer
- * fractions are cut off. Without a zone it is UTC, a date alone is its midnight, second 60 (RFC 3339) is
- * second 0 of the next minute. The result is always within the years 0000 to 9999 in UTC, so that
- * `formatTimestamp` can write it.
+ * Parses an ISO 8601 timestamp. Returns milliseconds since 1970, or `undefined` if the text isn't one.
+ * Fractions of a millisecond are cut off. A text without a zone is UTC. A date alone means its midnight.
+ * Second 60 (RFC 3339) means second 0 of the next minute. The result is always within the years 0000 to 9999
+ * in UTC, so that `formatTimestamp` can write it.
  */
 export function parseTimestamp(text: string): number | undefined {
   const year = digits(text, 0, 4)
@@ -50,8 +50,9 @@ export function parseTimestamp(text: string): number | undefined {
 }
 
 /**
- * The minutes that were written last, each in the place of its number modulo `keptMinutes`, and their texts.
- * Messages come in the order of their time, so most share a minute, and so do the times of their arrival.
+ * The minutes that were written last, each at the index of its number modulo `keptMinutes`, and their texts.
+ * Messages come in the order of their times, so most have the same minute as the message before. The times of
+ * their arrival do, too.
  */
 const keptMinutes = 64
 const writtenMinutes = new Float64Array(keptMinutes).fill(Number.NaN)
@@ -61,8 +62,8 @@ const secondTexts = Array.from({ length: 60 }, (_, second) => `${String(second).
 const milliTexts = Array.from({ length: 1_000 }, (_, milli) => `${String(milli).padStart(3, '0')}Z`)
 
 /**
- * Formats a moment as `YYYY-MM-DDTHH:mm:ss.sssZ`. Returns `undefined` if it isn't within the years 0000 to
- * 9999.
+ * Formats a time as `YYYY-MM-DDTHH:mm:ss.sssZ`. Returns `undefined` if the time isn't within the years 0000
+ * to 9999.
  */
 export function formatTimestamp(ms: number): string | undefined {
   if (!isWritable(ms)) return undefined
@@ -89,7 +90,7 @@ export function isCanonicalTimestamp(readable: string): boolean {
   )
 }
 
-/** Returns the number written in text[from, to), or NaN if there is anything except digits. */
+/** Returns the number that text[from, to) spells, or NaN if these characters aren't all digits. */
 function digits(text: string, from: number, to: number): number {
   let value = 0
   for (let at = from; at < to; at += 1) {
@@ -117,8 +118,8 @@ function daysOf(year: number, month: number): number {
 }
 
 /**
- * Returns the offset of the zone that fills the rest of the text, in minutes east of UTC, or `undefined` if
- * it is no zone.
+ * Returns the offset of the zone that fills the rest of the text from `at` on, in minutes east of UTC.
+ * Returns `undefined` if the rest is no zone.
  */
 function zoneOffset(text: string, at: number): number | undefined {
   const sign = text[at]
@@ -134,8 +135,9 @@ function zoneOffset(text: string, at: number): number | undefined {
 }
 
 /**
- * Returns milliseconds since 1970. `Date.UTC` takes the years 0 to 99 for 1900 to 1999. So the date is
- * computed for the same day 400 years later.
+ * Returns milliseconds since 1970, or `undefined` if the time isn't within the years 0000 to 9999. `Date.UTC`
+ * takes the years 0 to 99 for 1900 to 1999. So the result is computed for the same day 400 years later, and
+ * then moved back.
  */
 function utc(year: number, month: number, day: number, timeMs: number): number | undefined {
   const ms = Date.UTC(year + 400, month - 1, day) - FOUR_CENTURIES_MS + timeMs

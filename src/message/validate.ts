@@ -15,12 +15,12 @@ import { parseTimestamp } from './timestamp.ts'
 export type Refusal = { ok: false; reason: RefusalReason; detail: string }
 
 /**
- * The result of a check. `timestampMs` is the message's `timestamp` in milliseconds since 1970, `undefined`
- * if it has none.
+ * The result of a check. `timestampMs` is the message's `timestamp` in milliseconds since 1970; `undefined`
+ * if the message has no timestamp.
  */
 export type Validated = { ok: true; message: Message; timestampMs: number | undefined } | Refusal
 
-/** Checks one parsed message against the event schema and the calendar. Changes nothing, never throws. */
+/** Checks one parsed message against the event schema and the calendar. Changes nothing and never throws. */
 export function validate(message: unknown): Validated {
   if (!isObject(message)) return refuse('not_an_object', 'Send a message as one JSON object.')
   const kind = message['type']
@@ -57,13 +57,13 @@ function isMessage(kind: MessageKind, message: JsonObject): message is JsonObjec
   return kindChecks[kind].Check(message)
 }
 
-/** Refusals found before, by the kinds of values in the checked fields. */
+/** The refusals that were found so far, by the kinds of values in the checked fields. */
 const explained = new Map<string, Refusal>()
 const mostExplained = 1_000
 
 /**
- * Finds the reason to refuse a message, and remembers it for messages alike. Finding the fault costs many
- * times more than noticing that there is one.
+ * Finds the reason to refuse a message, and remembers the reason for similar messages. Finding the fault
+ * costs many times as much as noticing that there is one.
  */
 function explain(kind: MessageKind, message: JsonObject): Refusal {
   const look = lookOf(kind, message)
@@ -90,8 +90,8 @@ const checkedFields = [
 ]
 
 /**
- * Describes everything in a message that the schema checks. Returns `undefined` if the kinds of its values
- * are not enough to tell.
+ * Describes everything in a message that the schema checks. Returns `undefined` if the kinds of the message's
+ * values don't determine what the schema says.
  */
 function lookOf(kind: MessageKind, message: JsonObject): string | undefined {
   const { timestamp, messageId } = message

@@ -18,7 +18,10 @@ export const countedKinds: readonly CountedKind[] = ['paced', 'dead_letters']
 /** A failing hook, as all processes together see it. */
 export type SeenHook = FailingHook
 
-/** The content of the topic `notices`, as far as it was read. It is the same in every process. */
+/**
+ * The content of the topic `notices`, as far as it was read. Every process that has read the same records has
+ * the same content.
+ */
 export class Board {
   readonly #reports = new Map<string, { readonly failing: readonly FailingHook[]; readonly seenMs: number }>()
   readonly #answered = new Map<string, number>()
@@ -36,7 +39,7 @@ export class Board {
     return this.#position
   }
 
-  /** Takes a record. `seenMs`: when the record came about, by the clock of this process. */
+  /** Takes a record. `seenMs`: the time when the record was written, by the clock of this process. */
   take({ offset, key, value }: NoticeRecord, seenMs: number): void {
     this.#position = offset + 1
     const record = decodeRecord(key, value)
@@ -55,8 +58,8 @@ export class Board {
     this.#told.set(key, told)
     const { notice } = told
     if (told.isSent) {
-      // Compaction may have removed the record of the decision. Then only this record shows which counts the
-      // notice contained.
+      // Compaction may have removed the record that was written before the notice was sent. Then only this
+      // record shows which counts the notice contained.
       if (notice.kind === 'paced' || notice.kind === 'dead_letters') this.#dropBefore(notice)
       return
     }
@@ -97,12 +100,12 @@ export class Board {
     return this.#told.get(key)
   }
 
-  /** Returns the last notices of each kind and subject, with their keys. */
+  /** Returns the last notice of each kind and subject, with its key. */
   allTold(): readonly (readonly [key: string, told: Told])[] {
     return [...this.#told]
   }
 
-  /** Returns notices that were decided, and that no record reports as sent. */
+  /** Returns the notices that were decided, but that no record reports as sent. */
   unsent(): readonly Notice[] {
     return [...this.#told.values()].flatMap(({ notice, isSent }) => (isSent ? [] : [notice]))
   }
@@ -111,19 +114,22 @@ export class Board {
     return this.#tallies[kind]
   }
 
-  /** Drops the counts of a destination since its last notice. */
+  /** Drops the counts of a destination that were collected since its last notice. */
   dropTally(kind: CountedKind, destinationId: string): void {
     this.#tallies[kind].delete(destinationId)
   }
 
-  /** Returns when a hook last accepted a request after its `failing` notice; 0 if it hasn't. */
+  /**
+   * Returns the time when a hook last accepted a request after its `failing` notice. Returns 0 if it has
+   * accepted none.
+   */
   answeredMs(hook: HookName): number {
     return this.#answered.get(hookKey(hook)) ?? 0
   }
 
   /**
-   * Returns the hooks that fail according to reports since `sinceMs`, each once. A hook has the earliest
-   * start of all reports, and the outcome of the last failure.
+   * Returns the hooks that fail according to reports since `sinceMs`, each hook once. A hook has the earliest
+   * `sinceMs` of all reports about it, and the outcome of its last failure.
    */
   failing(sinceMs: number): ReadonlyMap<string, SeenHook> {
     const failing = new Map<string, SeenHook>()

@@ -2,19 +2,19 @@ import { type Board, type CountedKind, countedKinds, hookKey, type SeenHook } fr
 import { type Notice, sumOf } from './notice.ts'
 import { toldKey } from './notice-record.ts'
 
-/** Conditions for notices. Times are milliseconds. */
+/** Conditions for notices. Times are in milliseconds. */
 export type Terms = {
-  /** Time that a destination must lack values before there is a notice about it. */
+  /** Time that a destination must lack values before a notice about that is made. */
   readonly failingAfterMs: number
-  /** Time in which at most one notice of a kind is made about the same subject. */
+  /** The window: the time in which at most one notice of a kind is made about the same subject. */
   readonly windowMs: number
-  /** Counts in a window from which there is a notice; 0: there never is. */
+  /** The least count in a window for which a notice is made. 0: no such notice is ever made. */
   readonly least: Readonly<Record<CountedKind, number>>
   /** Age from which a report no longer counts. */
   readonly staleMs: number
   /** Time that a hook must work without a reported failure before it counts as recovered. */
   readonly wellMs: number
-  /** Time before the end of a secret at which there is a notice about it. */
+  /** Time before the end of a secret at which a notice about that end is made. */
   readonly secretEndingMs: number
 }
 
@@ -22,42 +22,49 @@ export type Terms = {
 export type Situation = {
   /** The present time, in epoch milliseconds. */
   readonly nowMs: number
-  /** Returns true if the catalog has the hook, or, without a `hookId`, the destination. */
+  /**
+   * Returns true if the catalog has the hook. Without a `hookId`, returns true if the catalog has the
+   * destination.
+   */
   readonly isKnown: (destinationId: string, hookId?: string) => boolean
   /** Destinations of the catalog that need a backfill, each with its space. */
   readonly behind: readonly { readonly destinationId: string; readonly spaceId: string }[]
-  /** Destinations of the catalog whose secret has an end. */
+  /** Destinations of the catalog whose secret has an end, each with that time. */
   readonly secrets: readonly { readonly destinationId: string; readonly endsAtMs: number }[]
 }
 
 export type Decided = {
   readonly notices: readonly Notice[]
-  /** Keys of notices to forget: they are over, or the catalog no longer has their hook or destination. */
+  /**
+   * Keys of notices to forget, because their matter is over, or because the catalog no longer has their hook
+   * or destination.
+   */
   readonly forgotten: readonly string[]
   /**
    * Number of hooks that have begun to fail again without a new notice, because the window of the previous
-   * one isn't over.
+   * notice isn't over.
    */
   readonly coalesced: number
 }
 
 /**
- * Limit on notices at once. The others wait for the next time, so an outage of all destinations is reported
- * in steps.
+ * Limit on notices that are decided at once. Further notices wait for the next decision, so an outage of all
+ * destinations is reported in steps.
  */
 const mostAtOnce = 100
 
 /**
  * Decides which notices are made. Its own state is not essential: a new decider, for example in another
- * process, decides the same from the board, a little later.
+ * process, makes the same decisions from the board, a little later.
  */
 export class Decider {
   readonly #terms: Terms
-  /** Hooks that fail without a new notice, because the window of the previous one isn't over. */
+  /** Hooks that fail without a new notice, because the window of the previous notice isn't over. */
   #heldBack = new Set<string>()
   readonly #times = new Map<string, number>()
   /**
-   * The hooks with a `failing` notice that work: since when each works, and when it first accepted a request.
+   * The hooks with a `failing` notice that work again: since when each has worked, and when it first accepted
+   * a request.
    */
   readonly #well = new Map<string, { readonly sinceMs: number; readonly answeredMs: number }>()
   #behindSince = new Map<string, number>()
@@ -91,7 +98,7 @@ export class Decider {
     }
   }
 
-  /** Decides about hooks that fail and have no `failing` notice. */
+  /** Decides about hooks that fail and have no open `failing` notice. */
   #begun(
     board: Board,
     failing: ReadonlyMap<string, SeenHook>,
@@ -111,7 +118,7 @@ export class Decider {
         this.#times.set(key, (this.#times.get(key) ?? 0) + 1)
         continue
       }
-      // A hook that was held back until now has been counted already.
+      // If the hook was held back until now, this failing has been counted already.
       const times = Math.max(1, (this.#times.get(key) ?? 0) + (this.#heldBack.has(key) ? 0 : 1))
       notices.push({ kind: 'failing', destinationId, hookId, sinceMs, atMs: nowMs, lastOutcome, times })
       this.#times.delete(key)
@@ -121,8 +128,8 @@ export class Decider {
   }
 
   /**
-   * Decides about hooks with a `failing` notice that have accepted a request since, and that no process has
-   * seen fail after that.
+   * Decides about hooks with a `failing` notice that have accepted a request since, and of which no process
+   * has reported a failure after that request.
    */
   #recovered(
     board: Board,
@@ -147,8 +154,8 @@ export class Decider {
   }
 
   /**
-   * Decides about counts. A destination with a failing hook is slow for that reason, which has its own
-   * notice. So its `paced` counts are dropped.
+   * Decides about counts. If a destination has a failing hook, its deliveries are put off for that reason,
+   * which has a notice of its own. So the destination's `paced` counts are dropped.
    */
   #counted(
     kind: CountedKind,
@@ -173,8 +180,8 @@ export class Decider {
   }
 
   /**
-   * Decides about destinations that have lacked values for a while. There is no notice about values that a
-   * first sync soon makes up for.
+   * Decides about destinations that have lacked values for a while. No notice is made if a first sync soon
+   * sends the missing values.
    */
   #behind(board: Board, { nowMs, behind }: Situation): readonly Notice[] {
     const since = new Map<string, number>()
@@ -191,19 +198,19 @@ export class Decider {
 
   /**
    * Returns true if a destination has all of its values again, and a window has passed since the notice. Then
-   * there may be another notice about it.
+   * another notice about the destination may be made.
    */
   #isOver(notice: Notice, { nowMs }: Situation): boolean {
     if (notice.kind !== 'needs_backfill') return false
     const { failingAfterMs, windowMs } = this.#terms
-    // A process that has just begun may not know yet which destinations need a backfill.
+    // A process that has just begun to decide may not know yet which destinations need a backfill.
     const isNew = nowMs - (this.#begunMs ?? nowMs) < failingAfterMs
     const key = toldKey('needs_backfill', notice.destinationId, notice.spaceId)
     return !isNew && !this.#behindSince.has(key) && nowMs - notice.atMs >= windowMs
   }
 }
 
-/** Decides about secrets that end soon. There is one notice about each end. */
+/** Decides about secrets that end soon. One notice is made about each end. */
 function secretsEnding(
   board: Board,
   { nowMs, secrets }: Situation,
@@ -218,8 +225,8 @@ function secretsEnding(
 }
 
 /**
- * Drops counts that this process collected while another process decided. The other process didn't report
- * which windows were over, nor which destinations failed at the time.
+ * Drops counts that this process collected while another process decided. The other process doesn't report
+ * which windows were over, or which destinations were failing at the time.
  */
 function dropInherited(board: Board, windowFromMs: number): void {
   for (const [destinationId] of board.tallies('paced')) board.dropTally('paced', destinationId)

@@ -6,13 +6,13 @@ import { decodePause, type PauseRecord } from './pause-record.ts'
 /**
  * The records of the topic `notices`, whose keys are JSON lists:
  *
- * - `["report", REPORTER]`: the observations of a process about hooks and destinations, a few times a minute
- *   while there are any.
- * - `["told", KIND, DESTINATION, SUBJECT]`: the last notice of a kind. A process writes it before it sends
- *   the notice and again afterwards. After a crash, the next process sends every notice whose second record
- *   is missing.
+ * - `["report", REPORTER]`: the observations of a process about hooks and destinations. It writes the record
+ *   a few times a minute while it has observations.
+ * - `["told", KIND, DESTINATION, SUBJECT]`: the last notice of a kind about a subject. A process writes this
+ *   record before it sends the notice, and again afterwards. After a crash, the next process sends every
+ *   notice whose second record is missing.
  *
- * `pause-record.ts` has those about pauses.
+ * `pause-record.ts` has the records about pauses.
  */
 
 const failingHook = Type.Object({

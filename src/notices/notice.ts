@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto'
 
 /**
- * A notice to a customer about a destination. Times are epoch milliseconds. Once decided, a notice is plain
- * data that never changes. So whoever sends it again sends the same `messageId`.
+ * A notice to a customer about a destination. Times are epoch milliseconds. Once decided, a notice never
+ * changes. So if another process sends it again, it has the same `messageId`.
  */
 export type Notice =
-  /** `times`: how often the hook has begun to fail since the previous notice, this time included. */
+  /**
+   * `times`: how often the hook has begun to fail since the previous `failing` notice, including this time.
+   */
   | (OfHook & { readonly kind: 'failing'; readonly lastOutcome: string; readonly times: number })
   | (OfHook & { readonly kind: 'recovered' })
   | (Counted & { readonly kind: 'paced' })
@@ -16,14 +18,17 @@ export type Notice =
       readonly spaceId: string
       readonly atMs: number
     }
-  /** `endsAtMs`: the time from which the destination's `sharedSecret` signs no more. */
+  /** `endsAtMs`: the time from which the destination's `sharedSecret` isn't used for signatures any more. */
   | {
       readonly kind: 'secret_ending'
       readonly destinationId: string
       readonly endsAtMs: number
       readonly atMs: number
     }
-  /** `sinceMs`: when all URLs of the destination had begun to fail. */
+  /**
+   * An automatic pause (`notices.autoPause`). `sinceMs`: the time since when all URLs of the destination have
+   * failed.
+   */
   | {
       readonly kind: 'auto_paused'
       readonly destinationId: string
@@ -32,7 +37,8 @@ export type Notice =
       readonly lastOutcome: string
     }
   /**
-   * `sinceMs`: when the destination was paused. `cause`: who ended that, somebody or an edit of the catalog.
+   * The end of an automatic pause. `sinceMs`: when the pause began. `cause`: the pause was ended by a request
+   * (`asked`) or by an edit of the catalog (`catalog`).
    */
   | {
       readonly kind: 'resumed'
@@ -77,7 +83,9 @@ export const noticeKinds: readonly NoticeKind[] = [
  */
 export type NoticeMessage = { readonly messageId: string; readonly key: string; readonly text: string }
 
-/** Returns the subject of a notice. In a window there is at most one notice of a kind about it. */
+/**
+ * Returns the subject of a notice. In a window, at most one notice of a kind is made about the same subject.
+ */
 export function subjectOf(notice: Notice): string {
   switch (notice.kind) {
     case 'failing':
@@ -95,8 +103,8 @@ export function subjectOf(notice: Notice): string {
 }
 
 /**
- * Returns the message of a notice. The same notice always has the same bytes. `nameOf` returns the name of a
- * destination in the catalog.
+ * Returns the message of a notice. Two calls with the same notice and the same name return the same bytes.
+ * `nameOf` returns the name that the catalog has for a destination.
  */
 export function messageOf(notice: Notice, nameOf: (destinationId: string) => string): NoticeMessage {
   const { destinationId, atMs } = notice
@@ -192,8 +200,8 @@ function adviceOf(notice: Notice): string {
 }
 
 /**
- * Returns the `messageId` of a notice. It depends only on what the notice reports: receivers, and Sluice
- * itself, recognize a repeat by it.
+ * Returns the `messageId` of a notice. It depends only on what the notice reports, so that receivers, and
+ * Sluice itself, recognize a repeat.
  */
 function idOf(notice: Notice): string {
   const { kind, destinationId } = notice

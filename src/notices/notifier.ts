@@ -17,10 +17,10 @@ export type ReadRecord = {
 }
 
 export type NotifierOptions = {
-  /** The name of this process among all that report. */
+  /** The name of this process, which is different for each process that reports. */
   readonly reporter: string
   readonly terms: Terms
-  /** Time between two looks, in milliseconds. */
+  /** Time between two looks at the topic and the hooks, in milliseconds. */
   readonly everyMs: number
   readonly watch: Watch
   /** Reads the records of the topic `notices` from an offset to the end as of the call. */
@@ -36,7 +36,8 @@ export type NotifierOptions = {
   /** Returns true if the catalog has the source of notices, and a destination that gets them. */
   readonly isWanted: () => boolean
   /**
-   * Returns true if the group has heard from this process within its session. Then nobody else has its units.
+   * Returns true if the group has heard from this process within its session. Then no other process has its
+   * units.
    */
   readonly isOwner: () => boolean
   readonly situation: () => Omit<Situation, 'nowMs'>
@@ -47,19 +48,22 @@ export type NotifierOptions = {
   readonly now: () => number
 }
 
-/** What the notifier needs to pause destinations whose URLs fail for too long. */
+/** The functions that the notifier needs to pause destinations whose URLs fail for too long. */
 export type PausesPort = {
   readonly terms: PauseTerms
-  /** Returns true if there are destinations that may be paused. */
+  /** Returns true if there are destinations that may be paused automatically. */
   readonly isOn: () => boolean
   readonly situation: () => Omit<PauseSituation, 'nowMs'>
-  /** Takes the pauses that have not ended, by destination, after each reading of the topic. */
+  /** Called after each reading of the topic, with the pauses that have not ended, by destination. */
   readonly take: (paused: ReadonlyMap<string, Pause>) => void
 }
 
 export type NotifierObserver = {
   sent(notice: Notice): void
-  /** Called when this process has decided that a destination is paused, or that its pause is over. */
+  /**
+   * Called when this process has decided that a destination is paused automatically, or that such a pause is
+   * over.
+   */
   paused(record: PauseRecord & { readonly kind: 'paused' | 'resumed' }): void
   dropped(kind: NoticeKind, why: 'coalesced' | 'refused', count: number): void
   /** Called when a look failed. The notifier tries again. `isNew`: the previous look succeeded. */
@@ -72,16 +76,20 @@ export type NotifierObserver = {
 const goneAfterMs = 3_600_000
 
 /**
- * Reports the failing hooks that this process sees. If it owns the unit that decides, it also decides about
- * notices and pauses for all processes. A notice is written to the topic `notices`, sent, and written as
- * sent. The next owner of the unit continues there, with the same `messageId`.
+ * Reports the failing hooks that this process sees. If this process owns the unit that decides, it also
+ * decides about notices and automatic pauses for all processes. A notice is written to the topic `notices`,
+ * then sent, and then written again as sent. If the unit gets another owner in between, that owner continues
+ * with the same `messageId`.
  */
 export class Notifier {
   readonly #options: NotifierOptions
   readonly #board = new Board()
   #decider: Decider
   #pauseDecider: PauseDecider
-  /** True once the topic was read to its end. Records before that are as old as their timestamps. */
+  /**
+   * True once the topic was read to its end. Records that are read before that are as old as their timestamps
+   * say.
+   */
   #hasCaughtUp = false
   #hasReported = false
   #isDeciding = false
@@ -108,7 +116,7 @@ export class Notifier {
     this.#isDeciding = false
   }
 
-  /** Stops. Another process continues the work under way. */
+  /** Stops. Another process continues with notices that are not sent yet. */
   async stop(): Promise<void> {
     this.#isDeciding = false
     this.#stopping.abort()
@@ -136,7 +144,7 @@ export class Notifier {
     const isOn = isWanted() || pauses.isOn()
     watch.isOn = isOn
     if (!isOn) {
-      // What is read later may have been written long before.
+      // The records that are read next may have been written long ago.
       this.#hasCaughtUp = false
       return
     }
@@ -156,7 +164,10 @@ export class Notifier {
       await write(encodeReport(reporter, undefined))
   }
 
-  /** Returns the hooks of destinations whose failures are timed: an answer of one of them ends that. */
+  /**
+   * Returns the hooks of destinations that have a failure clock. If one of these hooks accepts a request, the
+   * clock starts anew.
+   */
   #timedHooks(): readonly HookName[] {
     const { destinationOf } = this.#options.pauses.situation()
     return [...this.#board.pauses.timed].flatMap((destinationId) =>
@@ -178,8 +189,8 @@ export class Notifier {
   }
 
   /**
-   * Reports all failing hooks at each look, as long as any hook fails. A process that doesn't report any more
-   * counts as gone.
+   * Reports all failing hooks at each look, as long as any hook fails. The failing hooks of a process that
+   * stops reporting don't count any more.
    */
   async #report(): Promise<void> {
     const { watch, openHooks, write, reporter } = this.#options

@@ -1,15 +1,21 @@
 import type { FailureClock, Pause, PauseRecord, Resumption } from './pause-record.ts'
 
-/** Where and when a record was read. `seenMs`: when it came about, by the clock of this process. */
+/** The offset of a record, and the time when it was written, by the clock of this process (`seenMs`). */
 export type Seen = { readonly offset: number; readonly seenMs: number }
 
-/** A failure clock as it was read. `answeredMs`: when a URL was last reported to have accepted a request. */
+/**
+ * A failure clock as it was read. `answeredMs`: the time of the last report that a URL of the destination has
+ * accepted a request.
+ */
 export type SeenClock = FailureClock & { readonly seenMs: number; readonly answeredMs: number }
 
-/** The end of pauses as it was read. */
+/** The end of automatic pauses, as it was read. */
 export type SeenResumption = Resumption & Seen
 
-/** What the topic `notices` says of pauses, as far as it was read. It is the same in every process. */
+/**
+ * The automatic pauses in the topic `notices`, as far as it was read. Every process that has read the same
+ * records has the same content.
+ */
 export class PauseBook {
   readonly #clocks = new Map<string, SeenClock>()
   readonly #pauses = new Map<string, Pause>()
@@ -30,12 +36,12 @@ export class PauseBook {
   }
 
   #takeClock(destinationId: string, clock: FailureClock | undefined, { seenMs }: Seen): void {
-    // The clock may have been written again before its writer had read of an answer.
+    // The writer of this record may have renewed the clock before it had read the report of a success.
     const answeredMs = this.#clocks.get(destinationId)?.answeredMs ?? 0
     set(this.#clocks, destinationId, clock && { ...clock, seenMs, answeredMs })
   }
 
-  /** Takes the report that a URL of a destination has accepted a request. */
+  /** Notes the report that a URL of a destination has accepted a request. */
   answered(destinationId: string, seenMs: number): void {
     const clock = this.#clocks.get(destinationId)
     if (clock !== undefined) this.#clocks.set(destinationId, { ...clock, answeredMs: seenMs })
@@ -49,14 +55,15 @@ export class PauseBook {
     return this.#resumptions.get(destinationId)
   }
 
-  /** Returns the last pause of a destination, also one that has ended. */
+  /** Returns the last pause of a destination, even if it has ended. */
   lastPause(destinationId: string): Pause | undefined {
     return this.#pauses.get(destinationId)
   }
 
   /**
-   * Returns the pause of a destination that has not ended. A pause whose decider had not read the last
-   * resumption counts as ended: somebody wants the destination to go on, and knows more than that decider.
+   * Returns the pause of a destination, if it has not ended. If the process that decided the pause had not
+   * yet read the last resumption, the pause counts as ended: whoever resumed the destination knew more than
+   * that process.
    */
   pauseOf(destinationId: string): Pause | undefined {
     const pause = this.#pauses.get(destinationId)
@@ -70,7 +77,7 @@ export class PauseBook {
     return new Map(pauses.flatMap(([id, pause]) => (pause === undefined ? [] : [[id, pause]])))
   }
 
-  /** The destinations whose URLs are timed. */
+  /** The destinations that have a failure clock. */
   get timed(): Iterable<string> {
     return this.#clocks.keys()
   }

@@ -4,52 +4,57 @@ import { toldKey } from './notice-record.ts'
 import type { SeenClock } from './pause-book.ts'
 import type { PauseRecord } from './pause-record.ts'
 
-/** A destination of the catalog, as far as it concerns pauses. */
+/** The part of a destination that the decision about automatic pauses needs. */
 export type PausableDestination = {
   readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
   readonly hookIds: readonly string[]
-  /** The digest of the URLs: another one if they are others. */
+  /** The digest of the URLs, which changes when the URLs change. */
   readonly urls: string
-  /** How long all URLs must fail before a pause, in milliseconds. 0: there is never one. */
+  /**
+   * The time for which all URLs must fail before the destination is paused, in milliseconds. 0: it is never
+   * paused automatically.
+   */
   readonly autoPauseMs: number
 }
 
 export type PauseTerms = {
   /** Age from which a report no longer counts, in milliseconds. */
   readonly staleMs: number
-  /** How long a decider must have decided, without a gap, before it pauses anything, in milliseconds. */
+  /**
+   * The time for which a decider must have decided without a gap before it pauses anything, in milliseconds.
+   */
   readonly steadyMs: number
 }
 
 export type PauseSituation = {
   /** The present time, in epoch milliseconds. */
   readonly nowMs: number
-  /** False while Sluice, Kafka or the catalog is in trouble. No failure counts meanwhile. */
+  /** False while Sluice, Kafka or the catalog is in trouble. Failures during such a time don't count. */
   readonly isSound: boolean
-  /** Returns a destination; `undefined` if the catalog doesn't have it. */
+  /** Returns a destination, or `undefined` if the catalog doesn't have it. */
   readonly destinationOf: (destinationId: string) => PausableDestination | undefined
 }
 
 /**
- * Age from which a failure clock is void, in milliseconds. Nobody has watched the URLs meanwhile, and they
- * may have worked.
+ * Age from which a failure clock is void, in milliseconds. No process has watched the URLs since the clock
+ * was last written, and they may have worked.
  */
 const clockKeptMs = 3_600_000
 /** Age at which a failure clock is written again, in milliseconds. */
 const clockRenewedMs = clockKeptMs / 4
-/** Limit on records at once. The others wait for the next time. */
+/** Limit on records that are decided at once. Further records wait for the next decision. */
 const mostAtOnce = 200
 
 /**
- * Decides which destinations are paused, and when a pause is over. All that it decides is in the topic
- * `notices` before it counts, so the next decider goes on there.
+ * Decides which destinations are paused automatically, and when such a pause is over. Each decision is
+ * written to the topic `notices` before it takes effect, so the next decider can continue from the topic.
  *
- * Failures are timed by the clock of the process that decides. So a wrong clock of another process pauses
- * nothing.
+ * Failures are timed by the clock of the process that decides. So a wrong clock in another process can't
+ * cause a pause.
  */
 export class PauseDecider {
   readonly #terms: PauseTerms
-  /** Since when this process decides without a gap and without trouble. */
+  /** The time since when this process has decided without a gap and without trouble. */
   #steadySinceMs: number | undefined
   #decidedMs = Number.NEGATIVE_INFINITY
 
@@ -57,7 +62,7 @@ export class PauseDecider {
     this.#terms = terms
   }
 
-  /** Returns the records to write, the pauses and their ends first. */
+  /** Returns the records to write. Pauses and their ends come first. */
   decide(board: Board, situation: PauseSituation): readonly PauseRecord[] {
     const { nowMs, isSound, destinationOf } = situation
     const isGap = nowMs - this.#decidedMs > this.#terms.staleMs
@@ -96,7 +101,7 @@ export class PauseDecider {
     return isTimed ? { kind: 'clock', destinationId, content: undefined } : undefined
   }
 
-  /** Decides about a destination that may be paused, and is not. */
+  /** Decides about a destination that may be paused automatically, and isn't paused. */
   #aboutClock({
     destinationId,
     urls,
@@ -128,8 +133,8 @@ export class PauseDecider {
   }
 
   /**
-   * Returns true if all hooks fail, and this process has decided steadily for long enough to have seen that.
-   * What failed in a trouble of ours, or before it, proves nothing.
+   * Returns true if all hooks fail, and each has failed since this process began to decide steadily, long
+   * enough ago. Failures during or before a trouble of ours prove nothing.
    */
   #isSure(failures: Subject['failures'], nowMs: number): failures is readonly SeenHook[] {
     const sinceMs = this.#steadySinceMs
@@ -141,7 +146,7 @@ export class PauseDecider {
   }
 }
 
-/** A destination, and what is known of it. `failures`: its hooks, if all of them fail. */
+/** A destination and what is known about it. `failures`: its hooks with their failures, if all hooks fail. */
 type Subject = PausableDestination &
   Pick<PauseSituation, 'nowMs' | 'isSound'> & {
     readonly destinationId: string
@@ -150,7 +155,8 @@ type Subject = PausableDestination &
   }
 
 /**
- * Returns true if a clock says nothing: it is old, of other URLs, or from before the end of the last pause.
+ * Returns true if a clock doesn't count: it is too old, it is about other URLs, or it started before the end
+ * of the last pause.
  */
 function isVoid(
   clock: SeenClock,
@@ -169,8 +175,8 @@ function lastOutcomeOf(failures: readonly SeenHook[]): string {
 }
 
 /**
- * Returns the notices about pauses and their ends that nobody was sent yet, and the records of pauses that
- * are of no more use. Without `isWanted` nobody gets notices.
+ * Returns the notices about pauses and their ends that have not been sent yet (`notices`), and removals of
+ * records of pauses that are no longer needed (`over`). If `isWanted` is false, no notices are returned.
  */
 export function noticesOfPauses(
   board: Board,

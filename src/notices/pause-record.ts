@@ -2,13 +2,13 @@ import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 
 /**
- * The records of the topic `notices` about pauses, whose keys are JSON lists:
+ * The records of the topic `notices` about automatic pauses, whose keys are JSON lists:
  *
- * - `["clock", DESTINATION]`: since when all URLs of a destination have failed. The decider writes it again
- *   from time to time, as long as that is so.
+ * - `["clock", DESTINATION]`: a failure clock, which says since when all URLs of a destination have failed.
+ *   The decider writes it again from time to time, as long as all URLs fail.
  * - `["paused", DESTINATION]`: a pause, written by the decider.
- * - `["resumed", DESTINATION]`: the end of all pauses that were decided before its writer was heard of. The
- *   decider, a command or the admin API writes it.
+ * - `["resumed", DESTINATION]`: the end of all pauses whose decider had not read this record. The decider, a
+ *   command or the admin API writes it.
  */
 
 const clockSchema = Type.Object({ sinceMs: Type.Number(), urls: Type.String() })
@@ -26,19 +26,21 @@ const resumptionSchema = Type.Object({
 })
 
 /**
- * The time since when all URLs of a destination have failed, by the clock of the process that decided.
- * `urls`: the digest of the URLs.
+ * A failure clock: the time since when all URLs of a destination have failed (`sinceMs`), by the clock of the
+ * process that decided. `urls`: the digest of the URLs.
  */
 export type FailureClock = Readonly<Static<typeof clockSchema>>
 
 /**
- * A pause. `sinceMs`: when the URLs had begun to fail. `urls`: the digest of the URLs; the pause is about no
- * others. `readTo`: the offset before which its decider had read all records of the topic.
+ * An automatic pause. `sinceMs`: the time since when all URLs had failed. `urls`: the digest of the URLs. The
+ * pause ends when the catalog has other URLs. `readTo`: the offset before which the process that decided the
+ * pause had read all records of the topic.
  */
 export type Pause = Readonly<Static<typeof pauseSchema>>
 
 /**
- * The end of a pause. `asked`: somebody resumed it. `catalog`: the catalog has other URLs, or wants no pause.
+ * The end of an automatic pause. `asked`: somebody resumed the destination. `catalog`: the catalog has other
+ * URLs for the destination, or turns automatic pauses off for it.
  */
 export type Resumption = Readonly<Static<typeof resumptionSchema>>
 
@@ -47,7 +49,7 @@ export type PauseRecord =
   | { readonly kind: 'paused'; readonly destinationId: string; readonly content: Pause | undefined }
   | { readonly kind: 'resumed'; readonly destinationId: string; readonly content: Resumption | undefined }
 
-/** Encodes a record. Without content it removes what the topic has. */
+/** Encodes a record. A record without content removes the previous record with its key from the topic. */
 export function encodePause({ kind, destinationId, content }: PauseRecord): {
   readonly key: Buffer
   readonly value: Buffer | null

@@ -7,7 +7,7 @@ import type { AnsweredHook, CountedDestination, FailingHook, Report } from './no
 export type WatchOptions = {
   /** The id of the source of notices. The watch ignores deliveries of that source's own messages. */
   readonly sourceId: string
-  /** Time that a hook must have failed before it counts as failing, in milliseconds. */
+  /** Time for which a hook must have failed before it counts as failing, in milliseconds. */
   readonly failingAfterMs: number
   /** Returns epoch milliseconds. */
   readonly now: () => number
@@ -16,24 +16,24 @@ export type WatchOptions = {
 /** Number of failures below which a hook doesn't count as failing. */
 const leastFailures = 3
 /**
- * Time without a request after which the state of a hook is unknown. A message is tried at least once an
- * hour.
+ * Time without a request after which the state of a hook is unknown, in milliseconds. While a hook has
+ * messages, it gets a request at least once an hour.
  */
 const quietMs = 65 * 60_000
 /**
- * Limit on each list of a report; the rest waits for the next report. A thousand entries are within a
- * record's limit.
+ * Limit on each list of a report; the rest waits for the next report. A report with a thousand entries still
+ * fits into a record.
  */
 const mostOfEach = 500
 
-/** A hook that has failed, or that is followed. */
+/** A hook that has failed, or whose successes are reported (`follow`). */
 type Watched = {
   /** Number of failures since the last success. */
   failures: number
   sinceMs: number
   lastFailedMs: number
   lastOutcome: Outcome | undefined
-  /** The time when the hook last accepted a request. 0 after it was reported, and before it happened. */
+  /** The time when the hook last accepted a request; 0 if that was reported already, or hasn't happened. */
   answeredMs: number
   isFollowed: boolean
 }
@@ -41,9 +41,9 @@ type Watched = {
 type Counts = { readonly paced: Map<string, number>; readonly deadLetters: Map<string, number> }
 
 /**
- * Collects what one process sees of failing hooks, of dead letters and of deliveries that are put off, until
- * it is reported. While it is off it ignores all of this. A success of a hook that never failed costs one
- * comparison.
+ * Collects what one process sees of failing hooks, dead letters and deliveries that are put off, for the next
+ * report. While the watch is off, it ignores all of this. A success of a hook that never failed costs hardly
+ * more than one comparison.
  */
 export class Watch {
   readonly #options: WatchOptions
@@ -61,7 +61,7 @@ export class Watch {
       if (this.#isLookedAt(delivery) && isPaced(why)) count(this.#countsOf(delivery).paced, why)
     },
     deadLettered: (reason, _detail, _where, delivery) => {
-      // The pause has a notice of its own.
+      // An automatic pause has a notice of its own.
       if (reason !== 'auto_paused' && delivery !== undefined && this.#isLookedAt(delivery))
         count(this.#countsOf(delivery).deadLetters, reason)
     },
@@ -79,7 +79,8 @@ export class Watch {
   }
 
   /**
-   * Sets the hooks whose successes are reported: those with a `failing` notice, or whose failures are timed.
+   * Sets the hooks whose successes are reported: hooks with a `failing` notice, and hooks of destinations
+   * that have a failure clock.
    */
   follow(hooks: readonly { readonly destinationId: string; readonly hookId: string }[]): void {
     for (const ofDestination of this.#hooks.values())
@@ -136,8 +137,9 @@ export class Watch {
   }
 
   /**
-   * Returns since when the hook fails; `undefined` if it doesn't fail, or not for long enough. A hook whose
-   * breaker is open fails even if it accepts a request now and then.
+   * Returns the time since when the hook has failed. Returns `undefined` if it doesn't fail, or hasn't failed
+   * for long enough. A hook whose breaker has been open for long enough counts as failing even if it accepts
+   * a request now and then.
    */
   #failingSince(
     { failures, sinceMs, lastFailedMs }: Watched,
@@ -192,8 +194,8 @@ export class Watch {
 }
 
 /**
- * Returns true if the hook works, as far as anybody can tell. A message that it refuses for good is a dead
- * letter, and no failure of the hook.
+ * Returns true if the answer shows that the hook works. If the hook refuses a message for good, that is a
+ * dead letter and no failure of the hook.
  */
 function hasAnswered(outcome: Outcome, verdict: HookResult['verdict']): boolean {
   return outcome.kind === 'answer' && (verdict.kind !== 'retry' || isThrottled(outcome))
@@ -205,8 +207,8 @@ function isThrottled(outcome: Outcome): boolean {
 }
 
 /**
- * Returns true if the destination got more messages than it accepts. Deliveries that wait because a hook
- * fails don't count.
+ * Returns true if a delivery was put off without a failed attempt: its destination accepts less than it gets,
+ * asks for pauses, or has failing hooks. The decider drops these counts for destinations with failing hooks.
  */
 function isPaced(why: ParkReason): boolean {
   return why === 'paced' || why === 'overflow' || why === 'not_before'

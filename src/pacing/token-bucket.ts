@@ -16,7 +16,9 @@ export class TokenBucket {
     this.#atMs = nowMs
   }
 
-  /** Changes the rate. A destination's share changes with the partitions that this member owns. */
+  /**
+   * Changes the rate. Call it when the share of this member changes, because it owns other partitions now.
+   */
   setRate(rate: Rate, nowMs: number): void {
     this.#refill(nowMs)
     this.#rate = rate
@@ -24,9 +26,9 @@ export class TokenBucket {
   }
 
   /**
-   * Takes `count` tokens and returns 0. Otherwise takes none, and returns the milliseconds until a call would
-   * succeed. One token is enough for any count; the missing ones become a debt that later tokens repay. A
-   * count above the burst would otherwise wait forever.
+   * Takes `count` tokens and returns 0. If that isn't possible, takes none, and returns the milliseconds
+   * until a call would succeed. One token is enough for any count. The missing tokens become a debt that
+   * later tokens repay. Otherwise a count above the burst would wait forever.
    */
   take(nowMs: number, count = 1): number {
     this.#refill(nowMs)
@@ -42,7 +44,7 @@ export class TokenBucket {
     this.#tokens = Math.min(this.#rate.burst, this.#tokens + count)
   }
 
-  /** Returns true if the bucket is full, so that a new one would be the same. */
+  /** Returns true if the bucket is full, so that it could be replaced by a new one. */
   isFull(nowMs: number): boolean {
     this.#refill(nowMs)
     return this.#tokens >= this.#rate.burst

@@ -3,7 +3,8 @@ import { PendingRecord, type PendingRecordListener } from './delivery.ts'
 
 export type AccountOptions = {
   /**
-   * The limits on records and bytes that are held at once. Past either, `onPressure(true)` asks for no more.
+   * The limits on records and bytes that are held at once. When one of them is reached, `onPressure(true)`
+   * stops the fetching.
    */
   readonly buffer: { readonly records: number; readonly bytes: number }
   /** The limits on records that wait only for failing hooks. */
@@ -13,18 +14,18 @@ export type AccountOptions = {
 
 type Holding = { records: number; bytes: number }
 
-/** The records of one unit, in the buffer and out of it. */
+/** The records of one unit: those in the buffer, and the detached ones. */
 type UnitHolding = { readonly inside: Holding; readonly detached: Holding }
 
 /**
- * The records of stopped units take no room of a budget, as far as they fit into this share of it:
- * the other units need that room. So all that is held is within one and a half times the budgets.
+ * The share of a budget up to which the records of stopped units don't count against that budget, because the
+ * other units need the room. So all held records together stay within one and a half times the budgets.
  */
 const setAsideShare = 0.5
 
 /**
- * Counts the records that a pipeline holds and the work that it has under way. Asks for no more records while
- * it holds too many.
+ * Counts the records that a pipeline holds, and the work that the pipeline has under way. Stops the fetching
+ * while too many records are held.
  */
 export class Account {
   readonly #options: AccountOptions
@@ -32,10 +33,13 @@ export class Account {
   /** The records that wait only for failing hooks. They take no room of the buffer. */
   readonly #detached: Holding = { records: 0, bytes: 0 }
   readonly #units: UnitHolding[] = []
-  /** Stopped units, and what they hold together. */
+  /** Stopped units, and the records that all of them hold together. */
   readonly #stopped = new Set<number>()
   readonly #aside: UnitHolding = emptyUnit()
-  /** Records that only wait for notes about them. They have no content any more. */
+  /**
+   * The number of records that only wait for notes about them to be written. Their content isn't held any
+   * more.
+   */
   #onlyNoted = 0
   readonly #listener: PendingRecordListener = {
     ended: (pending) => {
@@ -78,7 +82,7 @@ export class Account {
     return Math.floor((1 - this.#fill) * this.#options.buffer.records)
   }
 
-  /** Holds a record until this number of its deliveries have ended. */
+  /** Holds a record until all of its deliveries have ended. `deliveries`: their number. */
   hold(record: HeldRecord, deliveries: number, bytes: number): PendingRecord {
     const pending = new PendingRecord(record, deliveries, bytes, this.#listener)
     this.#count(pending, 'inside', 1)
@@ -98,7 +102,7 @@ export class Account {
     return records < most.records && (records === 0 || bytes + pending.bytes <= most.bytes)
   }
 
-  /** Asks for no records while `isStalled` is true, however few are held. */
+  /** Stops the fetching while `isStalled` is true, however few records are held. */
   setStalled(isStalled: boolean): void {
     this.#isStalled = isStalled
     this.#reportPressure()
@@ -116,7 +120,7 @@ export class Account {
     this.#reportPressure()
   }
 
-  /** Something was begun: tell its end by `end`. */
+  /** Notes that some work was started. When that work ends, call `end`. */
   begin(): void {
     this.#underWay++
   }
@@ -144,7 +148,10 @@ export class Account {
     })
   }
 
-  /** The same for something about the record that needs none of its content. */
+  /**
+   * Keeps a record from being settled before a note about it is written. The note needs none of the record's
+   * content. The promise must not reject.
+   */
   settleAfterNote(written: Promise<void>, pending: PendingRecord): void {
     pending.addNote()
     this.begin()
@@ -171,7 +178,7 @@ export class Account {
     this.#reportPressure()
   }
 
-  /** How full the buffer is: 0 to 1, and above. */
+  /** The fill of the buffer: 0 if it is empty, 1 if it is full. It may be above 1. */
   get #fill(): number {
     const { buffer } = this.#options
     const records = counted(this.#inside.records, this.#aside.inside.records, buffer.records)
@@ -180,8 +187,8 @@ export class Account {
   }
 
   /**
-   * Reports when the buffer becomes full, and when half of it is free again. Between the two nothing changes,
-   * so that not every record switches fetching on or off.
+   * Reports when the buffer becomes full, and when half of it is free again. Between these two points nothing
+   * is reported, so that not every record switches fetching on or off.
    */
   #reportPressure(): void {
     const fill = this.#fill
@@ -202,7 +209,8 @@ function add(to: Holding, records: number, bytes: number): void {
 }
 
 /**
- * Returns what of `held` counts against a limit: the part set aside doesn't, up to its share of the limit.
+ * Returns the part of `held` that counts against a limit. Of `aside`, the part for stopped units, nothing
+ * counts up to `setAsideShare` of the limit.
  */
 function counted(held: number, aside: number, limit: number): number {
   return held - Math.min(aside, limit * setAsideShare)

@@ -17,7 +17,7 @@ export type AttemptPlan = {
 
 export type PlanOptions = {
   readonly ladder: Ladder
-  /** The longest wait of a request for its turn, if its hook isn't well, in milliseconds. */
+  /** The longest time, in milliseconds, that a request to a hook that isn't well waits for its turn. */
   readonly sickWaitMs: number
 }
 
@@ -25,7 +25,7 @@ const noHooks: Hooks = []
 
 /**
  * Plans an attempt that begins at `startedMs` (epoch milliseconds). If no hook may be asked now, returns the
- * hooks to wait for: an empty list if all of them have failed for good.
+ * hooks to wait for. That list is empty if all hooks have failed for good.
  */
 export function planAttempt(
   delivery: Delivery,
@@ -46,8 +46,8 @@ export function planAttempt(
 }
 
 /**
- * Returns true if no breaker expects any hook to be ready for this try. Never true for the first and the last
- * try.
+ * Returns true if all remaining hooks have breakers that would skip this try. Never returns true for the
+ * first and the last try.
  */
 export function hasNoChance(
   delivery: Delivery,
@@ -64,8 +64,9 @@ export function hasNoChance(
 }
 
 /**
- * Returns how long the hooks, all of which work, have asked to be left alone, in milliseconds from now.
- * `undefined`: the attempt must not wait for a pause.
+ * Returns how long the hooks of an attempt have asked to be left alone, in milliseconds from now, if all of
+ * them work and have asked for a pause. Otherwise, and for a last or only try, returns `undefined`: the
+ * attempt must not wait.
  */
 export function askedPauseMs({ hooks, sick, tryClass }: AttemptPlan): number | undefined {
   if (sick.length < hooks.length || tryClass === 'last' || tryClass === 'only') return undefined
@@ -84,8 +85,8 @@ function tryClassFor(
 }
 
 /**
- * Returns the remaining hooks if they asked to be left alone beyond the last possible try. They are tried
- * now, since otherwise they never would be.
+ * Returns the remaining hooks if they asked to be left alone until after the last possible try. They are
+ * tried now, because otherwise they would never be tried again.
  */
 function hooksAtLastTry(delivery: Delivery, remaining: Hooks, ladder: Ladder, startedMs: number): Hooks {
   if (remaining.length === 0) return remaining

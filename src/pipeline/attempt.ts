@@ -37,15 +37,18 @@ export type AttemptResults = {
 
 /** Callbacks for all attempts. Each attempt passes its delivery. */
 export type AttemptListener<D> = {
-  /** Called before the first request is made, either at once or through the bulkhead. */
+  /** Called before the first request is made, whether it is made at once or through the bulkhead. */
   begun(delivery: D, way: Way): void
   /** Called when a request has its outcome. */
   answered(delivery: D, result: HookResult, durationMs: number): void
   /** Returns true if the destination is still as it was when the attempt began. */
   isCurrent(delivery: D, endpoint: Endpoint): boolean
-  /** True while its unit is stopped. Nothing more is sent through the bulkhead then. */
+  /**
+   * Returns true while the delivery's unit is stopped. While it is, the bulkhead sends no request of the
+   * delivery.
+   */
   isUnitStopped(delivery: D): boolean
-  /** Whether a further hook may be tried, after one that didn't take it. */
+  /** Returns true if the next hook may be tried after a hook that didn't accept the message. */
   mayGoOn(delivery: D): boolean
   /**
    * Called once, when the result of the attempt is known: a hook accepted the message, or every hook has its
@@ -54,9 +57,9 @@ export type AttemptListener<D> = {
   concluded(delivery: D, endpoint: Endpoint, attempted: AttemptResults): void
   /** Called after `concluded` for a hook that got no request. */
   omitted(delivery: D, omitted: Omitted): void
-  /** Called once, when no request of the attempt is under way any more except in the bulkhead. */
+  /** Called once, when the attempt has no request under way any more, except through the bulkhead. */
   freed(delivery: D, isConcluded: boolean): void
-  /** Called once and last, when the attempt is concluded and none of its requests is under way. */
+  /** Called once, as the last call: the attempt is concluded, and none of its requests is under way. */
   ended(delivery: D): void
 }
 
@@ -71,7 +74,7 @@ type AttemptParts<D> = {
   /** The class of the requests through the bulkhead. */
   tryClass: TryClass
   /**
-   * If true, a success concludes the attempt only once every other hook has its outcome, because a late
+   * True if a success must not conclude the attempt before every other hook has its outcome, because a late
    * effect of another request would matter.
    */
   isForAll: boolean
@@ -92,9 +95,9 @@ export type Attempted = SignedMessage & {
 }
 
 /**
- * An attempt of a delivery: a request to each hook. Hooks that aren't well get theirs through the bulkhead,
- * when they have their turn. The first success concludes the attempt. With `failover`, the hooks are asked
- * one after the other until one succeeds.
+ * An attempt of a delivery: a request to each hook. Hooks that aren't well get their request through the
+ * bulkhead, when their turn comes. The first success concludes the attempt. With `failover`, the hooks are
+ * asked one after the other until one succeeds.
  */
 export class Attempt<D extends Attempted> {
   readonly #parts: AttemptParts<D>
@@ -105,8 +108,8 @@ export class Attempt<D extends Attempted> {
   /** The number of hooks that were sent a request, handed to the bulkhead, or left out. */
   #begun = 0
   /**
-   * The requests that are not over: `#open` counts those that were sent at once, `#paced` those that go
-   * through the bulkhead.
+   * The requests that have not ended: `#open` counts the requests that were sent at once, and `#paced` counts
+   * the requests that go through the bulkhead.
    */
   #open = 0
   #paced = 0
@@ -173,7 +176,8 @@ export class Attempt<D extends Attempted> {
 
   post(hook: EndpointHook, exchange: Exchange, way: Way): void {
     const { sender, delivery, startedMs, now } = this.#parts
-    // A signature contains its time, and a request through the bulkhead may have waited.
+    // A signature contains the time. A request through the bulkhead may have waited since the start of the
+    // attempt.
     const headers =
       way === 'paced' ? this.#headersAt(now()) : (this.#signatureHeaders ??= this.#headersAt(startedMs))
     const { trace } = delivery
@@ -224,7 +228,7 @@ export class Attempt<D extends Attempted> {
     this.#reportEnd()
   }
 
-  /** Starts the next hook, or concludes the attempt, if it is time for that. */
+  /** Starts the next hook or concludes the attempt, if the results so far allow it. */
   #goOn(): void {
     // A hook that is refused at once calls back in the middle of the start.
     if (this.#isStarting || this.#isConcluded) return
@@ -295,8 +299,8 @@ class HookExchange implements Exchange, PacedTry {
   readonly #way: Way
   #startedMs = 0
   /**
-   * The number of the breaker's state when the request started. It tells the breaker which state the result
-   * is about.
+   * The era of the breaker when the request started. It tells the breaker to which of its states the result
+   * belongs.
    */
   #era = 0
 

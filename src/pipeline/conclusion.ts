@@ -13,11 +13,11 @@ type ConclusionOptions = Pick<PipelineOptions, 'ladder' | 'observer' | 'now'> & 
   readonly account: Account
   readonly judging: Judging
   readonly parking: Parking
-  /** Takes an attempt back, because Sluice's outbound proxy failed and nothing was sent. */
+  /** Takes back an attempt in which nothing was sent, because Sluice's outbound proxy failed. */
   readonly takeBack: (delivery: Delivery, isProxyDown: boolean) => void
 }
 
-/** Draws the conclusions from attempts. Holds no state of its own. */
+/** Decides what follows from attempts, and carries it out. Holds no state of its own. */
 export class Conclusion {
   readonly #options: ConclusionOptions
 
@@ -25,7 +25,7 @@ export class Conclusion {
     this.#options = options
   }
 
-  /** Decides what becomes of a delivery after an attempt that has at least one result, and does it. */
+  /** Decides what follows for a delivery from an attempt with at least one result, and carries it out. */
   draw(delivery: Delivery, endpoint: Endpoint, { results, omitted, startedMs }: AttemptResults): void {
     const { ladder, now, judging, parking, takeBack } = this.#options
     const last = results.at(-1)
@@ -49,7 +49,10 @@ export class Conclusion {
     else parking.follow(delivery, decision, 'failed')
   }
 
-  /** Reports the hooks that never get the message. Hooks to which an earlier attempt sent it are left out. */
+  /**
+   * Reports the hooks that never get the message. Hooks to which an earlier attempt sent the message aren't
+   * reported.
+   */
   reportOmitted(delivery: Delivery, omitted: readonly Omitted[]): void {
     for (const { hookId, why } of omitted) {
       if (delivery.attempts > 1 && !delivery.unsentHooks.includes(hookId)) continue
@@ -59,7 +62,7 @@ export class Conclusion {
 
   /**
    * Settles a delivered message of a user who may have been deleted. If the user was deleted after the
-   * judgement, the `delete` may have arrived first, so the delivery stays on the ladder.
+   * judgement, the `delete` may have arrived before this message, so the delivery stays on the ladder.
    */
   async #confirm(delivery: Delivery): Promise<void> {
     const { account, judging, parking } = this.#options
@@ -72,7 +75,7 @@ export class Conclusion {
 
   /**
    * Keeps a delivered message on the ladder, because a request of the same attempt may still take effect
-   * late, even after a newer value. A rung later it is judged once more.
+   * late, even after a newer value. After one rung, the delivery is judged once more.
    */
   #outlast(delivery: Delivery): void {
     this.#options.observer.delivered(delivery)
@@ -81,7 +84,7 @@ export class Conclusion {
   }
 }
 
-/** Notes the hooks that no attempt has sent a request to so far. A failed proxy has sent none. */
+/** Notes the hooks that no attempt has sent a request to so far. If the proxy failed, no request was sent. */
 function noteUnsent(delivery: Delivery, results: readonly HookResult[], omitted: readonly Omitted[]): void {
   const isSent = (id: string): boolean =>
     results.some(({ hookId, outcome }) => hookId === id && outcome.kind !== 'proxy')

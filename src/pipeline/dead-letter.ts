@@ -2,15 +2,16 @@ import type { Outcome } from '../delivery/outcome.ts'
 import { formatWait } from '../retry/duration.ts'
 
 /**
- * Describes why a delivery was given up, after how many tries, with which last outcome, and what to do. Pure.
+ * Describes why a delivery was given up, after how many tries and with which last outcome, and what the
+ * customer can do. Pure.
  */
 export function describeDeath(
   reason: 'failed_for_good' | 'expired' | 'expired_untried',
   /** `lastOutcome` is text; empty if nothing was ever tried. */
   { attempts, lastOutcome }: { readonly attempts: number; readonly lastOutcome: string },
   /**
-   * `limitMs` is how long a delivery may be tried, in milliseconds. `last` is the outcome of its last try, if
-   * that was just made.
+   * `limitMs` is the time for which a delivery may be tried, in milliseconds. `last` is the outcome of the
+   * last try, if that try was made just now.
    */
   { limitMs, last }: { readonly limitMs: number; readonly last?: Outcome | undefined },
 ): string {
@@ -26,7 +27,9 @@ export function describeDeath(
   }
 }
 
-/** Describes why a delivery to a destination that Sluice has paused ends, and what to do. */
+/**
+ * Describes why a delivery to a destination with an automatic pause becomes a dead letter, and what to do.
+ */
 export function describeAutoPause(destinationId: string): string {
   return `Sluice has paused the destination, since all its URLs have failed for too long (notices.autoPause). Mend the endpoint; then: sluice destinations resume ${destinationId}; then send it again: sluice replay dead-letters --destination ${destinationId} --reason auto_paused`
 }

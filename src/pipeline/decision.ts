@@ -6,7 +6,8 @@ import type { RetryState } from '../retry/retry-state.ts'
 import { type Ladder, lastTryAt, nextStep, startClock } from '../retry/ladder.ts'
 
 /**
- * The result of one hook in an attempt. `mayHaveArrived`: part of a request that got no answer was written.
+ * The result of one hook in an attempt. `mayHaveArrived`: part of the request was written, and what was
+ * written got no answer.
  */
 export type HookResult = { hookId: string; outcome: Outcome; verdict: Verdict; mayHaveArrived: boolean }
 
@@ -31,7 +32,8 @@ export type AttemptReport = {
 
 /**
  * Decides what follows from an attempt. Any hook's success settles the delivery. A hook that failed for good
- * is left out from now on. If no hook remains, or no rung of the ladder ends in time, the delivery is dead.
+ * is left out from now on. If no hook remains, or no rung of the ladder ends in time, the delivery becomes a
+ * dead letter.
  */
 export function decide(report: AttemptReport): Decision {
   const { ladder, progress, results, startedMs, nowMs } = report
@@ -54,8 +56,8 @@ export function decide(report: AttemptReport): Decision {
 }
 
 /**
- * Returns the next rung for hooks that are still to be tried (at least one). Nothing was attempted since
- * `progress` was written.
+ * Returns the next wait of a delivery without a new attempt. `hookIds`: the hooks that are still to be tried,
+ * at least one.
  */
 export function waitOn(
   ladder: Ladder,
@@ -72,12 +74,12 @@ export function waitOn(
   return { kind: 'wait', waitMs: step.waitMs, next }
 }
 
-/** The fields of a delivery that may have waited without a turn. */
+/** The fields of a delivery that may have waited without an attempt, because its turn didn't come. */
 export type TurnProgress = Progress & { readonly waits: number; readonly attempts: number }
 
 /**
- * Returns the next wait, like `waitOn`, for a delivery that had no turn. Its waits follow the steps of the
- * ladder, but its rung stays the same.
+ * Returns the next wait, like `waitOn`, for a delivery whose turn didn't come. Its waits follow the steps of
+ * the ladder, but its rung stays the same.
  */
 export function waitForTurn(
   ladder: Ladder,
@@ -93,13 +95,15 @@ export function waitForTurn(
 }
 
 /**
- * The number of tries that every message has, whatever its hooks answer: one at the start and one at the end.
+ * The number of tries that every message gets, even if its hooks fail all the time: one at the start and one
+ * at the end.
  */
 const owedTries = 2
 
 /**
- * Returns the class of the try that a delivery would make now. Without a time to expire, its four hours have
- * not started yet. `nowMs` is the latest time at which its turn comes, in epoch milliseconds.
+ * Returns the class of the try that a delivery would make now. A delivery without a time to expire has its
+ * first try now: its clock isn't running. `nowMs` is the latest time at which the delivery's turn comes, in
+ * epoch milliseconds.
  */
 export function tryClassOf(
   ladder: Ladder,
@@ -115,8 +119,8 @@ export function tryClassOf(
 }
 
 /**
- * Returns the hooks that an attempt may go to now (`due`): they have not failed for good, and haven't asked
- * for a later time. `remaining` has the latter too.
+ * Returns two lists of hooks that have not failed for good. `remaining` has all of them. `due` leaves out the
+ * hooks that have asked for a later time, so an attempt may go to these now.
  */
 export function dueHooks<H extends { readonly id: string }>(
   hooks: readonly H[],

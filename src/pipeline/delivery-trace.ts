@@ -12,6 +12,9 @@ export type DeliveryTrace = {
    * to the hook's own: `headers`, and perhaps more.
    */
   posting(hook: EndpointHook, headers: readonly string[]): readonly string[]
-  /** Ends the trace: the delivery is delivered, on another topic, or left to the next owner of its record. */
+  /**
+   * Ends the trace. The delivery has been delivered, written to another topic, or left to the next owner of
+   * its record.
+   */
   end(): void
 }

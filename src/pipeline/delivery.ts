@@ -11,13 +11,16 @@ import type { DeliveryTrace } from './delivery-trace.ts'
 
 /** Callbacks for the progress of a pending record. */
 export type PendingRecordListener = {
-  /** Called when the record is settled or given back. */
+  /** Called when the record has been settled or given back. */
   ended(pending: PendingRecord): void
-  /** Called once, when all remaining deliveries wait for failing hooks, which have a budget of their own. */
+  /**
+   * Called once, when all remaining deliveries wait for failing hooks. Such records have a budget of their
+   * own.
+   */
   detached(pending: PendingRecord): void
   /**
-   * All deliveries have ended, and the record only waits for notes. Returns true if it takes no room any
-   * more.
+   * Called when all deliveries have ended and the record only waits for notes. Returns true if the record
+   * takes no room any more.
    */
   onlyNoted(pending: PendingRecord): boolean
 }
@@ -30,7 +33,10 @@ export class PendingRecord {
   /** The number of deliveries that count against the budget of failing hooks. */
   #detached = 0
   #isDetached = false
-  /** Notes about it that are not written yet. It isn't settled before they are. */
+  /**
+   * The number of notes about the record that are not written yet. The record isn't settled before they are
+   * written.
+   */
   #notes = 0
   #takesRoom = true
   #isBegun = false
@@ -49,19 +55,19 @@ export class PendingRecord {
   }
 
   /**
-   * True once one of its deliveries was started or sent on. Dropping the others now would repeat that
-   * delivery.
+   * True once one of the record's deliveries was started, or written to another topic. If the other
+   * deliveries were given up now, the next owner would repeat that one too.
    */
   get isBegun(): boolean {
     return this.#isBegun
   }
 
-  /** Notes that one of its deliveries is started, or sent on. */
+  /** Notes that one of the record's deliveries is started, or written to another topic. */
   begin(): void {
     this.#isBegun = true
   }
 
-  /** Notes that one of its deliveries waits only for failing hooks. */
+  /** Notes that one of the record's deliveries waits only for failing hooks. */
   detach(): void {
     this.#detached++
     this.#checkDetached()
@@ -72,12 +78,18 @@ export class PendingRecord {
     this.#detached--
   }
 
-  /** False once it only waits for notes, which need nothing of it. */
+  /**
+   * False once the record takes no room any more, because it only waits for notes, which need none of its
+   * content.
+   */
   get takesRoom(): boolean {
     return this.#takesRoom
   }
 
-  /** Waits for one more delivery, or for something else that has to end before. */
+  /**
+   * Makes the record wait for one more delivery, or for something else that must end before the record is
+   * settled.
+   */
   add(): void {
     this.#remaining++
   }
@@ -92,7 +104,7 @@ export class PendingRecord {
     this.#checkEnd()
   }
 
-  /** One of its deliveries has ended. */
+  /** Notes that one of the record's deliveries has ended. */
   complete(): void {
     this.#remaining--
     if (this.#remaining > 0) this.#checkDetached()
@@ -121,7 +133,8 @@ export class PendingRecord {
   }
 
   /**
-   * Notes that one of its deliveries is given up, undelivered. The record must then never be settled here.
+   * Notes that one of the record's deliveries is given up, undelivered. After this, the record is given back
+   * instead of being settled.
    */
   abandon(): void {
     this.#isVoid = true
@@ -144,13 +157,16 @@ export class Delivery implements RetryState {
   readonly kind: string
   readonly firstSeenMs: number
   readonly origin: Origin
-  /** The destination's limit on requests in flight, from the catalog that was last looked at. */
+  /**
+   * The destination's limit on deliveries in flight, as the catalog had it when it was last read for this
+   * delivery.
+   */
   laneCap: number
   readonly laneClass: LaneClass
   readonly laneRate: Rate | undefined
   queuedAtMs = 0
   lane: Lane<Delivery> | undefined
-  /** The destination, from the catalog `seenIn`. */
+  /** The destination as the catalog `seenIn` has it. */
   endpoint: Endpoint | undefined
   seenIn: object | undefined
   #isDetached = false
@@ -215,8 +231,8 @@ export class Delivery implements RetryState {
     this.lastOutcome = state.lastOutcome
     this.property = state.property
     this.isUncertain = state.isUncertain ?? false
-    // The record of a fresh message can't say that it is uncertain. Only a record of a retry topic or of
-    // `replays` can.
+    // The record of a fresh message can't say that the message is uncertain. Only a record of a retry topic
+    // or of `replays` can say so.
     this.#isNewlyUncertain = this.isUncertain && lane.laneClass === 'fresh'
     this.isDelivered = state.isDelivered ?? false
     this.replayJob = state.replayJob ?? ''
@@ -230,7 +246,10 @@ export class Delivery implements RetryState {
     return this.#nextRung
   }
 
-  /** The steps of the ladder that the delivery has waited since its last try without a turn. */
+  /**
+   * The number of steps of the ladder that the delivery has waited since its last try because its turn didn't
+   * come.
+   */
   get waits(): number {
     return this.#waits
   }
@@ -251,14 +270,14 @@ export class Delivery implements RetryState {
     return this.#isNewlyUncertain
   }
 
-  /** Starts an attempt. The time that the delivery has waited for its turn doesn't count any more. */
+  /** Starts an attempt. The steps that the delivery has waited for its turn don't count any more. */
   beginAttempt(): void {
     this.pending.begin()
     this.#attempts++
     this.#waits = 0
   }
 
-  /** Takes back an attempt of which nothing was sent. */
+  /** Takes back an attempt in which nothing was sent. */
   takeBackAttempt(): void {
     this.#attempts--
   }
@@ -286,7 +305,7 @@ export class Delivery implements RetryState {
     this.#nextRung = rung + 1
   }
 
-  /** Notes that the delivery had no turn, and the steps that it has waited for one. */
+  /** Notes that the turn of the delivery didn't come, and how many steps it has waited for its turn. */
   waitForTurn(waits: number): void {
     this.#waits = waits
   }
@@ -333,7 +352,7 @@ export class Delivery implements RetryState {
 
   /**
    * Marks the message as delivered. The delivery then waits until no earlier request can take effect late. If
-   * a correction has to be sent, it begins at the first rung.
+   * a correction has to be sent, the correction begins at the first rung.
    */
   outlast(): void {
     this.isDelivered = true

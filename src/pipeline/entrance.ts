@@ -31,7 +31,7 @@ export type Entered = { readonly delivery: Delivery; readonly destination: Desti
 /** The ids of a message that is routed, and its record. */
 type RoutedRecord = { readonly sourceId: string; readonly messageId: string; readonly record: HeldRecord }
 
-/** The fields that a delivery carries of its message. */
+/** The fields that a delivery takes from its message. */
 type OwnMessage = Pick<
   RetryState,
   'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain' | 'replayJob'
@@ -44,7 +44,8 @@ type Routed = {
 }
 
 /**
- * Turns records into deliveries. Settles or refuses the records that lead to none. Holds no state of its own.
+ * Turns records into deliveries. Settles or refuses the records that lead to no delivery. Holds no state of
+ * its own.
  */
 export class Entrance {
   readonly #options: EntranceOptions
@@ -110,8 +111,8 @@ export class Entrance {
     if (!space.enabled) observer.notRouted('source_disabled')
     const about = { sourceId: spaceId, messageId, record }
     const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
-    // These destinations are marked for a superseded Identify too: if a previous owner has sent it to them,
-    // no correction follows its late effect.
+    // A superseded Identify marks these destinations too: a previous owner may have sent it to them, and no
+    // correction will follow if it takes effect late.
     const marked = to.length < connected.length ? backfillNeeds.tellOfUnrouted(connected, to, spaceId) : none
     const message: OwnMessage = {
       sourceId: spaceId,
@@ -129,7 +130,8 @@ export class Entrance {
     const { catalog, observer } = this.#options
     const { sources, destinationsBySource } = catalog()
     const routed = deletes.flatMap(({ sourceId, messageId, body }): readonly Routed[] => {
-      // A source that is off may have sent messages before. Their effects must be deleted too.
+      // A source that is off may have sent messages earlier. The effects of these messages must be deleted
+      // too.
       if (!sources.has(sourceId)) {
         observer.unknownSource(sourceId, record)
         return []
@@ -144,8 +146,8 @@ export class Entrance {
   }
 
   /**
-   * Makes the delivery of a record of a retry topic that has come due, or of `replays`. `undefined`: the
-   * record was refused.
+   * Makes the delivery of a record that has come due on a retry topic, or of a record of `replays`. Returns
+   * `undefined` if the record was refused.
    */
   resume(record: HeldRecord, content: RecordContent): Delivery | undefined {
     const { key, value, headers } = content
@@ -164,8 +166,8 @@ export class Entrance {
       body: Buffer.from(value),
       lane: this.#laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
     })
-    // No record that Sluice wrote expires later than this. A record that claimed to would stay on the ladder
-    // forever.
+    // No record that Sluice wrote expires later than this. Without this limit, a record that claims a later
+    // time would stay on the ladder for as long as it claims.
     delivery.limitClock(ladder, now())
     if (state.property !== undefined && record.mayHaveBegun === true) delivery.becomeUncertain()
     return delivery
@@ -182,8 +184,8 @@ export class Entrance {
   }
 
   /**
-   * Brings a message into its canonical form. An exception would be a bug in Sluice and must not stop the
-   * partition, so the message is refused.
+   * Brings a message into its canonical form. An exception would be a bug in Sluice. It must not stop the
+   * partition, so the message is refused then.
    */
   #enter(record: HeldRecord, { key, value }: RecordContent): EnterResult | InternalFault {
     const { limits, topics } = this.#options
@@ -201,8 +203,8 @@ export class Entrance {
   }
 
   /**
-   * Returns true if the message came before. It is called last, so that refused messages, and those that went
-   * to nobody, aren't remembered: they may be sent again.
+   * Returns true if the message came before. This method is called last, so that messages which were refused
+   * or have no destination aren't remembered: they may be sent again.
    */
   #isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean {
     const { repeats, observer } = this.#options

@@ -26,7 +26,8 @@ const tooLarge = {
 } as const
 
 /**
- * The ways out of the pipeline: settled, on a retry topic, or in the dead letters. Holds no state of its own.
+ * The ways out of the pipeline: a delivery is settled, or written to a retry topic or to the dead letters.
+ * Holds no state of its own.
  */
 export class Exits {
   readonly #options: ExitsOptions
@@ -52,7 +53,7 @@ export class Exits {
     this.settle(delivery)
   }
 
-  /** Writes the delivery to the retry topic for the wait. */
+  /** Writes the delivery to the retry topic of the given wait. */
   retry(delivery: Delivery, waitMs: number, why: ParkReason): void {
     const { topics, observer } = this.#options
     observer.parked(delivery, why, waitMs)
@@ -67,8 +68,8 @@ export class Exits {
   }
 
   /**
-   * Writes a record that can't be delivered to anybody to the dead letters, unchanged, with the headers that
-   * are known.
+   * Writes a record that can't be delivered to any destination to the dead letters. Its key and value stay
+   * unchanged, and the headers that Sluice knows are kept.
    */
   refuse(
     record: HeldRecord,
@@ -99,10 +100,7 @@ export class Exits {
     return pending
   }
 
-  /**
-   * Refuses an Identify whose space no longer exists. The dead letter has everything that a replay of it
-   * needs.
-   */
+  /** Refuses an Identify whose space no longer exists. The dead letter has everything that a replay needs. */
   refuseIdentify(
     record: HeldRecord,
     { userId, spaceId, property, since, messageId, body }: IdentifyToDeliver,
@@ -139,7 +137,8 @@ export class Exits {
   }
 
   /**
-   * Writes a dead letter. Resolves once the broker has it, whole or without the parts that make it too large.
+   * Writes a dead letter. Resolves once the broker has the dead letter, whole or without the parts that make
+   * it too large.
    */
   async #writeDeadLetter(letter: OutboundRecord): Promise<void> {
     for (const form of formsOf(letter)) {
@@ -165,8 +164,8 @@ export function keptOfEvent(headers: ReceivedHeaders): RetryHeaders {
 }
 
 /**
- * Returns the known headers of a record of a retry topic. The dead letter's own `origin` is that record, so
- * the `origin` in it is renamed.
+ * Returns the known headers of a record of a retry topic. The dead letter's own `origin` names the record of
+ * the retry topic, so the `origin` header of that record is renamed to `carried-origin`.
  */
 function keptOfRetry(headers: ReceivedHeaders): RetryHeaders {
   const { origin, ...kept } = salvageRetryHeaders(headers)

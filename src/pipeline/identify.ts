@@ -9,15 +9,15 @@ export type IdentifyToDeliver = PropertyHeader & {
   /** The canonical body, with memory of its own: not a slice of a fetch. */
   readonly body: Buffer
   /**
-   * True if a newer value is known but a previous owner may have sent this one, so that a server may act on
-   * it late. This Identify isn't sent. It waits on the first rung, and is judged then.
+   * True if a newer value is known but a previous owner may have sent this value, so that a server may act on
+   * it late. This Identify isn't sent. It waits on the first rung, and is judged after that wait.
    */
   readonly isSuperseded?: boolean
 }
 
 /**
- * The `delete` messages of a deletion request, one for each affected source. They differ, since a receiver
- * may get several of them.
+ * The `delete` messages of a deletion request, one for each affected source. Each has its own id and body,
+ * because a receiver may get several of them.
  */
 export type DeleteToDeliver = {
   readonly userId: string
@@ -29,5 +29,8 @@ export type DeleteToDeliver = {
   }[]
 }
 
-/** The reason why a delivery ended without an attempt. */
+/**
+ * The reason why a delivery ended without a further attempt. `superseded`: a newer value of its property is
+ * known. `suppressed`: its user was deleted.
+ */
 export type DropReason = 'superseded' | 'suppressed'

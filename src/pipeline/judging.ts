@@ -12,14 +12,15 @@ type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging'
   readonly exits: Exits
   readonly isDraining: () => boolean
   readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
-  /** Gives up a delivery that must not be made here any more. */
+  /** Gives up a delivery that this worker must not make any more. */
   readonly letGo: (delivery: Delivery) => void
 }
 
 /**
  * Judges deliveries that waited, and carries the results out. A retry that a newer value of its property has
- * superseded is dropped, unless it is uncertain (`src/audience/judge-property.ts` decides). Holds no state of
- * its own.
+ * superseded is dropped, unless it is uncertain: `src/audience/judge-property.ts` decides about deliveries
+ * with a property. A waiting event of a deleted user is dropped too: `AudienceUnits.judge` in
+ * `src/audience/units.ts` decides about events. Holds no state of its own.
  */
 export class Judging {
   readonly #options: JudgingOptions
@@ -29,8 +30,8 @@ export class Judging {
   }
 
   /**
-   * Returns true if a delivery that waited must be judged. A `delete` never needs to be: another deletion
-   * request doesn't make it obsolete.
+   * Returns true if a delivery that waited must be judged. A `delete` never needs a judgement, because
+   * another deletion request doesn't make it obsolete.
    */
   isNeededBy({ kind, sourceId, property, pending }: Delivery): boolean {
     const { judge, needsJudging } = this.#options
@@ -49,8 +50,9 @@ export class Judging {
   }
 
   /**
-   * Judges a waiting delivery, and carries the result out. A delivery with a property holds its ordering key
-   * meanwhile. So a newer value waits, and the judgement is still right when the delivery is sent.
+   * Judges a waiting delivery, and carries the result out. During the judgement, a delivery with a property
+   * holds its ordering key. So a newer value waits, and the judgement is still right when the delivery is
+   * sent.
    */
   async judge(delivery: Delivery): Promise<void> {
     const { account, letGo } = this.#options
@@ -62,15 +64,15 @@ export class Judging {
   }
 
   /**
-   * Returns true if a delivered message still holds. Its user may have been deleted after it was judged, and
-   * then the `delete` may have arrived first.
+   * Judges a delivered message once more, and returns true if the message is still the right one. If its user
+   * was deleted after the first judgement, the `delete` may have arrived before the message.
    */
   async stillHolds(delivery: Delivery): Promise<boolean> {
     const judgement = await this.#judgementOf(delivery)
     return judgement !== undefined && isOfSame(delivery, judgement)
   }
 
-  /** Judges a delivery. `undefined` if it must not be made here any more. */
+  /** Judges a delivery. Returns `undefined` if this worker must not make the delivery any more. */
   async #judgementOf(delivery: Delivery): Promise<Judgement | undefined> {
     const { judge, isDraining } = this.#options
     const { sourceId, firstSeenMs, property, body, isUncertain, pending } = delivery
@@ -94,7 +96,7 @@ export class Judging {
     }
     switch (judgement.kind) {
       case 'superseded':
-        // The newer value went only to the destinations that were connected then.
+        // The newer value went only to the destinations that were connected at its time.
         if (!this.#isConnected(delivery)) backfillNeeds.tellOf(delivery)
         exits.drop(delivery, judgement.kind)
         return

@@ -6,9 +6,9 @@ import type { PipelineOptions } from './pipeline-ports.ts'
 type BackfillNeedsOptions = Pick<PipelineOptions, 'needsBackfill'> & { readonly account: Account }
 
 /**
- * Reports the destinations that need a backfill because they missed a value of a property. The value ended in
- * the dead letters, wasn't routed to them, or was superseded by one that went to others. The mark is kept by
- * `src/backfill/mark-keeper.ts`. Holds no state of its own.
+ * Reports the destinations that need a backfill because they missed a value of a property. The value became a
+ * dead letter, wasn't routed to them, or was superseded by a value that went only to other destinations.
+ * `src/backfill/mark-keeper.ts` keeps the marks. Holds no state of its own.
  */
 export class BackfillNeeds {
   readonly #options: BackfillNeedsOptions
@@ -25,8 +25,8 @@ export class BackfillNeeds {
   }
 
   /**
-   * Reports the destinations that are connected to a space and don't get a value of it. Each promise resolves
-   * once the mark is written.
+   * Reports the destinations that are connected to a space but don't get one of its values. Each promise
+   * resolves once the mark of a destination is written.
    */
   tellOfUnrouted(
     connected: readonly DestinationDefinition[],

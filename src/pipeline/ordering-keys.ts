@@ -3,11 +3,12 @@ import type { PropertyHeader } from '../message/property-header.ts'
 
 /**
  * Lets one Identify at a time through for each ordering key: a property of a user in a space, at one
- * destination. Two of them under way at once could arrive in either order. Idle keys take no memory, and a
- * step takes the same time however many keys there are.
+ * destination. Two Identifies of a key that were under way at once could arrive in either order. Idle keys
+ * take no memory, and a step takes the same time however many keys there are.
  *
- * Fresh deliveries come in the order of their values, so a fresh one replaces all that wait. A retry may be
- * older or newer than those. It waits in line, and must be judged when it gets the key.
+ * Fresh deliveries come in the order of their values, so a fresh delivery replaces all deliveries that wait.
+ * A retry may be older or newer than the waiting ones. So a retry waits in line, and must be judged when it
+ * gets the key.
  */
 
 /** A delivery that takes turns for its ordering key. */
@@ -30,7 +31,10 @@ export type Sequenced<D> = {
 export type OrderingKey<D> = { readonly key: string; holder: D; first: D | undefined; last: D | undefined }
 
 export type OrderingKeysOptions<D> = {
-  /** Called for a waiting delivery that a newer one has replaced. Nothing more happens with it here. */
+  /**
+   * Called for a waiting delivery that a newer one has replaced. The delivery has left the line, so the
+   * callback must end it.
+   */
   superseded: (delivery: D) => void
   /** Called when a waiting delivery gets its ordering key. The callback must only take note of that. */
   next: (delivery: D) => void
@@ -56,8 +60,8 @@ export class OrderingKeys<D extends Sequenced<D>> {
   }
 
   /**
-   * Returns true if the delivery holds its key now, and must `leave` it. Otherwise it waits until it is
-   * `next` or superseded.
+   * Returns true if the delivery holds its key now; it must `leave` the key at its end. Returns false if the
+   * delivery waits, until `next` or `superseded` is called for it.
    */
   enter(delivery: D, property: PropertyHeader): boolean {
     const key = keyOf(delivery.destinationId, property)
@@ -118,7 +122,7 @@ export class OrderingKeys<D extends Sequenced<D>> {
 
   #supersedeWaiting(orderingKey: OrderingKey<D>, by: D): void {
     for (let older = this.#shift(orderingKey); older !== undefined; older = this.#shift(orderingKey)) {
-      // The newer one has to follow any late effect of the older one.
+      // The older delivery may still take effect late. The newer one has to correct that.
       if (older.isUncertain) by.becomeUncertain()
       this.#options.superseded(older)
     }

@@ -10,8 +10,8 @@ export type OutboundRecord = {
 }
 
 /**
- * Returns the forms of a dead letter, each smaller than the one before. The parts that a form leaves out are
- * at its `origin`.
+ * Returns the forms of a dead letter, each smaller than the one before. The parts that a form leaves out can
+ * be read from the record that its `origin` header names.
  */
 export function formsOf(letter: OutboundRecord): readonly OutboundRecord[] {
   const withoutValue: OutboundRecord = {

@@ -10,7 +10,10 @@ type ParkingOptions = Pick<PipelineOptions, 'catalog' | 'ladder' | 'observer' | 
   readonly exits: Exits
 }
 
-/** Sends deliveries on by the ladder: after an attempt, or without one. */
+/**
+ * Moves deliveries along the retry ladder, after an attempt or without one, and ends those that are delivered
+ * or expire.
+ */
 export class Parking {
   readonly #options: ParkingOptions
 
@@ -39,13 +42,14 @@ export class Parking {
   }
 
   /**
-   * Sends a delivery on without an attempt. It doesn't expire while its clock isn't running: until its first
-   * try, and while its destination is paused. A wait for a turn (`paced`) or for the proxy starts the clock.
+   * Writes a delivery to the retry ladder without an attempt. A delivery whose clock isn't running doesn't
+   * expire. The clock starts at the first try, and doesn't run while the destination is paused
+   * (`state: paused` in the catalog). A wait for a turn (`paced`) or for the proxy starts the clock too.
    */
   park(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
     const { ladder, now, exits } = this.#options
     if (why === 'paused') delivery.stopClock()
-    // The four hours run while the customer's server is down, whether Sluice tried it or knew better.
+    // The four hours run while the customer's server is down, whether Sluice tries it or leaves it alone.
     if (why === 'paced' || why === 'proxy') delivery.startClock(ladder, now())
     if (delivery.expiresAtMs === 0) {
       const { rung, waitMs } = nextParkingStep(ladder, delivery.nextRung)
@@ -60,13 +64,15 @@ export class Parking {
   }
 
   /**
-   * Gives up a delivery that isn't started, so that the next owner of its record makes it. Parks it instead
-   * if that would make the record's other deliveries again.
+   * Gives up a delivery that isn't started, so that the next owner of its record makes it. Parks the delivery
+   * instead if the next owner would then repeat the record's other deliveries, or if the record doesn't say
+   * yet that the delivery is uncertain.
    */
   letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
     const { isBegun, record } = delivery.pending
-    // The record's other deliveries were started. If this one were given up, the next owner would make all of
-    // them again. If the next owner does that in any case, this one is given up too.
+    // Other deliveries of the record were started. If this one were given up, the next owner would make all
+    // of them again. But if the next owner makes them again in any case (`isElsewhere`), this one is given up
+    // too.
     if ((isBegun && record.isElsewhere !== true) || delivery.isNewlyUncertain) {
       this.park(delivery, why)
       return

@@ -46,40 +46,45 @@ export type NotRoutedReason =
   | 'filtered_by_integrations'
 
 /**
- * The way in which a delivery came to its first try: straight from its lane, through the bulkhead because its
- * hook isn't well, after a wait on the ladder, or from `replays`.
+ * The way in which a delivery came to its first try: straight from its lane (`direct`), through the bulkhead
+ * because its hook isn't well (`paced`), after a wait on the ladder (`parked`), or from `replays`
+ * (`replayed`).
  */
 export type FirstTryWay = 'direct' | 'paced' | 'parked' | 'replayed'
 
 /** Callbacks for metrics and logs. */
 export type PipelineObserver = {
   /**
-   * Called before the first request of the first attempt. Called again if the proxy did not let that request
-   * through.
+   * Called before the first request of the first attempt. If the proxy failed, so that nothing was sent, it
+   * is called again for the next attempt.
    */
   firstTried(delivery: Delivery, way: FirstTryWay): void
   attempted(delivery: Delivery, result: HookResult, durationMs: number): void
   delivered(delivery: Delivery): void
   /**
-   * Called for a hook that gets no request of a message that another hook of its destination has accepted.
+   * Called for a hook that got no request for a message. Another hook of its destination has accepted the
+   * message, so this hook never gets it.
    */
   omitted(delivery: Delivery, hookId: string, why: OmitReason): void
   parked(delivery: Delivery, why: ParkReason, waitMs: number): void
   deadLettered(reason: DeadReason, detail: string, where: HeldRecord, delivery: Delivery | undefined): void
   notRouted(reason: NotRoutedReason): void
   /**
-   * Called after `notRouted` for each destination that is connected to the message's source and doesn't get
+   * Called after `notRouted` for each destination that is connected to the message's source but doesn't get
    * the message.
    */
   filtered?(reason: SkipReason, message: FilteredMessage, where: HeldRecord): void
-  /** Called when a delivery has ended and nothing was sent, as it should be. */
+  /**
+   * Called when a delivery has ended without a further request, because its message must not be sent any
+   * more. This is no failure.
+   */
   dropped(delivery: Delivery, why: DropReason): void
   /**
-   * Called when a deletion names a source that the catalog doesn't have. For that source the deletion goes to
-   * nobody.
+   * Called when a deletion names a source that the catalog doesn't have. No destination gets a `delete` of
+   * that source.
    */
   unknownSource(sourceId: string, where: HeldRecord): void
-  /** Called when a message was dropped because it came before. */
+  /** Called when a message was dropped because it is a repeat. */
   repeated(where: HeldRecord, sourceId: string, messageId: string): void
   /** Called on a bug in Sluice that has not harmed any message. */
   failed(error: unknown): void
@@ -94,7 +99,7 @@ export type FilteredMessage = {
   readonly kind: string
 }
 
-/** The memory of messages that came before. */
+/** The memory of earlier messages, which finds repeats. */
 export type RepeatFilter = {
   /**
    * Returns true only if another record of the same partition has brought the message before. Otherwise
@@ -104,8 +109,8 @@ export type RepeatFilter = {
 }
 
 /**
- * The calls that the pipeline makes to tracing. It is absent while tracing is off, so that tracing then costs
- * nothing.
+ * The calls that the pipeline makes to tracing. While tracing is off, there is no such object, so tracing
+ * costs nothing.
  */
 export type PipelineTracing = {
   /** Continues the trace of a record for one of its deliveries, or starts a new trace. */
@@ -134,41 +139,45 @@ export type PipelineOptions = {
   /** The limits on requests to hooks that aren't well. */
   bulkhead: BulkheadOptions
   /**
-   * The limits on records and bytes that are held at once. Past either, `onPressure(true)` asks for no more.
+   * The limits on records and bytes that are held at once. When one of them is reached, `onPressure(true)`
+   * stops the fetching.
    */
   buffer: { records: number; bytes: number }
   onPressure: (isFull: boolean) => void
-  /** Called when a lane can't keep up with messages that are late already: fetching those should wait. */
+  /**
+   * Called with true when a lane can't keep up with messages that were late before they reached this worker:
+   * fetching should wait. Called with false when no lane is in that state any more.
+   */
   onCongested: (isCongested: boolean) => void
   /**
-   * Asked before each request. False: other members may own the held records by now, so no request is started
-   * until `setStalled(false)`, or until it is asked again.
+   * Called before requests are started. If it returns false, other members may own the held records by now.
+   * Then no request is started until `setStalled(false)`, or until a later call returns true.
    */
   mayBegin?: () => boolean
   /**
-   * Judges a delivery that has waited. Without it, all are sent. It rejects only once its unit isn't this
-   * member's any more.
+   * Judges a delivery that has waited. Without this function, all deliveries that have waited are sent. It
+   * may reject only if another member owns the unit by now, or if the worker stops.
    */
   judge?: (waiting: WaitingDelivery) => Promise<Judgement>
   /**
-   * Returns true if deliveries of that kind must be judged. It only uses what is cheap to know. Without it,
-   * those with a property are judged.
+   * Returns true if deliveries of a source in a unit, with or without a property, must be judged. It is
+   * cheap: it looks nothing up. Without this function, only deliveries with a property are judged.
    */
   needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
   /**
-   * Returns true if something of a user may have been deleted. It only uses what is cheap to know, so the
-   * answer may wrongly be true. Without it, nothing was deleted.
+   * Returns true if something of a user may have been deleted. It is cheap and looks nothing up, so the
+   * answer may wrongly be true. Without this function, nothing counts as deleted.
    */
   mayBeDeleted?: (property: PropertyHeader, unit: number) => boolean
   /**
-   * Called each time that a destination misses a value of this space, and so needs a backfill. If it returns
-   * a promise, the record isn't settled before that resolves: until then, the need would be forgotten if this
-   * process ended.
+   * Called each time that a destination misses a value of a space, and so needs a backfill. If it returns a
+   * promise, the record isn't settled before the promise resolves. Otherwise the need for the backfill would
+   * be forgotten if this process ended too early.
    */
   needsBackfill?: (destinationId: string, spaceId: string) => Promise<void> | undefined
   /**
-   * The id of the source of Sluice's own messages. If the catalog doesn't have that source, somebody has
-   * removed it, and its messages go to nobody.
+   * The id of the source of Sluice's own messages. If the catalog doesn't have this source, somebody has
+   * removed it, and Sluice's own messages go to no destination.
    */
   ownSource?: string
   /** Tracing; absent while it is off. */
@@ -179,41 +188,41 @@ export type PipelineOptions = {
 
 export type Pipeline = {
   /**
-   * Takes a record. The record is settled once each of its deliveries is delivered, on a retry topic, or a
-   * dead letter.
+   * Takes a record. The record is settled once each of its deliveries is delivered, or is on a retry topic or
+   * in the dead letters.
    */
   accept(record: HeldRecord, content: RecordContent): void
   /**
-   * Delivers the Identify of a record. At the time of the call, it must have the newest known value of its
-   * property, or be marked as superseded.
+   * Delivers the Identify of a record. At the time of the call, the Identify must have the newest known value
+   * of its property, or be marked as superseded.
    */
   acceptIdentify(record: HeldRecord, identify: IdentifyToDeliver): void
   /**
    * Delivers each `delete` to the destinations of its source. A destination that is connected to two of the
-   * sources gets two.
+   * sources gets two `delete` messages.
    */
   acceptDelete(record: HeldRecord, request: DeleteToDeliver): void
-  /** Writes a record that no delivery can be made of to the dead letters. */
+  /** Writes a record from which no delivery can be made to the dead letters. */
   refuse(record: HeldRecord, content: RecordContent, reason: DeadReason, detail: string): void
   /**
    * Sets this member's share of the group's partitions, from 0 to 1. Rate limits hold for the whole group.
    */
   setShare(share: number): void
   /**
-   * Gives up the waiting deliveries that were abandoned. Their next owner waits only for the requests in
-   * flight.
+   * Gives up the waiting deliveries that were abandoned, so that their next owner has to wait only for the
+   * requests in flight.
    */
   letGoAbandoned(): void
   /** Stops or resumes attempts. An outage of Sluice or Kafka must not use up a customer's tries. */
   setStalled(isStalled: boolean): void
   /**
-   * Stops one unit, or lets it go on: Kafka doesn't take the outcomes of its deliveries. The records of a
-   * stopped unit don't hold up other units.
+   * Stops one unit, or lets it go on. A unit is stopped while Kafka doesn't accept the outcomes of its
+   * deliveries. The records of a stopped unit don't hold up other units.
    */
   setUnitStopped(unit: number, isStopped: boolean): void
   /**
-   * Begins nothing more, and resolves when nothing is under way. What was begun comes to its end;
-   * untouched records stay unsettled, for the next owner.
+   * Starts nothing more, and resolves when nothing is under way. Attempts that have started come to their
+   * end. Records of which nothing was started stay unsettled, for the next owner.
    */
   drain(): Promise<void>
   stop(): void

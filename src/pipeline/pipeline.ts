@@ -21,8 +21,9 @@ import { StoppedUnits } from './stopped-units.ts'
 import { Turns } from './turns.ts'
 
 /**
- * The time without requests after which an open hook isn't reported any more, in milliseconds. A message is
- * tried at least once an hour, so nothing is known of a hook without messages.
+ * The time without requests after which a hook with an open breaker isn't reported any more, in milliseconds.
+ * While such a hook has messages, it gets a request at least once an hour. A hook without requests has no
+ * messages, so nothing is known of its state.
  */
 const openIfSentWithinMs = 65 * 60_000
 
@@ -227,8 +228,8 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /**
-   * Gives up a delivery that must not be made here any more, since the worker stops or its unit has another
-   * owner.
+   * Gives up a delivery that this worker must not make any more, because the worker stops or the delivery's
+   * unit has another owner.
    */
   #letGoNow(delivery: Delivery): void {
     this.#parking.letGo(delivery, this.#isDraining ? 'shutdown' : 'handover')
@@ -257,8 +258,8 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /**
-   * Continues with a delivery that got its ordering key. It does so in a microtask, because the lanes may be
-   * in the middle of a step.
+   * Continues in a microtask with a delivery that got its ordering key, because the lanes may be in the
+   * middle of a step now.
    */
   #next(delivery: Delivery): void {
     this.#account.begin()
@@ -287,7 +288,7 @@ class DeliveryPipeline implements Pipeline {
 
   #offer(delivery: Delivery): void {
     const { property } = delivery
-    // A delivery that holds its key already has had its turn.
+    // A delivery that already holds its key doesn't wait for the key again.
     if (
       property !== undefined &&
       delivery.orderingKey === undefined &&

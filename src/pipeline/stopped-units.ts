@@ -2,7 +2,8 @@ import type { Delivery } from './delivery.ts'
 
 /**
  * Holds the deliveries of stopped units. A unit is stopped while the outcome of its deliveries can't be
- * written to Kafka. No attempt of such a unit begins: an outage of ours must not use up a customer's tries.
+ * written to Kafka. No attempt of a stopped unit starts, because an outage of ours must not use up a
+ * customer's tries.
  */
 export class StoppedUnits {
   readonly #deliveries = new Map<number, Delivery[]>()
@@ -18,7 +19,7 @@ export class StoppedUnits {
     return this.#deliveries.size > 0 && this.#deliveries.has(pending.record.partition)
   }
 
-  /** Holds the delivery if its unit is stopped. Returns false if it isn't. */
+  /** Holds the delivery if its unit is stopped. Returns false if the unit isn't stopped. */
   hold(delivery: Delivery): boolean {
     if (this.#deliveries.size === 0) return false
     const deliveries = this.#deliveries.get(delivery.pending.record.partition)
@@ -44,11 +45,9 @@ export class StoppedUnits {
   take(isToGo: (delivery: Delivery) => boolean): readonly Delivery[] {
     const taken: Delivery[] = []
     for (const [unit, deliveries] of this.#deliveries) {
-      taken.push(...deliveries.filter(isToGo))
-      this.#deliveries.set(
-        unit,
-        deliveries.filter((delivery) => !isToGo(delivery)),
-      )
+      const kept: Delivery[] = []
+      for (const delivery of deliveries) (isToGo(delivery) ? taken : kept).push(delivery)
+      this.#deliveries.set(unit, kept)
     }
     return taken
   }

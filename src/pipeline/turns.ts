@@ -25,7 +25,7 @@ type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'l
   readonly isDraining: () => boolean
   readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
   readonly supersede: (delivery: Delivery) => void
-  /** Gives up a delivery that must not be made here any more. */
+  /** Gives up a delivery that this worker must not make any more. */
   readonly letGo: (delivery: Delivery) => void
 }
 
@@ -33,8 +33,9 @@ type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'l
 const proxyPauseMs = 1_000
 
 /**
- * Handles a delivery whose turn in its lane has come: makes an attempt, or lets it wait. Gives its place in
- * the lane back when no request of it is under way any more. Holds no state of its own.
+ * Handles a delivery whose turn in its lane has come: makes an attempt, or makes the delivery wait. Frees the
+ * delivery's place in the lane when none of its requests is under way any more, except in the bulkhead. Holds
+ * no state of its own.
  */
 export class Turns {
   readonly #options: TurnsOptions
@@ -99,8 +100,9 @@ export class Turns {
   }
 
   /**
-   * Handles a delivery whose hooks all work and have asked for a pause. A short pause slows its lane, whose
-   * limits apply meanwhile. For a long one, the delivery is parked.
+   * Handles a delivery whose hooks all work and have asked for a pause. For a short pause, the delivery goes
+   * back into its lane, and the lane starts nothing during the pause. For a long pause, the delivery is
+   * parked.
    */
   #pause(delivery: Delivery, pauseMs: number): void {
     if (pauseMs <= this.#options.laneWaitMs) {
@@ -111,7 +113,7 @@ export class Turns {
     this.#parking.park(delivery, 'paced')
   }
 
-  /** Lets a newer value take the place of a delivery in the lane that isn't started yet. */
+  /** Lets the delivery of a newer value take the place of a queued delivery in the lane. */
   #newestOf(queued: Delivery): Delivery {
     const newest = this.#options.orderingKeys.newestOf(queued)
     if (newest === queued) return queued
@@ -161,8 +163,8 @@ export class Turns {
   }
 
   /**
-   * Parks a delivery for which none of its hooks, which aren't well, was ready: no attempt was made, and no
-   * rung is used up. Gives it up if it was abandoned, or if the worker stops.
+   * Parks a delivery whose turn didn't come, because none of its hooks was ready. No attempt was made, so no
+   * rung is used up. If the delivery was abandoned or the worker stops, gives the delivery up instead.
    */
   #hadNoTurn(delivery: Delivery, omitted: readonly Omitted[]): void {
     if (omitted.some(({ why }) => why === 'abandoned')) this.#parking.letGo(delivery, 'handover')
@@ -178,12 +180,12 @@ export class Turns {
     else this.#lanes.finished(delivery)
   }
 
-  /** Takes an attempt back, because Sluice's outbound proxy failed and nothing was sent. */
+  /** Takes back an attempt in which nothing was sent, because Sluice's outbound proxy failed. */
   takeBack(delivery: Delivery, isProxyDown: boolean): void {
     delivery.takeBackAttempt()
     if (isProxyDown && delivery.hasPlace) delivery.isToGoBack = true
     else if (isProxyDown) this.#offerLater(delivery)
-    // The proxy may fail for this hook alone. Then the delivery must expire some time.
+    // The proxy may fail for this hook alone, and forever. So the delivery must be able to expire.
     else this.#parking.park(delivery, 'proxy')
   }
 

@@ -9,23 +9,25 @@ export type Batch<T extends Sized> = {
 }
 
 /**
- * The outcome of a batch: `taken`, or items to send again: together after a rest (`failed`), or each alone
- * and at once (`split`).
+ * The outcome of a batch. `taken`: Kafka has the items. `failed`: the items in `again` are sent again after a
+ * rest. `split`: each item in `again` is sent again at once, by itself.
  */
 export type BatchEnd<T> =
   | { readonly kind: 'taken' }
   | { readonly kind: 'failed' | 'split'; readonly again: readonly T[] }
 
 export type PartitionDispatchOptions<T extends Sized> = PartitionQueueOptions<T> & {
-  /** The limit of one send, over all partitions. */
+  /** The limit on one send, over all partitions. */
   readonly most: Readonly<Room>
-  /** How long items wait for others to be sent with them, in milliseconds. */
+  /** The time for which items wait for other items to be sent with them, in milliseconds. */
   readonly lingerMs: number
-  /** True if items linger after each send. Otherwise they only linger while no send is under way. */
+  /**
+   * True if items also wait this time after each send. If false, the next send follows the last one at once.
+   */
   readonly lingersBetween: boolean
   /**
-   * Sends each batch once, and calls `onEnd` once for each. The `isolated` route must never hold up the main
-   * one.
+   * Sends each batch once, and calls `onEnd` once for each batch. The `isolated` route must never hold up the
+   * main route.
    */
   readonly send: (
     batches: readonly Batch<T>[],
@@ -35,20 +37,20 @@ export type PartitionDispatchOptions<T extends Sized> = PartitionQueueOptions<T>
 }
 
 /**
- * How long the next send waits for this one. A send that takes longer has a failing partition in it, and the
- * other partitions then stop waiting for it.
+ * The time for which the next send waits for the current one, in milliseconds. A send that takes longer has a
+ * failing partition in it, so the other partitions don't wait for it any longer.
  */
 const slowMs = 250
 
 /**
  * Decides when waiting items are sent, and by which route. One send of healthy partitions is in flight at a
- * time, and takes all items that arrived since the one before. A failing partition gets its items again after
- * a rest, alone and by the isolated route, until it takes them.
+ * time, and the next one takes all items that have arrived meanwhile. The items of a failing partition are
+ * sent again after a rest, alone and by the isolated route, until the partition takes them.
  */
 export class PartitionDispatch<T extends Sized> {
   readonly #options: PartitionDispatchOptions<T>
   readonly #queues = new Map<string, PartitionQueue<T>[]>()
-  /** The healthy queues with items to send, in the order in which they got the first. */
+  /** The healthy queues with items to send, in the order in which they got their first item. */
   readonly #ready = new Set<PartitionQueue<T>>()
   readonly #rests = new Set<NodeJS.Timeout>()
   #isSending = false
@@ -79,7 +81,7 @@ export class PartitionDispatch<T extends Sized> {
     return (queues[partition] ??= new PartitionQueue(topic, partition, this.#options))
   }
 
-  /** The topics that items were pushed for. */
+  /** The topics for which items were pushed. */
   get topics(): readonly string[] {
     return [...this.#queues.keys()]
   }
@@ -92,8 +94,8 @@ export class PartitionDispatch<T extends Sized> {
   }
 
   /**
-   * Queues a partition for sending. Items of healthy partitions are sent together. Items of a failing one are
-   * sent alone, after a rest.
+   * Queues a partition for sending. Items of healthy partitions are sent together. Items of a failing
+   * partition are sent alone, after a rest.
    */
   #makeReady(queue: PartitionQueue<T>, restMs: number): void {
     if (queue.isEmpty || this.#isStopped) return
@@ -108,7 +110,7 @@ export class PartitionDispatch<T extends Sized> {
     this.#rests.add(rest)
   }
 
-  /** Schedules the next send. While no send is in flight, items wait a moment for others. */
+  /** Schedules the next send, if no send is in flight. The items wait a moment for other items. */
   #sendLater(): void {
     if (this.#isSending || this.#timer !== undefined || this.#ready.size === 0 || this.#isStopped) return
     this.#timer = setTimeout(() => {

@@ -7,7 +7,7 @@ export type Sized = { readonly bytes: number }
 export type PartitionQueueOptions<T> = {
   /** Returns how many records an item has. */
   readonly recordsOf: (item: T) => number
-  /** The limit of one produce in bytes: what the topic accepts in one batch. */
+  /** The limit on the bytes of one produce: the most that the topic accepts in one batch. */
   readonly batchBytes: number
   /** The rest after the first failure in a row, in milliseconds. `maxBackoffMs`: the longest rest. */
   readonly minBackoffMs: number
@@ -16,8 +16,8 @@ export type PartitionQueueOptions<T> = {
 
 /**
  * Holds the items that wait for one partition. Only one produce of a partition is in flight at a time, and
- * items that it didn't take are first in the next one. So records are written in the order in which they
- * arrived.
+ * items that the partition didn't take come first in the next produce. So records are written in the order in
+ * which they arrived.
  */
 export class PartitionQueue<T extends Sized> {
   readonly topic: string
@@ -28,7 +28,7 @@ export class PartitionQueue<T extends Sized> {
   #waiting: T[] = []
   #head = 0
   #failures = 0
-  /** How many items at the head are sent alone, each in a produce of its own. */
+  /** The number of items at the head that are sent alone, each in a produce of its own. */
   #single = 0
 
   constructor(topic: string, partition: number, options: PartitionQueueOptions<T>) {
@@ -41,12 +41,12 @@ export class PartitionQueue<T extends Sized> {
     return this.#head === this.#waiting.length
   }
 
-  /** True after a failed produce. The next one must not hold up those of other partitions. */
+  /** True after a failed produce. The next produce must not hold up those of other partitions. */
   get isSick(): boolean {
     return this.#failures > 0
   }
 
-  /** How long the queue rests after its last failure. */
+  /** The time for which the queue rests after its last failure, in milliseconds. */
   get backoffMs(): number {
     const { minBackoffMs, maxBackoffMs } = this.#options
     return Math.min(maxBackoffMs, minBackoffMs * 2 ** (this.#failures - 1))
@@ -85,24 +85,21 @@ export class PartitionQueue<T extends Sized> {
     this.#failures = 0
   }
 
-  /** Puts `items`, which were sent, back to the head. */
+  /** Puts `items`, which were sent, back to the head of the queue. */
   failed(items: readonly T[]): void {
     this.isSending = false
     this.#failures++
     this.#putBack(items)
   }
 
-  /** Puts `items`, which were sent together, back to the head, each to be sent alone. */
+  /** Puts `items`, which were sent together, back to the head of the queue. Each is then sent alone. */
   split(items: readonly T[]): void {
     this.isSending = false
     this.#single += items.length
     this.#putBack(items)
   }
 
-  /**
-   * Removes the items at the head for which `isToGo` is true, up to the first for which it isn't, and returns
-   * them.
-   */
+  /** Removes items from the head of the queue as long as `isToGo` returns true for them, and returns them. */
   takeWhile(isToGo: (item: T) => boolean): readonly T[] {
     const from = this.#head
     for (let item = this.#waiting[from]; item !== undefined; item = this.#waiting[this.#head]) {

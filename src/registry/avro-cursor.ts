@@ -12,22 +12,22 @@ export class AvroFault extends Error {
 }
 
 /**
- * Number of items that a value may have in addition to its bytes. Items that take no bytes, such as nulls,
- * could otherwise be claimed without end.
+ * The number of items that a value may have beyond one for each of its bytes. Without a limit, a value could
+ * claim any number of items that take no bytes, such as nulls.
  */
 const spareItems = 1_000
 /**
- * Limit on the fields of a value: this number, and `fieldsPerByte` for each byte. Records take no bytes of
- * their own. A record that holds another twice, which holds another twice, soon has more fields than memory
- * has room for.
+ * Limit on the fields of a value: `spareFields`, and `fieldsPerByte` for each byte. Records take no bytes of
+ * their own. If a record holds another record twice, which holds another twice, and so on, there are soon
+ * more fields than memory has room for.
  */
 const spareFields = 10_000
 const fieldsPerByte = 8
 
 /**
- * Reads the primitives of Avro's binary encoding from the beginning of a value to its end. It ends whatever
- * the bytes are: each item of an array or a map, and each field, is counted against the value's length before
- * it is read. Throws an AvroFault.
+ * Reads the primitives of Avro's binary encoding from the beginning of a value to its end. Reading always
+ * ends, whatever the bytes are: each item of an array or a map, and each field, is counted against a limit
+ * that depends on the value's length before it is read. Throws an AvroFault.
  */
 export class Cursor {
   readonly #bytes: Buffer
@@ -41,7 +41,7 @@ export class Cursor {
     this.#fieldsLeft = bytes.length * fieldsPerByte + spareFields
   }
 
-  /** Number of bytes that were not read yet. */
+  /** The number of bytes that were not read yet. */
   get left(): number {
     return this.#bytes.length - this.#at
   }
@@ -58,7 +58,7 @@ export class Cursor {
     return value
   }
 
-  /** Reads a long: zigzag, seven bits a byte. Returns a bigint if a number isn't exact. */
+  /** Reads a long: zigzag, seven bits a byte. Returns a bigint if a number can't hold the value exactly. */
   long(): number | bigint {
     let low = 0
     for (let shift = 0; shift < 28; shift += 7) {
@@ -111,19 +111,22 @@ export class Cursor {
     const length = this.integer()
     const start = this.#skip(length)
     const text = this.#bytes.toString('utf8', start, this.#at)
-    // Bytes that can't be decoded become U+FFFD, but the text may also contain that character itself.
+    // Bytes that can't be decoded become U+FFFD. But the text may also contain that character itself.
     if (text.includes('\ufffd') && !isUtf8(this.#bytes.subarray(start, this.#at))) {
       throw new AvroFault('not_utf8', 'a string is not UTF-8')
     }
     return text
   }
 
-  /** Reads the number of items in the next block of an array or a map; 0 at its end. */
+  /**
+   * Reads the number of items in the next block of an array or a map. Returns 0 at the end of the array or
+   * map.
+   */
   blockLength(): number {
     let length = this.integer()
     if (length < 0) {
       length = -length
-      // This is the size of the block, for readers that want to skip it.
+      // After a negative number, the size of the block follows, for readers that want to skip the block.
       this.integer()
     }
     this.#itemsLeft -= length

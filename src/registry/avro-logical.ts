@@ -2,8 +2,8 @@ import avro, { type Schema } from 'avsc'
 import { AvroFault, type Cursor } from './avro-cursor.ts'
 
 /**
- * A logical type that has a text of its own in JSON. avsc builds it in place of the underlying type, whose
- * bytes are the same.
+ * A logical type whose values have a text of their own in JSON. avsc builds it in place of the underlying
+ * type, which has the same bytes.
  */
 export class NamedType extends avro.types.LogicalType {
   readonly logicalName: string
@@ -33,8 +33,8 @@ export class NamedType extends avro.types.LogicalType {
 }
 
 /**
- * The logical types for avsc. Any other logical type is ignored, as Avro demands: its value is that of the
- * underlying type.
+ * The logical types for avsc. All other logical types are ignored, as Avro demands: their values are read as
+ * values of the underlying type.
  */
 export const logicalTypes: Readonly<Record<string, typeof NamedType>> = Object.fromEntries(
   [
@@ -55,7 +55,7 @@ export const logicalTypes: Readonly<Record<string, typeof NamedType>> = Object.f
 /**
  * Returns the reader for the values of a logical type. Returns `undefined` if the name doesn't fit the
  * underlying type, and so has no meaning. Moments, dates and times become ISO 8601, as in messages. A decimal
- * becomes a number if the number is exact, else text.
+ * becomes a number if a number can hold it exactly, else text.
  */
 export function logicalReader(type: NamedType): ((cursor: Cursor) => unknown) | undefined {
   const { logicalName, scale, underlyingType } = type
@@ -110,12 +110,12 @@ function fixedReader(
 const dayMs = 86_400_000
 const uuidBytes = 16
 /**
- * Limit on a decimal. It has more digits than any database supports, and the time to write one grows with
- * their square.
+ * Limit on the bytes of a decimal. A decimal of this size has more digits than any database supports. The
+ * time to write a decimal grows with the square of its digits.
  */
 const maxDecimalBytes = 128
 const maxScale = 300
-/** Limits within which a double holds every decimal exactly. */
+/** Limits on digits and scale within which a double holds every decimal exactly. */
 const exactDigits = 15
 const exactScale = 22
 

@@ -10,11 +10,11 @@ type Read = (cursor: Cursor) => unknown
  * Creates a reader of Avro's binary encoding, whose values become JSON:
  *
  * - A null in a field whose default is null is left out, because that is how Avro spells an absent optional
- *   field. Other nulls stay (fields without that default, items, values of maps).
- * - A union is its value alone, without the name of its branch.
- * - A long beyond 2^53 is text, because most receivers would read a number inexactly.
- * - Bytes and fixed are base64, an enum is its symbol. `logicalReader` describes logical types.
- * - NaN and infinities are refused, and strings that aren't UTF-8.
+ *   field. Other nulls stay: in fields without this default, in arrays and in maps.
+ * - A union becomes its value, without the name of the branch.
+ * - A long beyond 2^53 becomes text, because most receivers would read such a number inexactly.
+ * - Bytes and fixed become base64, and an enum becomes its symbol. `logicalReader` describes logical types.
+ * - NaN, infinities and strings that aren't UTF-8 are refused.
  *
  * avsc's own decoder would hang on a value that claims an array of 2^50 items, take `__proto__` for the
  * prototype, refuse large longs and name the branches of some unions.
@@ -29,7 +29,7 @@ export function createAvroReader(type: Type): PayloadReader {
       return { ok: true, value: Buffer.from(JSON.stringify(value)) }
     } catch (error) {
       if (error instanceof AvroFault) return refuseFramed(error.reason, error.message)
-      // Values within values have exhausted the stack.
+      // The value is nested so deeply that reading it has exhausted the stack.
       if (error instanceof RangeError) return refuseFramed('schema_mismatch', 'it is nested too deeply')
       throw error
     }
@@ -39,7 +39,7 @@ export function createAvroReader(type: Type): PayloadReader {
 function readerOf(type: Type, made: Map<Type, Read>): Read {
   const known = made.get(type)
   if (known !== undefined) return known
-  // A record can hold itself. The inner reader then calls the reader that is set below.
+  // A record can hold itself. Then the inner reader calls the reader that is set below.
   const later: { read: Read } = { read: () => undefined }
   made.set(type, (cursor) => later.read(cursor))
   later.read = makeReader(type, made)

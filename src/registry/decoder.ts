@@ -1,14 +1,14 @@
 import { type FramedRefusal, type PayloadReader, type PlainValue, readFrame, refuseFramed } from './frame.ts'
 import type { SchemaAnswer, SchemaSource } from './schema-source.ts'
 
-/** A framed value as plain JSON, or the reason why it can never be read. */
+/** A framed value as plain JSON, or the reason why the value is refused. */
 export type Decoded = PlainValue | FramedRefusal
 
 export type Decoder = {
   /**
-   * Decodes a value that begins with the magic byte. If its schema isn't known yet, returns a promise that
-   * resolves when another call is worthwhile. The promise waits as long as the registry can't be asked, and
-   * never rejects. After `stop` it stays pending.
+   * Decodes a value that begins with the magic byte. If the value's schema isn't known yet, returns a promise
+   * that resolves when `decode` should be called again. The promise stays pending while the registry can't be
+   * asked, and never rejects. After `stop`, it stays pending forever.
    */
   decode(value: Buffer): Decoded | Promise<void>
   /** Stops asking the registry. */
@@ -20,7 +20,8 @@ export type DecoderOptions = {
   /** Called after each request to the registry. */
   onAnswer: (kind: SchemaAnswer['kind']) => void
   /**
-   * Called when some schema can't be fetched, with the reason, and again when no schema is missing any more.
+   * Called with true and the reason when a schema can't be fetched, and with false when no schema is missing
+   * any more.
    */
   onDown: (isDown: boolean, why: string) => void
   /** Returns epoch milliseconds. */
@@ -29,19 +30,22 @@ export type DecoderOptions = {
   pause: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-/** Time after which a refused id is asked for again, so that a repair in the registry needs no restart. */
+/**
+ * Time after which a refused schema is asked for again, so that a repair in the registry needs no restart, in
+ * milliseconds.
+ */
 const refusedForMs = 30_000
 /**
- * Number of denials after which a schema counts as unknown. A node of the registry may not know yet a schema
- * that another node accepted, so it is asked again first.
+ * Number of denials after which a schema counts as unknown. A node of the registry may not know a schema yet
+ * that another node has accepted, so the registry is asked again first.
  */
 const denialsBelieved = 3
 const denialPauseMs = 500
 const firstPauseMs = 500
 const longestPauseMs = 10_000
 /**
- * Limit on remembered schemas. Schemas never change and services have a handful, so it stops only producers
- * that invent ids.
+ * Limit on remembered schemas. Schemas never change, and services have a handful of them. So only producers
+ * that invent ids reach this limit.
  */
 const maxSchemas = 1_000
 
@@ -168,8 +172,8 @@ function keep<T>(map: Map<number, T>, schemaId: number, value: T): void {
 }
 
 /**
- * Returns a random part, at least half, of a time that doubles with each failure. So several workers don't
- * ask at once.
+ * Returns a random part, at least half, of a time that doubles with each failure. The time is random so that
+ * several workers don't ask at once.
  */
 function backoffMs(failures: number): number {
   const wholeMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))

@@ -5,7 +5,7 @@ import { type FramedRefusal, magicByte } from './frame.ts'
 export type Arriving = {
   readonly topic: string
   readonly partition: number
-  /** True when the partition has moved to another member. */
+  /** True if the partition has moved to another member. */
   readonly isAbandoned: boolean
   /** Gives the record back unsettled. This worker does nothing more with it. */
   giveBack(): void
@@ -28,7 +28,7 @@ export type IntakeOptions<R extends Arriving> = {
   decode: (value: Buffer) => Decoded | Promise<void>
   /** Takes a record whose value is plain JSON. Must not throw. */
   next: (record: R, content: ArrivingContent) => void
-  /** Takes a record, as it came, whose value can't be decoded. */
+  /** Takes a record whose value can't be decoded. The content is unchanged. */
   refuse: (record: R, content: ArrivingContent, refusal: FramedRefusal) => void
   /** Stops or starts fetching from one partition. Records that were fetched before a stop still arrive. */
   setPartitionFull: (topic: string, partition: number, isFull: boolean) => void
@@ -37,8 +37,8 @@ export type IntakeOptions<R extends Arriving> = {
 /** A step between the consumer and a receiver of plain JSON. */
 export type Intake<R extends Arriving> = {
   /**
-   * Passes a record on, in the order of its partition: at once, or when the schema is available that it, or a
-   * record before it, needs.
+   * Passes a record on, in the order of its partition. Passes it on at once, or once the schemas are
+   * available that the record itself and the records before it need.
    */
   accept(record: R, content: ArrivingContent): void
   /** Gives back waiting records that are abandoned. Call it when partitions were lost. */
@@ -46,8 +46,8 @@ export type Intake<R extends Arriving> = {
   /** Gives back all waiting records. */
   stop(): void
   /**
-   * Waiting records, their bytes and their partitions. No partition has more of them than a fetch has
-   * brought.
+   * The numbers of waiting records, of their bytes and of their partitions. No partition has more waiting
+   * records than one fetch has brought.
    */
   readonly held: { readonly records: number; readonly bytes: number; readonly partitions: number }
 }
@@ -64,8 +64,8 @@ type Line<R> = { readonly name: string; readonly waiting: Held<R>[] }
 class SchemaIntake<R extends Arriving> implements Intake<R> {
   readonly #options: IntakeOptions<R>
   /**
-   * Lines by topic and partition. Invariant: a partition has a line exactly while this intake has stopped its
-   * fetching.
+   * Lines by topic and partition. Invariant: a partition has a line if and only if this intake has stopped
+   * the fetching of that partition.
    */
   readonly #lines = new Map<string, Line<R>>()
   #records = 0
@@ -109,7 +109,7 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
     void underWay.then(() => this.#goOn(started))
   }
 
-  /** Passes a record on. If that isn't possible yet, returns the promise to wait for. */
+  /** Passes a record on. If that isn't possible yet, returns the promise to wait for instead. */
   #pass(record: R, content: ArrivingContent): Promise<void> | undefined {
     const { topics, decode, next, refuse } = this.#options
     const { key, value, headers } = content
@@ -175,7 +175,7 @@ function nameOf({ topic, partition }: Arriving): string {
   return `${topic}/${partition}`
 }
 
-/** Copies the content. A slice would keep the whole fetch in memory as long as the registry is down. */
+/** Copies the content. A slice would keep the whole fetch in memory while the registry is down. */
 function copyOf({ key, value, headers, unreadable }: ArrivingContent): ArrivingContent {
   return {
     key: key && Buffer.from(key),

@@ -5,19 +5,22 @@
 export const magicByte = 0
 
 /**
- * Length of a frame's head: the magic byte, and four bytes of schema id, big-endian and signed. The value
- * itself follows.
+ * Length of a frame's head: the magic byte, and four bytes of the schema id, big-endian and signed. The value
+ * itself follows the head.
  */
 const headBytes = 5
 
-/** The reason why a framed value is not read: values of metric labels and of a dead letter's header. */
+/**
+ * The reason why a framed value is not read. Reasons are values of metric labels and of a dead letter's
+ * header.
+ */
 export type FramedReason =
-  /** The value is framed, and no registry is configured. */
+  /** The value is framed, but no registry is configured. */
   | 'no_schema_registry'
   | 'bad_frame'
   /** The registry says that it has no such schema. */
   | 'unknown_schema'
-  /** The registry has the schema, but values can't be read with it. */
+  /** The registry has the schema, but Sluice can't read values with it. */
   | 'unusable_schema'
   /** The value doesn't fit the schema that it names. */
   | 'schema_mismatch'

@@ -11,8 +11,8 @@ import { type PayloadReader, refuseFramed } from './frame.ts'
 import { parseJson } from '../message/json.ts'
 
 /**
- * Options that make Ajv as tolerant as a schema registry: unknown keywords and formats have no meaning. A
- * schema with any other fault can't be compiled.
+ * Options that make Ajv as tolerant as a schema registry: unknown keywords and formats are ignored. A schema
+ * with any other fault can't be compiled.
  */
 const options: Options = {
   strict: false,
@@ -23,14 +23,16 @@ const options: Options = {
 }
 
 /**
- * A keyword of our own, in a schema to which another one refers. It holds the name of the schema in the
- * registry's list of references. That name need not be the schema's `$id`, which many schemas lack.
+ * A keyword of our own, in a schema to which another schema refers. Its value is the name that the registry's
+ * list of references has for the schema. This name may differ from the schema's `$id`, and many schemas have
+ * no `$id`.
  */
 export const referredAs = '$referredAs'
 
 /**
- * Takes the place of the one Ajv that the registry's library would make, which supports only draft 7. Here
- * each schema gets an Ajv of its own draft (6, 7, 2019-09, 2020-12). Each schema needs a new compiler.
+ * Takes the place of the single Ajv that the registry's library would make, which supports only draft 7. This
+ * class makes an Ajv for the draft of the schema (6, 7, 2019-09 or 2020-12). Each schema needs a new
+ * `JsonSchemaCompiler`.
  */
 export class JsonSchemaCompiler {
   readonly #referenced: AnySchemaObject[] = []
@@ -58,14 +60,15 @@ export class JsonSchemaCompiler {
       }
     }
     const validate = ajv.compile(schema)
-    // The verdict would be a promise, which counts as true, and ends the process when it rejects.
+    // The result of `validate` would be a promise. A promise counts as true, and would end the process when
+    // it rejects.
     if ('$async' in validate) throw new Error('it says $async, a keyword of Ajv and not of JSON Schema')
     this.#validate = validate
     return validate
   }
 }
 
-/** Returns the schema's own name, and the name by which others refer to it. */
+/** Returns the schema's own name and the name by which other schemas refer to it, if it has them. */
 function namesOf({ $id, [referredAs]: name }: AnySchemaObject): readonly string[] {
   return [$id, name].filter((text: unknown) => typeof text === 'string')
 }
@@ -77,8 +80,8 @@ function absoluteId(id: string, base: unknown): string {
 }
 
 /**
- * Our `uniqueItems`. Ajv's own compares each item with every other one: an array of a megabyte would take
- * minutes.
+ * Our own `uniqueItems`. Ajv's `uniqueItems` compares each item with every other item: an array of a megabyte
+ * would take minutes.
  */
 const uniqueItems: FuncKeywordDefinition = {
   keyword: 'uniqueItems',
@@ -104,7 +107,9 @@ function createAjv(draft: unknown): Ajv {
 
 const maxDetailCharacters = 300
 
-/** Creates a reader of JSON that a schema describes. The value has exactly the bytes that were sent. */
+/**
+ * Creates a reader of JSON that a schema describes. The resulting value has exactly the bytes that were sent.
+ */
 export function createJsonReader(validate: ValidateFunction): PayloadReader {
   const utf8 = new TextDecoder('utf-8', { fatal: true })
   return (payload) => {

@@ -7,27 +7,27 @@ export type RegistryAnswer =
   /** No answer came; `why` is half a sentence. */
   | { readonly ok: false; readonly why: string }
 
-/** The present login. Passwords and certificates are renewed. */
+/** The present login. It may differ at each request, because passwords and certificates are renewed. */
 export type RegistryLogin = {
   /** The value of an `Authorization` header. */
   readonly authorization: string | undefined
-  /** Trusted certificates, PEM; `undefined`: those that Node trusts. */
+  /** Trusted certificates in PEM. `undefined`: the certificates that Node trusts. */
   readonly ca: readonly string[] | undefined
 }
 
 export type RegistryConnection = {
   readonly login: () => RegistryLogin
-  /** Deadline until the end of the answer. */
+  /** Time until the whole answer must have come, in milliseconds. */
   readonly timeoutMs: number
 }
 
-/** Limit on an answer. Schemas are kilobytes. */
+/** Limit on the bytes of an answer. Schemas have kilobytes. */
 const maxAnswerBytes = 8 * 1024 ** 2
 
 /**
  * Sends one request to a registry. Never rejects, and always ends, whatever the other side does. Redirects
- * aren't followed. A connection is used once. Lookups are rare, and a kept connection that has gone stale
- * would look like a registry that is down.
+ * aren't followed. Each request has a new connection: lookups are rare, and a kept connection that has gone
+ * stale would look like a registry that is down.
  */
 export async function askRegistry(
   url: string,

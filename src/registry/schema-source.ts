@@ -12,13 +12,13 @@ export type SchemaAnswer =
   | { readonly kind: 'found'; readonly read: PayloadReader }
   /** The registry has no such schema. */
   | { readonly kind: 'unknown' }
-  /** The registry has the schema, but values can't be read with it. Asking again changes nothing. */
+  /** The registry has the schema, but Sluice can't read values with it. Asking again changes nothing. */
   | { readonly kind: 'unusable'; readonly why: string }
   /** The registry can't be asked, or doesn't answer like a registry. Asking again may help. */
   | { readonly kind: 'failed'; readonly why: string }
 
 export type SchemaSource = {
-  /** Asks once. Each request that this takes has the timeout. Never rejects. */
+  /** Asks once. This may take several requests, and the timeout holds for each of them. Never rejects. */
   ask(schemaId: number, signal: AbortSignal): Promise<SchemaAnswer>
 }
 
@@ -78,14 +78,14 @@ function optionsOf(compiler: JsonSchemaCompiler): RegistryOptions {
   return options as unknown as RegistryOptions
 }
 
-/** An error of ours, which the library passes on unchanged. */
+/** An error of our own, which the library passes on unchanged. */
 class RegistryTrouble extends Error {}
 
 /**
- * The requests of one lookup: the schema, and then the schemas to which it refers. It replaces the library's
- * own transport, which has four faults. It crashes the process when an answer with a bad status is the JSON
- * `null`. It never ends when a body is cut off. It has no deadline for the whole. It can't tell a registry
- * without the schema from a URL that leads nowhere.
+ * The requests of one lookup: for the schema, and then for the schemas to which it refers. This class
+ * replaces the library's own transport, which has four faults. The transport crashes the process if an answer
+ * with a bad status is the JSON `null`. It never ends if a body is cut off. It has no deadline for a whole
+ * request. It can't tell a registry that doesn't have the schema from a URL that isn't a registry's.
  */
 class Exchange {
   readonly #connection: RegistryConnection
@@ -103,8 +103,8 @@ class Exchange {
   }
 
   /**
-   * A middleware for the library. The last one in the list is the outermost, and this one doesn't call the
-   * inner ones.
+   * A middleware for the library. The last middleware in the library's list is the outermost. This one is the
+   * last and doesn't call the inner ones.
    */
   readonly middleware: Middleware = () => ({
     response: async (_next, _renew, request) => {
@@ -144,8 +144,8 @@ function isSchema(body: unknown): body is { schema: string } {
 }
 
 /**
- * Adds the name by which a schema is referred to. The library doesn't pass the name to the compiler, but
- * requests the schema with the name in the query.
+ * Adds the name by which other schemas refer to a schema. The library doesn't pass the name to the compiler,
+ * but has it in the query of its request for the schema.
  */
 function withName(body: { schema: string; schemaType?: unknown }, url: string): object {
   const name = new URL(url).searchParams.get('name')
@@ -156,8 +156,8 @@ function withName(body: { schema: string; schemaType?: unknown }, url: string): 
 }
 
 /**
- * Returns true for the codes 40401 to 40403: no such subject, version, schema. A path that doesn't exist is a
- * 404 without such a code.
+ * Returns true if the body has one of the codes 40400 to 40499, such as 40401 to 40403: no such subject,
+ * version or schema. The 404 for a path that doesn't exist has no such code.
  */
 function saysNotFound(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || !('error_code' in body)) return false

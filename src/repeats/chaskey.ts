@@ -1,7 +1,7 @@
 /**
  * Chaskey-12, a message authentication code of 128 bits for 32-bit arithmetic (Mouha, 2014; ISO/IEC 29192-6).
  * Without the key, nobody can find two inputs with the same code. node:crypto takes a microsecond to hash an
- * id; this class takes a tenth of that.
+ * id, and this class takes a tenth of that.
  */
 export class Chaskey {
   readonly #key: Int32Array
@@ -19,9 +19,8 @@ export class Chaskey {
   /**
    * Computes the code of an input.
    *
-   * @param input the input, in its first `bytes` bytes. The bytes after them, to the end of their block of
-   * 16, must exist and be 0. This method writes to them.
-   * @param output takes the 16 bytes
+   * @param input the input, in its first `bytes` bytes. The bytes after these, to the end of the block of 16
+   * bytes, must exist and be 0. This method writes to them. @param output takes the 16 bytes
    */
   mac(input: Int32Array, bytes: number, output: Int32Array): void {
     const isPadded = bytes === 0 || (bytes & 15) !== 0

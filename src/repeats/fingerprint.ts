@@ -8,15 +8,15 @@ const headBytes = headWords * Int32Array.BYTES_PER_ELEMENT
 const blockBytes = 16
 
 /**
- * Fingerprint of 128 bits for a message's id. The key belongs to this process alone. So nobody can send two
- * ids with the same fingerprint, nor an id with the fingerprint of another source's message.
+ * A fingerprint of 128 bits for a message's id. Only this process knows the key. So nobody can send two ids
+ * with the same fingerprint, or an id with the fingerprint of another source's message.
  */
 export class Fingerprint {
   /** The fingerprint of the last `take`. The next `take` overwrites it. */
   readonly words = new Int32Array(4)
   readonly #chaskey = new Chaskey(randomFillSync(new Int32Array(4)))
   readonly #input: Int32Array
-  /** Two views of the input after the head. */
+  /** The input after the head, as bytes (`#bytes`) and as code units (`#units`). */
   readonly #bytes: Uint8Array
   readonly #units: Uint16Array
 
@@ -29,8 +29,8 @@ export class Fingerprint {
   }
 
   /**
-   * Hashes an id and two numbers into `words`. Returns false for an id over the limit: it would have to be
-   * cut, and a cut id would look like others.
+   * Hashes an id and two numbers into `words`. Returns false for an id over the limit, because it would have
+   * to be cut, and two cut ids could look the same.
    */
   take(one: number, other: number, id: string): boolean {
     const { length } = id
@@ -39,14 +39,17 @@ export class Fingerprint {
     const input = this.#input
     input[0] = one
     input[1] = other
-    // The length counts code units, so for an id of wide characters it is half the size. So no id of narrow
-    // characters has the same input.
+    // The length counts code units. For an id of wide characters it is half the size in bytes, so no id of
+    // narrow characters has the same input.
     input[2] = length
     this.#chaskey.mac(input, headBytes + size, this.words)
     return true
   }
 
-  /** Writes the id after the head, with one byte for each code unit if all fit. Returns its size in bytes. */
+  /**
+   * Writes the id after the head. Each code unit takes one byte if all fit, else two. Returns the size in
+   * bytes.
+   */
   #write(id: string): number {
     const { length } = id
     const bytes = this.#bytes
@@ -64,7 +67,7 @@ export class Fingerprint {
     return 2 * length
   }
 
-  /** Clears the words from the one in which an id of this size ends, to the end of its block. */
+  /** Clears the words from the word in which an id of this size ends to the end of the block. */
   #clearFrom(size: number): void {
     const end = (headBytes + size) >>> 2
     const input = this.#input

@@ -4,9 +4,12 @@ import { Fingerprint } from './fingerprint.ts'
 export type Arrival = { readonly partition: number; readonly offset: number; readonly timestampMs: number }
 
 export type RepeatsOptions = {
-  /** Longest time between the append times of a message and its repeat; rounded up to whole seconds. */
+  /** Longest time between the append times of a message and its repeat, rounded up to whole seconds. */
   readonly windowMs: number
-  /** Number of messages that are remembered, for all units together. Beyond it the oldest are forgotten. */
+  /**
+   * Number of messages that are remembered, for all units together. Beyond this number, the oldest messages
+   * are forgotten.
+   */
   readonly messages: number
 }
 
@@ -14,15 +17,18 @@ export type RepeatsOptions = {
  * Remembers which messages came before, by `messageId` within a source and a unit (docs/repeats.md,
  * docs/decisions/021).
  *
- * The memory is allocated at once and never grows. It is a ring of fingerprints, each with the offset and the
- * append time of its record, and a hash table whose chains run through the ring from newer to older entries.
- * A chain ends at the first entry that the ring has overwritten, so entries never have to be removed from a
- * chain.
+ * The memory is allocated at once and never grows. It has two parts: a ring of fingerprints, each with the
+ * offset and the append time of its record, and a hash table whose chains run through the ring from newer to
+ * older entries. A chain ends at the first entry that the ring has overwritten, so entries never have to be
+ * removed from a chain.
  */
 export class Repeats {
   readonly #windowS: number
   readonly #capacity: number
-  /** The end of the numbers of entries. They run from `#capacity` to below this, and then start again. */
+  /**
+   * The end of the numbers of entries. Numbers run from `#capacity` up to but not including `#numbersEnd`,
+   * and then start again.
+   */
   readonly #numbersEnd: number
   readonly #entries: Int32Array
   /** The number of the newest entry of each chain. */
@@ -30,8 +36,8 @@ export class Repeats {
   readonly #fingerprint = new Fingerprint()
   readonly #sources = new Map<string, number>()
   /**
-   * A number for each unit of this worker. It is dropped when the unit is lost, and then nothing remembered
-   * of the unit matches any more.
+   * A number for each unit of this worker. It is dropped when the unit is lost, so that no message of that
+   * unit from before matches any more.
    */
   readonly #tenures = new Map<number, number>()
   #tenuresBegun = 0
@@ -43,15 +49,15 @@ export class Repeats {
     this.#capacity = messages
     this.#numbersEnd = messages * laps
     this.#newest = this.#numbersEnd - 1
-    // The arrays are filled, so that the memory is used from the start, and not only from the first busy day
-    // on.
+    // The arrays are filled, so that the process uses their memory from the start, instead of growing until
+    // its first busy day.
     this.#entries = new Int32Array(messages * entryWords).fill(0)
     this.#heads = new Int32Array(2 ** Math.ceil(Math.log2(messages))).fill(0)
   }
 
   /**
-   * Returns true for a repeat: within the window, and since this worker owns the unit, the same source has
-   * sent the same id in an earlier record of the same partition. Otherwise remembers the message. A record
+   * Returns true for a repeat: an earlier record of the same partition had the same id from the same source,
+   * within the window and since this worker has owned the unit. Otherwise remembers the message. A record
    * that is read again is no repeat of itself.
    */
   isRepeat({ partition, offset, timestampMs }: Arrival, sourceId: string, messageId: string): boolean {
@@ -69,14 +75,14 @@ export class Repeats {
       if (Math.abs((seconds - (entries[at + appended] ?? 0)) | 0) < this.#windowS) return true
       this.#remember(offset, seconds)
     } else if (firstOffset > offset) {
-      // The group's offsets were put back. This record is delivered again, and may be the only one that will
-      // be.
+      // The group's offsets were set back. This record is delivered again. The later record, when it is read
+      // again, counts as a repeat of this one.
       this.#write(at, offset, seconds)
     }
     return false
   }
 
-  /** Forgets the messages of all other units, which this worker has lost. */
+  /** Forgets the messages of all units that aren't in `units`, because this worker has lost them. */
   keepOnly(units: readonly number[]): void {
     for (const unit of this.#tenures.keys()) {
       if (!units.includes(unit)) this.#tenures.delete(unit)
@@ -84,8 +90,8 @@ export class Repeats {
   }
 
   /**
-   * Number of messages that are remembered. Messages older than the window, and those of lost units, count
-   * until others take their place.
+   * Number of messages that are remembered. Messages that are older than the window, and messages of lost
+   * units, count until other messages take their place.
    */
   get count(): number {
     return this.#count
@@ -97,8 +103,8 @@ export class Repeats {
   }
 
   /**
-   * Returns how far back repeats are recognized. That is the window, or, if the memory is full, the age of
-   * the oldest message if that is less.
+   * Returns how far back repeats are recognized, in milliseconds. This is the window, or the age of the
+   * oldest message if the memory is full and that age is less.
    */
   reachMs(nowMs: number): number {
     if (this.#count < this.#capacity) return this.#windowS * 1_000
@@ -135,8 +141,8 @@ export class Repeats {
     let lastAge = -1
     for (;;) {
       const age = this.#ageOf(number)
-      // Entries get older along a chain. An entry that was overwritten, or isn't older, no longer belongs to
-      // the chain.
+      // Entries get older along a chain. An entry that was overwritten, or that isn't older than the one
+      // before it, no longer belongs to the chain.
       if (age >= this.#capacity || age <= lastAge) return nowhere
       const at = this.#placeOf(number)
       const isSame =
@@ -166,8 +172,8 @@ export class Repeats {
   }
 
   /**
-   * Returns how many entries are newer. No entry has the number 0, which counts as older than all entries of
-   * the ring.
+   * Returns how many entries are newer than the entry with this number. No entry has the number 0, which
+   * counts as older than all entries of the ring.
    */
   #ageOf(number: number): number {
     const age = this.#newest - number
@@ -189,8 +195,8 @@ const entryWords = 8
 
 const nowhere = -1
 /**
- * Number of rounds of the ring until entries get the same numbers again. Every chain gets a new entry long
- * before that.
+ * Number of rounds of the ring after which entries get the same numbers again. Every chain gets a new entry
+ * long before that.
  */
 const laps = 32
 

@@ -6,8 +6,8 @@ const units: readonly (readonly [suffix: string, ms: number])[] = [
 ]
 
 /**
- * Formats a wait in its shortest exact spelling: `1m`, `90s`, `1h`, `250ms`. It is part of a retry topic's
- * name.
+ * Formats a wait in its shortest exact spelling: `1m`, `90s`, `1h`, `250ms`. The text is part of a retry
+ * topic's name.
  */
 export function formatWait(ms: number): string {
   for (const [suffix, unitMs] of units) {

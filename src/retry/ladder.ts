@@ -1,16 +1,16 @@
 /**
- * The retry ladder, which decides about the next wait and when to give up. Pure.
+ * The retry ladder, which decides how long the next wait is and when to give up. Pure.
  *
  * A rung is a step of the ladder. A tier is a topic that holds the records of every rung with the same wait.
  * The default (`src/config/retry-keys.ts`) is `1m,10m,1h,1h,1h`, and then `10m` as often as it fits into
- * `4h`. With it, the last try is 3 h 51 min after the first.
+ * `4h`. With this ladder, the last try is 3 h 51 min after the first.
  */
 
 /** A ladder. Rungs are counted from 0. A rung at or past `waitsMs.length` waits `thenMs`. */
 export type Ladder = {
   /** Waits of the first rungs, in milliseconds. Not empty. */
   readonly waitsMs: readonly number[]
-  /** The wait of every rung after those, repeated as often as it fits. */
+  /** The wait of every rung after the first ones, repeated as often as it fits. */
   readonly thenMs: number
   /** Time after the first attempt within which a try may still be due, in milliseconds. */
   readonly limitMs: number
@@ -23,22 +23,22 @@ export function waitOf(ladder: Ladder, rung: number): number {
 }
 
 /**
- * Returns when a delivery expires whose first try, or first wait for one, began at `startedMs`. Both are
- * epoch milliseconds.
+ * Returns the time when a delivery expires whose clock started at `startedMs`: at its first try, or at its
+ * first wait for a turn. Both times are epoch milliseconds.
  */
 export function clockEnd({ limitMs }: Ladder, startedMs: number): number {
   return startedMs + limitMs
 }
 
 /**
- * Returns when a delivery expires, and starts its clock at `nowMs` if it doesn't run yet (`expiresAtMs` is
- * 0).
+ * Returns the time when a delivery expires. If the delivery's clock isn't running (`expiresAtMs` is 0), it
+ * starts at `nowMs`.
  */
 export function startClock(ladder: Ladder, expiresAtMs: number, nowMs: number): number {
   return expiresAtMs === 0 ? clockEnd(ladder, nowMs) : expiresAtMs
 }
 
-/** Returns the distinct waits, ascending. Each has a retry topic. */
+/** Returns the distinct waits, ascending. Each wait has a retry topic. */
 export function tiersOf(ladder: Ladder): number[] {
   return [...new Set([...ladder.waitsMs, ladder.thenMs])].sort((a, b) => a - b)
 }
@@ -47,9 +47,9 @@ export function tiersOf(ladder: Ladder): number[] {
  * Returns the next rung, at or after `rung`, for a delivery that goes on waiting at `nowMs`.
  *
  * A rung whose try would be due after `expiresAtMs` is passed over, because later rungs may be shorter. A
- * rung that ends before `notBeforeMs` (a `Retry-After`) is passed over too if a later one reaches
- * `notBeforeMs`. So no delivery is woken for nothing. If no rung reaches it, the longest one that fits is
- * taken, and the delivery waits again from there. So a `Retry-After` never costs the last try.
+ * rung that ends before `notBeforeMs` (a `Retry-After`) is passed over too if a later rung reaches
+ * `notBeforeMs`, so that no delivery is woken for nothing. If no rung reaches `notBeforeMs`, the longest rung
+ * that fits is taken, and the delivery waits again after it. So a `Retry-After` never costs the last try.
  */
 export function nextStep(
   ladder: Ladder,
@@ -72,8 +72,9 @@ export function nextStep(
 }
 
 /**
- * Returns the next rung of a delivery that doesn't expire: it was never tried, or waits for a paused
- * destination. The rung always advances. Past the end of the ladder, each rung has the longest wait.
+ * Returns the next rung of a delivery whose clock isn't running: it was never tried, or its destination is
+ * paused (`state: paused` in the catalog). Such a delivery doesn't expire, and its rung always advances. Past
+ * the end of the ladder, each rung has the longest wait of the ladder.
  */
 export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; waitMs: number } {
   const waitMs =
@@ -82,8 +83,8 @@ export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; w
 }
 
 /**
- * Returns when the last try is due for a delivery that is first tried at `firstMs`, if every step is on time,
- * in milliseconds. A `Retry-After` never goes beyond it.
+ * Returns the time, in milliseconds, when the last try of a delivery is due that is first tried at `firstMs`,
+ * if every step is on time. A `Retry-After` never delays a delivery beyond this time.
  */
 export function lastTryAt(ladder: Ladder, firstMs: number): number {
   const expiresAtMs = clockEnd(ladder, firstMs)

@@ -9,12 +9,12 @@ import {
   type ReceivedHeaders,
 } from '../message/record-headers.ts'
 
-/** The record with which a delivery began. */
+/** The place of the record from which a delivery was first made. */
 export type Origin = OriginPlace
 
 /**
  * The state of a delivery between its attempts. Records of `retry.*`, `replays` and `dead-letters` have it in
- * their headers. The message itself is the record's value, and is unchanged.
+ * their headers. The message itself is the record's value, which stays unchanged.
  */
 export type RetryState = {
   sourceId: string
@@ -25,55 +25,58 @@ export type RetryState = {
   /** The rung that the delivery takes next. */
   nextRung: number
   /**
-   * Number of ladder steps that the delivery has waited since its last try without a turn. They use up no
-   * rung.
+   * Number of steps of the ladder that the delivery has waited since its last try because its turn didn't
+   * come. These steps use up no rung.
    */
   waits?: number
-  /** Number of rounds of requests so far; 0 for a record that has only waited. */
+  /** Number of attempts so far; 0 for a delivery that has only waited. */
   attempts: number
   /** The append time of the origin record, in epoch milliseconds. */
   firstSeenMs: number
-  /** The latest time at which the last try may be due, in epoch milliseconds; 0 until the first attempt. */
+  /**
+   * The latest time at which the last try may be due, in epoch milliseconds; 0 while the delivery's clock
+   * isn't running.
+   */
   expiresAtMs: number
   /** Hooks that failed for good. They are not tried again. */
   failedHooks: readonly string[]
-  /** Hooks that were left out of every attempt so far, so that none of them got a request. */
+  /** Hooks that have not got a request so far, because every attempt left them out. */
   unsentHooks?: readonly string[]
   /** Hooks that asked for a wait, with the epoch milliseconds before which they aren't tried. */
   notBeforeMs: ReadonlyMap<string, number>
   lastOutcome: string
   origin: Origin
-  /** The property that the delivery tells, if it is an Identify of one property of a user. */
+  /** The property whose value the delivery has, if it is an Identify of one property of a user. */
   property?: PropertyHeader | undefined
   /**
-   * True if such an Identify is uncertain: a server may have got an attempt of it and may act on it late,
-   * because the attempt timed out, was reset or was answered with a 5xx. Once true it stays true.
+   * True if an Identify of one property is uncertain: a server may have got an attempt of it and may act on
+   * it late, because the attempt timed out, was reset or was answered with a 5xx. Once true, it stays true.
    */
   isUncertain?: boolean
   /**
-   * True if an uncertain delivery was delivered all the same. It is checked again only to see whether a newer
-   * value holds.
+   * True if an uncertain delivery has been delivered. It stays on the ladder only to be judged again, in case
+   * a newer value holds.
    */
   isDelivered?: boolean
-  /** The id of the last replay that it came through; '' for none. */
+  /** The id of the last replay that sent the delivery; '' if no replay did. */
   replayJob?: string
 }
 
-/** The record headers that tell a `RetryState`. */
+/** The record headers that encode a `RetryState`. */
 export type RetryHeaders = Record<string, string>
 
 const maxTextBytes = 1024
 const maxListBytes = 16 * 1024
 /**
- * Limit on the header `property`: a user, a space and a property. Their ids have up to 1,000 characters, each
+ * Limit on the header `property`: a user, a space and a property. A user id has up to 1,000 characters, each
  * of which JSON may write as six bytes.
  */
 const maxPropertyBytes = 14 * 1024
 const maxReplayJobBytes = 64
 const replayJobId = /^[A-Za-z0-9-]{1,64}$/
 /**
- * Limit on listed hooks: a destination has five, and edits may replace them before each of its 25 tries. Ids
- * are those of the catalog.
+ * Limit on the hooks in a list. A destination has at most five hooks. Edits of the catalog may replace them
+ * all while a delivery waits, and the limit leaves room for 25 such sets.
  */
 const maxListed = 125
 const hookId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
@@ -138,14 +141,15 @@ export function encodeRetryState(state: RetryState): RetryHeaders {
 
 const isTrue = '1'
 
-/** Limit in characters. In bytes it is at most three times as much. */
+/** Limit on the characters of an outcome. In UTF-8 they take at most three times as many bytes. */
 const maxOutcomeCharacters = 300
 
 export type Decoded = { ok: true; state: RetryState } | { ok: false; detail: string }
 
 /**
- * Reads the headers that `encodeRetryState` wrote. If somebody else wrote the record, or it was damaged, the
- * result lists the faults. Never throws, whatever the headers are. A result can always be encoded again.
+ * Reads the headers that `encodeRetryState` wrote. If something else wrote the headers, or if they were
+ * damaged, the result lists the faults. Never throws, whatever the headers are. A decoded state can always be
+ * encoded again.
  */
 export function decodeRetryState(headers: ReceivedHeaders): Decoded {
   const faults: string[] = []
@@ -212,8 +216,8 @@ function cut(text: string, maxBytes: number): string {
 const replacementBytes = 3
 
 /**
- * Returns true if a value is longer than the limit, in UTF-8 after it became text. Each byte that isn't valid
- * UTF-8 becomes three.
+ * Returns true if a value is longer than the limit. Its length is that of its text in UTF-8: each byte that
+ * isn't valid UTF-8 has become three bytes.
  */
 function isLonger(value: Buffer | string | undefined, maxBytes: number): boolean {
   if (value === undefined || value.length * 3 <= maxBytes) return false
@@ -233,13 +237,13 @@ function readList<T>(
     const value: unknown = JSON.parse(text)
     if (Array.isArray(value) && value.length <= maxListed && value.every(isItem)) return value
   } catch {
-    // The fault is added below, like that of a value with a wrong shape.
+    // The fault is added below, as for JSON that isn't such a list.
   }
   faults.push(`${name} can't be read`)
   return []
 }
 
-/** Reads the headers `property` and `since`. Either both are present, or none. */
+/** Reads the headers `property` and `since`. Either both or neither must be present. */
 function readProperty(headers: ReceivedHeaders, faults: string[]): PropertyHeader | undefined {
   const text = headerText(headers, 'property')
   const since = headerText(headers, 'since')
@@ -274,8 +278,8 @@ function readFlag(headers: ReceivedHeaders, name: string, faults: string[]): boo
 }
 
 /**
- * Returns the id of the replay that a record came through. Returns '' if there was none, or if the header is
- * no valid id: the id is later sent in a header of a request.
+ * Returns the id of the replay that wrote a record. Returns '' if no replay wrote it. Also returns '' if the
+ * header is no valid id, because the id is later sent in a header of a request.
  */
 export function replayJobOf(headers: ReceivedHeaders): string {
   const text = headerText(headers, 'replay-job')

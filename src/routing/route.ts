@@ -1,8 +1,9 @@
 import type { MessageKind } from '../message/message-schemas.ts'
 
 /**
- * The part of a destination that routing needs. Messages are routed to a `paused` destination too: its
- * deliveries are parked until it resumes. Those to an `auto_paused` one end as dead letters.
+ * The part of a destination that routing needs. Messages are routed to a `paused` destination too; its
+ * deliveries wait on the retry ladder until it is on again. They are also routed to an `auto_paused`
+ * destination; its deliveries become dead letters.
  */
 export type Routable = { id: string; state: 'on' | 'off' | 'paused' | 'auto_paused' }
 
@@ -12,12 +13,12 @@ export type Routed = {
   integrations?: Readonly<Record<string, unknown>> | null | undefined
 }
 
-/** The reason why a connected destination doesn't get a message: values of a metric label. */
+/** The reason why a connected destination doesn't get a message. Reasons are values of a metric label. */
 export type SkipReason = 'destination_off' | 'filtered_by_integrations'
 
 /**
- * The result of routing. `to` may be the given list itself. `skipped` counts destinations; one that is off
- * counts only as off.
+ * The result of routing. `to` may be the given list itself. `skipped` counts destinations. A destination that
+ * is off counts only as off.
  */
 export type Route<D extends Routable> = { to: readonly D[]; skipped: Readonly<Record<SkipReason, number>> }
 
@@ -27,9 +28,9 @@ const NONE_SKIPPED: Route<Routable>['skipped'] = Object.freeze({
 })
 
 /**
- * Returns the destinations that get a message, out of those connected to its source: all that aren't off, in
- * their order. If the message's `integrations` leave webhooks out, none gets it, except that a `delete`
- * ignores `integrations`.
+ * Returns which of the destinations that are connected to a message's source get the message: all that aren't
+ * off, in the given order. If the message's `integrations` leave webhooks out, no destination gets it. A
+ * `delete` ignores `integrations`.
  */
 export function route<D extends Routable>(message: Routed, destinations: readonly D[]): Route<D> {
   const off = countOff(destinations)
@@ -45,9 +46,9 @@ export function route<D extends Routable>(message: Routed, destinations: readonl
 }
 
 /**
- * Returns true if an `integrations` object lets webhooks have the message (the specification,
- * section 4.2). If `Webhooks` is present it decides: true or an object of options is yes. Otherwise `All:
- * false` is no. Names are case sensitive, but analytics-go v3 writes `all`.
+ * Returns true if an `integrations` object lets webhooks have the message (the specification, section 4.2).
+ * If `Webhooks` is present, it decides: true or an object of options means yes. Otherwise `All: false` means
+ * no. Names are case sensitive, but `all` is accepted too, because analytics-go v3 writes it.
  */
 function allowsWebhooks(integrations: Routed['integrations']): boolean {
   if (integrations === undefined || integrations === null) return true

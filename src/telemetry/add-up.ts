@@ -1,6 +1,6 @@
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client'
 
-/** The metrics of one process, as data that can be sent to another. */
+/** The metrics of one process, as data that can be sent to another process. */
 export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[]
 
 export async function snapshotMetrics(registry: Registry): Promise<MetricsSnapshot> {
@@ -8,8 +8,8 @@ export async function snapshotMetrics(registry: Registry): Promise<MetricsSnapsh
 }
 
 /**
- * Merges the metrics of several processes into one text in Prometheus' format: each metric by its
- * `aggregator`.
+ * Merges the metrics of several processes into one text in Prometheus' format. The `aggregator` of each
+ * metric says how its values are merged.
  */
 export async function addUpMetrics(snapshots: readonly MetricsSnapshot[]): Promise<string> {
   return AggregatorRegistry.aggregate([...snapshots]).metrics()

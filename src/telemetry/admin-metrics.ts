@@ -4,7 +4,7 @@ import { type CommonMetrics, createCommonMetrics } from './common-metrics.ts'
 /** The metrics of `sluice admin`. Labels come from closed lists. */
 export type AdminMetrics = ReturnType<typeof createAdminMetrics>
 
-/** Creates the metrics. `beside`: those of a worker in the same process, to which they are added. */
+/** Creates the metrics. `beside`: the metrics of a worker in the same process, to which these are added. */
 export function createAdminMetrics(beside: CommonMetrics & { registry: Registry } = ownMetrics()) {
   const { registry } = beside
   return {

@@ -13,18 +13,18 @@ export type AttemptLog = {
   flush(): void
 }
 
-/** The line of an attempt that failed by an error. */
+/** The line of an attempt that failed with an error. */
 type ErrorLine = { destination: string; hook: string; outcome: OutcomeKind }
 
 /**
- * The shortest interval between error lines of one hook. A dead endpoint would otherwise fill the log of
- * operators who have switched attempts off because they are many.
+ * The shortest interval between error lines of one hook, in milliseconds. Otherwise a dead endpoint would
+ * fill the log, even if the operator has switched the lines of attempts off because they are too many.
  */
 const errorEveryMs = 1_000
 
 /**
- * Creates a log with one line per attempt. Without `logAttempts` it logs only errors, at most one line per
- * second for each hook and kind of error: the newest, with the number left out.
+ * Creates a log with one line per attempt. Without `logAttempts`, logs only errors, at most one line per
+ * second for each hook and kind of error: the newest error, with the number of errors that were left out.
  */
 export function createAttemptLog({
   log,
@@ -115,14 +115,14 @@ export type AttemptLine = {
   durationMs: number
   /** The id of the trace, if the delivery is traced. */
   traceId?: string | undefined
-  /** The replay that sent the delivery; '' if none did, and then the line doesn't mention it. */
+  /** The replay that sent the delivery. If it is '', the line mentions no replay. */
   replayJob: string
 }
 
 /**
  * Creates a log for attempts that delivered, which are nearly all lines of a busy worker. It writes the same
  * line as `log.info({ …, verdict: 'delivered', outcome: 'answer', … }, 'attempt')` for a third of the cost,
- * since its members are always the same.
+ * because the line always has the same members.
  */
 export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
   if (!log.isLevelEnabled('info')) return () => undefined

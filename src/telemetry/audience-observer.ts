@@ -14,7 +14,10 @@ const syncOutcomes = [
   'sync_wrong_partition',
 ] as const satisfies readonly ('applied' | AudienceDeadReason)[]
 
-/** Creates an observer that counts what becomes of audiences and computed traits, and logs what is rare. */
+/**
+ * Creates an observer that counts the outcomes of changes of audiences and computed traits, and logs rare
+ * events.
+ */
 export function createAudienceObserver({
   metrics,
   log,

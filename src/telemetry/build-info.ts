@@ -7,10 +7,11 @@ export type BuildInfo = {
   /** The version in package.json. */
   version: string
   /**
-   * Twelve hex digits, with `-dirty` if files had changed since the commit. `unknown` without information.
+   * Twelve hex digits, with `-dirty` if files had changed since the commit. `unknown` if there is no
+   * information.
    */
   commit: string
-  /** The time of the commit, ISO 8601 in UTC; `unknown` without information. */
+  /** The time of the commit, ISO 8601 in UTC. `unknown` if there is no information. */
   date: string
 }
 
@@ -20,7 +21,7 @@ const root = new URL('../../', import.meta.url)
 /** The file that `npm run build` writes into `dist`. */
 const noted = new URL('../build.json', import.meta.url)
 
-/** Returns what the build noted. In a checkout it asks git, which takes 20 ms. */
+/** Returns the information that the build has noted. In a checkout, asks git, which takes 20 ms. */
 export function buildInfo(): BuildInfo {
   const { version } = readJson(new URL('package.json', root))
   if (existsSync(noted)) {
@@ -30,9 +31,9 @@ export function buildInfo(): BuildInfo {
   return { version: String(version), ...commitOf(root) }
 }
 
-/** Returns the commit of a checkout; unknown for any other folder. */
+/** Returns the commit of a checkout. For any other folder, its fields are `unknown`. */
 export function commitOf(folder: URL): Commit {
-  // Without this check, git would describe a repository that the folder happens to be in.
+  // Without this check, git would describe any repository in which the folder happens to be.
   if (!existsSync(new URL('.git', folder))) return unknown
   try {
     const cwd = fileURLToPath(folder)

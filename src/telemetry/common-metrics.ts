@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
 
-/** The metrics that both a worker and a gateway have. In one process they share them. */
+/** The metrics that every role has. Roles that run in one process share them. */
 export type CommonMetrics = ReturnType<typeof createCommonMetrics>
 
 export function createCommonMetrics(registry: Registry) {

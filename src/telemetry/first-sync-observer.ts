@@ -3,7 +3,10 @@ import type { FirstSyncObserver, FirstSyncProgress } from '../backfill/first-syn
 import { memo } from './memo.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
-/** Creates an observer that counts what first syncs send, and logs their beginning and end. */
+/**
+ * Creates an observer that counts the records that first syncs send, and logs the beginning and end of first
+ * syncs.
+ */
 export function createFirstSyncObserver({
   metrics: { firstSyncSent, perDestination },
   log,

@@ -3,10 +3,14 @@ import type { CallName, GatewayObserver } from '../gateway/gateway-events.ts'
 import type { GatewayMetrics } from './gateway-metrics.ts'
 import type { ObservedSeries } from './metric-tally.ts'
 
-/** The shortest interval between log lines of one source and reason. A line has the number of messages. */
+/**
+ * The shortest interval between log lines of one source and reason, in milliseconds. A line has the number of
+ * messages since the previous one.
+ */
 const tellEveryMs = 60_000
 /**
- * The most pairs of source and reason whose interval is remembered. When there are more, all are forgotten.
+ * The most pairs of source and reason whose interval is remembered. When one more comes, all pairs are
+ * forgotten.
  */
 const maxReported = 1_000
 
@@ -36,7 +40,7 @@ export function createGatewayObserver({
     return series
   }
 
-  /** Logs left-out messages for operators. Their requests are answered 200, and few clients read further. */
+  /** Logs left-out messages for operators, because few clients read more of a 200 than its status. */
   function tell(subject: string, count: number, write: (count: number) => void): void {
     const last = reported.get(subject)
     const nowMs = now()

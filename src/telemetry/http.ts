@@ -2,28 +2,31 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { Registry } from 'prom-client'
 
-/** The functions that answer probes. Each may wait for other processes, but not for long. */
+/** The functions that answer probes. Each may wait for other processes, but only for a short time. */
 export type Probes = {
-  /** Returns the present metrics in Prometheus' text format, or why they can't be had. */
+  /** Returns the present metrics in Prometheus' text format, or the reasons why there are none. */
   metrics: () => Promise<{ ok: true; text: string } | { ok: false; reasons: readonly string[] }>
-  /** Returns which parts of the process no longer answer, in words; empty when all do. */
+  /**
+   * Returns in words which parts of the process no longer answer. Returns an empty list if all parts answer.
+   */
   notLive: () => Promise<readonly string[]>
-  /** Returns why the process can't do its work, in words; empty when it is ready. */
+  /** Returns in words why the process can't do its work. Returns an empty list if the process is ready. */
   notReady: () => Promise<readonly string[]>
 }
 
 /**
- * Longer than the interval of most scrapes, so that a scraper keeps its connection, and longer than the
- * minute after which load balancers close theirs.
+ * The time that an idle connection is kept, in milliseconds. It is longer than the interval of most scrapes,
+ * so that a scraper keeps its connection. It is also longer than the minute after which load balancers close
+ * their connections.
  */
 const keepAliveMs = 72_000
 
 /**
- * Serves `/metrics`, `/livez` (200 while the event loop answers) and `/readyz` (200 while ready). Otherwise
- * each answers 503 with the reasons, one per line. `port` 0 picks a free one. `stop` closes connections that
- * are in use as well.
+ * Serves `/metrics`, `/livez` (200 while all parts of the process answer) and `/readyz` (200 while the
+ * process is ready). Otherwise each path answers 503 with the reasons, one per line. `port` 0 picks a free
+ * port. `stop` also closes connections that are in use.
  *
- * Uses `node:http` alone: for three routes, Fastify would take 60 ms of CPU to load in every worker.
+ * Uses only `node:http`: for three routes, loading Fastify would take 60 ms of CPU in every worker.
  */
 export async function serveTelemetry({
   probes,
@@ -62,7 +65,7 @@ async function answerTo(
   method: string | undefined,
   url: string | undefined,
 ): Promise<Answer> {
-  // Node leaves the body of an answer to HEAD out by itself.
+  // Node itself leaves out the body of an answer to HEAD.
   if (method !== 'GET' && method !== 'HEAD') return plain(405, `${method} is no way to ask`)
   try {
     switch (url?.replace(/\?.*$/, '')) {

@@ -5,11 +5,11 @@ import { timeMember } from './time-member.ts'
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
 /**
- * The most bytes that a pipe takes atomically (pipe(7), PIPE_BUF). Lines of several processes on one pipe
- * must not be mixed.
+ * The most bytes that a pipe takes atomically (pipe(7), PIPE_BUF). Larger blocks of several processes on one
+ * pipe could be mixed.
  */
 const sharedBlockBytes = 4 * 1024
-/** The block size when no other process writes to the output. A pipe of 64 KiB holds several of them. */
+/** The block size if no other process writes to the output. A pipe of 64 KiB holds several such blocks. */
 const ownBlockBytes = 16 * 1024
 const longestWaitMs = 250
 const standardOutput = 1
@@ -17,7 +17,7 @@ const standardOutput = 1
 /**
  * Creates a logger that writes JSON lines to standard output. It writes them in blocks, so that a line per
  * attempt stays cheap. A block waits at most a quarter of a second. Call `flush` before the process ends.
- * `isShared`: other processes write to the same output.
+ * `isShared`: other processes write to the same output too.
  */
 export function createLogger({ level, isShared = false }: { level: LogLevel; isShared?: boolean }): {
   log: Logger
@@ -41,13 +41,14 @@ export function createLogger({ level, isShared = false }: { level: LogLevel; isS
   }
 }
 
-/** Returns true if a descriptor is a file. A file takes each write as a whole, however long it is. */
+/** Returns true if a descriptor is a file. A file takes each write as a whole, however long the write is. */
 function isFile(descriptor: number): boolean {
   return fstatSync(descriptor).isFile()
 }
 
 /**
- * Collects lines into blocks. The stream below would otherwise go through all that it holds for every line.
+ * Collects lines into blocks. Otherwise the stream below would go through everything that it holds for every
+ * line.
  */
 class Blocks implements DestinationStream {
   readonly #output: DestinationStream

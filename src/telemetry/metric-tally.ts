@@ -8,8 +8,8 @@ import {
 
 /**
  * Metrics for events of every delivery. prom-client looks a series up by its labels at each `inc` and
- * `observe`, which costs 2 to 4 µs. Here callers look it up once and count in plain numbers, which are read
- * when prom-client is.
+ * `observe`, which costs 2 to 4 µs. With these classes, callers look a series up once and count in plain
+ * numbers. prom-client reads the numbers when its metrics are read.
  */
 
 /** A series of a counter. */
@@ -26,7 +26,7 @@ export class CountedSeries {
   }
 }
 
-/** A counter whose callers keep its series. */
+/** A counter whose callers keep the series that they count in. */
 export class TallyCounter<L extends string> {
   readonly #counter: Counter<L>
   readonly #series: { labels: LabelValues<L>; series: CountedSeries }[] = []
@@ -36,8 +36,8 @@ export class TallyCounter<L extends string> {
   }
 
   /**
-   * Creates a series with these labels. Callers keep it: each call creates another one, and their counts are
-   * added.
+   * Creates a series with these labels. Callers keep the series, because each call creates a new one. The
+   * counts of series with the same labels are added up.
    */
   series(labels: LabelValues<L>): CountedSeries {
     const series = new CountedSeries()
@@ -57,7 +57,8 @@ export class TallyCounter<L extends string> {
 export class ObservedSeries {
   readonly #bounds: readonly number[]
   /**
-   * The number of values between each bound and the one before; the last entry counts those above all bounds.
+   * The number of values between each bound and the bound before it. The last entry counts the values above
+   * all bounds.
    */
   readonly counts: Float64Array
   sum = 0
@@ -76,7 +77,7 @@ export class ObservedSeries {
   }
 }
 
-/** A histogram whose callers keep its series. */
+/** A histogram whose callers keep the series that they count in. */
 export class TallyHistogram<L extends string> extends Histogram<L> {
   readonly #configuration: HistogramConfiguration<L>
   readonly #bounds: readonly number[]
@@ -88,7 +89,7 @@ export class TallyHistogram<L extends string> extends Histogram<L> {
     this.#bounds = configuration.buckets
   }
 
-  /** Creates a series with these labels. Call it once for given labels. */
+  /** Creates a series with these labels. Call it only once for the same labels. */
   series(labels: LabelValues<L>): ObservedSeries {
     const series = new ObservedSeries(this.#bounds)
     this.#series.push({ labels, series })

@@ -2,10 +2,10 @@
 type Pace<L> = { dueMs: number; newest: L | undefined; others: number }
 
 /**
- * Limits log lines that an endpoint that is down would cause with each message. The first line of a key is
- * written at once, and later ones at most every `everyMs`: the newest, with the number of others since the
- * last in `leftOut`. So each line is written, or counted by one that follows within twice `everyMs`. A key
- * without new lines is forgotten.
+ * Limits log lines, because an endpoint that is down would cause a line for each message. The first line of a
+ * key is written at once. After that, at most one line is written every `everyMs`: the newest, with the
+ * number of lines left out since the previous one in `leftOut`. So each line is written, or is counted by a
+ * line that follows within twice `everyMs`. A key without new lines is forgotten.
  */
 export class PacedLines<L extends object> {
   readonly #write: (line: L & { leftOut?: number }) => void

@@ -3,7 +3,10 @@ import type { RunnerObserver } from '../replay/runner.ts'
 import { describeSelection } from '../replay/selection.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
-/** Creates an observer that counts what replays write, and logs the beginning and end of each. */
+/**
+ * Creates an observer that counts the records that replays write, and logs the beginning and end of each
+ * replay.
+ */
 export function createReplayObserver({
   metrics,
   log,

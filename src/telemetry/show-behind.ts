@@ -1,14 +1,14 @@
 import type { WorkerMetrics } from './worker-metrics.ts'
 
-/** The part of the catalog that is read here. */
+/** The part of the catalog that `showBehind` reads. */
 type Connections = {
   readonly sources: ReadonlyMap<string, { readonly kind: string }>
   readonly destinations: ReadonlyMap<string, { readonly sources: readonly string[] }>
 }
 
 /**
- * Shows which destinations lack a value of an audience or computed trait, of a space that the catalog
- * connects them to.
+ * Shows which destinations lack a value of an audience or computed trait. Only spaces to which the catalog
+ * connects the destination count.
  */
 export function showBehind(
   { needsBackfill, perDestination }: Pick<WorkerMetrics, 'needsBackfill' | 'perDestination'>,

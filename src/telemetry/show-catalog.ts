@@ -1,6 +1,6 @@
 import type { CommonMetrics } from './common-metrics.ts'
 
-/** The part of the catalog that is read here. */
+/** The part of the catalog that `showCatalog` reads. */
 type Shown = {
   readonly version: string
   readonly destinations: ReadonlyMap<string, { readonly state: 'on' | 'off' | 'paused' | 'auto_paused' }>

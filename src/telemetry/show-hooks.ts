@@ -3,7 +3,10 @@ import type { WorkerMetrics } from './worker-metrics.ts'
 /** A URL whose breaker is open. */
 type OpenHook = { readonly destinationId: string; readonly hookId: string; readonly openForMs: number }
 
-/** Shows how many URLs have an open breaker, and how long the longest-open one has been open. */
+/**
+ * Shows how many URLs have an open breaker, and for how long the breaker that opened first has been open.
+ * With `perDestination`, shows the latter for each URL.
+ */
 export function showOpenHooks(
   {
     openBreakers,

@@ -3,8 +3,8 @@ import type { WorkerMetrics } from './worker-metrics.ts'
 type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs: number }>
 
 /**
- * Shows for each topic when its oldest unsettled record was appended. A topic without unsettled records has
- * no series.
+ * Shows for each topic the time when its oldest unsettled record was appended. A topic without unsettled
+ * records has no series.
  */
 export function showOldestUnsettled(
   { oldestUnsettled }: Pick<WorkerMetrics, 'oldestUnsettled'>,

@@ -22,7 +22,7 @@ import type { ObservedSeries } from './metric-tally.ts'
 
 /**
  * Creates an observer that turns the pipeline's events into metrics and log lines: one line per attempt, or
- * only errors (`attempt-line.ts`). `flush` writes the lines that wait because a similar one was written just
+ * only errors (`attempt-line.ts`). `flush` writes the lines that wait because a similar line was written just
  * before. Never logs a body or a secret.
  */
 export function createObserver({
@@ -164,7 +164,8 @@ function attemptCounter(
     ),
   }))
   return ({ destinationId }, { outcome, verdict }, durationMs) => {
-    // When the proxy fails nothing is sent, so it isn't an attempt. The proxy's own metrics count it.
+    // If the proxy fails, nothing is sent, so that isn't an attempt. The proxy's own metrics count the
+    // failure.
     if (outcome.kind === 'proxy') return
     const series = attemptSeries(outcome.kind)
     series.seconds.observe(durationMs / 1000)
@@ -203,7 +204,7 @@ const omissionMessage =
 /** The shortest interval between lines of one URL and reason. */
 const omissionEveryMs = 10_000
 
-/** The longest id of a source in the catalog. The id that somebody else sent may be longer. */
+/** The longest id of a source in the catalog. An id that came in a record may be longer. */
 const maxIdCharacters = 100
 
 type StatusClass = 'none' | '1xx' | '2xx' | '3xx' | '4xx' | '5xx' | 'other'

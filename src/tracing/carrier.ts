@@ -7,13 +7,14 @@ const propagator = new W3CTraceContextPropagator()
 export type Carrier = Readonly<Record<string, unknown>>
 
 /**
- * Limit on a header. A longer one is no trace context: W3C demands room for 512 characters of a `tracestate`.
+ * Limit on the bytes of a header. A longer header is no trace context: W3C demands room for only 512
+ * characters of a `tracestate`.
  */
 const maxBytes = 4_096
 
 /**
- * Returns the trace that `traceparent` and `tracestate` name, or the root if they name none. Doesn't throw,
- * whatever they contain.
+ * Returns the context of the trace that `traceparent` and `tracestate` name, or the root context if they name
+ * no trace. Doesn't throw, whatever the headers contain.
  */
 export function contextIn(headers: Carrier | undefined): Context {
   if (headers?.['traceparent'] === undefined) return ROOT_CONTEXT
@@ -30,7 +31,7 @@ const reader = {
   },
 }
 
-/** Returns the headers that name a trace, for those who continue it. */
+/** Returns the headers with which a receiver continues a trace. */
 export function headersOf(context: Context): Record<string, string> {
   const headers: Record<string, string> = {}
   propagator.inject(context, headers, writer)

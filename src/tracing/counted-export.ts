@@ -21,8 +21,8 @@ export type CountedExportOptions = {
 
 /**
  * Creates a processor that exports spans in OpenTelemetry's batches, one export at a time. It accounts for
- * every span: the span waits in the queue, or its fate is reported. At most `queueSize` spans wait, and
- * further ones are dropped. Nobody waits for an export.
+ * every span: either the span waits in the queue, or its fate is reported. At most `queueSize` spans wait.
+ * Further spans are dropped, so no code ever waits for an export.
  */
 export function countedExport(options: CountedExportOptions): SpanProcessor {
   const { exporter, queueSize, onSpans, onFailed } = options

@@ -24,8 +24,8 @@ export type DeliverySpanOptions = {
 }
 
 /**
- * Starts the trace of a delivery, which is either recorded or only passed on. Passing on has to be cheap,
- * because it may concern ninety-nine deliveries in a hundred.
+ * Starts the trace of a delivery, which is either recorded or only passed on. Passing a trace on has to be
+ * cheap, because that may happen to ninety-nine deliveries in a hundred.
  */
 export function traceDelivery(
   options: DeliverySpanOptions,
@@ -68,7 +68,7 @@ export class DeliverySpan implements DeliveryTrace {
   readonly #delivery: Delivery
   readonly #span: Span
   readonly #context: Context
-  /** Requests without an outcome, by their hooks. A hook has one at a time. */
+  /** Spans of requests without an outcome, by the hook. A hook has only one such request at a time. */
   readonly #requests = new Map<string, Span>()
 
   constructor(options: DeliverySpanOptions, delivery: Delivery, span: Span) {
@@ -150,8 +150,8 @@ function attributesOf(delivery: Delivery, groupId: string): Record<string, strin
 }
 
 /**
- * Returns the error of an outcome. By the conventions for a client, a status from 400 on is an error with the
- * status as its name.
+ * Returns the error of an outcome. By OpenTelemetry's conventions for clients, a status from 400 on is an
+ * error, and the status is the error's name.
  */
 function errorOf(outcome: Outcome): string | undefined {
   if (outcome.kind !== 'answer') return outcome.kind
@@ -163,7 +163,10 @@ function naming(span: Span, { target }: EndpointHook, headers: readonly string[]
   return parent === undefined ? headers : [...headers, 'traceparent', parent]
 }
 
-/** Returns true if the hook's headers in the catalog contain a `traceparent`. That one is sent unchanged. */
+/**
+ * Returns true if the hook's headers in the catalog contain a `traceparent`. Then that header is sent
+ * unchanged.
+ */
 function namesTrace(headers: readonly string[]): boolean {
   return headers.some((text, at) => at % 2 === 0 && text.toLowerCase() === 'traceparent')
 }

@@ -1,7 +1,7 @@
 /**
- * Names of attributes: those of OpenTelemetry's semantic conventions for HTTP and messaging, and our own.
- * None of them could identify a user or contain a key: no key of a record, no path or query of a hook, no
- * address of a client.
+ * Names of attributes: those of OpenTelemetry's semantic conventions for HTTP and messaging, and our own. No
+ * attribute may identify a user or contain a secret. So there is none for the key of a record, the path or
+ * query of a hook, or the address of a client.
  */
 export const names = {
   method: 'http.request.method',

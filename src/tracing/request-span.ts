@@ -13,7 +13,8 @@ import { contextIn, headersOf } from './carrier.ts'
 import { names } from './names.ts'
 
 /**
- * Creates the tracing of a gateway: a span for each request, and one for what the request writes to Kafka.
+ * Creates the tracing of a gateway: a span for each request, and a span for the records that the request
+ * writes to Kafka.
  */
 export function createGatewayTracing(tracer: Tracer): GatewayTracing {
   return {
@@ -47,7 +48,7 @@ class RequestSpan implements RequestTrace {
     return new SendSpan(this.#tracer.startSpan(`send ${topic}`, options, this.#context))
   }
 
-  /** Ends the span. By the conventions for a server, only the server's own fault is an error. */
+  /** Ends the span. By OpenTelemetry's conventions for servers, only the server's own fault is an error. */
   end(status: number): void {
     this.#span.setAttribute(names.status, status)
     if (status >= 500)

@@ -35,7 +35,7 @@ export type Tracing = {
   readonly worker: WorkerTracing
   readonly gateway: GatewayTracing
   /**
-   * Resolves when all spans are exported, or their export has failed, which may take as long as an export.
+   * Resolves once all spans are exported or their export has failed. This may take as long as an export.
    * Never rejects.
    */
   stop(): Promise<void>
@@ -43,7 +43,7 @@ export type Tracing = {
 
 /**
  * Loads and starts OpenTelemetry's SDK. No other module of Sluice imports the SDK, so a process without
- * tracing never loads it. Nothing is registered globally, and contexts are passed on explicitly.
+ * tracing never loads it. Registers nothing globally. Contexts are passed on explicitly.
  */
 export function startTracing(options: StartTracingOptions): Tracing {
   const { settings, serviceName, serviceVersion, groupId, isForwarded, onSpans, onFailed } = options
@@ -59,7 +59,7 @@ export function startTracing(options: StartTracingOptions): Tracing {
   return {
     worker: createWorkerTracing({ tracer, groupId, isForwarded }),
     gateway: createGatewayTracing(tracer),
-    // The reason why an export failed was reported with its spans.
+    // If an export fails, the reason is reported with its spans.
     stop: () => provider.shutdown().catch(() => undefined),
   }
 }

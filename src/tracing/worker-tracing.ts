@@ -8,16 +8,16 @@ import { type Carrier, contextIn, headersOf } from './carrier.ts'
 import { DeliverySpan, type DeliverySpanOptions, traceDelivery } from './delivery-span.ts'
 import { names } from './names.ts'
 
-/** Tracing of a worker. Each delivery is a span that continues the trace which its record names. */
+/** The tracing of a worker. Each delivery is a span that continues the trace of its record. */
 export type WorkerTracing = PipelineTracing & {
-  /** Records the trace of a record from Kafka, if its headers name one. */
+  /** Notes the trace of a record from Kafka, if its headers name a trace. */
   received(record: HeldRecord, headers: Carrier | undefined): void
-  /** An observer that turns what it observes into events of spans. */
+  /** An observer that adds the events of deliveries to their spans. */
   readonly observer: Partial<PipelineObserver>
 }
 
 export function createWorkerTracing(options: DeliverySpanOptions): WorkerTracing {
-  /** The traces of records whose headers name one. */
+  /** The traces of records whose headers name a trace. */
   const parents = new WeakMap<HeldRecord, Context>()
   const parentOf = (record: HeldRecord): Context => parents.get(record) ?? ROOT_CONTEXT
 

@@ -7,8 +7,8 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import { userIdProblem } from './users.ts'
 
 /**
- * The most that a time may be ahead, in milliseconds. The worker refuses a time that is further ahead of the
- * broker's clock.
+ * The most that a time may be ahead of the present, in milliseconds. The worker refuses a time that is
+ * further ahead of the broker's clock.
  */
 const mostAheadMs = 5 * 60_000
 
@@ -46,7 +46,9 @@ export function readChange(
   return { ok: true, userId: change.userId, value }
 }
 
-/** Returns why a time is no valid `changedAt` or `snapshotAt`; `undefined` if it is valid. */
+/**
+ * Returns the reason why a time is no valid `changedAt` or `snapshotAt`. Returns `undefined` if it is valid.
+ */
 export function timeProblem(field: string, text: string, nowMs: number): string | undefined {
   const timeMs = parseTimestamp(text)
   if (timeMs === undefined) return noTime(field)
@@ -80,8 +82,8 @@ const kinds = {
 } as const
 
 /**
- * Describes what is wrong with the fields of a change. It looks at `type` to know the kind, because the
- * schema's own errors would name the fields of both kinds.
+ * Describes what is wrong with the fields of a change. Looks at `type` first, because the schema's own errors
+ * would name the fields of both kinds.
  */
 function shapeProblem(value: unknown): string {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -101,7 +103,7 @@ function shapeProblem(value: unknown): string {
   if (typeof fields.get('member') !== 'boolean' && type === 'membership') {
     return 'has a member that is neither true nor false'
   }
-  // All texts of a change have the limits of a user id.
+  // All texts of a change have the same limits as a user id.
   const text = [...fields].find(
     ([field, held]) =>
       field !== 'value' &&

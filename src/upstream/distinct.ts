@@ -4,19 +4,19 @@ import type { Spool } from './spool.ts'
 const mostCompared = 100_000
 
 /**
- * Returns a hash of 32 bits that depends on the whole text (FNV-1a), and not on the partition that Kafka's
- * partitioner chooses.
+ * Returns a hash of 32 bits that depends on the whole text (FNV-1a). It is independent of the partition that
+ * Kafka's partitioner chooses.
  */
 export function spread(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
-  // Otherwise the last characters would change only the low bits.
+  // Without this step, the last characters would change only the low bits.
   return (hash ^ (hash >>> 15)) >>> 0
 }
 
 /**
  * Yields the texts of a bucket, each of them once, always in the same order. A large bucket is read several
- * times, each time for a share of its texts, so memory stays flat.
+ * times, each time for a share of its texts, so that memory doesn't grow with the bucket.
  */
 export function* distinct(
   spool: Pick<Spool, 'count' | 'read'>,
@@ -38,8 +38,8 @@ export function* distinct(
 }
 
 /**
- * Returns the number that chooses the share of a text. Buckets are chosen by the low bits of the hash, at
- * most 256 of them for a partition, and shares by the other bits.
+ * Returns the number that chooses the share of a text. The low bits of the hash choose the bucket, of which a
+ * partition has at most 256. The other bits choose the share.
  */
 function shareOf(text: string): number {
   return Math.floor(spread(text) / 256)

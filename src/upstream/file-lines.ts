@@ -7,15 +7,15 @@ export type LineFault = { readonly line: number; readonly problem: string }
 
 export type LinesRead = { ok: true } | { ok: false; fault: LineFault }
 
-/** The longest line that is read. A longer one more likely means a file without line ends. */
+/** The longest line that is read, in bytes. A longer line most likely means a file without line ends. */
 const maxLineBytes = 4 * 1024 * 1024
 const lineEnd = 0x0a
 const replacement = '\ufffd'
 
 /**
  * Passes the lines of a UTF-8 text to `take` one by one, without their ends and without a byte order mark.
- * Empty lines are left out. Keeps one chunk and one line in memory. Ends at the first fault: its own, or one
- * that `take` returns.
+ * Empty lines are left out. Keeps only one chunk and one line in memory. Stops at the first fault, which may
+ * also be one that `take` returns.
  */
 export async function eachLine(
   input: AsyncIterable<Buffer>,
@@ -28,7 +28,7 @@ export async function eachLine(
   function takeBytes(bytes: Buffer): string | undefined {
     line++
     const text = bytes.toString()
-    // Invalid UTF-8 becomes this character, but the file may also contain it.
+    // Invalid UTF-8 becomes this character, but the file may also contain the character itself.
     if (text.includes(replacement) && !isUtf8(bytes)) return 'is not UTF-8: save the file as UTF-8'
     const body = line === 1 && text.startsWith('\ufeff') ? text.slice(1) : text
     return body.trim() === '' ? undefined : take(body, line)

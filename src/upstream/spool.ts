@@ -11,10 +11,10 @@ type Block = { readonly at: number; readonly bytes: number }
 type Bucket = { readonly blocks: Block[]; buffer: Buffer; filled: number; count: number }
 
 /**
- * Keeps texts on disk, in buckets, if there are more of them than fit into memory. They are in one file
- * without a name, in the folder for temporary files, so the file disappears with the process, however that
- * ends. Reads and writes are synchronous, and mostly go to the file cache; the process does nothing else
- * meanwhile. A full disk throws.
+ * Keeps texts on disk, in buckets, because there may be more texts than fit into memory. All buckets are in
+ * one file in the folder for temporary files. The file has no name, so it disappears when the process ends in
+ * any way. Reads and writes are synchronous, because the process has nothing else to do meanwhile; most of
+ * them only reach the file cache. Throws if the disk is full.
  */
 export class Spool {
   readonly #file: number
@@ -51,7 +51,7 @@ export class Spool {
       this.#write(entry, Buffer.from(`${text}\n`))
       return
     }
-    // A bucket gets its buffer with the first text, so that an empty one takes no memory.
+    // A bucket gets its buffer with its first text, so that an empty bucket takes no memory.
     if (entry.buffer.length === 0) entry.buffer = Buffer.allocUnsafe(this.#blockBytes)
     entry.filled += entry.buffer.write(text, entry.filled)
     entry.filled = entry.buffer.writeUInt8(lineFeed, entry.filled)

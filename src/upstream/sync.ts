@@ -17,13 +17,13 @@ export type SyncOptions = {
 /** The users and parts of a sync that go to one partition. */
 export type PartitionPlan = {
   readonly partition: number
-  /** The number of users, each counted once. */
+  /** The number of users. Each user is counted once. */
   readonly users: number
-  /** The number of times that a user was named again. */
+  /** The number of times that a user was named who had been named before. */
   readonly repeated: number
   /**
-   * The number of parts. At least one, because a partition without any users must still learn that all users
-   * have left.
+   * The number of parts. It is at least one, because a partition without any users must still learn that all
+   * users have left.
    */
   readonly parts: number
 }
@@ -32,17 +32,17 @@ export type PartitionPlan = {
 export type PlacedPart = { readonly partition: number; readonly users: number; readonly value: string }
 
 /**
- * The least number of buckets. With a hundred million users, one bucket is then small enough to be compared
- * in memory.
+ * The least number of buckets of all partitions together. With this number, even with a hundred million
+ * users, the users of one bucket can be compared in memory in a few steps.
  */
 const leastBuckets = 256
-/** A number that is longer than the two numbers in the record of a part can be. */
+/** A number with more digits than the two numbers in the record of a part can have. */
 const longestNumber = 9_999_999_999
 
 /**
  * Turns a whole audience into records. The users are collected on disk first, because every part says how
- * many parts its partition gets. So an incomplete set is never taken for a complete one. Memory is flat,
- * whatever the number of users.
+ * many parts its partition gets, so that an incomplete sync is never taken for a complete one. Memory doesn't
+ * grow with the number of users.
  */
 export class Sync {
   readonly #head: SyncHead
@@ -60,7 +60,7 @@ export class Sync {
     this.#spool = new Spool(partitions * this.#bucketsEach)
   }
 
-  /** Takes a user. Returns a reason if it can't. */
+  /** Takes a user. Returns the reason if the user can't be taken. */
   add(userId: string): string | undefined {
     const text = JSON.stringify(userId)
     if (text.length * 3 > this.#room && Buffer.byteLength(text) > this.#room) {
@@ -71,7 +71,7 @@ export class Sync {
     return undefined
   }
 
-  /** Plans the parts of one partition, from the users who were added so far. */
+  /** Plans the parts of one partition, for the users who were added so far. */
   plan(partition: number): PartitionPlan {
     let users = 0
     let parts = 0
@@ -102,8 +102,8 @@ export class Sync {
   }
 
   /**
-   * Yields the user ids of each part as JSON: as many as a part has room for. Without any users, yields one
-   * empty list.
+   * Yields the user ids of each part, each id as JSON, and as many as a part has room for. If there are no
+   * users, yields one empty list.
    */
   *#cut(partition: number): Generator<readonly string[]> {
     let texts: string[] = []

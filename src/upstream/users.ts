@@ -10,11 +10,11 @@ export type UserFormat = 'csv' | 'ndjson'
 
 export type UserList = {
   readonly format: UserFormat
-  /** The column, or the field of the objects, that has the user ids; `undefined`: `userId` or `user_id`. */
+  /** The column, or the field of the objects, that has the user ids. `undefined`: `userId` or `user_id`. */
   readonly column: string | undefined
   /**
-   * True if the first row of a CSV names its columns. Otherwise the ids are in the first column, or in column
-   * number `column`.
+   * True if the first row of a CSV names its columns. If false, the ids are in the first column, or in the
+   * column whose number is `column`.
    */
   readonly hasHeader: boolean
 }
@@ -22,8 +22,8 @@ export type UserList = {
 export type UsersRead = { ok: true; rows: number } | { ok: false; fault: LineFault }
 
 /**
- * Reads the users that a file lists, in flat memory, and passes each id to `take` unchanged. Ends at the
- * first row that isn't a user, or that `take` objects to.
+ * Reads the users that a file lists, and passes each id to `take` unchanged. Memory doesn't grow with the
+ * file. Stops at the first row that isn't a user, or for which `take` returns a problem.
  */
 export async function readUsers(
   input: AsyncIterable<Buffer>,
@@ -60,11 +60,11 @@ async function readNdjson(
 }
 
 /**
- * The line ends that the parser recognizes. Without this list, it would take the first one that occurs for
- * the only one.
+ * The line ends that the parser recognizes. Without this list, the parser would recognize only the line end
+ * that occurs first.
  */
 const recordEnds = ['\r\n', '\n']
-/** The longest row, in characters. A longer one has a missing or an extra quotation mark. */
+/** The longest row, in characters. A longer row most likely has a missing or an extra quotation mark. */
 const maxRowCharacters = 1024 ** 2
 
 async function readCsv(
@@ -98,11 +98,11 @@ async function readCsv(
       lastLine = lines
       const problem = takeRow(row)
       if (problem !== undefined) fault = { line: lines, problem }
-      // The parser passes nothing on, because a row is finished once it is parsed.
+      // The parser passes no row on, because `takeRow` has already handled it.
       return null
     },
   })
-  // Each call gets its own error. Without a listener, the error would end the process.
+  // Each `write` and `end` gets its own error. But without a listener, the error would also end the process.
   parser.on('error', () => undefined)
   parser.resume()
   try {
@@ -162,8 +162,8 @@ function countOf(count: number, what: string): string {
 }
 
 /**
- * Describes the error of csv-parse without the text that it quotes. `lastLine` is the line of the last row
- * that it could read.
+ * Describes an error of csv-parse without the text that the error quotes. `lastLine` is the line of the last
+ * row that could be read.
  */
 function explain(error: CsvError, { info }: Parser, lastLine: number): LineFault {
   const { lines: line } = info
@@ -194,7 +194,7 @@ function takeUser(userId: unknown, counted: Counted): string | undefined {
   return problem
 }
 
-/** Returns why a text is no valid user id; `undefined` if it is valid. */
+/** Returns the reason why a text is no valid user id. Returns `undefined` if it is valid. */
 export function userIdProblem(userId: string): string | undefined {
   if (userId === '') return 'has an empty user id'
   if (!userIdCheck.Check(userId)) return `has a user id of over ${maxUserIdCharacters} characters`

@@ -12,7 +12,7 @@ export type ClickHouseAccess = {
   readonly user: string
   /** Returns the password. Called for each request, so that a renewed password needs no restart. */
   readonly password: () => string | undefined
-  /** Certificate authorities to trust, in PEM; `undefined`: those that Node trusts. */
+  /** Certificate authorities to trust, in PEM. `undefined`: the certificate authorities that Node trusts. */
   readonly ca: readonly string[] | undefined
   readonly timeoutMs: number
 }
@@ -32,14 +32,17 @@ export type ClickHouse = {
 }
 
 const maxSockets = 10
-/** The time after which an idle connection is closed. Older servers close theirs after three seconds. */
+/**
+ * The time after which an idle connection is closed, in milliseconds. Older servers close idle connections
+ * after three seconds.
+ */
 const idleMs = 2_000
 
 const insertSettings = {
   // A rebuild inserts many days at once, and each day is a partition of the table.
   max_partitions_per_insert_block: '0',
-  // Overrides the user's profile: once the insert is answered, the rows must be stored, because positions
-  // follow then.
+  // Overrides the user's profile: the rows must be stored when the insert is answered, because the positions
+  // are written next.
   async_insert: 0,
 } as const
 

@@ -24,20 +24,22 @@ import type { Tables } from './tables.ts'
 export type ClickHouseQueryOptions = {
   readonly clickHouse: ClickHouse
   readonly tables: Tables
-  /** Returns how far the index is behind the topic, in milliseconds; -1 when that isn't known. */
+  /** Returns how far the index is behind the topic, in milliseconds. Returns -1 if that isn't known. */
   readonly behindMs: () => number
 }
 
 /** The most records returned for one message. */
 const maxFound = 10_000
 /**
- * The first time span of a query without a destination, message or user. It reads the newest span first, and
- * then ever longer ones before it.
+ * The first time span that is read for a query without a destination, message or user. The newest span is
+ * read first, and then ever longer spans before it.
  */
 const firstSpanMs = 3_600_000
 const spanGrowth = 8
 
-/** Opens queries of the delivery log's tables. Closing them closes the given connections. */
+/**
+ * Opens queries of the delivery log's tables. Closing the queries closes the given ClickHouse connections.
+ */
 export function openClickHouseQuery(options: ClickHouseQueryOptions): LogQuery {
   return new ClickHouseQuery(options)
 }

@@ -3,10 +3,10 @@ import { type ColumnName, columns, hashSql, quoted, rowKey, type Tables } from '
 
 /** The queries for ClickHouse. Pure. */
 
-/** A query. `params`: the values of its names in braces. */
+/** A query. `params`: the values of the names that stand in braces in `sql`. */
 export type Asked = { readonly sql: string; readonly params: Readonly<Record<string, unknown>> }
 
-/** The place of the last row of a page: its values of `rowKey`. */
+/** The place of the last row of a page: the values of that row in the columns of `rowKey`. */
 export type RowPlace = {
   readonly atMs: number
   readonly unit: number
@@ -14,15 +14,15 @@ export type RowPlace = {
   readonly number: number
 }
 
-/** A time later than any that ClickHouse can store. */
+/** A time that is later than any time that ClickHouse can store. */
 const endOfTimeMs = 10_413_791_999_999
 const order = rowKey.map((name) => `${name} DESC`).join(', ')
 const everyColumn = columns.map(([name]) => (name === 'at' ? 'toUnixTimestamp64Milli(at)' : name)).join(', ')
 
 /**
- * Returns the query for the newest rows of a filter, after a place. Rows that were written twice are dropped
- * while they are read. So the query reads no more rows than it returns: rows of a destination are stored in
- * this order.
+ * Returns the query for the newest rows of a filter that come after a place. Rows that were written twice are
+ * dropped while rows are read. The rows of a destination are stored in the order of the query, so hardly more
+ * rows are read than are returned.
  */
 export function pageSql(
   tables: Tables,
@@ -44,8 +44,8 @@ export function pageSql(
 }
 
 /**
- * Returns the query for counts per minute. FINAL makes rows that were written twice count once; it reads the
- * key of each row.
+ * Returns the query for counts per minute. FINAL makes rows that were written twice count once, and reads the
+ * key of each row for this.
  */
 export function countsSql(tables: Tables, filter: LogFilter): Asked {
   const where = conditionsOf(tables, filter)
@@ -77,7 +77,10 @@ function percentileSql(share: number): string {
 }
 
 const minuteSql = 'toUnixTimestamp(toStartOfMinute(at))'
-/** Makes FINAL work within each day: a row and its repeat have the same time, and so the same day. */
+/**
+ * Makes FINAL work within each day. This is enough, because a row and its repeat have the same time, and so
+ * the same day.
+ */
 const settingsOfFinal = 'SETTINGS do_not_merge_across_partitions_select_final = 1'
 
 class Conditions {
@@ -120,8 +123,8 @@ function conditionsOf(tables: Tables, filter: LogFilter): Conditions {
 }
 
 /**
- * Returns a condition by the table of keys. Rows are sorted by destination and time, and this table says
- * where the rows of a message or a user are.
+ * Returns a condition that uses the table of keys. Rows are sorted by destination and time. The table of keys
+ * says where the rows of a message or a user are.
  */
 function keysSql(tables: Tables, hash: string, time: readonly string[]): string {
   const key = ['destination', ...rowKey] satisfies ColumnName[]

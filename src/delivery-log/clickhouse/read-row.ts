@@ -45,7 +45,7 @@ export function readRow(row: readonly unknown[]): ReadRow {
 }
 
 /**
- * Returns a kind by its word. A word that only a later version knows becomes the first one, as in a block.
+ * Returns a kind by its word. If only a later version knows the word, returns the first kind, as for a block.
  */
 export function kindIn(word: unknown): LogKind {
   return wordIn(logKinds, word, 'attempted')

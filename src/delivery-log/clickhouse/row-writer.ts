@@ -13,7 +13,7 @@ export class RowWriter {
   #at = 0
   rows = 0
 
-  /** The rows added so far. After the next `clear`, others overwrite the same memory. */
+  /** The rows added so far. After the next `clear`, other rows overwrite the same memory. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#at)
   }
@@ -23,7 +23,7 @@ export class RowWriter {
     this.rows = 0
   }
 
-  /** Adds the reader's current record: the one of index `number` in the block at this offset. */
+  /** Adds the reader's current record, which has the index `number` in the block at `offset`. */
   add(
     reader: BlockReader,
     { atMs, unit, offset, number }: { atMs: number; unit: number; offset: number; number: number },
@@ -112,7 +112,7 @@ export class RowWriter {
   }
 }
 
-/** The position of a partition in the topic, as the table of positions stores it. */
+/** The position in a partition of the topic, as the table of positions stores it. */
 export type WrittenPosition = {
   readonly partition: number
   readonly next: number

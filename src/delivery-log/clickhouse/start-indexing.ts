@@ -18,14 +18,17 @@ class MissingTablesError extends Error {
 }
 
 /**
- * How often waiting rows are inserted, in milliseconds; `insertRows` of them are inserted at once. Inserts
- * are large because each creates files that ClickHouse has to merge.
+ * The interval at which waiting rows are inserted, in milliseconds. If `insertRows` rows wait, they are
+ * inserted at once. Inserts are large because each insert creates files that ClickHouse has to merge.
  */
 const insertEveryMs = 1_000
 const insertRows = 100_000
 const firstPauseMs = 500
 const longestPauseMs = 15_000
-/** How long the last insert may take at the stop. The topic still has what it would have inserted. */
+/**
+ * The time that the last insert may take when indexing stops, in milliseconds. If it takes longer, nothing is
+ * lost: the topic still has the records.
+ */
 const stopWithinMs = 5_000
 
 /** Rows that are inserted together, with the positions in the topic that they reach. */
@@ -38,9 +41,9 @@ type Batch = {
 }
 
 /**
- * Inserts the records of the topic. Positions are written after the rows that they cover, so a crash makes
- * some rows be inserted again, with the same key, but loses none. While ClickHouse doesn't answer, the same
- * batch is inserted again and again, and the topic waits.
+ * Inserts the records of the topic. Positions are written after the rows that they cover. So a crash loses no
+ * rows; some rows are inserted again, with the same key. While ClickHouse doesn't answer, the same batch is
+ * tried again and again, and the topic keeps the records that follow.
  */
 export async function startClickHouseIndexing(options: ClickHouseIndexingOptions): Promise<Indexing> {
   await checkTables(options)
@@ -126,7 +129,7 @@ class Inserting implements Indexing {
     batch.next.set(partition, offset + 1)
   }
 
-  /** Inserts the waiting rows. If an insert is under way, the next one takes them. */
+  /** Inserts the waiting rows. If an insert is under way, the next insert takes these rows. */
   #insert(): void {
     const { next } = this.#filling
     if (this.#spare === undefined || next.size === 0) return

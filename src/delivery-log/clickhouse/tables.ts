@@ -8,7 +8,10 @@ export type Tables = {
   readonly keys: string
   /** The view that fills the table of keys. */
   readonly keysView: string
-  /** The table of the positions up to which the topic is in the other tables. */
+  /**
+   * The table of positions: up to which offset of each partition the records of the topic are in the other
+   * tables.
+   */
   readonly positions: string
 }
 
@@ -62,8 +65,8 @@ export const columns = [
 export type ColumnName = (typeof columns)[number][0]
 
 /**
- * The columns that identify a row of a destination: its time, the block of the topic that it came with, and
- * its place in that block.
+ * The columns that identify a row of a destination: the time, the block of the topic in which the row came,
+ * and the row's index in that block.
  */
 export const rowKey = ['at', 'unit', 'offset', 'number'] as const satisfies readonly ColumnName[]
 
@@ -80,7 +83,7 @@ const codecs: Readonly<Partial<Record<ColumnName, string>>> = {
   answer: 'ZSTD(1)',
 }
 
-/** Returns the statements that create missing tables, and then set the configured retention. */
+/** Returns the statements that create missing tables and then set the configured retention. */
 export function ddl(tables: Tables, keptMs: number): readonly string[] {
   const ttl = `toDateTime(at) + INTERVAL ${Math.ceil(keptMs / 1_000)} SECOND`
   const { attempts, keys } = tables

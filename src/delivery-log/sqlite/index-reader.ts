@@ -96,7 +96,7 @@ export class IndexReader {
     this.#readers.clear()
   }
 
-  /** Returns matching records from the newest on, or from the one after a place. */
+  /** Returns matching records, newest first. If `place` is given, begins with the record after it. */
   *#newest(
     filter: LogFilter,
     place: SlotPlace | undefined,
@@ -134,7 +134,8 @@ export class IndexReader {
   }
 
   /**
-   * Calls `ask` with the reader of a slot. Returns `undefined` if the slot's file is gone or not created yet.
+   * Calls `ask` with the reader of a slot. Returns `undefined` if the slot's file was removed or isn't
+   * created yet.
    */
   #with<T>(slot: number, ask: (reader: SlotReader) => T): T | undefined {
     try {

@@ -3,10 +3,13 @@ import { BadCursorError, isQueryFault, type LogFilter } from '../log-query.ts'
 import { IndexReader, type Steps } from './index-reader.ts'
 import { IndexWriter } from './index-writer.ts'
 
-/** The URL of this module, to be run as a thread: .ts from the sources, .js after a build. */
+/**
+ * The URL of this module, for starting it as a thread. It ends in .ts in the sources and in .js after a
+ * build.
+ */
 export const indexThreadUrl = new URL(import.meta.url)
 
-/** The data of a thread. One thread writes; others read what it has written. */
+/** The data of a thread. One thread writes the index. Other threads read what it has written. */
 export type IndexThreadData = {
   readonly indexThread: 'write' | 'read'
   readonly folder: string
@@ -37,7 +40,7 @@ export type WriteReport =
         position: { next: number; topicId: string },
       ])[]
     }
-  /** The thread has taken this many bytes of values. */
+  /** The thread has taken `bytes` bytes of values. */
   | { readonly report: 'taken'; readonly bytes: number }
   | {
       readonly report: 'indexed'
@@ -56,7 +59,7 @@ export type ReadOrder = { readonly id: number } & (
     }
   | { readonly ask: 'counts' | 'percentiles'; readonly filter: LogFilter }
   | { readonly ask: 'status' }
-  /** Abandons the question of this id, since nobody waits for its answer. */
+  /** Abandons the question of this id, because nobody waits for its answer any more. */
   | { readonly ask: 'nothing' }
 )
 
@@ -65,14 +68,17 @@ export type ReadReport = { readonly id: number } & (
   | { readonly error: string; readonly why: 'bad_cursor' | 'own_fault' | 'unavailable' }
 )
 
-/** How often waiting rows are committed, in milliseconds; `commitRows` of them are committed at once. */
+/**
+ * The interval at which waiting rows are committed, in milliseconds. If `commitRows` rows wait, they are
+ * committed at once.
+ */
 const commitEveryMs = 500
 const commitRows = 20_000
 const tendEveryMs = 30_000
-/** How many questions take turns. Each holds in memory what it has found so far. */
+/** The number of questions that take turns. Each question holds in memory what it has found so far. */
 const questionsAtOnce = 8
 
-/** Runs only in a thread. Elsewhere the module is imported for its URL. */
+/** Runs only if this module was started as a thread. Elsewhere the module is imported for its URL. */
 if (isThreadData(workerData)) {
   if (workerData.indexThread === 'write') runWriter(workerData)
   else runReader(workerData)

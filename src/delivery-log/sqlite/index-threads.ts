@@ -20,7 +20,7 @@ import {
 export type IndexingOptions = IndexingEvents & {
   readonly folder: string
   readonly keptMs: number
-  /** Called when the thread has ended, and nothing is indexed any more. */
+  /** Called when the thread has ended because of an error. After that, nothing is indexed any more. */
   readonly onFailed: (error: Error) => void
 }
 
@@ -86,11 +86,11 @@ export async function startIndexing(options: IndexingOptions): Promise<Indexing>
 
 export type IndexQueryOptions = {
   readonly folder: string
-  /** Returns how far the index is behind its topic, in milliseconds; -1 when that isn't known. */
+  /** Returns how far the index is behind its topic, in milliseconds. Returns -1 if that isn't known. */
   readonly behindMs: () => number
   /** The heap limit of the thread, in MiB. A question that needs more is rejected. */
   readonly mostHeapMb?: number
-  /** The time limit of a question, in milliseconds. After it the question is rejected. */
+  /** The time limit of a question, in milliseconds. A question that takes longer is rejected. */
   readonly mostMs?: number
 }
 
@@ -98,8 +98,8 @@ const defaultHeapMb = 256
 const defaultMostMs = 10_000
 
 /**
- * Opens queries of an index in a thread of its own. When the thread ends, its open questions are rejected,
- * and the next question starts another thread.
+ * Opens queries of an index. A thread of its own answers them. When the thread ends, its open questions are
+ * rejected, and the next question starts another thread.
  */
 export function openIndexQuery({
   folder,
@@ -168,8 +168,8 @@ class ReadingThread {
   }
 
   /**
-   * Asks the thread a question. Rejects when the answer takes too long or nobody waits for it; the thread
-   * then abandons it.
+   * Asks the thread a question. Rejects when the answer takes too long or when nobody waits for it any more.
+   * The thread then abandons the question.
    */
   async ask<T>(order: Unnumbered<ReadOrder>, { signal }: Asking = {}): Promise<T> {
     signal?.throwIfAborted()

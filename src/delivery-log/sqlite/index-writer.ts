@@ -12,7 +12,7 @@ export type IndexWriterOptions = {
   readonly keptMs: number
   /** Returns epoch milliseconds. */
   readonly now: () => number
-  /** Waits until rows committed to slots are on the disk. Absent: `syncSlots`. */
+  /** Waits until rows committed to slots are on the disk. The default is `syncSlots`. */
   readonly sync?: (folder: string, slots: Iterable<number>) => void
 }
 
@@ -28,21 +28,24 @@ export type IndexedBlock = {
 /** The result of a commit. */
 export type Indexed = { readonly rows: number; readonly unreadable: number; readonly expired: number }
 
-/** How long a slot may get no records before it is closed. */
+/** The time without new records after which a slot is closed, in milliseconds. */
 const closedAfterMs = 10 * 60_000
 /** The most open slots. Each has a cache of its own. */
 const maxOpenSlots = 6
-/** The shortest interval between syncs of slots and writes of positions. Each takes a disk milliseconds. */
+/**
+ * The shortest interval, in milliseconds, between two times when slots are synced and positions are written.
+ * A sync takes a disk milliseconds.
+ */
 const syncEveryMs = 5_000
 
 /**
- * Writes the files of the index: one for each hour, and `positions.sqlite`, which has the offsets from which
- * the topic must still be read. Each file also has its own position in the topic, written in the same
- * transaction as its rows. So a block that is read again after a crash adds nothing to files that have it
- * already. Files are a cache: without them the whole topic is read again.
+ * Writes the files of the index: one file (a slot) for each hour, and `positions.sqlite`, which has the
+ * offsets from which the topic must still be read. Each slot also has its own position in the topic, which is
+ * written in the same transaction as its rows. So a block that is read again after a crash adds nothing to
+ * slots that have it already. The files are a cache: without them, the whole topic is read again.
  *
- * `positions.sqlite` is written a few seconds after the slots, once these are on the disk. So even after a
- * loss of power it never covers a block whose rows are lost.
+ * `positions.sqlite` is written a few seconds after the slots, once the slots are on the disk. So even after
+ * a loss of power, its offsets never go beyond a block whose rows are lost.
  */
 export class IndexWriter {
   readonly #options: IndexWriterOptions
@@ -51,14 +54,14 @@ export class IndexWriter {
   readonly #slots = new Map<number, SlotWriter>()
   readonly #reader = new BlockReader()
   readonly #moved = new Map<number, Position>()
-  /** Positions that slots have and `positions.sqlite` hasn't. */
+  /** Positions that the slots have and that `positions.sqlite` doesn't have yet. */
   readonly #unwritten = new Map<number, Position>()
   /** Slots with rows that may not be on the disk. */
   readonly #unsynced = new Set<number>()
   #syncedAtMs: number
   /**
-   * The highest generation of each partition in the slots, if `positions.sqlite` was lost. Without it, blocks
-   * of the present log would count as older than those that the slots have of it.
+   * The highest generation of each partition in the slots, in case `positions.sqlite` was lost. If the count
+   * began at 0 again, new blocks would count as older than the blocks that the slots have.
    */
   readonly #lostGenerations: ReadonlyMap<number, number> = new Map()
   #touched = new Set<SlotWriter>()
@@ -104,7 +107,7 @@ export class IndexWriter {
     this.#positions.set(partition, { generation, next, topicId })
   }
 
-  /** Adds a block. All earlier blocks of its partition must have been added before. */
+  /** Adds a block. All earlier blocks of its partition must have been added already. */
   add({ partition, offset, timestampMs, value }: IndexedBlock): void {
     const generation = this.#generationOf(partition)
     const place = { generation, next: offset }
@@ -141,7 +144,7 @@ export class IndexWriter {
   }
 
   /**
-   * Removes files older than the retention, closes idle ones, and writes positions. Returns the number of
+   * Removes files older than the retention, closes idle files, and writes positions. Returns the number of
    * removed files.
    */
   tend(): number {
@@ -205,7 +208,7 @@ export class IndexWriter {
     return writer
   }
 
-  /** Closes the least recently used slots over the limit. A rebuild goes through all hours. */
+  /** Closes the least recently used slots beyond the limit. A rebuild of the index goes through all hours. */
   #closeOldest(): void {
     const byUse = [...this.#slots].toSorted(([, a], [, b]) => a.lastUsedMs - b.lastUsedMs)
     for (const [slot, writer] of byUse.slice(0, Math.max(0, byUse.length - maxOpenSlots))) {

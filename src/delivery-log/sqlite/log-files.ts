@@ -43,7 +43,7 @@ export function syncSlots(folder: string, slots: Iterable<number>): void {
   syncPath(folder)
 }
 
-/** Syncs a file. A missing WAL was copied into its file, which SQLite then synced. */
+/** Syncs a file. If a WAL is missing, SQLite has copied it into its file and has synced that file. */
 function syncPath(path: string): void {
   let file: number
   try {

@@ -2,8 +2,8 @@ import { userHashBytes } from '../log-record.ts'
 
 /**
  * The layout of a record in its file. The row id packs three values: the time within the hour, a sequence
- * number, and a bucket of the attempt's duration. So every index is sorted by time, and is enough for counts
- * and percentiles.
+ * number, and a bucket of the attempt's duration. So every index is sorted by time, and counts and
+ * percentiles need only an index.
  */
 
 /** The time span of one file, in milliseconds. */
@@ -11,7 +11,7 @@ export const slotMs = 3_600_000
 
 const perMs = 2 ** 24
 const buckets = 128
-/** How many sequence numbers a millisecond has before they start over. */
+/** The number of sequence numbers of a millisecond. After these, the sequence starts over. */
 const sequences = perMs / buckets
 const stepsPerOctave = 6
 const lastBucket = buckets - 1
@@ -26,16 +26,17 @@ export function idOf(atMs: number, bucket: number, sequence: number): number {
 }
 
 /**
- * Returns the step to add to a taken id until a free one is found: a millisecond. An id is taken only once
- * its millisecond has used all sequence numbers, so most other ids of that millisecond are taken as well. In
- * the second half of an hour the step goes back, so that the id stays within its file.
+ * Returns the step that is added to a taken id until a free id is found. The step is a millisecond: an id is
+ * taken only if its millisecond has used all sequence numbers, so most other ids of that millisecond are
+ * taken as well. In the second half of an hour the step is negative, so that the id stays within its file.
  */
 export function stepOf(id: number): number {
   return id < (slotMs / 2) * perMs ? perMs : -perMs
 }
 
 /**
- * Returns the lowest id of a time within a slot: 0 for an earlier time, and more than any id for a later one.
+ * Returns the lowest id of a time within a slot. Returns 0 for a time before the slot, and more than any id
+ * for a time after it.
  */
 export function firstIdAt(slot: number, atMs: number): number {
   return Math.min(Math.max(0, Math.ceil(atMs - slot * slotMs)), slotMs) * perMs
@@ -45,12 +46,12 @@ export function atMsOf(slot: number, id: number): number {
   return slot * slotMs + Math.floor(id / perMs)
 }
 
-/** Returns the SQL expression for the minute within the slot, by a column with ids. */
+/** Returns the SQL expression for the minute within the slot. `column` has ids. */
 export function minuteSql(column: string): string {
   return `${column} / ${60_000 * perMs}`
 }
 
-/** Returns the SQL expression for the bucket of the duration, by a column with ids. */
+/** Returns the SQL expression for the bucket of the duration. `column` has ids. */
 export function bucketSql(column: string): string {
   return `${column} % ${buckets}`
 }
@@ -71,8 +72,8 @@ export function msOfBucket(bucket: number): number {
 }
 
 /**
- * Hashes a text to 47 bits (cyrb53, with fewer bits). The texts themselves must be compared, since hashes can
- * collide.
+ * Hashes a text to 47 bits (cyrb53, with fewer bits). Hashes can collide, so the texts themselves must be
+ * compared too.
  */
 export function hashOf(text: string): number {
   let high = 0xdeadbeef
@@ -92,7 +93,7 @@ export function userNumber(bytes: Buffer, at: number): number {
   return bytes.readUIntBE(at, userHashBytes) % 2 ** 47
 }
 
-/** The fields of a row beside its id and its shape. */
+/** The fields of a row that are neither in its id nor in its shape. */
 export type RowDetail = {
   attempt: number
   unit: number

@@ -10,7 +10,8 @@ export type IdRange = { readonly from: number; readonly before: number }
 export type Found = { readonly id: number; readonly record: LogRecord }
 
 /**
- * The number of deliveries of a minute and shape. `bucket`: that of the duration if it was asked for, else 0.
+ * The number of deliveries of a minute and a shape. `bucket`: the bucket of the duration if durations were
+ * asked for, else 0.
  */
 export type Counted = {
   readonly minute: number
@@ -36,11 +37,11 @@ type Shape = {
 }
 
 /**
- * The most shapes that are looked up one by one. With more, nearly every row matches, so rows are read in the
- * order of time.
+ * The most shapes that are looked up one by one. If more shapes match, nearly every row matches, so rows are
+ * read in the order of time.
  */
 const manyShapes = 128
-/** The cache of a file in KiB. It is small, since there is a file for each hour. */
+/** The size of a file's cache in KiB. It is small, because there is a file for each hour. */
 const cacheKib = 256
 
 /** Reads the file of one slot. Never writes to it. */
@@ -91,7 +92,7 @@ export class SlotReader {
     return this.#rowsOf(ids.toSorted((a, b) => b - a).slice(0, limit))
   }
 
-  /** Counts deliveries by minute and shape, and by duration if asked for. */
+  /** Counts deliveries by minute and shape, and with `withDuration` also by the bucket of the duration. */
   count(filter: LogFilter, range: IdRange, withDuration: boolean): Counted[] {
     if (filter.messageId !== undefined || filter.user !== undefined) return this.#countFound(filter, range)
     const shapes = this.#shapesOf(filter)
@@ -104,7 +105,7 @@ export class SlotReader {
       shapes === undefined || shapes.length > manyShapes
         ? this.#all(`${select} WHERE ${where}`, from, before)
         : shapes.flatMap((shape) => this.#all(`${select} WHERE s = ? AND ${where}`, shape, from, before))
-    // Adds the deliveries that rows of a higher weight stand for, beyond their own.
+    // Rows with a weight over 1 stand for several deliveries. Adds the deliveries beyond the first.
     const heavy = this.#all(
       `SELECT ${minuteSql('w.id')} AS minute, r.s AS shape, ${withDuration ? bucketSql('w.id') : '0'} AS bucket, sum(w.n - 1) AS count FROM w JOIN r ON r.id = w.id WHERE w.id >= ? AND w.id < ? GROUP BY 1, 2, 3`,
       from,
@@ -137,7 +138,7 @@ export class SlotReader {
     }
   }
 
-  /** Returns the shapes that match a filter; `undefined`: all. */
+  /** Returns the shapes that match a filter. Returns `undefined` if all shapes match. */
   #shapesOf(filter: LogFilter): number[] | undefined {
     const { sql, values } = shapeSql(filter)
     if (sql.length === 0) return undefined
@@ -247,7 +248,7 @@ export class SlotReader {
   }
 }
 
-/** The most records read for one message. It has a few for each destination and try. */
+/** The most records read for one message. A message has a few records for each destination and try. */
 const maxOfMessage = 10_000
 const empty = new Uint8Array(1)
 

@@ -3,10 +3,11 @@ import type { BlockReader } from '../block-reader.ts'
 import { bucketOf, DetailWriter, hashOf, idOf, stepOf, userNumber } from './row.ts'
 
 /**
- * The tables of a slot. `r`: records, whose id begins with their time. Values that many records share form a
- * shape, which is stored once in `shapes`. The index on shapes answers by destination, hook, outcome and
- * reason, in the order of time. `m` and `u`: ids by message and by user. `w`: records that stand for several
- * deliveries. `positions`: the position in the topic up to which this file has its records.
+ * The tables of a slot. `r`: records, whose ids begin with their times. `shapes`: combinations of values that
+ * many records share. Each combination (a shape) is stored once, and records have its number. The index `rs`
+ * finds the records of a shape in the order of time, and so those of a destination, hook, outcome or reason.
+ * `m` and `u`: ids by message and by user. `w`: records that stand for several deliveries. `positions`: the
+ * position in the topic up to which this file has its records.
  */
 const tables = `
   PRAGMA page_size = 8192;
@@ -58,7 +59,7 @@ type Pending = {
 }
 
 const noUser = -1
-/** The most shapes kept in memory. When there are more, the memory is cleared. */
+/** The most shapes that are kept in memory. When one more comes, all are dropped from memory. */
 const maxShapes = 50_000
 
 /** Writes the file of one slot. */
@@ -107,7 +108,7 @@ export class SlotWriter {
     return this.#pending.length
   }
 
-  /** Returns true if the block at this place was taken before. */
+  /** Returns true if this slot already has the block at this place. */
   has(partition: number, place: Position): boolean {
     const own = this.#positions.get(partition)
     return own !== undefined && isBefore(place, own)
@@ -147,8 +148,8 @@ export class SlotWriter {
   }
 
   /**
-   * Writes all added rows, and the positions that they reach. Positions never go back: a lower one belongs to
-   * blocks that are read again after a crash and that this slot has.
+   * Writes all added rows, and the positions that they reach. Positions never go back: a lower position
+   * belongs to blocks that are read again after a crash, and that this slot has already.
    */
   commit(positions: ReadonlyMap<number, Position>, nowMs: number): void {
     const rows = this.#pending
@@ -182,12 +183,13 @@ export class SlotWriter {
 
   #write(rows: Pending[]): void {
     const { row, message, user, weight, rows: counted } = this.#insert
-    // Sorts rows in the order of each tree, so that the next row is mostly on the same page.
+    // Rows are sorted in the order of the tree that they go to, so that the next row is mostly on the same
+    // page.
     rows.sort((a, b) => a.id - b.id)
     const { bytes } = this.#details
     for (const one of rows) {
       const detail = bytes.subarray(one.start, one.end)
-      // The id may be taken by a row from so long ago that the sequence has started over.
+      // An earlier row of the same millisecond may have this id, if the sequence has started over since.
       const step = stepOf(one.id)
       while (row.run(one.id, one.shape, detail).changes === 0) one.id += step
       if (one.weight > 1) weight.run(one.id, one.weight)
@@ -235,7 +237,7 @@ function keyOf(one: BlockReader): string {
 const keyNumbers = ['kind', 'isEnd', 'verdict', 'outcome', 'status']
 const keyTexts = ['destination', 'hook', 'source', 'messageType', 'originTopic', 'reason', 'error', 'job']
 
-/** Returns the key of a shape that was read from the file. */
+/** Returns the same key as `keyOf`, for a row of the table `shapes`. */
 function keyOfRow(row: Record<string, unknown>): string {
   const numbers = keyNumbers.map((name) => String(row[name])).join(',')
   return [numbers, ...keyTexts.map((name) => String(row[name]))].join('\n')
