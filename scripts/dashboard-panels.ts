@@ -110,8 +110,7 @@ export const boards: readonly Board[] = [
   {
     id: 'destinations',
     title: 'destinations',
-    about:
-      'How endpoints answer: by destination if metrics.perDestination is on, otherwise for all destinations together.',
+    about: 'How endpoints answer, by destination if metrics.perDestination is on.',
     panels: [
       {
         title: 'Deliveries by destination',
@@ -208,8 +207,7 @@ export const boards: readonly Board[] = [
   {
     id: 'retries',
     title: 'retries and dead letters',
-    about:
-      'Deliveries that wait on the ladder, why and for how long they wait, and how many become dead letters.',
+    about: 'Deliveries that wait on the ladder, why and how long, and dead letters.',
     panels: [
       {
         title: 'Parked, by reason',
@@ -399,8 +397,7 @@ export const boards: readonly Board[] = [
   {
     id: 'processes',
     title: 'Kafka and processes',
-    about:
-      'The group, commits, records held and requests in flight against their limits, and CPU and memory of processes.',
+    about: 'The group, commits, buffers and their limits, and CPU and memory of processes.',
     panels: [
       {
         title: 'Ready',
