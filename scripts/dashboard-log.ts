@@ -3,7 +3,7 @@ import { type Board, of, rate, sum } from './dashboard-queries.ts'
 export const logBoard: Board = {
   id: 'log',
   title: 'delivery log, replays and admin API',
-  about: 'What is beside delivery: the log of it and its index, replays, notices, spans, and who asks.',
+  about: 'The delivery log and its index, replays, notices, spans, and calls of the admin API.',
   panels: [
     {
       title: 'Written to the delivery log',

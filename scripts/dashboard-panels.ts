@@ -23,7 +23,7 @@ export const boards: readonly Board[] = [
   {
     id: 'overview',
     title: 'overview',
-    about: 'What comes in, what goes out, how fast, and what waits.',
+    about: 'How many messages come in, go out and wait, and how fast they are delivered.',
     panels: [
       {
         title: 'Taken by the gateway',
@@ -110,7 +110,7 @@ export const boards: readonly Board[] = [
   {
     id: 'destinations',
     title: 'destinations',
-    about: 'How endpoints answer. By destination where metrics.perDestination is on, else of all together.',
+    about: 'How endpoints answer, by destination if metrics.perDestination is on.',
     panels: [
       {
         title: 'Deliveries by destination',
@@ -207,7 +207,7 @@ export const boards: readonly Board[] = [
   {
     id: 'retries',
     title: 'retries and dead letters',
-    about: 'What waits on the ladder, why, for how long, and what comes to its end.',
+    about: 'Deliveries that wait on the ladder, why and how long, and dead letters.',
     panels: [
       {
         title: 'Parked, by reason',
@@ -328,7 +328,7 @@ export const boards: readonly Board[] = [
   {
     id: 'gateway',
     title: 'gateway',
-    about: 'What clients send, what they are answered, and what waits for Kafka.',
+    about: 'Requests of clients, the answers to them, and messages that wait for Kafka.',
     panels: [
       {
         title: 'Requests by call',
@@ -397,7 +397,7 @@ export const boards: readonly Board[] = [
   {
     id: 'processes',
     title: 'Kafka and processes',
-    about: 'The group, commits, what is held against its limits, and what processes use.',
+    about: 'The group, commits, buffers and their limits, and CPU and memory of processes.',
     panels: [
       {
         title: 'Ready',

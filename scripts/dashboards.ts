@@ -24,9 +24,9 @@ Generated from \`scripts/dashboard-panels.ts\` by \`npm run generate\`.
 Seven dashboards for Grafana, in \`deploy/grafana/dashboards\`. The Helm chart installs them as ConfigMaps (\`metrics.dashboards.enabled\`), and \`docker compose up\` has them built in. Each
 dashboard has the variables "Data source" and "Namespace".
 
-The pictures are drawings, not screenshots of Grafana. They show what a real Prometheus answers to the dashboards' queries. It scraped a gateway, a worker, the admin API and the index of the delivery log for some
-minutes. Meanwhile one endpoint failed for good, one failed for a while, and a healthy one got slow, failed and recovered. Grafana shows the same lines in its own layout. \`npm run draw:dashboards\` draws the pictures
-anew.
+The pictures are drawings, not screenshots of Grafana. They show what a real Prometheus answers to the dashboards' queries. This Prometheus scraped a gateway, a worker, the admin API and the index of the delivery log for some
+minutes. In these minutes one endpoint always failed, one failed for a while, and a healthy one got slow, failed and recovered. Grafana shows the same lines in its own layout. \`npm run draw:dashboards\` draws the pictures
+again.
 `
 
 const datasource = { type: 'prometheus', uid: '${datasource}' }

@@ -24,10 +24,13 @@ const parts: Readonly<Record<string, Folder>> = {
     isPure: true,
   },
   pacing: { about: 'token buckets: rates of sources, destinations and syncs', imports: [], isPure: true },
-  queues: { about: 'first in, first out, and by partition, for what waits in a process', imports: [] },
-  repeats: { about: 'which messages came before', imports: [], isPure: true },
-  address: { about: 'which addresses are public or allowed', imports: [], isPure: true },
-  http: { about: 'reads the answer to a request of ours, up to a limit', imports: [] },
+  queues: {
+    about: 'queues for what waits in a process: first in, first out, and one for each partition',
+    imports: [],
+  },
+  repeats: { about: 'recognizes messages that came before', imports: [], isPure: true },
+  address: { about: 'decides which addresses are public or allowed', imports: [], isPure: true },
+  http: { about: 'reads the answer to a request that Sluice makes, up to a limit', imports: [] },
   config: {
     about: 'one table of settings; the one reader of the environment',
     imports: ['catalog', 'retry'],
@@ -65,7 +68,7 @@ const parts: Readonly<Record<string, Folder>> = {
     isPure: true,
   },
   replay: {
-    about: 'which records are sent again, who does it, and how far that is',
+    about: 'decides which records are sent again and which process does it, and keeps the progress',
     imports: ['message', 'pacing', 'retry', 'routing', 'upstream'],
   },
   admin: { about: 'the admin API: its routes, their document, tokens', imports: ['delivery-log'] },
@@ -84,21 +87,22 @@ const parts: Readonly<Record<string, Folder>> = {
     imports: ['message', 'routing', 'retry', 'delivery', 'pacing'],
   },
   'delivery-log': {
-    about: 'what became of each delivery: written to the topic `attempts`, indexed, asked for',
+    about:
+      'what became of each delivery: writes it to the topic `attempts`, indexes it, and answers searches',
     imports: ['delivery', 'message', 'pipeline'],
     packages: ['@clickhouse/client'],
   },
   notices: {
-    about: 'what customers are told of their destinations: seen by each worker, decided by one',
+    about: 'notices to customers about their destinations: each worker reports, one decides',
     imports: ['delivery', 'pipeline'],
   },
   tracing: {
-    about: 'spans by OpenTelemetry, where an endpoint is set',
+    about: 'spans by OpenTelemetry, if an endpoint is set',
     imports: ['config', 'delivery', 'gateway', 'message', 'pipeline', 'retry'],
     packages: ['@opentelemetry'],
   },
   telemetry: {
-    about: 'metrics table, log lines, probes, what was built',
+    about: 'the table of metrics, log lines, probes, version and commit of the build',
     imports: [
       'audience',
       'backfill',
@@ -123,11 +127,11 @@ const parts: Readonly<Record<string, Folder>> = {
 export const folders: Readonly<Record<string, Folder>> = {
   ...parts,
   roles: {
-    about: 'joins the parts; what starts here stops here, in reverse',
+    about: 'connects the parts, starts them, and stops them in reverse order',
     imports: Object.keys(parts),
   },
   commands: {
-    about: 'what the command line takes: one file for each group of commands',
+    about: 'the command line: one file for each group of commands',
     imports: ['roles', 'config', 'telemetry'],
     packages: ['commander', '@bomb.sh/tab'],
   },

@@ -39,7 +39,7 @@ export const noticesKeys = {
       default: 0,
       ...autoPauseLimits,
       description:
-        'How long all URLs of a destination must fail before Sluice pauses it, until somebody resumes it: days, such as `120h`. `autoPause` of a destination in the catalog goes before it.',
+        'How long all URLs of a destination must fail before Sluice pauses the destination, until somebody resumes it: days, such as `120h`. Its messages then become dead letters. The `autoPause` of a destination in the catalog takes precedence.',
     }),
     secretEnding: duration({
       default: 7 * 24 * HOUR,

@@ -146,8 +146,8 @@ export const topics = {
   },
   memberships: {
     name: 'memberships',
-    purpose: 'what audiences and computed traits hold, and so what is to be delivered of them',
-    key: 'a JSON list: user, space and property; or what a floor is of',
+    purpose: 'the values of audiences and computed traits; each new value is delivered from here',
+    key: 'a JSON list: user, space and property; of a floor: user and source, or space and audience',
     kept: () => ({ latestOfKey: true, noneBeforeMs: sourceKeptMs, deletionsForMs: deletionsKeptMs }),
     maxBytes: maxRetryRecordBytes,
     readers: [...worker, 'log find', 'audience backfill'],
@@ -169,7 +169,7 @@ export const topics = {
   },
   replays: {
     name: 'replays',
-    purpose: 'deliveries asked for again, by replay or backfill',
+    purpose: 'deliveries that a replay, a backfill or a first sync has asked for',
     key: 'that of the record that it began with',
     kept: asRetry,
     maxBytes: maxRetryRecordBytes,
@@ -181,7 +181,7 @@ export const topics = {
   deadLetters: {
     name: 'dead-letters',
     purpose: 'what can not be delivered, with the reason',
-    key: 'that of its record',
+    key: 'that of the record that was refused or not delivered',
     kept: () => ({ forMs: 14 * day }),
     maxBytes: maxRetryRecordBytes,
     // A replay reads dead letters.
@@ -191,8 +191,8 @@ export const topics = {
   backfills: {
     name: 'backfills',
     purpose:
-      'which destinations have missed a value of an audience, and need a backfill; how far a growth is',
-    key: 'a JSON list: what it marks',
+      'which destinations have missed a value of an audience, and need a backfill; the progress of first syncs and of a growth',
+    key: 'a JSON list: what the record is about',
     kept: () => ({ latestOfKey: true, noneBeforeMs: 0, deletionsForMs: day }),
     maxBytes: kafkaDefault,
     readers: [...worker, 'topics apply', 'topics check', 'audience sync', 'audience backfill'],
@@ -202,7 +202,7 @@ export const topics = {
   attempts: {
     name: 'attempts',
     purpose: 'the delivery log: what became of each delivery',
-    key: 'the partition of its record',
+    key: 'the partition of the record with the message',
     kept: ({ attemptsKeptMs }) => ({ forMs: attemptsKeptMs }),
     maxBytes: kafkaDefault,
     readers: ['up', 'log serve', 'log tail'],
@@ -211,8 +211,8 @@ export const topics = {
   },
   replayJobs: {
     name: 'replay-jobs',
-    purpose: 'replays: who asked for what, and how far they are',
-    key: 'a JSON list: the replay, and what of it',
+    purpose: 'replays: who asked for what, and their progress',
+    key: 'a JSON list: the replay, and the part of it that the record has',
     kept: () => replayJobsKept,
     maxBytes: kafkaDefault,
     readers: [...worker, 'replay', 'admin'],
@@ -222,8 +222,9 @@ export const topics = {
   },
   notices: {
     name: 'notices',
-    purpose: 'notices about destinations: what workers see of them, what was told, and which are paused',
-    key: 'a JSON list: the worker that reports, or what was told or decided of whom',
+    purpose:
+      'what workers report about destinations, which notices were sent, and which destinations Sluice has paused',
+    key: 'a JSON list: the worker that reports, or a notice or a pause and its destination',
     kept: () => ({ latestOfKey: true, noneBeforeMs: 0, deletionsForMs: day }),
     maxBytes: kafkaDefault,
     readers: [...worker, 'destinations', 'admin'],
