@@ -275,15 +275,15 @@ describe('on a real Kafka', () => {
       settings: {
         SLUICE_TOPICS_DEVELOPMENT: true,
         SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8',
-        SLUICE_GATEWAY_PORT: gatewayPort,
       },
     }
     writeFileSync(join(folder, 'values.json'), JSON.stringify(values))
     const resources = await render(tools, '-f', join(folder, 'values.json'))
     const plan = (kind: string, podName: string, httpPort = 0) => {
       const { env, ...rest } = planOf(podOf(only(resources, kind)), { folder, podName, resources })
-      // One address for all: pods have one each.
-      return { ...rest, env: { ...env, SLUICE_HTTP_PORT: String(httpPort) } }
+      // All listen on one address here. Pods have one each, and so the chart sets the same ports for all.
+      const ports = { SLUICE_HTTP_PORT: String(httpPort), SLUICE_GATEWAY_PORT: String(gatewayPort) }
+      return { ...rest, env: { ...env, ...ports } }
     }
     await runContainer(image, plan('Job', 'topics-1'))
     const worker = startContainer(image, plan('StatefulSet', 'release-sluice-worker-0', workerHttp))
