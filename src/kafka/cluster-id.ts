@@ -1,7 +1,10 @@
 import type { Kafka } from 'kafkajs'
 import { withAdmin } from './with-admin.ts'
 
-/** Returns the id of a Kafka cluster. It tells clusters apart, whatever their addresses are. */
+/**
+ * Returns the id of a Kafka cluster. Two clusters have different ids, even if they have the same addresses at
+ * different times.
+ */
 export function clusterIdOf(kafka: Kafka): Promise<string> {
   return withAdmin(kafka, async (admin) => (await admin.describeCluster()).clusterId)
 }

@@ -73,7 +73,7 @@ export class Coordinator {
   #close(opened: Opened): void {
     if (this.#opened === opened) this.#opened = undefined
     opened.cut(closed)
-    // kafkajs tries again for a while, and opens a connection to do so.
+    // kafkajs goes on trying for a while, and opens a connection for that. So it is cut off once more.
     void opened.broker.catch(() => undefined).then(() => opened.cut(closed))
   }
 

@@ -38,7 +38,7 @@ export class LostPartitions {
   }
 
   /**
-   * Returns the partitions that this member may still commit, since their next owner hasn't started them.
+   * Returns the partitions that this member may still commit, because their next owners haven't started them.
    * Drops the others.
    */
   async stillCommittable(

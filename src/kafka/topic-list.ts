@@ -116,7 +116,7 @@ export const topics = {
     kept: asSource,
     maxBytes: maxSourceBytes,
     readers: [...worker, 'replay', 'admin', 'log find'],
-    // A worker writes notices, and messages that were refused and that a replay puts back.
+    // A worker writes notices. For a replay, it also writes refused messages back to this topic.
     writers: [...worker, 'gateway', 'send'],
     subscription: {},
     isFramed: true,
