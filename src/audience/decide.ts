@@ -43,7 +43,7 @@ export type ChangeDecision =
   /** The property belongs to another audience, or to a trait. */
   | { kind: 'taken' }
   | { kind: 'drop'; why: 'repeated' | 'outdated' | 'deleted' }
-  /** `isEmitting`: the value has changed, so the new one is sent to receivers. */
+  /** `isEmitting`: the value has changed, so the new value is sent to receivers. */
   | { kind: 'write'; state: PropertyState; isEmitting: boolean }
 
 export function decideChange(

@@ -7,7 +7,7 @@ import { deletionKeyOf } from './store-keys.ts'
 
 /** The place of an item for which the store wasn't asked. */
 export const unread = -1
-/** The place of an item whose record is all that the store has of its key. */
+/** The place of an item whose key has had only this one record. Then the store has what the record says. */
 export const sameAsRead = -2
 
 /**

@@ -204,7 +204,10 @@ export class FirstSyncs {
     this.#rouse()
   }
 
-  /** Does one piece of work and returns 0. If none is due, returns the time until one is, in milliseconds. */
+  /**
+   * Does one piece of work and returns 0. If no work is due, returns the time until some is due, in
+   * milliseconds.
+   */
   async #work(): Promise<number> {
     const nowMs = performance.now()
     let waitMs = Infinity

@@ -1,8 +1,8 @@
 import { isCount, isFilled, readStanding, type Standing } from './standing.ts'
 
 /**
- * The records of the topic `backfills`. They say what destinations have been sent of a space, and which ones
- * have missed a value and need a backfill. Keys are JSON lists:
+ * The records of the topic `backfills`. They say which values of a space were sent to destinations, and which
+ * destinations have missed a value and need a backfill. Keys are JSON lists:
  * - `[destinationId, spaceId]`: the destination missed a value, shortly before the record was written;
  * - `[destinationId, spaceId, "begun"]`: a backfill of the whole space begins. Workers mark values that are
  *   missed from here on again, since the backfill may have read past them;

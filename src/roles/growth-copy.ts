@@ -167,8 +167,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Returns the last offset of each log that the copy has, for each unit. One offset is enough, since each
-   * log is copied in order.
+   * Returns, by unit of the copy and by old partition, the offset of the last record that was copied. One
+   * offset is enough, since each partition is copied in order.
    */
   async #copiedTo(copy: string, above: readonly number[]): Promise<readonly ReadonlyMap<number, number>[]> {
     const { change, reader } = this.#options

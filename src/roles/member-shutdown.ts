@@ -21,8 +21,8 @@ export class Ending {
   }
 
   /**
-   * Waits for `work` in the first part of the time. Returns false if `work` isn't done when only the time for
-   * leaving the group is left.
+   * Waits for `work` in the first part of the time. Returns false if `work` isn't done by then. The rest of
+   * the time is for leaving the group.
    */
   async drained(work: Promise<unknown>): Promise<boolean> {
     const deadlineMs = performance.now() + this.#timeoutMs
