@@ -17,9 +17,9 @@ export type Known = {
 }
 
 /**
- * Returns true if a property that belongs to another audience is free: the user is no member of that
- * audience, and its last sync is at least as new as the user's state. Without this rule, a new audience could
- * never take over the name of an audience that has ended.
+ * Returns true if a property that belongs to another audience is free. This is so if the user is no member of
+ * that audience, and the last sync of that audience is at least as new as the user's state. Without this
+ * rule, a new audience could never take over the name of an audience that has ended.
  */
 function isGivenUp({ kind, value, version }: PropertyState, ownerSyncedAt: Version | undefined): boolean {
   if (kind !== 'audience' || value !== 'false' || ownerSyncedAt === undefined) return false

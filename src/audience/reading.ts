@@ -11,9 +11,9 @@ export const unread = -1
 export const sameAsRead = -2
 
 /**
- * Reads the keys that one turn of a unit needs: the store's texts, all in one read, overridden by entries of
- * the ledger that aren't stored yet. Collect keys with `add`, `want` and `wantFloor`, call `read` once, then
- * query.
+ * Reads the keys that one turn of a unit needs. All texts of the store are read at once. Entries of the
+ * ledger that aren't stored yet take precedence over these texts. Collect keys with `add`, `want` and
+ * `wantFloor`, call `read` once, then query.
  */
 export class Reading {
   readonly #ledger: Ledger

@@ -8,18 +8,18 @@ import { withoutAborted } from './transactions.ts'
 import { ask } from './wire.ts'
 
 /**
- * A fetch waits until the broker has `minFetchBytes` for it, but no longer than `fetchWaitMs`. The reason: a
- * fetch that brings a handful of records costs as much as one that brings hundreds. A partition that is
- * resumed also waits for `fetchWaitMs` at the most.
+ * A fetch waits until the broker has `minFetchBytes` for it, but no longer than `fetchWaitMs`. The broker
+ * collects records because a fetch that brings a handful of records costs as much as a fetch that brings
+ * hundreds. `fetchWaitMs` is also the longest time before a resumed partition is fetched again.
  */
 const minFetchBytes = 16 * 1024
 export const fetchWaitMs = 25
 const maxFetchBytes = 10 * 1024 ** 2
 /**
  * The most bytes of one partition in a fetch: not much more than is needed to make a request worthwhile. The
- * limit is low because some records are fetched more than once: records that arrive while the buffer is full,
- * and the records after the head of a retry topic, which come again each time that the worker looks at the
- * head.
+ * limit is low because some records are fetched more than once. Records that arrive while the buffer is full
+ * are fetched again later. The records after the head of a retry topic are fetched each time that the worker
+ * looks at the head.
  */
 const maxBytesPerPartition = 64 * 1024
 const minBackoffMs = 100
@@ -112,7 +112,7 @@ export class BrokerLoop {
     return soonestMs === Infinity ? undefined : Math.max(1, soonestMs - Date.now())
   }
 
-  /** Rests for a time. `isLight`: a call of `wake` ends the rest. */
+  /** Rests for a time, or until `wake` is called if `isLight` is true. */
   async #rest(forMs: number | undefined, { isLight = true } = {}): Promise<void> {
     const rested = Promise.withResolvers<void>()
     const timer = forMs === undefined ? undefined : setTimeout(rested.resolve, forMs)

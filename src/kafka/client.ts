@@ -33,10 +33,10 @@ const patiences = {
 } satisfies Record<Patience, Partial<KafkaConfig>>
 
 /**
- * Creates the Kafka client of a process. kafkajs logs as errors many faults that it then cures by itself, so
- * its errors and warnings are logged as warnings, and everything else at the debug level. `troubles` collects
- * the faults that keep a connection from being made or logged in. Throws a LoginError if a file of the
- * settings can't be used.
+ * Creates the Kafka client of a process. kafkajs logs many faults as errors and then cures them by itself. So
+ * its errors and warnings are logged as warnings here, and everything else is logged at the debug level.
+ * `troubles` collects the faults that keep a connection from being made or logged in. Throws a LoginError if
+ * a file of the settings can't be used.
  */
 export function createKafka(
   settings: KafkaSettings,

@@ -103,8 +103,8 @@ type Brokers = {
 }
 
 /**
- * Returns the error code of an answer as a whole, or else of its first partition: if the broker isn't the
- * coordinator, all partitions have the same code.
+ * Returns the error code of the whole answer. If there is none, returns the code of the first partition,
+ * because all partitions have the same code if the broker isn't the coordinator.
  */
 function codesOf(answer: unknown): readonly number[] {
   const of: unknown = Array.isArray(answer) ? answer[0] : answer

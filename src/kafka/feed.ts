@@ -73,10 +73,10 @@ export function longestWaitMs(feeds: Iterable<Feed>): number {
 }
 
 /**
- * The most bytes that a fetch brings of a partition whose records don't wait. The limit of a tier is half of
- * it, because a tier's records behind the head are fetched again each time that the head is looked at. With
- * this limit, a fetch brings large batches of producers together with batches of other partitions, and a
- * delivery costs a few per cent less CPU.
+ * The most bytes that a fetch brings of a partition whose records don't wait. The partitions of a tier have
+ * half of this limit, because their records behind the head are fetched again each time that the head is
+ * looked at. With the higher limit, a fetch brings large batches of producers together with batches of other
+ * partitions, and a delivery costs a few per cent less CPU.
  */
 const liveFetchBytes = 128 * 1024
 

@@ -19,7 +19,7 @@ export const withoutSession = { sessionId: noSession, sessionEpoch: -1, forgotte
 /**
  * The state that a broker keeps of one consumer's fetches (KIP-227): the position of each partition. A
  * request names only the positions that have changed since the last request. An answer names only partitions
- * that have news, so idle partitions cost nothing.
+ * in which something has changed, so idle partitions cost nothing.
  *
  * A broker without room for more sessions opens none. Each request is then complete.
  */

@@ -44,7 +44,7 @@ export type LogOptions = {
   readonly onUnreadable?: ((detail: string) => void) | undefined
 }
 
-/** A reader of one partition, for one reading. */
+/** A reader of one partition. It is used for a single reading. */
 export class LogReader {
   readonly #brokers: PartwiseCluster
   readonly #options: LogOptions
@@ -148,8 +148,8 @@ export class LogReader {
   }
 
   /**
-   * Fetches from `position`. Returns `gone` if the log now begins after this offset, and `later` if the
-   * broker left the partition out of its answer, to slow this client down.
+   * Fetches from `position`. Returns `gone` if the log now begins after this offset. Returns `later` if the
+   * broker left the partition out of its answer in order to slow this client down.
    */
   async #fetch(position: number): Promise<FetchedPartition | 'gone' | 'later'> {
     const { topic, partition, fetchBytes } = this.#options

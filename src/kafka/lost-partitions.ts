@@ -26,8 +26,8 @@ export class LostPartitions {
   }
 
   /**
-   * Adds a lost partition. It is dropped once no request of this member is in flight for it, and the group
-   * knows that.
+   * Adds a lost partition. The partition is dropped once no request of this member is in flight for it, and
+   * nothing of it remains to be committed.
    */
   add(partition: Partition): void {
     this.#partitions.add(partition)

@@ -109,7 +109,8 @@ function isRecordBatch(bytes: Buffer): boolean {
  * Reads the record batches that a fetch brought for a partition. Checks the checksum of each batch, since a
  * disk may return other bytes than were written. A batch with a right checksum may still be unreadable: its
  * content is garbage, or costs too much memory. Such a batch becomes one record that says so, at its last
- * offset. So no batch can bring down a worker, and then each further worker that the partition goes to.
+ * offset. Otherwise a batch could bring down a worker, and then each further worker that the partition goes
+ * to.
  *
  * Skips an incomplete batch at the end. Never rejects.
  */

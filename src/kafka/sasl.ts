@@ -15,8 +15,8 @@ const tokenTimeoutMs = 5_000
 /**
  * Returns how each connection logs in; `undefined` if no login is configured. Passwords and secrets are read
  * when they are needed. A login that fails is tried again with the connection, since the password may be
- * changing: the broker may have a new one already, or the file may still change. Throws a LoginError at once
- * if a file of the settings can't be used.
+ * changing: the broker may already have the new password while the file still has the old one. Throws a
+ * LoginError at once if a file of the settings can't be used.
  */
 export function createLogin(settings: KafkaSettings, troubles: ReportedTroubles): Mechanism | undefined {
   const { saslMechanism } = settings

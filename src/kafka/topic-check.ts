@@ -5,8 +5,8 @@ import { withAdmin } from './with-admin.ts'
 
 /**
  * A difference between the table and the cluster, in words. `structure`: Sluice can't work with it, since a
- * topic is missing or has another number of partitions. `setting`: Sluice works, but keeps a promise less
- * well, or the cluster doesn't report the setting.
+ * topic is missing or has another number of partitions. `setting`: Sluice works. But a setting makes a
+ * guarantee weaker, or the cluster doesn't report the setting.
  */
 export type TopicFault = {
   readonly topic: string

@@ -29,7 +29,8 @@ const againAfterMs = 1_000
 /**
  * Prepares and releases the states of units. A tenure of a unit calls `prepare` once, and again only if it
  * rejects, and then calls `released` once. `prepare` may still be running at that time. A tenure begins when
- * the one before has ended. If the unit is lost before its tenure begins, the tenure calls neither function.
+ * the previous tenure of the unit has ended. If the unit is lost before its tenure begins, the tenure calls
+ * neither function.
  */
 export class UnitTenures {
   readonly #options: UnitTenuresOptions

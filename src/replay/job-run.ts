@@ -37,8 +37,8 @@ const batchesPerSecond = 4
 const mostAtOnce = 5_000
 const mostBytesAtOnce = 4 * 1024 ** 2
 /**
- * The wait of an owner that takes over. The last records of a killed owner may still be under way to the
- * destinations, and the limit on records a second holds for both owners together.
+ * The wait of an owner that takes over. The limit on records a second holds for both owners together, and the
+ * last records of a killed owner may still be under way to the destinations.
  */
 const settleMs = 2_000
 const noteEveryMs = 1_000

@@ -34,7 +34,7 @@ export type BackfillOptions = {
   /** The audience to send; `undefined`: all of the space. */
   audienceId: string | undefined
   property: string | undefined
-  /** True to send users who have left as well, for a destination that has missed changes. */
+  /** True to include users who have left the audience. A destination that has missed changes needs them. */
   withLeft: boolean
   /** Identifies per second; `undefined`: 1,000. */
   rate: string | undefined

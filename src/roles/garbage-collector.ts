@@ -11,9 +11,9 @@ const flags = [
   // Parallel helpers have to wait for a CPU that others use, and the process pauses meanwhile: for 20 ms
   // instead of 4 ms.
   '--no-parallel-scavenge',
-  // Lets the old generation grow to three times its live size before it is marked. For a small heap V8 would
-  // let it grow by a tenth only: it would then be marked every two seconds, for a tenth of a second of CPU
-  // each time.
+  // Lets the old generation grow to three times its live size before it is marked. V8 would let a small heap
+  // grow by only a tenth. The heap would then be marked every two seconds, which takes a tenth of a second of
+  // CPU each time.
   '--heap-growing-percent=200',
 ]
 

@@ -45,9 +45,9 @@ export class GrowthCopy {
   }
 
   /**
-   * Copies one part of `memberships`. The first call copies the records that the group has settled, the
-   * second call (`isOpen`) copies the rest. So the group's position in the copy lies between the two parts.
-   * `above`: where the part begins in each partition of the copy.
+   * Copies one part of `memberships`. The first call copies the records that the group has settled. The
+   * second call (`isOpen`) copies the records that aren't settled. So the group's position in the copy lies
+   * between the two parts. `above`: where the part begins in each partition of the copy.
    */
   async states(
     source: readonly SourcePartition[],
