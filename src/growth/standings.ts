@@ -4,7 +4,7 @@ import type { Change } from './layout.ts'
 
 /**
  * Returns the records of standings and of tracked units for the new layout. The users of a new unit come from
- * several old ones, so a destination gets the worst of its standings to these units: receiving some values
+ * several old ones, so a destination gets the worst of its standings to the old units: receiving some values
  * twice is better than missing any. The result can be written repeatedly, even after a part of it was
  * written.
  */

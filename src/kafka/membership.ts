@@ -43,10 +43,7 @@ export type MembershipOptions = {
   /** Returns the claim of this member. Called at each join. */
   readonly claim: () => Omit<Claim, 'partitions'>
   readonly onAssigned: (assigned: Assigned) => void
-  /**
-   * Called when the group has expelled this member. The member joins anew. Until then, other members may have
-   * its partitions.
-   */
+  /** Called when the group has expelled this member. Others may have its partitions until it joins again. */
   readonly onExpelled: () => void
   /** Called when nothing was heard of the group for a session timeout, and when something is heard again. */
   readonly onSilent: (isSilent: boolean) => void
@@ -57,8 +54,7 @@ export type MembershipOptions = {
 
 export type Assigned = {
   /**
-   * True after the first join, and after a join under a new id. Before such a join, other members may have
-   * had the member's partitions.
+   * True after the first join, and after a join under a new id: others may have had the partitions before.
    */
   readonly isAnew: boolean
   readonly partitions: Assignment
@@ -164,10 +160,7 @@ export class Membership {
     if (code !== undefined) this.#judge(code, as)
   }
 
-  /**
-   * Joins again, because the assignment belongs to another subscription than the one that this member has
-   * now.
-   */
+  /** Joins again, because the assignment doesn't belong to this member's present subscription. */
   joinAgain(): void {
     this.#mustJoin()
   }

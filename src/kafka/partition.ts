@@ -49,9 +49,7 @@ export class Partition {
   #trouble: string | undefined
   /** Called when the last record that was handed out has come back. */
   #onIdle: (() => void) | undefined
-  /**
-   * The number of this owner. If two owners commit, the commit of the owner with the higher number is right.
-   */
+  /** The number of this owner. If two owners commit, the owner with the higher number is right. */
   #epoch = 0
   /** The number of records that were handed out, and have neither settled nor been given back. */
   #lent = 0
@@ -148,8 +146,8 @@ export class Partition {
   }
 
   /**
-   * Notes that the partition begins again with another log, which has other records from `offset` on. That
-   * the log is another one was reported already.
+   * Notes that the partition begins again with another log, which has other records from `offset` on. The
+   * difference was reported already.
    */
   readsAnotherLog(offset: number): void {
     this.#knownBelow = offset
@@ -244,8 +242,7 @@ export class Partition {
   }
 
   /**
-   * Passes over all offsets before `offset`. Their records were taken or deleted, or these offsets have no
-   * records.
+   * Passes over all offsets before `offset`. If they have records, these were taken or deleted.
    */
   passOver(offset: number): void {
     this.#watermark.skipTo(offset)

@@ -13,8 +13,8 @@ export type Keeping =
 
 const day = 24 * 3_600_000
 /**
- * The retention of topics that upstream services write, and so the longest outage of Sluice that loses
- * nothing.
+ * The retention of topics that upstream services write, and so the longest outage of Sluice after which no
+ * record is lost.
  */
 const sourceKeptMs = 7 * day
 const kibi = 1024

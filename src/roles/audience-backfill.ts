@@ -161,10 +161,7 @@ class Run {
     this.#position = this.#start
   }
 
-  /**
-   * Runs the backfill. `sent` is the number of Identifies that all runs have sent, and `left` the number that
-   * earlier runs had sent.
-   */
+  /** Runs the backfill. `sent` counts the Identifies of all runs, and `left` those of earlier runs. */
   async go(): Promise<{ sent: number; left: number; mark: MarkEnd }> {
     const { scope, start } = this.#given
     if (start === undefined && this.#isWhole) {

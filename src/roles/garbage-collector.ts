@@ -5,8 +5,8 @@ import type { Part } from './parts.ts'
 /** Settings of V8 for a process that runs for long and allocates many objects that live for a short time. */
 const flags = [
   // Without this flag, the compiler may decide to allocate a part of each delivery in the old generation.
-  // That part is garbage as soon as the rest of the delivery, but keeps the young objects that it refers to
-  // alive until the whole heap is marked. Pauses then take ten times longer.
+  // That part becomes garbage together with the rest of the delivery, but keeps the young objects that it
+  // refers to alive until the whole heap is marked. Pauses then take ten times longer.
   '--no-allocation-site-pretenuring',
   // Parallel helpers have to wait for a CPU that others use, and the process pauses meanwhile: for 20 ms
   // instead of 4 ms.
