@@ -241,9 +241,7 @@ export class Partition {
     this.#begunBelow = 0
   }
 
-  /**
-   * Passes over all offsets before `offset`. If they have records, these were taken or deleted.
-   */
+  /** Passes over all offsets before `offset`. Any records at these offsets were taken or deleted. */
   passOver(offset: number): void {
     this.#watermark.skipTo(offset)
   }
