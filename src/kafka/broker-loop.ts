@@ -275,7 +275,7 @@ export class BrokerLoop {
   }
 }
 
-/** Indexes the partitions that were asked for by topic and number. */
+/** Indexes the requested partitions by topic and number. */
 function indexed(asked: readonly Asked[]): Map<string, Map<number, Asked>> {
   const byTopic = new Map<string, Map<number, Asked>>()
   for (const one of asked) {

@@ -71,7 +71,7 @@ export class ByteWriter {
     return this
   }
 
-  /** Writes the number of bytes, and then the bytes. Writes null as well, where the protocol allows it. */
+  /** Writes the number of bytes, and then the bytes. `data` may be null where the protocol allows it. */
   bytes(data: Uint8Array | null): this {
     const length = data === null ? -1 : data.length
     if (this.#isFlexible) this.uvarint(length + 1)
@@ -88,7 +88,7 @@ export class ByteWriter {
   }
 
   /**
-   * Writes the number of items, and then the items. Writes null as well, where the protocol allows it. If an
+   * Writes the number of items, and then the items. `items` may be null where the protocol allows it. If an
    * item is a structure, `write` has to end it with `tags`.
    */
   array<T>(items: readonly T[] | null, write: (item: T) => void): this {

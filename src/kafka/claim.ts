@@ -15,8 +15,8 @@ export type Claim = {
    */
   busy: readonly number[]
   /**
-   * The units of `busy` whose topics with `needsState` may have requests in flight. A member may start these
-   * topics much later than the other topics of a unit.
+   * The units of `busy` for which requests of topics with `needsState` may be in flight. A member may start
+   * these topics much later than the other topics of a unit.
    */
   busyWithState: readonly number[]
   /**
