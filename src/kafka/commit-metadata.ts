@@ -10,10 +10,11 @@
  * Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`.
  *
  * After the base64 comes a `=`. Then come the topic's id at the time of the commit, in 22 characters, and the
- * low half of the id's CRC-32 in hexadecimal. If the id isn't known, a single `-` takes their place. After
- * another `=` comes the leader epoch of the bitmap's last record, in decimal. Then come a `.` and the low
- * half of the CRC-32 of the epoch. A version of Sluice that doesn't know one of these parts reads no further
- * than the `=` before that part. The base64 ends at the first `=`.
+ * low half of the id's CRC-32 in hexadecimal. After another `=` comes the leader epoch of the bitmap's last
+ * record, in decimal. Then come a `.` and the low half of the CRC-32 of the epoch. A part that isn't known is
+ * left out, but if only the epoch is known, a single `-` takes the place of the id and its CRC-32. A version
+ * of Sluice that doesn't know one of these parts reads no further than the `=` before that part. The base64
+ * ends at the first `=`.
  */
 import { crc32 } from 'node:zlib'
 
