@@ -12,8 +12,8 @@ export type Identify = {
   readonly body: Buffer
   /**
    * True if a newer value is already known, and a previous owner may have started the record. A request of
-   * that owner may still take effect late. So this Identify waits as an uncertain one, and is judged when it
-   * is due.
+   * that owner may still take effect late. So this Identify waits as long as an uncertain one, and is judged
+   * when it is due.
    */
   readonly isSuperseded: boolean
 }
@@ -117,7 +117,10 @@ export type AudiencePorts = {
   }): Promise<'acknowledged' | 'refused'>
   /** Reads the unit's `memberships` from an offset to the end that the log has at the time of the call. */
   readStates(unit: number, from: number): AsyncIterable<readonly LoggedState[]>
-  /** Returns the first offset of the unit's `memberships` that still exists, and the one after the last. */
+  /**
+   * Returns the first offset of the unit's `memberships` that still exists, and the offset after the last
+   * record.
+   */
   rangeOfStates(unit: number): Promise<{ readonly start: number; readonly end: number }>
   /**
    * Returns when the oldest remaining record of the unit's `memberships` was appended, in epoch milliseconds

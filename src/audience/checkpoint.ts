@@ -62,8 +62,8 @@ export class Checkpoint {
   }
 
   /**
-   * Drops known offsets up to `offset`. Loops over whichever is smaller: the offsets in between, or the known
-   * set.
+   * Drops known offsets up to `offset`. Loops over the offsets from the position to `offset`, or over the
+   * known offsets, whichever are fewer.
    */
   #forget(offset: number): void {
     if (offset - this.#position < this.#above.size) {

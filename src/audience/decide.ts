@@ -17,9 +17,9 @@ export type Known = {
 }
 
 /**
- * Returns true if a property that belongs to another audience is free: the user is no member of that
- * audience, and its last sync is at least as new as the user's state. Without this rule, a new audience could
- * never take over the name of an audience that has ended.
+ * Returns true if a property that belongs to another audience is free. This is so if the user is no member of
+ * that audience, and the last sync of that audience is at least as new as the user's state. Without this
+ * rule, a new audience could never take over the name of an audience that has ended.
  */
 function isGivenUp({ kind, value, version }: PropertyState, ownerSyncedAt: Version | undefined): boolean {
   if (kind !== 'audience' || value !== 'false' || ownerSyncedAt === undefined) return false
@@ -43,7 +43,7 @@ export type ChangeDecision =
   /** The property belongs to another audience, or to a trait. */
   | { kind: 'taken' }
   | { kind: 'drop'; why: 'repeated' | 'outdated' | 'deleted' }
-  /** `isEmitting`: the value has changed, so the new one is sent to receivers. */
+  /** `isEmitting`: the value has changed, so the new value is sent to receivers. */
   | { kind: 'write'; state: PropertyState; isEmitting: boolean }
 
 export function decideChange(

@@ -173,7 +173,10 @@ export function recordValueOf(entry: Entry, isEmitting: boolean): Buffer | null 
   }
 }
 
-/** Encodes an entry as text for the store: short, and quick to read. `undefined`: nothing is stored. */
+/**
+ * Encodes an entry as text for the store: short, and quick to read. Returns `undefined` for a tombstone,
+ * which isn't stored.
+ */
 export function encodeEntry(entry: Entry): string | undefined {
   switch (entry.kind) {
     case 'property': {

@@ -37,8 +37,8 @@ export class Flight {
    */
   olderAt = -1
   /**
-   * The version up to which receivers may have got another value. If the winning value isn't newer, it must
-   * be sent to receivers again.
+   * The version up to which receivers may have got another value. If the value that wins isn't newer than
+   * that version, it must be sent to receivers again.
    */
   unreported: Version | undefined
   /** True if the write brings no new value, and only makes the best entry the last record of its key. */

@@ -17,9 +17,9 @@ export type KnownOfProperty = {
 }
 
 /**
- * Judges an Identify that waited: send it, drop it, or send the present value instead. An Identify that a
- * newer value has superseded is dropped, unless it is uncertain: then the newer value is sent after it.
- * `since` is the version of the value in the Identify.
+ * Decides about an Identify that waited: whether it is sent or dropped, or whether the present value is sent
+ * instead. An Identify that a newer value has superseded is dropped. If it is uncertain, a server may act on
+ * it late, so the newer value is sent in its place. `since` is the version of the value in the Identify.
  */
 export function judgeProperty(
   { userId, spaceId, property, since }: PropertyHeader,

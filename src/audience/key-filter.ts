@@ -9,7 +9,7 @@ export class KeyFilter {
 
   /**
    * @param bits The size of the filter, a power of two. When a tenth of the bits are set, one unknown key in
-   * ten is taken for a known one.
+   * ten counts as a known key.
    */
   constructor(bits: number) {
     this.#bits = new Uint8Array(bits / 8)

@@ -42,7 +42,7 @@ export type LedgerOptions = {
 /**
  * Holds what a unit knows beyond its store: acknowledged entries that aren't stored yet, and writes in
  * flight. A value counts only after Kafka has acknowledged it or the unit has read it back. The store is
- * written afterwards. Each write to the store makes it complete up to one offset of the log.
+ * written afterwards. After each write to the store, the store is complete up to one offset of the log.
  */
 export class Ledger {
   readonly #options: LedgerOptions
@@ -81,8 +81,8 @@ export class Ledger {
   }
 
   /**
-   * Returns the acknowledged entry of a key; `undefined` if there is none, or it is a tombstone. `stored` is
-   * the text of the key when the store was last read.
+   * Returns the acknowledged entry of a key; `undefined` if there is no entry, or if the entry is a
+   * tombstone. `stored` is the key's text in the store, as it was last read.
    */
   held(key: string, stored: string | undefined): Entry | undefined {
     const known = this.#unstored.get(key)
@@ -91,8 +91,8 @@ export class Ledger {
   }
 
   /**
-   * Returns the entry of a key that Kafka has acknowledged, even while a newer write of the key is in flight.
-   * `stored` is the text of the key when the store was last read.
+   * Returns the key's acknowledged entry, even while a newer write of the key is in flight. `stored` is the
+   * key's text in the store, as it was last read.
    */
   acknowledged(key: string, stored: string | undefined): Entry | undefined {
     const flight = this.flightOf(key)
@@ -158,7 +158,7 @@ export class Ledger {
 
   /**
    * Notes that a record older than the write in flight was read at the offset. The write may have to be
-   * repeated after it.
+   * repeated, so that its record comes after the older one.
    */
   olderThan(flight: Flight, offset: number): void {
     flight.olderAt = Math.max(flight.olderAt, offset)
@@ -167,7 +167,8 @@ export class Ledger {
 
   /**
    * Notes that receivers may have got another value up to a version, as the record at `offset` shows. The
-   * checkpoint stays at that record until the value was sent again, so that a restart reads the record again.
+   * checkpoint stays at that record until the present value has been sent again. So a restart reads the
+   * record again.
    */
   mustReport(flight: Flight, upTo: Version, offset: number): void {
     flight.unreported = flight.unreported === undefined ? upTo : laterOf(flight.unreported, upTo)

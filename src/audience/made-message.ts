@@ -37,7 +37,7 @@ export type MadeDelete = MadeMessage & { readonly sourceId: string }
 
 /**
  * The length of the part of a `messageId` that stands for the source: 72 bits as base64url. With the longest
- * `requestId`, the id is as long as a `messageId` may be.
+ * `requestId`, the `messageId` has the greatest length that is allowed.
  */
 const sourceMarkCharacters = 12
 

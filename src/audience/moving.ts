@@ -19,8 +19,8 @@ export type Misplaced = {
 
 /**
  * Moves a record to the partition of its user, and keeps its original place in a header. Only in that
- * partition is the record in order with all others of the user. Settles or refuses the original record once
- * Kafka has answered.
+ * partition is the record in order with all other records of the user. Settles or refuses the original record
+ * once Kafka has answered.
  */
 export async function moveToItsUnit(
   { record, content, userId, unit, spaceId, intake, onMoved }: Misplaced,

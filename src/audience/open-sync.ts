@@ -19,7 +19,9 @@ export type OpenSync = {
   readonly mark: string
   /** The fields that all parts have in common. */
   readonly part: Part
-  /** The version of the sync, with the offset of its first part, which is the lowest. */
+  /**
+   * The version of the sync. Its offset is that of the part that came first, and so the lowest of all parts.
+   */
   readonly version: Version
   /**
    * The times at which the first part was appended, by the broker's clock (`firstMs`), and at which it

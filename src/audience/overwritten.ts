@@ -1,9 +1,9 @@
 import { KeyFilter } from './key-filter.ts'
 
 /**
- * Remembers which keys have had more than one record. For any other key, the record just read is what the
- * store has, so the store need not be asked. The filter's size is constant: when the filter is full, it is
- * cleared, and then covers only later records.
+ * Remembers which keys have had more than one record. If a key has had only one record, the key's entry in
+ * the store has the content of that record. So whoever reads the record need not ask the store. The filter's
+ * size is constant: when the filter is full, it is cleared, and then covers only later records.
  */
 export class Overwritten {
   #keys = new KeyFilter(filterBits)

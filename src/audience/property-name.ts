@@ -41,9 +41,9 @@ const stretches = /[\p{L}\p{N}][\p{L}\p{M}\p{N}]*/gu
 const isPlain = /^[\p{L}\d]*$/u
 
 /**
- * The places within a stretch where a word begins: at a capital after a small letter, and at the last of
- * several capitals if small letters follow it. The ending of a plural (`IDs`, `OSes`) doesn't count as small
- * letters. Capitals without a small form (𝐀) don't begin a word, since lower case would not change them.
+ * The places within a stretch where a word begins: at a capital after a small letter, and at the last capital
+ * of several if small letters follow. The ending of a plural (`IDs`, `OSes`) doesn't count as small letters.
+ * Capitals without a small form (𝐀) don't begin a word, since lower case would not change them.
  */
 const beginnings =
   /(?<=\p{Ll})(?=[\p{Lu}&&\p{CWL}])|(?<=[\p{Lu}&&\p{CWL}])(?!(?:\p{Lu}s|[SXZ]es)(?!\p{Ll}))(?=[\p{Lu}&&\p{CWL}]\p{Ll})/v

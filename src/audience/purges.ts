@@ -63,8 +63,8 @@ export class Purges {
   #replacementOf({ spaceId }: PropertyStateKey, held: Entry | undefined, upToMs: number): Entry | undefined {
     if (held?.kind !== 'property') return { kind: 'gone', upToMs, offset: -1 }
     const { state } = held
-    // This is a newer version of a value that was sent before the deletion. The `delete` takes the value from
-    // the receivers, so it is sent to them again.
+    // This is a newer version of a value that was sent before the deletion. The `delete` makes receivers drop
+    // the value, so the value is sent to them again.
     if (!isDead(held, upToMs)) {
       return isReportedBefore(held, upToMs) ? { ...reportedAnew(held), offset: -1 } : undefined
     }

@@ -7,13 +7,13 @@ import { deletionKeyOf } from './store-keys.ts'
 
 /** The place of an item for which the store wasn't asked. */
 export const unread = -1
-/** The place of an item whose record is all that the store has of its key. */
+/** The place of an item whose key has had only this one record. Then the store has what the record says. */
 export const sameAsRead = -2
 
 /**
- * Reads the keys that one turn of a unit needs: the store's texts, all in one read, overridden by entries of
- * the ledger that aren't stored yet. Collect keys with `add`, `want` and `wantFloor`, call `read` once, then
- * query.
+ * Reads the keys that one turn of a unit needs. All texts of the store are read at once. Entries of the
+ * ledger that aren't stored yet take precedence over these texts. Collect keys with `add`, `want` and
+ * `wantFloor`, call `read` once, then query.
  */
 export class Reading {
   readonly #ledger: Ledger

@@ -6,8 +6,8 @@ const mostAheadMs = 5 * 60_000
 
 /**
  * Reads a time of a record that an upstream program wrote. Refuses a time that is more than `mostAheadMs`
- * after `appendedMs`, which is the broker's time: the record's value would win over every change up to the
- * given time. Never throws.
+ * after `appendedMs`, which is the broker's time. With such a time, the record's value would win over every
+ * change up to that time. Never throws.
  */
 export function readTime(
   field: string,

@@ -64,7 +64,8 @@ type Taken = {
 class Restoring {
   readonly #options: RestoreOptions
   /**
-   * The keys that were written so far, if the store was empty at first. Then no other key need be looked up.
+   * The keys that were written so far, if the store was empty at first. Then only these keys need be looked
+   * up.
    */
   readonly #seen: KeyFilter | undefined
   readonly #knownProperties = new Set<string>()

@@ -4,7 +4,7 @@ import { parted, stagedPartKey, stagedRunKey } from './store-keys.ts'
 /**
  * Sorts the users of one sync on disk, so that a sync of any size takes the same memory. Users are gathered
  * into runs, and each run is sorted and written in chunks. `sorted` merges the runs. Ids are escaped as in
- * keys, so their order is that of the keys.
+ * keys, so ids have the same order as keys.
  */
 export class Staging {
   readonly #store: StateStore

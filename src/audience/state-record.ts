@@ -6,8 +6,9 @@ import { compareVersions, type Version, versionOf } from './version.ts'
 
 /**
  * The records of the topic `memberships`. Keys are JSON lists:
- * - `[userId, spaceId, property]`: the state of one property of one user; a null value is a tombstone of it,
- * - `[userId, sourceId]`: the time up to which the user's data of that source is deleted: no older value may
+ * - `[userId, spaceId, property]`: the state of one property of one user; a null value is a tombstone of that
+ *   state,
+ * - `[userId, sourceId]`: the time up to which the user's data of that source is deleted; no older value may
  *   be kept or sent,
  * - `[null, spaceId, audienceId]`: the last sync of an audience that was applied to the unit.
  */

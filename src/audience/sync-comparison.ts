@@ -41,8 +41,8 @@ export class SyncComparison {
   }
 
   /**
-   * Returns true if the property of some user of the sync belongs to another audience or trait. Mostly no
-   * other audience or trait ever wrote the property, and no user has to be looked at.
+   * Returns true if the property of some user of the sync belongs to another audience or trait. Mostly, no
+   * other audience or trait ever wrote the property. Then no user has to be looked at.
    */
   async isTakenByOther(sync: OpenSync): Promise<boolean> {
     const { store } = this.#options

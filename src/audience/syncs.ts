@@ -95,7 +95,8 @@ export class Syncs {
 
   /**
    * Refuses syncs that can't become complete in time. `endSeenMs` is when the log was read to its end, by
-   * this machine's clock. `latestMs` is when its last record was appended, by the broker's clock.
+   * this machine's clock. `latestMs` is the latest append time of the records that were decided, by the
+   * broker's clock.
    */
   async expire({ latestMs, endSeenMs }: { latestMs: number; endSeenMs: number }): Promise<void> {
     for (const sync of this.#open.values()) {

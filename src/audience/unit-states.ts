@@ -77,8 +77,9 @@ export class UnitStates {
   }
 
   /**
-   * Returns true if no message has to be sent for the record (`isSilent`), and this unit knows it already,
-   * because the unit's own write was acknowledged. Then the record needs no work.
+   * Returns true if no message has to be sent for the record (`isSilent`), and this unit knows the record
+   * already: the restore has read it, or it is the unit's own acknowledged write. Then the record needs no
+   * work.
    */
   #isTakenIn({ record, state }: StateItem): boolean {
     const { checkpoint, deletions } = this.#context

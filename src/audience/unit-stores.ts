@@ -24,7 +24,7 @@ export type UnitStoresOptions = {
   readonly stores?: Stores
 }
 
-/** The first offset of a unit's `memberships` that still exists, and the one after the last. */
+/** The first offset of a unit's `memberships` that still exists, and the offset after the last record. */
 type LogRange = { readonly start: number; readonly end: number }
 
 export type OpenUnitStore = {

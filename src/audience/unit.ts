@@ -76,7 +76,7 @@ export class AudienceUnit {
   readonly #states: UnitStates
   readonly #deletions: UnitDeletions
   readonly #inbox = new Fifo<InboxItem>()
-  /** Purges that wait for the end of a sync, since only then it is known whom the sync has confirmed. */
+  /** Purges that wait for the end of a sync, because only then is it known whom the sync has confirmed. */
   #heldPurges: Purge[] = []
   /** The task that processes a part of a sync, or expires syncs. No change is decided meanwhile. */
   #syncing: Promise<void> | undefined

@@ -221,8 +221,8 @@ class OpenUnits implements AudienceUnits {
 }
 
 /**
- * Returns the user of a message whom a deletion may concern. `undefined` for a `delete`, which must not be
- * stopped by the request that it comes from.
+ * Returns the user of a message whom a deletion may concern. `undefined` for a `delete`, because the deletion
+ * request must not stop the `delete` that it caused.
  */
 function userOf(body: Buffer): string | undefined {
   const parsed = parseJson(body.toString())

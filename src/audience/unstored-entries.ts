@@ -105,8 +105,8 @@ export class UnstoredEntries {
   }
 
   /**
-   * Stores the position if it is far ahead of the stored one. Otherwise, while no entry is written, a restore
-   * would have to read ever more of the log.
+   * Stores the position if it is far ahead of the stored one. Otherwise a restore would have to read ever
+   * more of the log for as long as no entry is written.
    */
   storeWhereFarBehind(): void {
     if (this.#options.checkpoint.position - this.#storedPosition >= positionsUnstored) this.#storeSoon()

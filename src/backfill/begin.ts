@@ -5,8 +5,8 @@ const marksSlackMs = 2_000
 
 /**
  * Notes that a destination will be sent everything that it may have missed of a space. From here on, workers
- * mark newly missed values again. Returns an offset of `backfills`: the values that are read from now on make
- * up for every mark below it.
+ * mark newly missed values again. Returns an offset of `backfills`. Whoever sends the values that are read
+ * from now on makes up for every mark below this offset.
  */
 export async function beginToFill({
   tellBegun,

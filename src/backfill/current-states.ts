@@ -77,7 +77,8 @@ export class CurrentStates {
     }
     const decoded = decodeState(Buffer.from(key), Buffer.from(value))
     if (!decoded.ok || decoded.record.stateKey.kind !== 'property') return
-    // Key and state are both of a property, or neither is. The type says so only of the pair.
+    // Either key and state are both of a property, or neither is. The type says so only for the undivided
+    // record.
     const { stateKey, state } = decoded.record
     if (state === null || !('since' in state)) return
     const held = current.get(key)

@@ -9,7 +9,10 @@ export type DestinationRatesOptions = {
   readonly ownUnits: () => number
 }
 
-/** Limits how fast each destination is sent first syncs. Two spaces of one destination share its rate. */
+/**
+ * Limits the rate at which first syncs are sent to each destination. Two spaces of one destination share its
+ * rate.
+ */
 export class DestinationRates {
   readonly #options: DestinationRatesOptions
   readonly #buckets = new Map<string, TokenBucket>()
@@ -27,7 +30,7 @@ export class DestinationRates {
     return perSecond * (Math.max(1, ownUnits()) / partitions)
   }
 
-  /** Returns the milliseconds until the destination may be sent something; 0 if it may be now. */
+  /** Returns the milliseconds until something may be sent to the destination; 0 if that is allowed now. */
   waitMs(destinationId: string, nowMs: number): number {
     return this.#bucketOf(destinationId).take(nowMs, 0)
   }

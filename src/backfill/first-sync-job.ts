@@ -51,7 +51,7 @@ export class FirstSyncJob {
     return this.#units.length
   }
 
-  /** The number of Identifies still to be written, without units that are being counted. */
+  /** The number of Identifies still to be written. Units that are still being counted are left out. */
   get left(): number {
     let sum = 0
     for (const one of this.#left.values()) sum += one

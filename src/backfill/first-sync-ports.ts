@@ -50,6 +50,6 @@ export type FirstSyncObserver = {
  */
 export type FirstSyncProgress = Connection & {
   readonly state: 'waiting' | 'under_way'
-  /** The number of Identifies still to be written, without units that are being counted. */
+  /** The number of Identifies still to be written. Units that are still being counted are left out. */
   readonly left: number
 }

@@ -3,7 +3,7 @@ import type { Standing } from './standing.ts'
 
 /**
  * The step that the owner of a unit takes for a connection.
- * - `assume_told`: the connection is older than all records of standings, so take it for `told`.
+ * - `assume_told`: the connection is older than all records of standings, so treat its standing as `told`.
  * - `note_new`: the connection is new. The destination gets changes from here on.
  * - `part`: the destination gets no changes from here on.
  * - `leave_out`: first syncs are off. Mark the destination, and send it only changes.

@@ -14,9 +14,9 @@ const longestRestMs = 60_000
 
 /**
  * Sends the values of a space to destinations that are connected to it later. The owner of each unit sends
- * the states that its unit holds. It writes its progress to `backfills`, so that the next owner continues
- * there. A single loop sends a batch for one connection after the other, so the load is the same however many
- * connections there are.
+ * the states that its unit holds. The owner writes its progress to `backfills`, so that the next owner
+ * continues there. A single loop sends a batch for one connection after the other, so the load is the same
+ * however many connections there are.
  */
 export class FirstSyncs {
   readonly #options: FirstSyncOptions
@@ -130,7 +130,7 @@ export class FirstSyncs {
     }
   }
 
-  /** Waits, but ends early if there is news. */
+  /** Waits, but stops waiting when new work may be due. */
   async #rest(waitMs: number): Promise<void> {
     if (waitMs === 0 || this.#isRoused) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -204,7 +204,10 @@ export class FirstSyncs {
     this.#rouse()
   }
 
-  /** Does one piece of work and returns 0. If none is due, returns the time until one is, in milliseconds. */
+  /**
+   * Does one piece of work and returns 0. If no work is due, returns the time until some is due, in
+   * milliseconds.
+   */
   async #work(): Promise<number> {
     const nowMs = performance.now()
     let waitMs = Infinity

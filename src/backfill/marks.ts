@@ -1,14 +1,14 @@
 import { isCount, isFilled, readStanding, type Standing } from './standing.ts'
 
 /**
- * The records of the topic `backfills`. They say what destinations have been sent of a space, and which ones
- * have missed a value and need a backfill. Keys are JSON lists:
+ * The records of the topic `backfills`. They say which values of a space were sent to destinations, and which
+ * destinations have missed a value and need a backfill. Keys are JSON lists:
  * - `[destinationId, spaceId]`: the destination missed a value, shortly before the record was written;
- * - `[destinationId, spaceId, "begun"]`: a backfill of the whole space begins. Workers mark values that are
- *   missed from here on again, since the backfill may have read past them;
+ * - `[destinationId, spaceId, "begun"]`: a backfill of the whole space begins. If a value is missed after
+ *   this record, workers write the mark again, since the backfill may have read past that value;
  * - `[destinationId, spaceId, "filled"]`: a backfill has made up for all marks at offsets below `upTo`;
  * - `[destinationId, spaceId, "unit", unit]`: the standing of the destination to a unit, by the unit's owner;
- * - `[null, "tracked", unit]`: the unit's owners write standings from here on. A connection without a
+ * - `[null, "tracked", unit]`: from this record on, the unit's owners write standings. A connection without a
  *   standing is new.
  *
  * Each of these records has a key of its own, so that compaction leaves the last one of each key.

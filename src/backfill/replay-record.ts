@@ -14,8 +14,9 @@ export type ReplayRecord = {
 
 /**
  * Returns the record of a state's Identify for one destination. It is the same Identify that the state caused
- * when it came about, so a receiver that already has it recognizes the `messageId`. It waits for no rung and
- * has no attempts. The worker drops it if the user was deleted, or a newer value came, before its delivery.
+ * when it came about, so a receiver that already has it recognizes the `messageId`. The record waits for no
+ * rung and has no attempts. The worker drops the record if, before its delivery, the user is deleted or a
+ * newer value comes.
  */
 export function replayOf(
   { stateKey, state, offset, timestampMs }: HeldState & { readonly timestampMs: number },

@@ -139,8 +139,9 @@ export class UnitStandings {
   }
 
   /**
-   * Sets a standing in a unit of this worker. Without `isNoted`, the standing isn't written now: a later one
-   * is written in its place, at the latest when the unit is left.
+   * Sets a standing in a unit of this worker. If `isNoted` is false, nothing is written to Kafka now. The
+   * next call with `isNoted` writes its own standing. If none comes, a standing of kind `syncing` is written
+   * when the unit is left.
    */
   set(unit: number, connection: Connection, standing: Standing, isNoted = true): Promise<unknown> {
     const { destinationId, spaceId } = connection

@@ -5,7 +5,10 @@ import { compareVersions } from '../audience/version.ts'
 export type UnevenAudience = {
   readonly spaceId: string
   readonly audienceId: string
-  /** The units that have another last sync than the latest, or none. */
+  /**
+   * The units whose last sync of the audience isn't the latest one, and the units that have applied no sync
+   * of it.
+   */
   readonly units: readonly number[]
 }
 

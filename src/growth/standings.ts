@@ -4,8 +4,9 @@ import type { Change } from './layout.ts'
 
 /**
  * Returns the records of standings and of tracked units for the new layout. The users of a new unit come from
- * several old ones, so a destination gets the worst of their standings: to receive some values twice is
- * better than to miss any. The result can be written repeatedly, even after a part of it was written.
+ * several old ones, so a destination gets the worst of its standings to the old units: receiving some values
+ * twice is better than missing any. The result can be written repeatedly, even after a part of it was
+ * written.
  */
 export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mark[] {
   const before = numbers(0, from.partitions)

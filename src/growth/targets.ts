@@ -10,8 +10,8 @@ import type { Change } from './layout.ts'
  * Returns the partitions that get a copy of a record of `memberships` that was in `partition`. A property
  * goes to the unit of its user. The last sync of an audience goes to every new unit whose number is
  * `partition` plus a multiple of the old number of units. A deletion floor goes to the same units, with one
- * exception: the user's new unit gets it only from the user's old unit, so that it stays in order with the
- * user's states.
+ * exception: the user's new unit gets the floor only from the user's old unit. So the floor stays in order
+ * with the user's states.
  */
 export function unitsOfState(key: Buffer | null, partition: number, { from, to }: Change): readonly number[] {
   const stateKey = key === null ? undefined : parseStateKey(key)

@@ -4,9 +4,9 @@ import { assignSticky } from './sticky.ts'
 /**
  * Assigns partitions to the members of a group. Pure. The assignment is sticky and balanced, and assigns
  * whole units: partition i of every topic goes to the same member, so one worker owns everything that
- * concerns a user. Only members that subscribe to a topic get its partitions: while workers with a changed
- * ladder are rolled out, some members have other topics. The assignment doesn't look at which partitions
- * exist: the owner of a partition that can't be read now waits for it.
+ * concerns a user. Only members that subscribe to a topic get its partitions. While workers with a changed
+ * ladder are rolled out, members subscribe to different topics. The assignment doesn't look at which
+ * partitions exist: if a partition can't be read now, its owner waits for it.
  */
 
 export type Subscriber = Subscription & { readonly memberId: string }
@@ -49,8 +49,8 @@ function ownersOf(count: number, members: readonly Subscriber[]): readonly strin
 }
 
 /**
- * Returns the owner of the unit if it subscribes to the topic. Otherwise returns another subscriber, the same
- * whichever member leads the group.
+ * Returns the owner of the unit if it subscribes to the topic. Otherwise returns another subscriber. The
+ * choice doesn't depend on which member leads the group.
  */
 function takerOf(unit: number, owner: string, subscribers: readonly string[]): string {
   if (subscribers.includes(owner)) return owner
@@ -59,8 +59,8 @@ function takerOf(unit: number, owner: string, subscribers: readonly string[]): s
 
 /**
  * Groups members into installations. Two members are of one installation if they share a topic, directly or
- * through other members. A consumer group should have only one installation. Any further one has joined the
- * group by mistake.
+ * through other members. A consumer group should have only one installation. Any further installation has
+ * joined the group by mistake.
  */
 function installationsOf<T extends { readonly topics: readonly string[] }>(
   members: readonly T[],
@@ -80,8 +80,8 @@ function installationsOf<T extends { readonly topics: readonly string[] }>(
 }
 
 /**
- * Returns the topics of the other installations in the group, sorted: no member that subscribes to them
- * shares a topic with this one, directly or through other members.
+ * Returns the topics of the other installations in the group, sorted. A member that subscribes to one of
+ * these topics shares no topic with this member, directly or through other members.
  */
 export function foreignTopics(
   members: readonly Subscription[],

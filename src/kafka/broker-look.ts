@@ -9,9 +9,12 @@ import type { Operation } from './rights.ts'
 export type Allowed = ReadonlySet<Operation> | 'unreported'
 
 export type BrokerLook = {
-  /** The reason why Sluice can't work with this broker. If there is one, the other fields say nothing. */
+  /**
+   * The reason why Sluice can't work with this broker. If there is such a reason, the other fields mean
+   * nothing.
+   */
   readonly problem: string | undefined
-  /** The facts that this broker can't report, and the consequence. */
+  /** The facts that this broker can't report, and what follows from that for the operator. */
   readonly caution?: string | undefined
   readonly topics: ReadonlyMap<string, Allowed>
   readonly group: Allowed
@@ -138,7 +141,8 @@ async function askGroup(cluster: Cluster, broker: AskedBroker, groupId: string):
     return { code, nodeId: at.int32() }
   })
   if (found.code === errors.groupAuthorization) return new Set()
-  // The coordinator is being created or loaded. If a right is missing, the later join fails and names it.
+  // The coordinator is being created or loaded. If a right is missing, the later join fails and names the
+  // right.
   if (found.code !== errors.none) return 'unreported'
   await cluster.refreshMetadata()
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
@@ -164,7 +168,10 @@ async function askGroup(cluster: Cluster, broker: AskedBroker, groupId: string):
 }
 
 const unreported = -(2 ** 31)
-/** The codes of Kafka's `AclOperation`. Each code is also the number of its bit in the field. */
+/**
+ * The codes of Kafka's `AclOperation`. In the field of allowed operations, bit N stands for the operation
+ * with the code N.
+ */
 const bits: readonly (readonly [Operation, number])[] = [
   ['READ', 3],
   ['WRITE', 4],

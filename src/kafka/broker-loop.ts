@@ -8,17 +8,18 @@ import { withoutAborted } from './transactions.ts'
 import { ask } from './wire.ts'
 
 /**
- * A fetch waits until the broker has `minFetchBytes` for it, but no longer than `fetchWaitMs`. The reason: a
- * fetch that brings a handful of records costs as much as one that brings hundreds. `fetchWaitMs` is also the
- * longest that a resumed partition waits.
+ * A fetch waits until the broker has `minFetchBytes` for it, but no longer than `fetchWaitMs`. The broker
+ * collects records because a fetch that brings a handful of records costs as much as a fetch that brings
+ * hundreds. `fetchWaitMs` is also the longest time before a resumed partition is fetched again.
  */
 const minFetchBytes = 16 * 1024
 export const fetchWaitMs = 25
 const maxFetchBytes = 10 * 1024 ** 2
 /**
- * The most bytes of one partition in a fetch: not much more than makes a request worthwhile. The limit is low
- * because some records are fetched more than once: those that arrive while the buffer is full, and those
- * after the head of a waiting topic, each time that the worker looks at the head.
+ * The most bytes of one partition in a fetch: not much more than is needed to make a request worthwhile. The
+ * limit is low because some records are fetched more than once. Records that arrive while the buffer is full
+ * are fetched again later. The records after the head of a retry topic are fetched each time that the worker
+ * looks at the head.
  */
 const maxBytesPerPartition = 64 * 1024
 const minBackoffMs = 100
@@ -30,7 +31,7 @@ export type BrokerLoopOptions = {
   readonly nodeId: number
   readonly view: ClusterView
   readonly longestWaitMs: () => number
-  /** Requests a check whether the log of this handle is still the same. */
+  /** Requests a check of whether the log of this handle is still the same. */
   readonly check: (handle: PartitionHandle) => void
 }
 
@@ -111,7 +112,7 @@ export class BrokerLoop {
     return soonestMs === Infinity ? undefined : Math.max(1, soonestMs - Date.now())
   }
 
-  /** Rests for a time. `isLight`: a call of `wake` ends the rest. */
+  /** Rests for a time, or until `wake` is called if `isLight` is true. */
   async #rest(forMs: number | undefined, { isLight = true } = {}): Promise<void> {
     const rested = Promise.withResolvers<void>()
     const timer = forMs === undefined ? undefined : setTimeout(rested.resolve, forMs)
@@ -163,7 +164,8 @@ export class BrokerLoop {
     return {
       ...this.#session.next(wanted),
       maxWaitMs: longestWaitMs ?? fetchWaitMs,
-      // After a silence the first record comes at once. From then on, records come together.
+      // If the last fetch brought no records, this one ends at the first record. Otherwise it collects
+      // records.
       minBytes: longestWaitMs === undefined ? minFetchBytes : 1,
       maxBytes: maxFetchBytes,
       maxBytesPerPartition,
@@ -265,14 +267,15 @@ export class BrokerLoop {
         )
         return
       default:
-        // Another broker leads the partition, or the same one in another epoch, or none.
+        // Another broker leads the partition now, or this broker leads it in another epoch, or no broker
+        // leads it.
         handle.failed(reason)
         void view.refresh()
     }
   }
 }
 
-/** Indexes by topic and partition. */
+/** Indexes the requested partitions by topic and number. */
 function indexed(asked: readonly Asked[]): Map<string, Map<number, Asked>> {
   const byTopic = new Map<string, Map<number, Asked>>()
   for (const one of asked) {
@@ -285,8 +288,8 @@ function indexed(asked: readonly Asked[]): Map<string, Map<number, Asked>> {
 }
 
 /**
- * Passes a batch to the listener. A listener that throws has lost the batch, so the handle is closed: nothing
- * may go on as if the batch had been taken. The error is thrown outside of the loop.
+ * Passes a batch to the listener. If the listener throws, the batch is lost. Then the handle is closed,
+ * because reading on would skip the records of the batch. The error is thrown outside of the loop.
  */
 function handOver(handle: PartitionHandle, batch: FetchedBatch): void {
   try {

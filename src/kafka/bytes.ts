@@ -71,7 +71,7 @@ export class ByteWriter {
     return this
   }
 
-  /** Writes bytes after their length, or null where the protocol allows it. */
+  /** Writes the number of bytes, and then the bytes. `data` may be null where the protocol allows it. */
   bytes(data: Uint8Array | null): this {
     const length = data === null ? -1 : data.length
     if (this.#isFlexible) this.uvarint(length + 1)
@@ -88,8 +88,8 @@ export class ByteWriter {
   }
 
   /**
-   * Writes a list after its length, or null where the protocol allows it. `write` ends a structure with
-   * `tags`.
+   * Writes the number of items, and then the items. `items` may be null where the protocol allows it. If an
+   * item is a structure, `write` has to end it with `tags`.
    */
   array<T>(items: readonly T[] | null, write: (item: T) => void): this {
     const length = items === null ? -1 : items.length
@@ -99,7 +99,7 @@ export class ByteWriter {
     return this
   }
 
-  /** Ends a structure: in flexible versions, says that it has no tagged fields. */
+  /** Ends a structure. In flexible versions, this writes that the structure has no tagged fields. */
   tags(): this {
     return this.#isFlexible ? this.uvarint(0) : this
   }
@@ -173,7 +173,7 @@ export class ByteReader {
     return length < 0 ? null : this.raw(length).toString('utf8')
   }
 
-  /** Reads a slice after its length. Returns an empty one for null. */
+  /** Reads a length, and returns that many of the following bytes. Returns an empty slice for null. */
   data(): Buffer {
     const length = this.#isFlexible ? this.uvarint() - 1 : this.int32()
     return this.raw(Math.max(0, length))
@@ -187,7 +187,10 @@ export class ByteReader {
     return this.bytes.subarray(end - length, end)
   }
 
-  /** Reads a list after its length. Returns an empty one for null. `read` ends a structure with `tags`. */
+  /**
+   * Reads the number of items, and then the items. Returns an empty list for null. If an item is a structure,
+   * `read` has to end it with `tags`.
+   */
   array<T>(read: () => T): T[] {
     const length = this.#isFlexible ? this.uvarint() - 1 : this.int32()
     const items: T[] = []

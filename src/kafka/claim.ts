@@ -4,7 +4,10 @@ import { AssignerProtocol } from 'kafkajs'
 export type Claim = {
   /** The units that the member owns, and so keeps if possible. */
   units: readonly number[]
-  /** The time when the member was given these units, in epoch milliseconds. 0: it owns nothing yet. */
+  /**
+   * The time when the member was given these units, in epoch milliseconds. 0 while the member owns no unit
+   * yet.
+   */
   sinceMs: number
   /**
    * Units for which the member may have requests in flight: units that it has started, and lost units that it
@@ -12,12 +15,13 @@ export type Claim = {
    */
   busy: readonly number[]
   /**
-   * The same as `busy`, counting only topics that need the state of their unit. A member may start those
-   * topics much later than the others.
+   * The units of `busy` for which requests of topics with `needsState` may be in flight. A member may start
+   * these topics much later than the other topics of a unit.
    */
   busyWithState: readonly number[]
   /**
-   * The number of units of the member's installation. Absent in versions that count the partitions of topics.
+   * The number of units of the member's installation. Absent in claims of earlier Sluice versions, which
+   * count the partitions of topics.
    */
   partitions?: number
 }
@@ -27,7 +31,7 @@ export type Subscription = { readonly topics: readonly string[]; readonly claim:
 
 /**
  * The version of the subscription's own format. Sluice versions that use kafkajs' consumer write the same
- * one.
+ * version.
  */
 const version = 2
 
@@ -38,7 +42,7 @@ export function writeSubscription({ topics, claim }: Subscription): Buffer {
 
 const noClaim: Claim = { units: [], sinceMs: 0, busy: [], busyWithState: [] }
 
-/** Reads a subscription. One that can't be read claims nothing and subscribes to nothing. */
+/** Reads a subscription. If that fails, returns a subscription to no topic, with a claim to no unit. */
 export function readSubscription(metadata: Buffer): Subscription {
   try {
     const { topics = [], userData } = AssignerProtocol.MemberMetadata.decode(metadata) ?? {}

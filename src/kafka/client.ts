@@ -14,8 +14,8 @@ type KafkaLog = {
 
 /**
  * How long the client tries a request before it gives up. `patient`: half a minute and more, for callers that
- * would only ask again. `impatient`: seconds, for callers that keep somebody waiting. All values are set,
- * because kafkajs changes its defaults under NODE_ENV=test.
+ * would only repeat a request that failed. `impatient`: seconds, for callers that keep somebody waiting. All
+ * values are set, because kafkajs changes its defaults under NODE_ENV=test.
  */
 export type Patience = 'patient' | 'impatient'
 
@@ -33,10 +33,10 @@ const patiences = {
 } satisfies Record<Patience, Partial<KafkaConfig>>
 
 /**
- * Creates the Kafka client of a process. kafkajs logs as errors many faults that it then cures by itself, so
- * its errors and warnings become warnings here, and all else goes to the debug level. `troubles` collects the
- * faults that keep a connection from being made or logged in. Throws a LoginError if a file of the settings
- * can't be used.
+ * Creates the Kafka client of a process. kafkajs logs many faults as errors and then cures them by itself. So
+ * its errors and warnings are logged as warnings here, and everything else is logged at the debug level.
+ * `troubles` collects the faults that keep a connection from being made or logged in. Throws a LoginError if
+ * a file of the settings can't be used.
  */
 export function createKafka(
   settings: KafkaSettings,

@@ -12,8 +12,8 @@ export type ClusterView = {
   /** Resolves when the brokers have reported all topics once. Rejects when no broker can be reached. */
   connect(): Promise<void>
   /**
-   * Returns the leader. `undefined` while the partition has none, or isn't known. An older leader never
-   * replaces a later one.
+   * Returns the leader. `undefined` while the partition has none, or isn't known. A leader of an older epoch
+   * never replaces the leader of a later epoch.
    */
   leaderOf(topic: string, partition: number): Leader | undefined
   /**
@@ -49,8 +49,8 @@ export type ClusterViewOptions = {
   readonly kafka: Kafka
   readonly topics: readonly string[]
   /**
-   * The number of partitions that each topic should have. Further partitions are reported, and nobody reads
-   * them.
+   * The number of partitions that each topic should have. Partitions beyond this number are logged, and
+   * nobody reads them.
    */
   readonly partitions?: number | undefined
   readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
@@ -63,9 +63,7 @@ const minPauseMs = 100
 /** The longest pause between answers that bring nothing new, for example while a partition is offline. */
 const maxIdlePauseMs = 1_000
 const maxFailedPauseMs = 5_000
-/**
- * The time without a request after which pauses start short again: whatever caused the long pauses is over.
- */
+/** The time without a request after which pauses are short again, because whatever made them long is over. */
 const restMs = 10_000
 
 export function createClusterView(options: ClusterViewOptions): ClusterView {
@@ -86,10 +84,7 @@ class BrokersView implements ClusterView {
   /** The time when the last request was answered or failed. */
   #lastMs = -Infinity
   #hasFailed = false
-  /**
-   * Topics that were reported for having too many partitions, with the number of partitions that was
-   * reported.
-   */
+  /** Topics whose surplus partitions were logged, with the number of partitions in the log line. */
   readonly #grown = new Map<string, number>()
 
   constructor(options: ClusterViewOptions) {
@@ -149,7 +144,7 @@ class BrokersView implements ClusterView {
     await before
     const { signal } = this.#closing
     await delay(this.#waitMs, undefined, { signal }).catch(() => undefined)
-    // A caller that asks from here on wants the state after this moment, so it gets a refresh of its own.
+    // A caller that asks from here on wants the state after this moment. So that caller gets a later refresh.
     if (this.#next !== undefined) this.#last = this.#next
     this.#next = undefined
     if (!signal.aborted) await this.#refreshNow()

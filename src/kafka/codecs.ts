@@ -6,8 +6,8 @@ import { compress, uncompress } from 'snappy'
 
 /**
  * Teaches kafkajs the codecs that it lacks. kafkajs has only gzip, and a batch in any other codec stops the
- * consumer, and then each consumer that takes over from it. Call this once, before the first client is
- * created.
+ * consumer. Such a batch then stops each consumer that takes over the partition. Call this once, before the
+ * first client is created.
  */
 export function registerCodecs(): void {
   const { CompressionCodecs, CompressionTypes } = kafkajs

@@ -9,11 +9,12 @@
  *
  * Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`.
  *
- * After the base64 comes a `=`, then the topic's id at the time of the commit, in 22 characters, and the low
- * half of its CRC-32 in hexadecimal. If the id isn't known, `-` stands for both. After another `=` comes the
- * leader epoch of the last record of the bitmap, in decimal, then a `.` and the low half of the CRC-32 of the
- * epoch. A version of Sluice that doesn't know one of these parts reads no further than the `=` before it. At
- * the first `=`, base64 ends.
+ * After the base64 comes a `=`. Then come the topic's id at the time of the commit, in 22 characters, and the
+ * low half of the id's CRC-32 in hexadecimal. After another `=` comes the leader epoch of the bitmap's last
+ * record, in decimal. Then come a `.` and the low half of the CRC-32 of the epoch. A part that isn't known is
+ * left out, but if only the epoch is known, a single `-` takes the place of the id and its CRC-32. A version
+ * of Sluice that doesn't know one of these parts reads no further than the `=` before that part. The base64
+ * ends at the first `=`.
  */
 import { crc32 } from 'node:zlib'
 
@@ -27,7 +28,7 @@ const topicIdCharacters = 22
 const checkCharacters = 4
 const epochCharacters = 10
 /**
- * The most characters of base64, which is all that earlier versions read. It is a multiple of four, and
+ * The most characters of base64. Earlier versions read only the base64. The number is a multiple of four, and
  * leaves room for the parts after the base64.
  */
 const maxBase64 =
@@ -35,7 +36,7 @@ const maxBase64 =
 
 /**
  * The number of offsets above the watermark that always fit. Settled records beyond them are repeated after a
- * restart. Earlier versions had room for more.
+ * restart. Earlier versions had room for more offsets.
  */
 export const maxRememberedOffsets = ((maxBase64 / 4) * 3 - headerBytes - begunBytes) * 8
 
@@ -44,10 +45,10 @@ const isFinalFlag = 1
 /**
  * The state that an owner leaves to the next one. `isFinal`: the owner has finished all that it had in
  * flight, and nobody has started anything since. `epoch` counts owners: each writes one more than it found.
- * `begunBelow`: an owner that left without a final mark may have started records below this offset. It is
- * absent if there are none. `topicId`: the id of the log that the offset belongs to, if known. Another log
- * under the same name has another id. `settledEpoch`: the epoch of the leader that wrote the last record of
- * `settledAbove`, if known. After an unclean election the log may have other records at those offsets.
+ * `begunBelow`: an owner that left without a final mark may have started records below this offset. Absent if
+ * all such records are settled. `topicId`: the id of the log that the offset belongs to, if known. Another
+ * log under the same name has another id. `settledEpoch`: the epoch of the leader that wrote the last record
+ * of `settledAbove`, if known. After an unclean election the log may have other records at those offsets.
  */
 export type CommitMemory = OwnerMark & { settledAbove: number[] }
 
@@ -100,13 +101,15 @@ function checkOf(text: string): string {
   return (crc32(text) & 0xffff).toString(16).padStart(checkCharacters, '0')
 }
 
-/** Returns the topic id. `undefined` if it is missing or damaged, and then nothing is concluded from it. */
+/**
+ * Returns the topic id. `undefined` if the id is missing or damaged. Then nothing is concluded about the log.
+ */
 function topicIdOf(text: string): string | undefined {
   const topicId = text.slice(0, topicIdCharacters)
   return text === topicId + checkOf(topicId) && topicId.length === topicIdCharacters ? topicId : undefined
 }
 
-/** Returns the epoch. `undefined` if it is missing or damaged, as in `topicIdOf`. */
+/** Returns the epoch. `undefined` if it is missing or damaged. Then nothing is concluded about the log. */
 function settledEpochOf(text: string): number | undefined {
   const [epoch = '', check] = text.split('.')
   return /^\d{1,10}$/.test(epoch) && check === checkOf(epoch) ? Number(epoch) : undefined

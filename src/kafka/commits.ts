@@ -23,8 +23,8 @@ const leastRequestBytes = 20_000
 const entryBytes = 80
 const mostPartitionsPerFetch = 2_000
 /**
- * The fewest remembered offsets that are tried. If the broker refuses metadata of that size, no offset is
- * remembered any more.
+ * The fewest remembered offsets that are tried. If the broker refuses even metadata of that size, commits
+ * list no settled offset any more.
  */
 const leastMemory = 512
 
@@ -72,7 +72,8 @@ export class Commits {
   /**
    * Commits as the member `identity`. Tells each partition whose commit was accepted what was committed.
    * Returns the partitions whose commits were refused for a reason of their own, and logs each. Throws if the
-   * coordinator refuses the member. Commits that were accepted before then stay accepted.
+   * coordinator refuses the member. Commits that the coordinator accepted before it refused the member stay
+   * valid.
    */
   async write(news: readonly News[], identity: Identity): Promise<ReadonlySet<Partition>> {
     const refused = new Set<Partition>()
@@ -111,7 +112,7 @@ export class Commits {
     )
   }
 
-  /** Splits off as much as fits into one request, at least one partition. */
+  /** Splits off as many partitions as fit into one request, and at least one. */
   #part(news: readonly News[]): { now: readonly Sized[]; later: readonly News[] } {
     const now: Sized[] = []
     let bytes = 0

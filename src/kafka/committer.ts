@@ -26,7 +26,7 @@ export type CommitterOptions = {
 
 /**
  * The time between a failed commit and a repeated commit of all partitions. The failed commit may still be
- * under way to a broker that hangs, and could arrive after a newer one.
+ * under way to a broker that hangs, and could arrive after a newer commit.
  */
 const commitAgainMs = 15_000
 
@@ -105,7 +105,7 @@ export class Committer {
       .map((partition) => ({ partition, standing: partition.standing(isStopping()) }))
       .filter(({ partition, standing }) => isAgain || partition.isNews(standing))
     if (news.length > 0) await this.send(news)
-    // If nothing new has settled, everything is committed, as long as the group knows this member.
+    // Nothing new has settled, so everything is committed for as long as the group knows this member.
     this.#lastCommitMs = Math.max(this.#lastCommitMs, membership.heardAtMs)
     lostPartitions.dropFinished()
     onCommitted()

@@ -14,7 +14,7 @@ const topicsAt = 12
 
 /**
  * Returns a request that writes records compressed by LZ4, which all brokers know. The leader alone
- * acknowledges them: acknowledged records are lost if the leader fails before its replicas have followed.
+ * acknowledges them: acknowledged records are lost if the leader fails before its replicas have copied them.
  */
 export function compressedRequest(
   topicData: readonly ProducedTopic[],

@@ -38,18 +38,20 @@ export type ConnectionPoolBuilder = {
 
 /** The longest time that the close of a connection waits for answers that are due, in milliseconds. */
 const drainMs = 2_000
-/** The time that a connect may take longer than kafkajs' own limit, in milliseconds. */
+/** The time by which a connect may exceed kafkajs' own limit, in milliseconds. */
 const graceMs = 1_000
 
 /**
- * Replaces each connection of a kafkajs cluster that has ended by a new one. kafkajs would use the old one
- * again, and three things would go wrong:
+ * Replaces each ended connection of a kafkajs cluster by a new connection. kafkajs would use the old
+ * connection again, and three things would go wrong:
  *
- * - Bytes of a truncated answer stay in its buffer, so the answers of the next socket are misread.
- * - While it closes, it waits for its answers without a limit, and accepts new requests. When it has closed,
- *   it closes the socket that was opened meanwhile, and no longer checks for requests that are late. A late
- *   request then never ends.
- * - While it connects, it opens a socket for each request that comes, and forgets all but the last.
+ * - Bytes of a truncated answer stay in the old connection's buffer, so the answers of the next socket are
+ *   misread.
+ * - While the old connection closes, it waits for its answers without a limit, and accepts new requests. Once
+ *   it has closed, it also closes the socket that was opened meanwhile, and no longer checks for requests
+ *   that are late. A late request then never ends.
+ * - While the old connection connects again, it opens a socket for each request that comes, and forgets all
+ *   of these sockets but the last.
  *
  * So each connect gets a new connection, callers that come together share it, and a connection that ends
  * rejects its requests.
@@ -116,9 +118,9 @@ class GuardedPool {
   }
 
   /**
-   * Closes the connections that are open at the time of the call. A connection that is being opened stays:
-   * kafkajs closes a pool whenever one of its callers could not connect, and the next caller is connecting by
-   * then.
+   * Closes the connections that are open at the time of the call. A connection that is being opened isn't
+   * closed: kafkajs closes a pool whenever one of its callers could not connect, and by then the next caller
+   * is connecting.
    */
   async #close(): Promise<void> {
     const open = this.#pool.pool.filter(isOpen)

@@ -24,7 +24,8 @@ export type InboundRecord = {
   readonly isElsewhere: boolean
   /**
    * True when a previous owner that left without a final mark may have started the record. Always false for
-   * topics without `needsState`. For the other topics, also true if that isn't known.
+   * topics without `needsState`. For topics with `needsState`, also true if it isn't known whether such an
+   * owner has started the record.
    */
   readonly mayHaveBegun: boolean
   settle(): void
@@ -37,8 +38,8 @@ export type InboundRecord = {
  */
 export type RecordContent = Pick<KafkaMessage, 'key' | 'value' | 'headers'> & {
   /**
-   * The reason why this record, and perhaps those just before it, can't be read. Key and value are empty
-   * then.
+   * The reason why this record can't be read. The records directly before it may be unreadable too. Key and
+   * value are empty then.
    */
   readonly unreadable?: string
 }
@@ -83,8 +84,8 @@ export type ConsumerOptions = {
    */
   isFormerProcess?: ((instanceId: string) => boolean) | undefined
   /**
-   * The number of partitions of each topic that the group shares out. Partitions beyond this number are not
-   * read.
+   * The number of partitions of each topic that the group assigns to its members. Partitions beyond this
+   * number are not read.
    */
   partitions: number
   /** The reaction to a partition whose log isn't the one that was read before. */
@@ -100,8 +101,9 @@ export type ConsumerOptions = {
   /** Takes one record. Must not throw, and must not wait. */
   onRecord: (record: InboundRecord, content: RecordContent) => void
   /**
-   * Called after each join with the partition numbers of this member. Records of other numbers are abandoned
-   * from then on. Also called when this member loses its partitions, or starts some again.
+   * Called after each join with the partition numbers of this member. Records of partitions with other
+   * numbers are abandoned from then on. Also called when this member loses its partitions, or starts some
+   * again.
    */
   onAssigned: (units: readonly number[]) => void
   /**
@@ -136,18 +138,18 @@ export type ConsumerOptions = {
 export type GroupConsumer = {
   /**
    * True while the group knows this member, and the member has started all partitions that it was given.
-   * Partitions that can't be read don't count against this, except for those that are stopped because their
-   * log is another one.
+   * Partitions that can't be read don't make this false, unless they are stopped because their log is another
+   * one.
    */
   readonly isJoined: boolean
   /**
-   * Returns true if the clock shows that the partitions are still this member's. Returns false once nothing
-   * was heard from the group for a session timeout, for example after the process was suspended. The member
-   * may start nothing then, because other members may have started the same records.
+   * Returns true if, by the clock, this member still owns its partitions. Returns false once nothing was
+   * heard from the group for a session timeout, for example after the process was suspended. The member may
+   * start nothing then, because other members may have started the same records.
    */
   checkInTouch(): boolean
   /**
-   * True while partitions wait, since requests of the killed process that this one replaces may still be in
+   * True while partitions wait because this process replaces a killed one, whose requests may still be in
    * flight.
    */
   readonly isWaitingForPredecessor: boolean
@@ -192,8 +194,8 @@ export type GroupConsumer = {
 }
 
 /**
- * Starts one member of the consumer group. Resolves once the brokers have reported the topics. `isJoined`
- * says whether the group has accepted the member.
+ * Starts one member of the consumer group. Resolves once the brokers have reported the topics. The group may
+ * accept the member later: see `isJoined`.
  */
 export async function startConsumer(options: ConsumerOptions): Promise<GroupConsumer> {
   const member = new GroupMember(options)

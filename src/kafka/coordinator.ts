@@ -73,7 +73,7 @@ export class Coordinator {
   #close(opened: Opened): void {
     if (this.#opened === opened) this.#opened = undefined
     opened.cut(closed)
-    // kafkajs tries again for a while, and opens a connection to do so.
+    // kafkajs goes on trying for a while, and opens a connection for that. So it is cut off once more.
     void opened.broker.catch(() => undefined).then(() => opened.cut(closed))
   }
 
@@ -103,8 +103,8 @@ type Brokers = {
 }
 
 /**
- * Returns the error code of an answer as a whole, or else of its first partition: if the broker isn't the
- * coordinator, all partitions have the same code.
+ * Returns the error code of the whole answer. If there is none, returns the code of the first partition,
+ * because all partitions have the same code if the broker isn't the coordinator.
  */
 function codesOf(answer: unknown): readonly number[] {
   const of: unknown = Array.isArray(answer) ? answer[0] : answer

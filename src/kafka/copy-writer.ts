@@ -7,8 +7,8 @@ export type CopiedRecord = {
   readonly value: Buffer | null
   readonly headers: Readonly<Record<string, Buffer | string | null | (Buffer | null)[] | undefined>>
   /**
-   * The record's time in epoch milliseconds, `undefined` for now. Topics with
-   * `message.timestamp.type=CreateTime` keep it.
+   * The record's time in epoch milliseconds; `undefined` stands for the present time. Topics with
+   * `message.timestamp.type=CreateTime` keep the given time.
    */
   readonly timestampMs: number | undefined
 }

@@ -4,7 +4,7 @@ type Entry = { readonly from: number; readonly leaderEpoch: number }
 
 /** The leader epochs of a partition's records, as far as they were read. The oldest are forgotten. */
 export class EpochHistory {
-  /** The epochs, ascending by offset. Each applies up to the next one. */
+  /** The epochs, ascending by offset. Each applies up to the offset of the next epoch. */
   readonly #entries: Entry[] = []
 
   /** Starts with the epoch of the last record before `offset`, or -1 if it isn't known. */
@@ -12,7 +12,7 @@ export class EpochHistory {
     if (leaderEpoch >= 0) this.#entries.push({ from: Math.min(0, offset), leaderEpoch })
   }
 
-  /** Notes that records from an offset on have an epoch. Forgets earlier notes about these offsets. */
+  /** Notes the epoch of the records from an offset on. Forgets earlier notes about these offsets. */
   add(from: number, leaderEpoch: number): void {
     const last = this.#entries.at(-1)
     if (last !== undefined && from >= last.from && last.leaderEpoch === leaderEpoch) return

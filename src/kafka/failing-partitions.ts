@@ -14,11 +14,11 @@ export type FailingPartitionsOptions = {
    * again.
    */
   readonly onFailing: (failing: FailingPartition, isFailing: boolean) => void
-  /** Called when no partition takes records, and when one does again. */
+  /** Called when no partition takes records, and again when some partition takes records. */
   readonly onStalled: (isStalled: boolean, reason: string) => void
   /**
    * Returns true if a partition that doesn't fail could take records. Called while failing partitions are
-   * reported and none has taken records for `patienceMs`. Must not reject.
+   * reported, if no partition has taken records for `patienceMs`. Must not reject.
    */
   readonly isAnyOpen: (isFailing: (topic: string, partition: number) => boolean) => Promise<boolean>
 }
@@ -40,8 +40,8 @@ export function describeReasons(reasons: readonly string[]): string {
 
 /**
  * Keeps track of the partitions that don't take the records written to them, and reports each. Kafka counts
- * as away only when no partition takes records. A partition with nothing to write shows nothing about that,
- * so the brokers are asked.
+ * as away only when no partition takes records. If nothing is written to a partition, nobody sees whether it
+ * takes records. So the brokers are asked.
  */
 export class FailingPartitions {
   readonly #options: FailingPartitionsOptions

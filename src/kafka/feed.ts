@@ -52,7 +52,7 @@ export type FeedStart = {
 const lateAfterMs = 10_000
 
 /**
- * The time that a fetch waits at a broker that had nothing the last time, if no partition is about to be
+ * The time that a fetch waits at a broker whose last answer had no records, if no partition is about to be
  * resumed.
  */
 const idleFetchWaitMs = 250
@@ -73,10 +73,10 @@ export function longestWaitMs(feeds: Iterable<Feed>): number {
 }
 
 /**
- * The most bytes that a fetch brings of a partition whose records don't wait. It is twice the limit of a
- * tier, whose records behind the head are fetched again each time that the head is looked at. With this
- * limit, a fetch brings large batches of producers together with batches of other partitions, and a delivery
- * costs a few per cent less CPU.
+ * The most bytes that a fetch brings of a partition whose records don't wait. The partitions of a tier have
+ * half of this limit, because their records behind the head are fetched again each time that the head is
+ * looked at. With the higher limit, a fetch brings large batches of producers together with batches of other
+ * partitions, and a delivery costs a few per cent less CPU.
  */
 const liveFetchBytes = 128 * 1024
 
@@ -101,8 +101,8 @@ export class Feed implements FetchListener, KnownLog {
   }
 
   /**
-   * Changes the offset that is read from. Call it before `open`. It must not be before the offset that the
-   * feed was made for.
+   * Changes the offset at which reading starts. Call it before `open`. The new offset must not be before the
+   * one that the feed was made for.
    */
   startAt(offset: number): void {
     if (offset !== this.#start.offset) this.#start = { ...this.#start, offset, leaderEpoch: -1 }
@@ -127,7 +127,7 @@ export class Feed implements FetchListener, KnownLog {
     return this.#headWait.dueMs
   }
 
-  /** The time of the next look at that head, in epoch milliseconds. */
+  /** The time of the next look at the head of a retry topic, in epoch milliseconds. */
   get lookAtMs(): number {
     return this.#headWait.lookAtMs
   }

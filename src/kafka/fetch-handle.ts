@@ -24,7 +24,8 @@ export type FetchedBatch = {
  */
 export type FetchListener = {
   /**
-   * Takes a batch. Called only while the handle is open and not paused, and is still where the fetch began.
+   * Takes a batch. Called only while the handle is open and not paused, and only if its position is still the
+   * one that the fetch began at.
    */
   batch(batch: FetchedBatch): void
   /**
@@ -55,7 +56,9 @@ export type FetchOrder = {
   readonly on: FetchListener
 }
 
-/** One partition that one owner reads. Batches that were fetched for another handle never reach this one. */
+/**
+ * One partition that one owner reads. Batches that were fetched for another handle never reach this handle.
+ */
 export type FetchHandle = {
   readonly topic: string
   readonly partition: number
@@ -117,7 +120,10 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   #isClosed = false
   /** True after a truncation was reported, until `seek`. */
   #isResting = false
-  /** A number that grows with each seek. Answers to requests of an earlier turn are dropped. */
+  /**
+   * A number that grows with each seek. Answers to requests that were sent under an earlier number are
+   * dropped.
+   */
   #turn = 0
   #trouble: string | undefined
   #failures = 0
@@ -247,7 +253,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#endAtMs = askedAtMs
   }
 
-  /** Notes that the log still ended at the known offset at that time. */
+  /** Notes that the log still ended at the known offset when the leader was asked. */
   stillEnds(askedAtMs: number): void {
     if (this.#endOffset >= 0) this.#endAtMs = askedAtMs
   }
@@ -261,7 +267,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
 
   /**
    * Notes that the partition can't be read now. The fetcher tries again after a pause that grows with each
-   * failure. `isCertain`: waiting alone won't cure it, so it counts as trouble at once.
+   * failure. `isCertain`: waiting alone won't cure the failure, so it counts as trouble at once.
    */
   failed(reason: string, { isCertain = false } = {}): void {
     const nowMs = Date.now()

@@ -5,8 +5,8 @@ import type { WireRequest } from './wire.ts'
 
 const fetchApiKey = 1
 /**
- * The first version whose answers have the form of records that is read here. Fields that brokers before
- * Kafka 2.3 don't have are left out for them.
+ * The first version whose answers have the record format that is read here. Requests to brokers before Kafka
+ * 2.3 leave out the fields that these brokers don't know.
  */
 const lowest = 4
 const highest = 11
@@ -94,7 +94,7 @@ export function writeFetchRequest(request: FetchRequest, version = highest): Buf
       out.int32(partition)
       if (version >= 9) out.int32(leaderEpoch)
       out.int64(offset)
-      // The start of the log of a follower. A consumer has none.
+      // A follower reports the start of its log here. A consumer has no log.
       if (version >= 5) out.int64(-1)
       out.int32(maxBytes ?? request.maxBytesPerPartition)
     })
@@ -114,7 +114,7 @@ const topicOf = ({ topic }: { readonly topic: string }): string => topic
 export function readFetchAnswer(bytes: Buffer, version = highest): FetchAnswer {
   const reader = new ByteReader(bytes)
   const throttleMs = reader.int32()
-  // Brokers that speak older versions have waited for this time before they answered.
+  // In older versions, the broker has waited for the throttle time itself before it answered.
   const clientSideThrottleTime = version >= 8 ? throttleMs : 0
   const errorCode = version >= 7 ? reader.int16() : 0
   const sessionId = version >= 7 ? reader.int32() : 0

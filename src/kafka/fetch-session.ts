@@ -19,9 +19,9 @@ export const withoutSession = { sessionId: noSession, sessionEpoch: -1, forgotte
 /**
  * The state that a broker keeps of one consumer's fetches (KIP-227): the position of each partition. A
  * request names only the positions that have changed since the last request. An answer names only partitions
- * that have news, so idle partitions cost nothing.
+ * in which something has changed, so idle partitions cost nothing.
  *
- * A broker without room for more sessions answers with no session. Each request is then complete.
+ * A broker without room for more sessions opens none. Each request is then complete.
  */
 export class FetchSession {
   #id = noSession
@@ -31,7 +31,10 @@ export class FetchSession {
    */
   readonly #known = new Map<string, Map<number, KnownPosition>>()
 
-  /** Returns the next request for the wanted positions. Call `answered` or `lost` before the next one. */
+  /**
+   * Returns the next request for the wanted positions. Call `answered` or `lost` before the next call of
+   * `next`.
+   */
   next(wanted: readonly FetchPosition[]): SessionRequest {
     const isWhole = this.#epoch === firstEpoch
     if (isWhole) this.#known.clear()
@@ -64,7 +67,7 @@ export class FetchSession {
 
   /**
    * Notes that no answer came, so it isn't known which request the broker has got. The next request is
-   * complete, and ends the session so far.
+   * complete, and ends the present session.
    */
   lost(): void {
     this.#epoch = firstEpoch
@@ -102,8 +105,8 @@ export class FetchSession {
 }
 
 /**
- * Returns true if an answer says only that the session is gone or out of step. The next request starts a new
- * one.
+ * Returns true if an answer says only that the broker has lost the session, or expects another epoch of it.
+ * The next request starts a new session.
  */
 export function isOfSession(errorCode: number): boolean {
   return (
@@ -114,8 +117,8 @@ export function isOfSession(errorCode: number): boolean {
 
 /**
  * Shuffles the partitions of a request. A broker fills an answer in the order of the partitions in the
- * request, and with large batches only the first has room. In a fixed order, the last ones would get no data
- * while the first ones fill every answer.
+ * request. If batches are large, the answer has room only for the first partition. In a fixed order, the last
+ * partitions would get no data while the first ones fill every answer.
  */
 function shuffled<T>(all: T[]): T[] {
   for (let left = all.length - 1; left > 0; left--) {

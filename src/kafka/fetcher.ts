@@ -21,7 +21,7 @@ export type Fetcher = {
 export type FetcherOptions = {
   readonly view: ClusterView
   /**
-   * Returns the longest time that a fetch may wait at a broker that had nothing the last time, in
+   * Returns the longest time that a fetch may wait at a broker whose last answer had no records, in
    * milliseconds. Called before each such fetch.
    */
   readonly longestWaitMs: () => number
@@ -36,9 +36,9 @@ const endKnownForMs = 5_000
 const listEveryMs = 2_000
 
 /**
- * Creates a fetcher, which reads partitions from their leaders. A partition with trouble holds up no other:
- * it waits, is reported once, and is tried again. The fetcher follows a leader that moves. Each broker gets
- * one fetch at a time.
+ * Creates a fetcher, which reads partitions from their leaders. A partition with trouble doesn't hold up the
+ * others: it waits, is logged once, and is tried again. The fetcher follows a leader that moves. Each broker
+ * gets one fetch at a time.
  */
 export function createFetcher(options: FetcherOptions): Fetcher {
   return new LogFetcher(options)
@@ -59,7 +59,7 @@ export function logLostRecords(
   log.error({ topic, partition, from, to, lost: to - from }, message)
 }
 
-/** Logs that a partition has another log than before, so that the old position means nothing in it. */
+/** Logs that a partition has another log than before. The old position means nothing in the new log. */
 export function logOtherLog(log: Pick<FetcherLog, 'error'>, fields: object): void {
   log.error(
     fields,
@@ -211,7 +211,7 @@ class LogFetcher implements Fetcher, HandleOwner {
 
   #check(handle: PartitionHandle): void {
     handle.mustCheck = true
-    // The topic may have been created again without anybody having asked since.
+    // The topic may have been created again since the brokers were last asked.
     void this.#view.refresh().then(() => this.#checkDue())
   }
 

@@ -36,9 +36,12 @@ export class GroupMember implements GroupConsumer {
   readonly #predecessor: Predecessor
   readonly #committer: Committer
   readonly #gate = new Gate()
-  /** The number of joins. Work of an earlier join must not touch partitions of the latest. */
+  /** The number of joins. Work of an earlier join must not touch partitions of the latest join. */
   #joins = 0
-  /** The units that this member was given, and when. Its claim lists them, so that it keeps them. */
+  /**
+   * The units that this member was given, and the time. The claim lists these units, so that the member keeps
+   * them.
+   */
   #assigned: Pick<Claim, 'units' | 'sinceMs'> = { units: [], sinceMs: 0 }
 
   constructor(options: ConsumerOptions) {
@@ -276,7 +279,8 @@ export class GroupMember implements GroupConsumer {
   #joined({ isAnew, partitions: assignment }: Assigned): void {
     this.#joins++
     if (this.#joins > 1) this.#options.onRebalanced?.()
-    // With a new id, this member was out of the group. Others may have had its partitions meanwhile.
+    // A new member id means that this member was out of the group. Others may have had its partitions
+    // meanwhile.
     if (isAnew) this.#lose(this.#owned.all)
     const before = new Set(this.#owned.all)
     const given = this.#options.topics.flatMap(({ topic }) =>
@@ -287,7 +291,8 @@ export class GroupMember implements GroupConsumer {
     const kept = new Set(given)
     this.#lose([...before].filter((partition) => !kept.has(partition)))
     const gained = given.filter((partition) => !before.has(partition)).length
-    // While a ladder changes step by step, the member may have more units of its other topics.
+    // The units are those of the first topic. While a changed ladder is rolled out, the member may also have
+    // partitions of retry topics that other members don't read.
     const units = [...(assignment.get(this.#options.topics[0]?.topic ?? '') ?? [])]
     this.#assigned = { units, sinceMs: Date.now() }
     this.#options.onAssigned(unitsOf(given))
@@ -363,7 +368,7 @@ export class GroupMember implements GroupConsumer {
       // The commit may belong to the former log too.
       one.readsAnotherLog(truncation.at)
     }
-    // The callback drops the records of the former log that wait.
+    // The callback drops waiting records of the former log.
     this.#options.onAssigned(unitsOf(this.#owned.all))
     this.#handover.takeOver(fresh)
   }

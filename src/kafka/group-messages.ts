@@ -2,9 +2,8 @@ import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
 /**
- * The requests of a member to its group's coordinator, in the versions up to the last ones that aren't
- * flexible (KIP-482). Error codes stay where the broker has put them. Source: the Kafka protocol, and KIP-345
- * for instance ids.
+ * The requests of a member to its group's coordinator, in versions that aren't flexible (KIP-482). Answers
+ * keep each error code where the broker has put it. Source: the Kafka protocol, and KIP-345 for instance ids.
  */
 
 const apiKeys = {
@@ -97,7 +96,10 @@ export type JoinAnswer = Answer & {
   readonly members: readonly JoinedMember[]
 }
 
-/** The extra time for the answer to a join, which a broker holds back until all members have joined. */
+/**
+ * The extra time that the answer to a join may take. A broker holds that answer back until all members have
+ * joined.
+ */
 const joinSlackMs = 5_000
 
 export function joinGroup(join: JoinRequest): WireRequest<JoinAnswer> {

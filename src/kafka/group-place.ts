@@ -9,7 +9,7 @@ export type GroupPlace = {
   readonly offset: number
   /** The offsets above `offset` whose records are settled. */
   readonly settledAbove: ReadonlySet<number>
-  /** True if the last owner has finished all that it had started, or if there was none. */
+  /** True if the last owner has finished all that it had started, or if there was no owner. */
   readonly isFinal: boolean
   readonly epoch: number
   /** The topic id of the log that the offset belongs to, if known. */

@@ -25,7 +25,7 @@ export type GroupWatchOptions = {
 const againMs = 60_000
 const afterTroubleMs = 5_000
 
-/** Watches who else is in the group, as of its last join. */
+/** Reports which other members the group has, as of this member's last join. */
 export class GroupWatch {
   readonly #options: GroupWatchOptions
   #look: Promise<Described> | undefined

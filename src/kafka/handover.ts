@@ -28,8 +28,8 @@ export type HandoverOptions = {
    */
   readonly joins: () => number
   /**
-   * False while a join is under way. The other members assume that this member has nothing in flight beyond
-   * the claim that it sent with the join.
+   * False while a join is under way. The other members assume that this member has requests in flight only
+   * for the units in the claim of that join.
    */
   readonly mayBegin: () => boolean
   /** True when no further partition may begin, since the member stops. */
@@ -108,8 +108,8 @@ export class Handover {
   }
 
   /**
-   * Marks partitions as cleared that their previous owners have finished with. They begin as soon as the
-   * states of their units are ready.
+   * Marks partitions as cleared, because their previous owners have finished with them. The partitions begin
+   * as soon as the states of their units are ready.
    */
   #clear(ready: readonly Ready[]): Promise<void> {
     for (const { partition, stored } of ready) partition.clear(stored)
@@ -200,8 +200,8 @@ export class Handover {
   }
 
   /**
-   * Reports records that were lost, and a log that was replaced. Called once the partition has begun, because
-   * several attempts to begin it may fail before.
+   * Reports records that were lost, and a log that was replaced. Called only once the partition has begun:
+   * several attempts to begin it may fail before that, and each would report the same.
    */
   #tell(one: Ready, location: Location): void {
     const { onLost, onTruncated } = this.#options

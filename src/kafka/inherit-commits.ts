@@ -8,7 +8,10 @@ export type Inheritance =
   /** The group `to` already has every commit that `from` has for these topics. */
   | { kind: 'complete' }
   | { kind: 'taken'; partitions: number }
-  /** Members of `from` read some of the topics, or may do so. Both groups would make the same deliveries. */
+  /**
+   * Members of `from` read some of the topics, or may read some of them. If members of `to` read these topics
+   * as well, both groups would make the same deliveries.
+   */
   | { kind: 'inUse'; members: readonly string[] }
   /** Kafka doesn't let this user read the group `from`. */
   | { kind: 'forbidden' }
@@ -20,7 +23,8 @@ export type Inheriting = {
   /** Topics that all exist. */
   topics: readonly string[]
   /**
-   * The time that a rebalance of `from` may take. After that, all its members count as readers of the topics.
+   * The time that a rebalance of `from` may take. Once it has passed, all members of `from` count as readers
+   * of the topics.
    */
   patienceMs?: number
 }
@@ -29,9 +33,9 @@ const defaultPatienceMs = 15_000
 
 /**
  * Copies the commits of `topics` from one consumer group to another, with their metadata, before a member
- * joins `to`. A partition that `to` has a commit for keeps it. Several processes may do so at once: brokers
- * accept such a commit only while `to` has no member, so no process sets back a group that has members
- * already. The next call completes a copy that was interrupted.
+ * joins `to`. If `to` already has a commit for a partition, that commit stays. Several processes may copy at
+ * once: brokers accept the copied commits only while `to` has no member, so no process sets back a group that
+ * has members already. The next call completes a copy that was interrupted.
  */
 export async function inheritCommits(inheriting: Inheriting): Promise<Inheritance> {
   const { kafka, to } = inheriting

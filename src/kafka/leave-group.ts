@@ -13,7 +13,8 @@ const hasLeft: ReadonlySet<number> = new Set([
 ])
 
 /**
- * Leaves the group. Never rejects: if leaving fails, the group removes the member when its session is over.
+ * Leaves the group. Never rejects: if leaving fails, the group removes the member when the member's session
+ * is over.
  */
 export async function leave(
   coordinator: Coordinator,

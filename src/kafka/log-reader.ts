@@ -22,8 +22,8 @@ const fetchWaitMs = 200
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
 /**
- * The number of answers without records, although the log goes on, after which the rest of the range counts
- * as compacted away. One answer isn't enough: a new leader gives such answers for a moment.
+ * The number of answers without records after which the rest of the range counts as compacted away, although
+ * the log goes on. One such answer isn't enough, because a new leader gives them for a moment.
  */
 const emptyAnswers = 3
 
@@ -44,7 +44,7 @@ export type LogOptions = {
   readonly onUnreadable?: ((detail: string) => void) | undefined
 }
 
-/** A reader of one partition, for one reading. */
+/** A reader of one partition. It is used for a single reading. */
 export class LogReader {
   readonly #brokers: PartwiseCluster
   readonly #options: LogOptions
@@ -76,7 +76,7 @@ export class LogReader {
     }
   }
 
-  /** Fetches once. Returns the records of the answer from `from` on, before `to`. */
+  /** Fetches once. Returns the records of the answer that lie from `from` to before `to`. */
   async piece<T>(from: number, to: number, take: Take<T>): Promise<Piece<T>> {
     await this.#patiently(() => this.#connect())
     const { records, next } = await this.#piece(from, to, take)
@@ -118,7 +118,7 @@ export class LogReader {
     return leader
   }
 
-  /** Returns the records from `position` on, before `end`, as far as one fetch goes. */
+  /** Returns the records from `position` to before `end`, as far as one fetch goes. */
   async #piece<T>(position: number, end: number, take: Take<T>): Promise<Piece<T>> {
     const { stallTimeoutMs, signal } = this.#options
     const deadlineMs = performance.now() + stallTimeoutMs
@@ -148,8 +148,8 @@ export class LogReader {
   }
 
   /**
-   * Fetches from `position`. Returns `gone` if the log now begins after this offset, and `later` if the
-   * broker left the partition out of its answer, to slow this client down.
+   * Fetches from `position`. Returns `gone` if the log now begins after this offset. Returns `later` if the
+   * broker left the partition out of its answer in order to slow this client down.
    */
   async #fetch(position: number): Promise<FetchedPartition | 'gone' | 'later'> {
     const { topic, partition, fetchBytes } = this.#options
@@ -232,12 +232,15 @@ export class LogReader {
   }
 }
 
-/** Returns the end of the readable records: the log's end, or the first transaction that is still open. */
+/**
+ * Returns the end of the readable records: the end of the log, or the start of the first transaction that is
+ * still open.
+ */
 function readableEnd({ highWatermark, lastStableOffset }: FetchedPartition): number {
   return lastStableOffset < 0 ? highWatermark : lastStableOffset
 }
 
-/** Waits for `work`, until `signal` fires at the latest. After that, `work` goes on unobserved. */
+/** Waits for `work`, but only until `signal` fires. From then on, `work` goes on unobserved. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const onAbort = (): void => aborted.reject(signal.reason)

@@ -4,12 +4,14 @@ export type Token = { readonly value: string; readonly endsMs: number }
 export type TokensOptions = {
   /** Requests a new token. Rejects if it can't get one. */
   readonly ask: () => Promise<Token>
-  /** Called when no new token could be had, and the old one stays in use. */
+  /** Called when no new token could be obtained, so that the old token stays in use. */
   readonly onKept: (reason: string) => void
   readonly now: () => number
 }
 
-/** The share of a token's lifetime that is left when a new token is requested. See also `renewedBeforeMs`. */
+/**
+ * The remaining share of a token's lifetime at which a new token is requested. See also `renewedBeforeMs`.
+ */
 const renewedBeforeShare = 0.2
 /**
  * The time before a token's end at which a new one is requested at the latest, in milliseconds. A connection
@@ -18,14 +20,15 @@ const renewedBeforeShare = 0.2
  */
 const renewedBeforeMs = 15_000
 /**
- * A token isn't used any more when less than this time is left, because it may have ended when it arrives.
+ * The remaining time below which a token isn't used any more, because it may have ended when it reaches the
+ * broker.
  */
 const sparedMs = 2_000
 
 /**
- * The token that all connections of a process share. It is renewed when a connection wants it and its end is
- * near. If a new token can't be had, the old one stays in use until it ends. Connections log in again by
- * themselves before their broker ends them, so no timer is needed.
+ * The token that all connections of a process share. The token is renewed when a connection asks for it and
+ * its end is near. If a new token can't be obtained, the old token stays in use until its end. Connections
+ * log in again by themselves before their broker ends them, so no timer is needed.
  */
 export class Tokens {
   readonly #options: TokensOptions

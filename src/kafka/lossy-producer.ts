@@ -50,8 +50,8 @@ const maxRequestBytes = 512 * 1024
 const minBackoffMs = 250
 const maxBackoffMs = 5_000
 /**
- * The number of times that a value is sent if Kafka says each time that it hasn't taken it. That gives a
- * leader the time to move.
+ * The number of times that a value is sent at the most. A value is sent again only if Kafka reports that it
+ * has not taken the value. The repetitions give a leader the time to move.
  */
 const maxTries = 5
 
@@ -171,8 +171,9 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Returns true if a line holds as many bytes as the producer still has room for. Applies while there are
-   * several leaders, so that a leader that hangs takes half of the room at most.
+   * Returns true if a line holds as many bytes as the producer still has room for. Always returns false while
+   * there is only one leader. With several leaders, a leader that hangs can thus take half of the room at
+   * most.
    */
   #isOverShare(line: Line): boolean {
     return this.#lines.size > 1 && line.bytes >= this.#options.maxBytes - this.#heldBytes

@@ -26,8 +26,8 @@ export class LostPartitions {
   }
 
   /**
-   * Adds a lost partition. It is dropped once no request of this member is in flight for it, and the group
-   * knows that.
+   * Adds a lost partition. The partition is dropped once no request of this member is in flight for it, and
+   * nothing of it remains to be committed.
    */
   add(partition: Partition): void {
     this.#partitions.add(partition)
@@ -38,7 +38,7 @@ export class LostPartitions {
   }
 
   /**
-   * Returns the partitions that this member may still commit, since their next owner hasn't started them.
+   * Returns the partitions that this member may still commit, because their next owners haven't started them.
    * Drops the others.
    */
   async stillCommittable(

@@ -43,7 +43,7 @@ export type MembershipOptions = {
   /** Returns the claim of this member. Called at each join. */
   readonly claim: () => Omit<Claim, 'partitions'>
   readonly onAssigned: (assigned: Assigned) => void
-  /** Called when the group has expelled this member, which joins anew. Others may have its partitions. */
+  /** Called when the group has expelled this member. Others may have its partitions until it joins again. */
   readonly onExpelled: () => void
   /** Called when nothing was heard of the group for a session timeout, and when something is heard again. */
   readonly onSilent: (isSilent: boolean) => void
@@ -53,7 +53,9 @@ export type MembershipOptions = {
 }
 
 export type Assigned = {
-  /** True after a first join, or under a new id: others may have had the member's partitions meanwhile. */
+  /**
+   * True after the first join, and after a join under a new id: others may have had the partitions before.
+   */
   readonly isAnew: boolean
   readonly partitions: Assignment
 }
@@ -66,8 +68,8 @@ const beatAgainMs = 1_000
 const firstPauseMs = 100
 const longestPauseMs = 5_000
 /**
- * The number of heartbeats in a row that the coordinator refuses, because the group has a newer generation,
- * until the answer to a join counts as lost.
+ * The number of refused heartbeats in a row after which the answer to a join counts as lost. The coordinator
+ * refuses heartbeats because the group has a newer generation.
  */
 const staleBeats = 3
 
@@ -130,7 +132,7 @@ export class Membership {
 
   /**
    * Looks at the clock. Returns false once nothing was heard of the group for a session timeout: other
-   * members may have been given its partitions. Calls `onSilent` before it returns.
+   * members may have been given this member's partitions. Calls `onSilent` before it returns.
    */
   checkInTouch(): boolean {
     this.#noticeSilence()
@@ -158,7 +160,7 @@ export class Membership {
     if (code !== undefined) this.#judge(code, as)
   }
 
-  /** Joins again, since the assignment belongs to another subscription than this member has now. */
+  /** Joins again, because the assignment doesn't belong to this member's present subscription. */
   joinAgain(): void {
     this.#mustJoin()
   }
@@ -220,7 +222,7 @@ export class Membership {
     else log.warn({ err: error }, 'joining the group failed, trying again')
   }
 
-  /** Waits, longer after each failure, and for a random time, so that members don't retry together. */
+  /** Waits for a random time, so that members don't retry together. The time grows with each failure. */
   async #pause(failures: number): Promise<void> {
     const longestMs = Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(failures, 10))
     const pauseMs = longestMs * (0.5 + Math.random() / 2)

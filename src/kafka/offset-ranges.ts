@@ -6,7 +6,7 @@ import { withAdmin } from './with-admin.ts'
  * Returns the offsets of a topic's records that were appended from `fromMs` to before `toMs` (epoch
  * milliseconds), by partition number. Without a time, a range begins or ends with the log. If producers set
  * the times of a topic's records, a range begins at the first record with a time of `fromMs` or later, and
- * ends before the first with a time of `toMs` or later.
+ * ends before the first record with a time of `toMs` or later.
  */
 export function offsetRanges(
   kafka: Kafka,

@@ -6,8 +6,8 @@ type Mark = { offset: number; appendedMs: number }
 
 const stepMs = 1_000
 /**
- * The limit of marks. At this many, every second one is dropped, so records in between count as slightly
- * older than they are.
+ * The most marks that are kept. When there are this many, every second mark is dropped. So records between
+ * two marks count as slightly older than they are.
  */
 const mostMarks = 256
 
@@ -35,8 +35,8 @@ export class OldestRecord {
 
   /**
    * Returns the append time in epoch milliseconds. 0 if every record is settled, or if the time isn't known.
-   * Records from `position` to `end` aren't settled. Those of them that haven't been seen were appended after
-   * `endSeenMs`.
+   * Records from `position` to `end` aren't settled. Records among them that this member hasn't seen yet were
+   * appended after `endSeenMs`.
    */
   appendedMs(position: number, { end, endSeenMs }: { end: number; endSeenMs: number }): number {
     this.#forgetBefore(position)

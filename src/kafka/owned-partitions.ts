@@ -45,7 +45,9 @@ export class OwnedPartitions {
     return this.#feeds.get(partition)
   }
 
-  /** Returns the partition if it is there already. Else adds a new one, which waits. */
+  /**
+   * Returns the partition if this member owns it already. Otherwise adds it as a new partition, which waits.
+   */
   add(topic: string, id: number): Partition {
     const known = this.get(topic, id)
     if (known !== undefined) return known
@@ -80,8 +82,8 @@ export class OwnedPartitions {
 }
 
 /**
- * Returns the n-th number of a sequence between 0 and 1 whose every section is spread evenly (by the golden
- * ratio, as in Fibonacci hashing).
+ * Returns the n-th number of a sequence of numbers between 0 and 1. Any consecutive numbers of the sequence
+ * are spread evenly (by the golden ratio, as in Fibonacci hashing).
  */
 function turnOf(n: number): number {
   return (n * 0.618_033_988_749_895) % 1

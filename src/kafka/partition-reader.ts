@@ -35,7 +35,9 @@ export type WholeRecord = {
 export type ReadOptions = {
   readonly topic: string
   readonly partition: number
-  /** The offset of the first record wanted. If the log begins later, reading begins there. */
+  /**
+   * The offset of the first record wanted. If the log begins later, reading begins at the start of the log.
+   */
   readonly from: number
   /** The signal that ends the reading. Its reason becomes the error. */
   readonly signal?: AbortSignal
@@ -60,8 +62,8 @@ export type PartitionReader = {
   /** Reads like `read`, but with headers, and with the records that have no key. */
   readWhole(options: ReadOptions): AsyncGenerator<readonly WholeRecord[], void>
   /**
-   * Fetches once from the log. Returns the records of the answer from `from` on, before `to`, with or without
-   * a key.
+   * Fetches once from the log. Returns the records of the answer that lie from `from` to before `to`, with or
+   * without a key.
    */
   piece(where: PieceOptions): Promise<LogPiece>
   /** Ends all readings with an error. */
@@ -125,7 +127,7 @@ class Turns {
   }
 }
 
-/** The connections to the brokers, one to each, that all readings of the moment share. */
+/** The connections to the brokers, one to each broker. All readings that are under way share them. */
 class Session {
   readonly opened: PartwiseCluster
   users: number
@@ -146,7 +148,10 @@ class Session {
   }
 }
 
-/** The present session. It opens with the first reading, and closes with the last unless `keepsOpen`. */
+/**
+ * The present session. It opens with the first reading. It closes with the last reading, unless `keepsOpen`
+ * is set.
+ */
 class Sessions {
   readonly #kafka: Kafka
   readonly #keepsOpen: boolean

@@ -40,8 +40,8 @@ export class Partition {
   #lostAtMs = 0
   #isElsewhere = false
   /**
-   * The offset below which the log has the records that the previous owner knew. From this offset on, it has
-   * others.
+   * The offset below which the log has the records that the previous owner knew. From this offset on, the log
+   * has other records.
    */
   #knownBelow = Infinity
   #isTruncationReported = false
@@ -49,7 +49,7 @@ export class Partition {
   #trouble: string | undefined
   /** Called when the last record that was handed out has come back. */
   #onIdle: (() => void) | undefined
-  /** The number of this owner. If two owners commit, the one with the higher number is right. */
+  /** The number of this owner. If two owners commit, the owner with the higher number is right. */
   #epoch = 0
   /** The number of records that were handed out, and have neither settled nor been given back. */
   #lent = 0
@@ -94,8 +94,8 @@ export class Partition {
   }
 
   /**
-   * Returns true once nobody else counts as having requests in flight for the partition. If it still waits,
-   * it waits for the state of its unit.
+   * Returns true once nobody else counts as having requests in flight for the partition. If the partition
+   * still waits then, it waits for the state of its unit.
    */
   get isCleared(): boolean {
     return this.#isCleared
@@ -114,7 +114,7 @@ export class Partition {
     return this.#isLost
   }
 
-  /** The time of the loss in epoch milliseconds; 0 before that. */
+  /** The time of the loss in epoch milliseconds; 0 while the partition isn't lost. */
   get lostAtMs(): number {
     return this.#lostAtMs
   }
@@ -147,7 +147,7 @@ export class Partition {
 
   /**
    * Notes that the partition begins again with another log, which has other records from `offset` on. The
-   * other log was reported already.
+   * difference was reported already.
    */
   readsAnotherLog(offset: number): void {
     this.#knownBelow = offset
@@ -205,7 +205,7 @@ export class Partition {
   clear(stored: StoredCommit): void {
     const memory = memoryOf(stored)
     this.#isCleared = true
-    // With this, the lag is known while the partition waits.
+    // This watermark makes the lag known while the partition waits.
     if (stored.offset >= 0) this.#watermark = new Watermark(stored.offset)
     this.#begunBelow = memory?.begunBelow ?? 0
     this.#wasLeftOpen = stored.offset >= 0 && memory?.isFinal !== true
@@ -241,7 +241,7 @@ export class Partition {
     this.#begunBelow = 0
   }
 
-  /** Passes over all offsets before `offset`: their records were taken or deleted, or there are none. */
+  /** Passes over all offsets before `offset`. Any records at these offsets were taken or deleted. */
   passOver(offset: number): void {
     this.#watermark.skipTo(offset)
   }
@@ -308,8 +308,8 @@ export class Partition {
   }
 
   /**
-   * Returns what a commit records. Once no more records are handed out, the first commit while the partition
-   * is idle is the final one.
+   * Returns the state that a commit records. `isEnding`: the member stops. If the member stops or has lost
+   * the partition, and all records that were handed out have come back, the commit has the final mark.
    */
   standing(isEnding: boolean): Standing {
     const isFinal = (isEnding || this.#isLost) && this.isIdle

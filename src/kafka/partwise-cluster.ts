@@ -20,9 +20,9 @@ const metadataTimeoutMs = 5_000
 
 /**
  * Opens a cluster client in which an error concerns only its own partition or topic. kafkajs throws the first
- * error of a partition or topic in an answer, which hides the others: one partition without a leader would
- * hide all topics. Here a partition without a leader has the leader -1, and a topic with an error has no
- * partitions.
+ * error of a partition or topic in an answer. Because of that error, the rest of the answer is lost: one
+ * partition without a leader would hide all topics. Here a partition without a leader has the leader -1, and
+ * a topic with an error has no partitions.
  */
 export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
   const opened = openCluster(kafka)

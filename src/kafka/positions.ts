@@ -61,8 +61,8 @@ export type TruncationReason =
 
 export type Truncation = {
   /**
-   * The first offset at which the logs differ, or the log's start if that isn't known. The records from this
-   * offset on were never read.
+   * The first offset at which the logs differ, or the log's start if that isn't known. The present log's
+   * records from this offset on were never read.
    */
   readonly at: number
   /** The offset at which the reader was. */
@@ -125,7 +125,7 @@ export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: Lo
   if (settled === undefined) return allKnown
   const { epochEnd, settledEpochEnd } = log
   if (settledEpochEnd !== undefined) {
-    // If the log has no record of that epoch at all, nobody knows up to where it is the same.
+    // If the log has no record of that epoch at all, nobody knows up to which offset it is the same.
     const isThere = settledEpochEnd.leaderEpoch === settled.leaderEpoch
     const below = isThere ? settledEpochEnd.endOffset : offset
     return below > settled.last ? allKnown : { below, isCutOff: true }
@@ -140,8 +140,8 @@ export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: Lo
 const allKnown: KnownSettled = { below: Infinity, isCutOff: false }
 
 /**
- * Asks the leaders of these places, in four requests each at the most. Answers in the order of `places`.
- * Never rejects.
+ * Locates these places by asking their leaders, with at most four requests to each. Returns the results in
+ * the order of `places`. Never rejects.
  */
 export async function locate(view: ClusterView, places: readonly LogPlace[]): Promise<readonly Location[]> {
   const locations = new Map<LogPlace, Location>()

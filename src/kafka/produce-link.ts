@@ -97,8 +97,8 @@ export class ProduceLink {
   }
 
   /**
-   * Returns the leader of each partition of a topic that has one, as a broker reports it now. Rejects by
-   * `sendTimeoutMs`.
+   * Returns the leaders of a topic's partitions, by partition, as a broker reports them now. Leaves out
+   * partitions without a leader. Rejects by `sendTimeoutMs`.
    */
   async leadersOf(topic: string): Promise<ReadonlyMap<number, number>> {
     const leaders = new Map<number, number>()
@@ -113,7 +113,7 @@ export class ProduceLink {
   }
 
   /**
-   * Sends each item once. A batch has one item for each partition at the most. Settles everything by
+   * Sends each item once. A batch has one item for each partition at the most. Settles everything within
    * `sendTimeoutMs`, or rejects. Nothing is tried again.
    */
   async send<T extends ProducedRecords>(batch: readonly T[], settle: Settle<T>): Promise<void> {

@@ -260,7 +260,9 @@ class Writer {
     this.#writeHeaders(headers)
   }
 
-  /** Writes headers. If the record before has the same headers object, its bytes are copied. */
+  /**
+   * Writes headers. If the previous record has the same headers object, the bytes of its headers are copied.
+   */
   #writeHeaders(headers: WrittenRecord['headers']): void {
     const start = this.#at
     if (this.#headersEnd > 0 && headers === this.#lastHeaders) {

@@ -9,8 +9,8 @@ import { type LinkTimeouts, type ProducedRecords, ProduceLink, type ProduceOutco
 import { within } from './within.ts'
 
 /**
- * A record to write. A record that was made from another one keeps its partition number. A new one is placed
- * by its key, with murmur2 as in Java's clients.
+ * A record to write. A record that was made from another one keeps its partition number. A new record is
+ * placed by its key, with murmur2 as in Java's clients.
  */
 export type OutboundRecord = {
   topic: string
@@ -21,8 +21,8 @@ export type OutboundRecord = {
 }
 
 /**
- * The result of a produce. `refused`: the broker will never take this record, since it is too large for its
- * topic or for any.
+ * The result of a produce. `refused`: the broker will never take this record, because it is too large for its
+ * topic or for any topic.
  */
 export type ProduceResult = 'acknowledged' | 'refused'
 
@@ -65,7 +65,7 @@ export type ProducerOptions = {
    * records again. The records of other partitions go on.
    */
   onFailing?: (failing: FailingPartition, isFailing: boolean) => void
-  /** Called when no partition takes anything, and again when one does. */
+  /** Called when no partition takes records, and again when some partition takes records. */
   onStalled?: (isStalled: boolean, reason: string) => void
 }
 
@@ -302,7 +302,10 @@ class PartitionedProducer implements RecordProducer {
 
 const noAnswer = `no acknowledgement within ${patienceMs} ms`
 
-/** The most bytes that Kafka adds to a record: those of a batch of its own, and of all lengths. */
+/**
+ * The most bytes that Kafka adds to a record: those of a batch that has only this record, and of all length
+ * fields.
+ */
 const recordOverheadBytes = 128
 const headerOverheadBytes = 10
 

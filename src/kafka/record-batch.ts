@@ -47,8 +47,8 @@ export type RecordSet = {
   /** The offset after the last batch that was read; -1 if no batch was read. */
   readonly nextOffset: number
   /**
-   * The reason why nothing was read from `nextOffset` on, or nothing at all: the batch there isn't what the
-   * producer wrote.
+   * The reason why reading ended before a batch: the batch isn't what the producer wrote. That batch is the
+   * one at `nextOffset`, or the first one if no batch was read.
    */
   readonly damage: string | undefined
 }
@@ -60,15 +60,15 @@ export type ReadRecordSetOptions = {
    */
   readonly passDamaged: boolean
   /**
-   * The offset after the last one of the log. It limits a damaged batch, whose own last offset can't be
-   * trusted.
+   * The offset after the last one of the log. A damaged batch ends before this offset, because the last
+   * offset that the batch itself states can't be trusted.
    */
   readonly end: number
 }
 
 /**
  * The memory that a batch may take once it is read: this many times its size, or `minAllowanceBytes` if that
- * is more. A batch that needs more is an attack or an accident, and no compression of messages.
+ * is more. A batch that needs more is an attack or an accident, and not a batch of compressed messages.
  */
 const maxExpansion = 64
 const minAllowanceBytes = 64 * 1024 ** 2
@@ -80,7 +80,7 @@ const maxFetchBytes = 8 * 1024 ** 2
 /** The memory that the objects of a record and of a header take. */
 const recordBytes = 256
 const recordHeaderBytes = 128
-/** The limit of a record's headers. Further ones are skipped, since nobody means to send so many. */
+/** The limit of a record's headers. Further headers are skipped, since nobody means to send so many. */
 export const maxRecordHeaders = 1_000
 
 const codecMask = 0x07
@@ -109,7 +109,8 @@ function isRecordBatch(bytes: Buffer): boolean {
  * Reads the record batches that a fetch brought for a partition. Checks the checksum of each batch, since a
  * disk may return other bytes than were written. A batch with a right checksum may still be unreadable: its
  * content is garbage, or costs too much memory. Such a batch becomes one record that says so, at its last
- * offset. So no batch can bring down a worker, and then each further worker that the partition goes to.
+ * offset. Otherwise a batch could bring down a worker, and then each further worker that the partition goes
+ * to.
  *
  * Skips an incomplete batch at the end. Never rejects.
  */

@@ -31,7 +31,7 @@ export type Obstacle = {
 /**
  * The connections that records take. A broker answers the requests of one connection in their order, and all
  * partitions of a request at once. So records of a partition that may be failing take the `isolated` route,
- * where they hold up no others.
+ * where they don't hold up the records of other partitions.
  */
 export type ProduceRoute = 'main' | 'isolated'
 

@@ -45,8 +45,9 @@ export class RetryWait {
 
 /**
  * Returns when to look at a head again, in epoch milliseconds. A head that isn't due soon is looked at when
- * it is due. Any other head is looked at in its partition's turn. All partitions of a busy tier are due all
- * the time: if one fetch looked at all of them, everything else would wait for the end of that fetch.
+ * it is due. Any other head is looked at in its partition's turn. All partitions of a busy tier have due
+ * records all the time. If one fetch looked at all of these partitions, everything else would wait for the
+ * end of that fetch.
  */
 function lookAtMs(turn: number, dueMs: number): number {
   const nowMs = Date.now()

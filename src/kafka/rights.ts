@@ -17,7 +17,7 @@ export type Right = {
   readonly resource: 'Topic' | 'Group'
   readonly name: string
   readonly operation: Operation
-  /** True if the role only lacks one feature without this right. */
+  /** True if the role works without this right, and lacks only one feature. */
   readonly isOptional?: true
 }
 

@@ -15,8 +15,8 @@ const tokenTimeoutMs = 5_000
 /**
  * Returns how each connection logs in; `undefined` if no login is configured. Passwords and secrets are read
  * when they are needed. A login that fails is tried again with the connection, since the password may be
- * changing: the broker may have a new one already, or the file may still change. Throws a LoginError at once
- * if a file of the settings can't be used.
+ * changing: the broker may already have the new password while the file still has the old one. Throws a
+ * LoginError at once if a file of the settings can't be used.
  */
 export function createLogin(settings: KafkaSettings, troubles: ReportedTroubles): Mechanism | undefined {
   const { saslMechanism } = settings
@@ -82,8 +82,8 @@ function passwordProvider(
 
 /**
  * Logs in by sending a token. A broker that refuses the token answers with the reason and without an error
- * code. kafkajs would take that for a successful login, and fail later at the closed connection. Source: RFC
- * 7628, section 3.
+ * code. kafkajs would treat that answer as a successful login, and fail later at the closed connection.
+ * Source: RFC 7628, section 3.
  */
 function bearerProvider(tokens: Tokens, { oauthExtensions = [] }: KafkaSettings): Provider {
   return ({ saslAuthenticate }) => ({
@@ -107,7 +107,7 @@ function sized(message: Buffer): Buffer {
   return Buffer.concat([length, message])
 }
 
-/** The tokens of this process, by login: its clients share a token. */
+/** The tokens of this process, by login. Clients with the same login share a token. */
 const shared = new Map<string, Tokens>()
 
 function sharedTokens(key: readonly unknown[], ask: () => Promise<Token>, onKept: Keep): Tokens {

@@ -1,8 +1,8 @@
 /**
  * The assignment of units to members. A unit is a partition number: partition i of every topic. Pure.
  *
- * Balanced: no member has more than one unit more than another. Sticky: a unit moves only for the balance, so
- * a join or a leave disturbs as few units as possible.
+ * Balanced: the numbers of units of any two members differ by one at the most. Sticky: a unit moves only for
+ * the balance, so a join or a leave disturbs as few units as possible.
  */
 
 /**

@@ -39,9 +39,9 @@ const lookLessOften = 1.5
 const longestPauseMs = 1_000
 
 /**
- * Begins each partition once its previous owner has finished with it. It counts as finished if one of these
- * is true: the last commit has the final mark, there is no commit, no living member has requests in flight
- * for the partition, or `handoverMs` is over.
+ * Begins each partition once its previous owner has finished with it. The previous owner counts as finished
+ * if one of these is true: the last commit has the final mark, there is no commit, no living member has
+ * requests in flight for the partition, or `handoverMs` has passed.
  */
 export async function takeOver(takeover: Takeover): Promise<void> {
   const { handoverMs, readBusyUnits, readStored, isBusyHere, begin, isOver, onTrouble } = takeover

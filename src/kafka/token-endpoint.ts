@@ -13,7 +13,7 @@ export type TokenRequest = {
   readonly audience: string | undefined
   /** The trusted certificates, as PEM; `undefined` for those that Node trusts. */
   readonly ca: readonly string[] | undefined
-  /** The time until the end of the answer. */
+  /** The time within which the whole answer has to arrive, in milliseconds. */
   readonly timeoutMs: number
 }
 

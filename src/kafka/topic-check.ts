@@ -5,8 +5,8 @@ import { withAdmin } from './with-admin.ts'
 
 /**
  * A difference between the table and the cluster, in words. `structure`: Sluice can't work with it, since a
- * topic is missing or has another number of partitions. `setting`: Sluice works, with a weaker promise, or
- * with a setting that the cluster doesn't report.
+ * topic is missing or has another number of partitions. `setting`: Sluice works. But a setting makes a
+ * guarantee weaker, or the cluster doesn't report the setting.
  */
 export type TopicFault = {
   readonly topic: string
@@ -23,7 +23,7 @@ export type TopicReport = {
 export type CheckOptions = {
   /** True if replicas and settings are checked as well as the structure. */
   readonly withSettings: boolean
-  /** Returns true if a topic of the table is checked. Default: all are. */
+  /** Returns true if a topic of the table is checked. By default, all topics are checked. */
   readonly isWanted?: (topic: string) => boolean
 }
 

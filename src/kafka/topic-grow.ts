@@ -24,7 +24,7 @@ function withOwnTimes(definition: TopicDefinition): TopicDefinition {
 
 /**
  * Makes the topics that don't exist yet, so that records keep their times in them. With `validateOnly`,
- * creates none, and only asks whether the cluster would.
+ * creates no topic, and only asks whether the cluster would create them.
  */
 export function makeCopies(
   kafka: Kafka,

@@ -2,9 +2,9 @@ import type { KafkaRole } from './kafka-roles.ts'
 
 /**
  * The rule by which a topic keeps records. The first kind keeps all records for `forMs`. The second keeps the
- * latest record of each key: compaction spares records younger than `noneBeforeMs`, since they may not be
- * delivered yet, and a deletion stays readable for `deletionsForMs`. The third keeps the latest record of
- * each key for `forMs`.
+ * latest record of each key. Compaction spares records younger than `noneBeforeMs`, since they may not be
+ * delivered yet. A deletion stays readable for `deletionsForMs`. The third keeps the latest record of each
+ * key for `forMs`.
  */
 export type Keeping =
   | { forMs: number }
@@ -13,8 +13,8 @@ export type Keeping =
 
 const day = 24 * 3_600_000
 /**
- * The retention of topics that upstream services write, and so the longest outage of Sluice that loses
- * nothing.
+ * The retention of topics that upstream services write, and so the longest outage of Sluice after which no
+ * record is lost.
  */
 const sourceKeptMs = 7 * day
 const kibi = 1024
@@ -54,10 +54,10 @@ export function maxRetryRecordBytes(maxMessageBytes: number): number {
 }
 
 /**
- * Returns the retention of records on Sluice's own topics, in milliseconds. A record may have waited for all
- * of its retries when an outage begins, and has to be there still when the oldest record of `events` is read
- * after the outage. So this retention is at least a day longer than that of `events`. The day is the time to
- * catch up.
+ * Returns the retention of records on Sluice's own topics, in milliseconds. When an outage begins, a record
+ * may already have waited for all of its retries. It must still exist when the oldest record of `events` is
+ * read after the outage. So this retention is at least a day longer than that of `events`. The extra day is
+ * the time to catch up.
  */
 function retryKeptMs(retryLimitMs: number): number {
   return sourceKeptMs + Math.max(day, retryLimitMs)
@@ -116,7 +116,7 @@ export const topics = {
     kept: asSource,
     maxBytes: maxSourceBytes,
     readers: [...worker, 'replay', 'admin', 'log find'],
-    // A worker writes notices, and messages that were refused and that a replay puts back.
+    // A worker writes notices. For a replay, it also writes refused messages back to this topic.
     writers: [...worker, 'gateway', 'send'],
     subscription: {},
     isFramed: true,

@@ -9,7 +9,10 @@ export type Leader = {
 
 const noLeader = -1
 
-/** The known facts about one topic, from the brokers' answers that `take` gets. It asks no broker itself. */
+/**
+ * The known facts about one topic, from the brokers' answers that `take` gets. This class asks no broker
+ * itself.
+ */
 export class TopicView {
   readonly #topic: string
   #errorCode: number = errorCodes.LEADER_NOT_AVAILABLE

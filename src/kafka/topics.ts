@@ -103,9 +103,9 @@ export function shortTopicName(topic: string, prefix: string): string {
 }
 
 /**
- * Returns the table of topics for a layout. `sluice topics apply` and `sluice up` make the topics by it,
- * through `topic-apply.ts`. Nothing else creates any of them, except for a growth. All other roles compare
- * the cluster with the table at their start.
+ * Returns the table of topics for a layout. `sluice topics apply` and `sluice up` create the topics by this
+ * table, through `topic-apply.ts`. Except for a growth, nothing else creates any of them. All other roles
+ * compare the cluster with the table at their start.
  */
 export function topicTable(layout: TopicLayout): TopicDefinition[] {
   const names = topicNames(layout)

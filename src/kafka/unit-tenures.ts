@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 export type UnitTenuresOptions = {
   prepare: (unit: number) => Promise<void>
   released: (unit: number) => void | Promise<void>
-  /** The time after its loss at which a unit is released at the latest. */
+  /** The longest time between the loss of a unit and its release, in milliseconds. */
   handoverMs: number
   onPrepared: (unit: number) => void
   onTrouble: (error: unknown, unit: number) => void
@@ -16,7 +16,10 @@ type Tenure = {
   /** True if `prepare` was called. Then `released` has to be called too. */
   isCalled: boolean
   isOver: boolean
-  /** Resolves when no record of the unit is handed out any more, or the time for that is over. */
+  /**
+   * Resolves when the unit has nothing in flight any more, when `handoverMs` has passed since its loss, or
+   * when the member stops.
+   */
   readonly atRest: PromiseWithResolvers<void>
   timer: NodeJS.Timeout | undefined
 }
@@ -26,7 +29,8 @@ const againAfterMs = 1_000
 /**
  * Prepares and releases the states of units. A tenure of a unit calls `prepare` once, and again only if it
  * rejects, and then calls `released` once. `prepare` may still be running at that time. A tenure begins when
- * the one before has ended. If the unit is lost before that, the tenure calls neither.
+ * the previous tenure of the unit has ended. If the unit is lost before its tenure begins, the tenure calls
+ * neither function.
  */
 export class UnitTenures {
   readonly #options: UnitTenuresOptions

@@ -9,24 +9,22 @@
  */
 
 /**
- * The finding of `receive`. The caller has to settle a `new` record. The others came before, and must not be
- * settled again.
+ * The result of `receive`. The caller has to settle a `new` record. A `held` or `settled` record came before,
+ * and must not be settled again.
  */
 export type Receipt = 'new' | 'held' | 'settled'
 
 const initialCapacity = 1024
 
 export class Watermark {
-  /**
-   * The watermark. Invariant: every offset below is settled, or was never a record that reached this member.
-   */
+  /** The watermark. Invariant: this member has no unsettled record below it. */
   #base: number
   /** The offset after the highest one received or passed over. Invariant: #base <= #top. */
   #top: number
   /**
-   * The records from #base on, ascending, in a ring: entry n is at (#head + n) & #mask. An offset below #top
-   * that isn't in the ring is no record, so offsets that compaction or markers leave out take no memory.
-   * Invariant: the first entry isn't settled, and has the offset #base.
+   * The records from #base on, ascending, in a ring: entry n is at (#head + n) & #mask. An offset from #base
+   * to #top that isn't in the ring has no record. So offsets that compaction or markers leave out take no
+   * memory. Invariant: the first entry isn't settled, and has the offset #base.
    */
   #offsets: Float64Array
   #settled: Uint8Array
@@ -74,9 +72,9 @@ export class Watermark {
   }
 
   /**
-   * Notes a record that was fetched. Passes over offsets between records, which have no record because of
-   * compaction or transaction markers. After a rejoin the broker sends records again from the commit on:
-   * those are `held` or `settled`.
+   * Notes a record that was fetched. Passes over the offsets between the previous record and this one. They
+   * have no records, because of compaction or transaction markers. After a rejoin the broker sends records
+   * again from the commit on: those are `held` or `settled`.
    */
   receive(offset: number): Receipt {
     if (offset < this.#base) return 'settled'
@@ -105,8 +103,9 @@ export class Watermark {
   }
 
   /**
-   * Passes over everything below `offset`, which the partition will never deliver: the markers at the end of
-   * a batch. Otherwise the committed offset of a quiet partition would stay before them.
+   * Passes over all offsets below `offset`. The partition will never deliver records at these offsets: they
+   * hold, for example, the markers at the end of a transaction. Otherwise the committed offset of a partition
+   * without new records would stay before them.
    */
   skipTo(offset: number): void {
     if (offset <= this.#top) return
@@ -115,7 +114,7 @@ export class Watermark {
     if (this.#count === 0) this.#base = offset
   }
 
-  /** Yields the settled offsets from the watermark on, ascending, up to before `limit` offsets after it. */
+  /** Yields the settled offsets that lie less than `limit` above the watermark, ascending. */
   *settledAbove(limit: number): Generator<number> {
     const end = this.#base + limit
     for (let n = 0; n < this.#count; n++) {
@@ -144,7 +143,7 @@ export class Watermark {
     return -1
   }
 
-  /** Handles a record below the top, which comes once more. */
+  /** Handles a record below the top. Such a record has come before. */
   #again(offset: number): Receipt {
     const index = this.#find(offset)
     // The offset was passed over, since the broker had no record there.
@@ -186,7 +185,8 @@ export class Watermark {
 
   /** Returns the index of a record in the ring; -1 if the ring doesn't have its offset. */
   #find(offset: number): number {
-    // If no offset before the record is missing, the record is at `high`. Otherwise it is nearer to the head.
+    // If no offset before the record is missing, the record is at `high`. Otherwise the record is nearer to
+    // the head.
     let high = Math.min(offset - this.#base, this.#count - 1)
     for (let low = 0; low <= high;) {
       const index = (this.#head + high) & this.#mask

@@ -52,8 +52,8 @@ export type WireRequest<T> = {
   /** Kafka's name of the API, for errors and log lines. */
   readonly apiName: string
   /**
-   * The lowest and highest version that `write` and `read` know. `ask` takes the highest that the broker has
-   * too.
+   * The lowest and highest version that `write` and `read` know. `ask` uses the highest of these versions
+   * that the broker knows too.
    */
   readonly lowest: number
   readonly highest: number
@@ -153,8 +153,8 @@ async function send<T>(
 }
 
 /**
- * Writes the length of a request, and its header in version 1, or 2 if it is flexible. Source: the Kafka
- * protocol, request headers.
+ * Writes the length of a request, and its header in version 1, or in version 2 if the request is flexible.
+ * Source: the Kafka protocol, request headers.
  */
 function headOf(
   { apiKey, apiVersion, correlationId }: Entry,

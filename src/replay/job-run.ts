@@ -37,8 +37,8 @@ const batchesPerSecond = 4
 const mostAtOnce = 5_000
 const mostBytesAtOnce = 4 * 1024 ** 2
 /**
- * The wait of an owner that takes over. The last records of a killed owner may still be under way to the
- * destinations, and the limit on records a second holds for both owners together.
+ * The wait of an owner that takes over. The limit on records a second holds for both owners together, and the
+ * last records of a killed owner may still be under way to the destinations.
  */
 const settleMs = 2_000
 const noteEveryMs = 1_000
@@ -70,7 +70,7 @@ export class JobRun {
   constructor(options: JobRunOptions) {
     const { order, progress } = options.job
     this.#options = options
-    // A batch is sent as soon as one token is available. The missing tokens become a debt that later ones
+    // A batch is sent as soon as one token is available. The missing tokens become a debt that later tokens
     // repay.
     this.#bucket = new TokenBucket({ perSecond: order.perSecond, burst: 1 }, performance.now())
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(order.perSecond / batchesPerSecond))
@@ -143,7 +143,8 @@ export class JobRun {
       if (this.#isFull) await this.#flush()
     }
     this.#offsets[partition] = next
-    // If the search finds little, the deliveries of this process get as much time as the search.
+    // If a piece has filled no batch, nothing slows the search down. So the run waits as long as it has
+    // worked on the piece, to leave the deliveries of this process half of the time.
     if (this.#flushedMs === flushed) await delay(performance.now() - startedMs, undefined, { signal })
   }
 

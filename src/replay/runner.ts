@@ -37,7 +37,7 @@ const mostAtOnce = 8
 
 /**
  * Runs the replays of this worker's units. The id of a replay determines its unit. So each replay has one
- * owner at a time, and another when that owner is gone.
+ * owner at a time, and another owner once that one is gone.
  */
 export class ReplayRunner {
   readonly #options: RunnerOptions

@@ -130,7 +130,7 @@ const mayBeCreated =
 
 /**
  * Returns the answer to a request whose result is `work`. If `work` rejects because Kafka doesn't answer,
- * returns a problem. An error of the language, such as a TypeError, is a fault of Sluice and is thrown on.
+ * returns a problem. An error of the language, such as a TypeError, is a fault of Sluice, so it is thrown.
  */
 export async function asked<T>(
   log: Log,

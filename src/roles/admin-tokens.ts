@@ -57,7 +57,7 @@ export async function openTokens(
 
 type ReadFile = { readonly tokens: readonly Token[]; readonly version: string }
 
-/** Reads the file. Returns a text that says why if it can't be used. */
+/** Reads the file. If the file can't be used, returns a text that says why. */
 async function read(path: string): Promise<ReadFile | string> {
   try {
     const { mtimeMs, size } = await stat(path)

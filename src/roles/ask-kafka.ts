@@ -73,7 +73,8 @@ export function clientOf(...given: Parameters<typeof createKafka>): ReturnType<t
 }
 
 /**
- * Resolves when one of the promises resolves. If all reject, rejects with the fault of the first in the list.
+ * Resolves when one of the promises resolves. If all reject, rejects with the error of the first promise in
+ * the list.
  */
 async function firstOf(all: readonly Promise<void>[]): Promise<void> {
   try {

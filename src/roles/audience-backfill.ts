@@ -34,7 +34,7 @@ export type BackfillOptions = {
   /** The audience to send; `undefined`: all of the space. */
   audienceId: string | undefined
   property: string | undefined
-  /** True to send users who have left as well, for a destination that has missed changes. */
+  /** True to include users who have left the audience. A destination that has missed changes needs them. */
   withLeft: boolean
   /** Identifies per second; `undefined`: 1,000. */
   rate: string | undefined
@@ -56,9 +56,9 @@ const readStallMs = 60_000
 /**
  * Writes the present values of a space's audiences and traits to `replays` for one destination, unit by unit,
  * within a rate. The worker delivers them after everything else. Values that change meanwhile are delivered
- * as usual, and win. A backfill of the whole space takes down the mark that the destination needs a backfill,
- * for all values that it had missed when the backfill began. If deliveries of the backfill itself fail, the
- * destination is marked again. Returns a summary in lines.
+ * as usual, and win. A backfill of the whole space removes the destination's mark, as far as the mark covers
+ * values that the destination had missed when the backfill began. If deliveries of the backfill itself fail,
+ * the destination is marked again. Returns a summary in lines.
  */
 export async function backfill(
   config: Config,
@@ -97,7 +97,7 @@ export async function backfill(
     return [`sent     ${what}${before} to ${topics.replays}`, ...markLines(mark, options)]
   } catch (error) {
     progress.abandon()
-    // The first error is thrown. If the position can't be noted now, the previous note stays. It is still
+    // The first error is thrown. If the position can't be noted now, the previous note stays, and is still
     // true.
     await run.note().catch(() => undefined)
     throw error
@@ -121,7 +121,8 @@ type RunOptions = {
 }
 
 /**
- * The fate of the mark that the destination needs a backfill: there was none, it was taken down, or it stays.
+ * The end of the mark that says that the destination needs a backfill. `none`: there was no mark. `down`: the
+ * mark was removed. `stays`: the mark stays.
  */
 type MarkEnd = 'none' | 'down' | 'stays'
 
@@ -160,7 +161,7 @@ class Run {
     this.#position = this.#start
   }
 
-  /** Runs the backfill. `left`: how many Identifies an earlier run had sent. */
+  /** Runs the backfill. `sent` counts the Identifies of all runs, and `left` those of earlier runs. */
   async go(): Promise<{ sent: number; left: number; mark: MarkEnd }> {
     const { scope, start } = this.#given
     if (start === undefined && this.#isWhole) {

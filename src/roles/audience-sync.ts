@@ -36,8 +36,8 @@ export type AudienceSyncOptions = {
 }
 
 /**
- * The limit of a part. A worker reads a part in one go, for some milliseconds in which its deliveries wait.
- * Every topic accepts a record of this size.
+ * The limit of a part. A worker reads a part in one go. This takes some milliseconds, in which the worker's
+ * deliveries wait. Every topic accepts a record of this size.
  */
 const mostPartBytes = 256 * 1024
 /** How many parts are written at a time. */
@@ -150,8 +150,8 @@ function formatByEnding(file: string): UserFormat {
 const hourMs = 3_600_000
 
 /**
- * Warns about an old file that is sent without `--snapshot-at`: its values would overrule all changes since
- * it was written.
+ * Warns about an old file that is sent without `--snapshot-at`: its values would overrule all changes that
+ * were made after the file was written.
  */
 function warnOfAge(
   { name, modifiedMs }: UpstreamInput,

@@ -35,8 +35,8 @@ export type AudiencesOptions = {
 }
 
 /**
- * Opens the state of audiences, and connects it to Kafka and to the deliveries. Stop the reader first, then
- * the units. Both may be stopped more than once.
+ * Opens the state of audiences, and connects it to Kafka and to the deliveries. Stop `reader` first, then
+ * `units`. Both may be stopped more than once.
  */
 export async function openAudiences({
   config,

@@ -17,7 +17,7 @@ export type AutoPausesOptions = {
   readonly onChange: () => void
 }
 
-/** A catalog in force, and the catalog of the file that it was made from. */
+/** The catalog in force (`catalog`), and the catalog in the file from which it was made (`read`). */
 type View = { readonly read: Catalog; readonly catalog: Catalog; readonly isOn: boolean }
 
 /**

@@ -30,8 +30,8 @@ export function bulkheadWith(delivery: Config['delivery'], maxInFlight: number):
 }
 
 /**
- * Returns the limit of open files of this process; infinite when the system doesn't tell. Node raises the
- * soft limit to the hard one when it starts.
+ * Returns the limit of open files of this process; infinite when the system doesn't report the limit. Node
+ * raises the soft limit to the hard one when it starts.
  */
 function maxOpenFiles(): number {
   try {

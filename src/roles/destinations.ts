@@ -33,12 +33,12 @@ export type ResumeCommand = {
   /** True to resume all destinations that Sluice has paused. */
   isForAll: boolean
   by: string | undefined
-  /** True if the command ends without waiting until all workers know. */
+  /** True if the command ends without waiting until all workers know that the destinations are resumed. */
   isDetached: boolean
   asJson: boolean
 }
 
-/** Resumes destinations that Sluice has paused, and waits until all workers know it. */
+/** Resumes destinations that Sluice has paused, and waits until all workers know that they are resumed. */
 export async function resumeDestinations(run: Run, command: ResumeCommand): Promise<string[]> {
   const { destinationId, isForAll, isDetached, asJson } = command
   if ((destinationId === undefined) !== isForAll)

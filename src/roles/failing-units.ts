@@ -50,8 +50,8 @@ export class FailingUnits {
   }
 
   /**
-   * Returns why all units of this worker are stopped. Empty while one of them isn't stopped, and while the
-   * worker has no unit.
+   * Returns why all units of this worker are stopped. Empty while at least one unit isn't stopped, and while
+   * the worker has no unit.
    */
   get stoppedBy(): string {
     const reasons = this.#owned.map((unit) => [...(this.#failing.get(unit)?.values() ?? [])])

@@ -5,15 +5,15 @@ import type { Part } from './parts.ts'
 /** Settings of V8 for a process that runs for long and allocates many objects that live for a short time. */
 const flags = [
   // Without this flag, the compiler may decide to allocate a part of each delivery in the old generation.
-  // That part dies as soon as the rest, but keeps the young objects that it refers to alive until the whole
-  // heap is marked. Pauses then take ten times longer.
+  // That part becomes garbage together with the rest of the delivery, but keeps the young objects that it
+  // refers to alive until the whole heap is marked. Pauses then take ten times longer.
   '--no-allocation-site-pretenuring',
   // Parallel helpers have to wait for a CPU that others use, and the process pauses meanwhile: for 20 ms
   // instead of 4 ms.
   '--no-parallel-scavenge',
-  // Lets the old generation grow to three times its live size before it is marked. For a small heap V8 would
-  // let it grow by a tenth only: it would then be marked every two seconds, for a tenth of a second of CPU
-  // each time.
+  // Lets the old generation grow to three times its live size before it is marked. V8 would let a small heap
+  // grow by only a tenth. The heap would then be marked every two seconds, which takes a tenth of a second of
+  // CPU each time.
   '--heap-growing-percent=200',
 ]
 

@@ -45,9 +45,9 @@ export class GrowthCopy {
   }
 
   /**
-   * Copies one part of `memberships`. The first call copies the records that the group has settled, the
-   * second call (`isOpen`) copies the rest. So the group's position in the copy lies between the two parts.
-   * `above`: where the part begins in each partition of the copy.
+   * Copies one part of `memberships`. The first call copies the records that the group has settled. The
+   * second call (`isOpen`) copies the records that aren't settled. So the group's position in the copy lies
+   * between the two parts. `above`: where the part begins in each partition of the copy.
    */
   async states(
     source: readonly SourcePartition[],
@@ -167,8 +167,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Returns the last offset of each log that the copy has, for each unit. One offset is enough, since each
-   * log is copied in order.
+   * Returns, by unit of the copy and by old partition, the offset of the last record that was copied. One
+   * offset is enough, since each partition is copied in order.
    */
   async #copiedTo(copy: string, above: readonly number[]): Promise<readonly ReadonlyMap<number, number>[]> {
     const { change, reader } = this.#options

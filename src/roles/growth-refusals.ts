@@ -18,8 +18,8 @@ type Kafka = ReturnType<typeof createKafka>
 
 const mostPartitions = 1_000
 /**
- * How long reading the group's members may take. After that, all members of a group that is still rebalancing
- * count.
+ * How long reading the group's members may take. If the group is still rebalancing after this time, all its
+ * members count.
  */
 const groupPatienceMs = 10_000
 

@@ -29,7 +29,10 @@ export type GrowthRunOptions = {
   readonly screen: Screen
   /** The growth, already recorded. */
   readonly growth: Growth
-  /** Reads the present state of the topics that are copied, by the ends of their names. */
+  /**
+   * Reads the ranges of the topics that are copied, and the group's positions in them, by the ends of their
+   * names.
+   */
   readonly readCopied: () => Promise<Source>
   /** Throws while the group has members. */
   readonly refuseMembers: () => Promise<void>

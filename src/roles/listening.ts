@@ -22,8 +22,8 @@ export async function listening<T>(server: Promise<T>, address: Listening): Prom
 }
 
 /**
- * Throws if no server can listen at an address, by trying it. Call it before starting something that would
- * then have to be stopped again.
+ * Tries to listen at an address, and throws if that isn't possible. Call it before starting something that
+ * would have to be stopped again because the port is taken.
  */
 export async function refuseTakenPort(address: Listening): Promise<void> {
   const { host, port } = address

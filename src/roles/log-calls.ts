@@ -10,7 +10,7 @@ import { filterOf, isoOrNull, lifeData, minuteData, rangeData, recordData } from
 export type LogCallsOptions = {
   readonly config: Config
   readonly log: Pick<Logger, 'warn'>
-  /** The queries of an index in this process. Absent: the index that the settings name. */
+  /** The queries of an index in this process. If absent, the calls ask the index that the settings name. */
   readonly query?: LogQuery | undefined
 }
 

@@ -20,8 +20,7 @@ const readWithinMs = 10_000
 const maxPayloads = 10
 
 /**
- * Finds the whole life of a message: each delivery from its first state to its last, and the payload while
- * Kafka still has it.
+ * Finds all records of the delivery log about a message, and the message's payload while Kafka still has it.
  */
 export async function findMessage(
   config: Config,

@@ -5,8 +5,8 @@ import { deliveryStateOf } from '../delivery-log/delivery-state.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 
 /**
- * Converts records of the delivery log to answers of the admin API, and bodies of the API's requests to
- * filters. Reads and writes nothing else.
+ * Converts between the delivery log and the admin API. Records of the log become answers of the API, and
+ * bodies of requests become filters for the log. The functions here do no input or output.
  */
 
 type Fields = Readonly<Record<string, unknown>>

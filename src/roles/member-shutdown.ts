@@ -21,8 +21,8 @@ export class Ending {
   }
 
   /**
-   * Waits for `work` in the first part of the time. Returns false if `work` isn't done when only the time for
-   * leaving the group is left.
+   * Waits for `work` in the first part of the time. Returns false if `work` isn't done by then. The rest of
+   * the time is for leaving the group.
    */
   async drained(work: Promise<unknown>): Promise<boolean> {
     const deadlineMs = performance.now() + this.#timeoutMs
@@ -31,7 +31,7 @@ export class Ending {
     return isDone
   }
 
-  /** Waits for `work` in the rest of the time. Returns false if it isn't done by the end. */
+  /** Waits for `work` until the whole time is over. Returns false if `work` isn't done by then. */
   within(work: Promise<unknown>): Promise<boolean> {
     this.#untilMs ??= performance.now() + leaveMs
     return within(Math.max(0, this.#untilMs - performance.now()), work)

@@ -39,7 +39,7 @@ export class Parts {
 
   /**
    * Stops each part once all parts after it have stopped. A part that fails doesn't keep others from
-   * stopping. Rejects at the end if one failed. Later calls share the first one's promise.
+   * stopping. Rejects at the end if one failed. Later calls return the promise of the first call.
    */
   stop(): Promise<void> {
     return (this.#stopping ??= stopAll(this.#parts))

@@ -125,7 +125,8 @@ function isOrderly({ code, signal }: Ending): boolean {
 }
 
 function errorOf({ name }: WorkerProcess, { code, signal, failure }: Ending): Error {
-  // An obstacle to one process is an obstacle to all, so it is reported once, as a single process would.
+  // An obstacle to one process is an obstacle to all, so it is reported once, as a single process would
+  // report it.
   if (failure?.isStartError === true) return new StartError(failure.message)
   if (failure !== undefined) {
     const cause = Object.assign(new Error(failure.message), { stack: failure.stack })

@@ -18,8 +18,8 @@ export type WorkerState = {
 }
 
 /**
- * Returns why a worker is not ready. `stoppedBy`: why all of its units are stopped; empty while one of them
- * isn't stopped.
+ * Returns why a worker is not ready. `stoppedBy`: why all of its units are stopped; empty while at least one
+ * unit isn't stopped.
  */
 export function workerObstacles(
   member: Pick<GroupConsumer, 'preparing' | 'isWaitingForPredecessor' | 'isJoined' | 'obstacles'>,
@@ -50,7 +50,7 @@ export function gatewayObstacles(isStopping: boolean, unavailable: string | unde
   return reasons
 }
 
-/** Sets `sluice_ready` to what `/readyz` says: 1 without a reason, else 0. */
+/** Sets `sluice_ready` to what `/readyz` says: 1 if there is no reason, else 0. */
 export function showReady(
   metrics: Pick<CommonMetrics, 'ready'>,
   role: string,

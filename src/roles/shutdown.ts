@@ -14,8 +14,8 @@ import process from 'node:process'
  */
 
 /**
- * The time after the first signal from which on another one counts as the second. Under `npx` and `npm run`
- * one Ctrl-C may arrive twice, from the terminal and from npm.
+ * The time after the first signal during which further signals are ignored. Under `npx` and `npm run` one
+ * Ctrl-C may arrive twice, from the terminal and from npm.
  */
 const secondSignalAfterMs = 1_000
 

@@ -23,7 +23,7 @@ const batchOverheadBytes = 1_024
 
 /**
  * Throws when the topics have faults that keep a role from starting, as `topics.check` says. With `warn`,
- * wrong settings are logged and don't count. `topics`: the topics that the role uses; default: all.
+ * wrong settings are only logged. `topics`: the topics that the role uses; default: all.
  */
 export async function refuseWrongTopics(
   kafka: ReturnType<typeof createKafka>,
@@ -49,7 +49,7 @@ export async function refuseWrongTopics(
       { topic, problem },
       'the topic differs from what Sluice needs; going on, since topics.check is warn',
     )
-  // Notices log their own missing topic, if notices are wanted.
+  // If the topic of the notices is missing, the notices log that themselves, if they are wanted.
   for (const { topic, problem } of config.attempts.enabled ? faults : [])
     if (topic === topicNames(config).attempts)
       log.warn({ topic, problem }, 'the delivery log needs this topic: run sluice topics apply')

@@ -16,8 +16,8 @@ const takeTimeoutMs = 60_000
 export type Writer = {
   /**
    * Writes records. Resolves once all in-sync replicas have all of them. Rejects with a StartError, which
-   * ends with `advice()`, when Kafka doesn't take them within a minute or never will. Some of the records may
-   * have been written by then.
+   * ends with `advice()`, when Kafka doesn't take them within a minute, or will never take them. Some of the
+   * records may have been written by then.
    */
   write(records: readonly OutboundRecord[], advice: () => string): Promise<void>
   stop(): Promise<void>
