@@ -34,7 +34,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     notRouted: new Counter({
       name: 'sluice_not_routed_total',
-      help: 'Messages, or single destinations of a message, that Sluice made no delivery for, by reason. destination_off and filtered_by_integrations count destinations, the other reasons messages.',
+      help: 'Messages, or single destinations of a message, for which Sluice made no delivery, by reason. destination_off and filtered_by_integrations count destinations. The other reasons count messages.',
       labelNames: ['reason'],
       registers,
     }),
@@ -45,18 +45,18 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     repeatsRemembered: new Gauge({
       name: 'sluice_repeats_remembered',
-      help: 'Messages that are remembered to recognize repeats. Past repeats.messages the oldest are forgotten.',
+      help: 'Messages that are remembered to recognize repeats. Beyond repeats.messages the oldest are forgotten.',
       registers,
     }),
     repeatsReach: new Gauge({
       name: 'sluice_repeats_reach_seconds',
-      help: 'How far back repeats are recognized: repeats.window, or less where repeats.messages is too low.',
+      help: 'How far back repeats are recognized: repeats.window, or less if repeats.messages is too low.',
       aggregator: 'min',
       registers,
     }),
     deliveries: new TallyCounter({
       name: 'sluice_deliveries_total',
-      help: 'Deliveries that came to an end, by verdict: delivered, dead_letter, superseded (by a newer value of the property) or suppressed (the user was deleted).',
+      help: 'Deliveries that ended, by verdict: delivered, dead_letter, superseded (by a newer value of the property) or suppressed (the user was deleted).',
       labelNames: ['verdict', ...destination],
       registers,
     }),
@@ -80,7 +80,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     hooksOmitted: new Counter({
       name: 'sluice_hook_requests_omitted_total',
-      help: 'Requests that were not made to a URL because another URL of the destination took the message, by reason: full (no room left for URLs that fail), waited (its turn did not come in time), skipped (it asked for a long pause), changed (the catalog changed it), stopped (Kafka takes nothing of its unit), proxy (the proxy failed), closed (the worker stopped) or abandoned (the partition moved).',
+      help: 'Requests to a URL that were dropped, because another URL of the destination has accepted the message, by reason: full (no room left for requests to URLs that fail), waited (the turn of the request did not come in time), skipped (the URL could not be ready in time), changed (the catalog changed the destination), stopped (Kafka accepts no writes of the unit), proxy (the proxy failed), closed (the worker stopped) or abandoned (the partition moved).',
       labelNames: ['reason', ...(perDestination ? ['destination', 'hook'] : [])],
       registers,
     }),
@@ -107,7 +107,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     pacedInFlightLimit: new Gauge({
       name: 'sluice_paced_requests_in_flight_limit',
-      help: 'Limit of requests in flight to URLs that fail: delivery.maxInFlightSick, or half of the open files that the system allows.',
+      help: 'Limit of requests in flight to URLs that fail: delivery.maxInFlightSick, or half of the open files that the system allows if this is less.',
       registers,
     }),
     pacedQueued: new Gauge({
@@ -130,33 +130,33 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     firstAttemptSeconds: new TallyHistogram({
       name: 'sluice_append_to_first_attempt_seconds',
-      help: 'Time from the append of a message to Kafka to its first request, by way: direct (to a healthy endpoint: only this latency is caused by Sluice), paced (its URLs fail or asked for a pause), parked (it waited on a retry topic because its destination was paused or overloaded) or replayed.',
+      help: 'Time from the append of a message to Kafka to its first request, by way: direct (to a healthy endpoint; Sluice causes only this latency), paced (the URLs fail or asked for a pause), parked (the message waited on a retry topic because the catalog had its destination paused, or because the destination was overloaded) or replayed.',
       labelNames: ['way'],
       buckets: deliveryBuckets,
       registers,
     }),
     retryLimitUsed: new TallyHistogram({
       name: 'sluice_parked_retry_limit_used_ratio',
-      help: 'Share of retry.limit (4 h) that a delivery had used up since its first attempt when it was written to a retry topic. At 1 it becomes a dead letter. Deliveries that were never tried are not counted.',
+      help: 'Share of retry.limit (4 h) that a delivery had used up since its first attempt when it was written to a retry topic. At 1 a delivery becomes a dead letter. Deliveries that were never tried are not counted.',
       buckets: usedBuckets,
       registers,
     }),
     openBreakers: new Gauge({
       name: 'sluice_open_breakers',
-      help: 'URLs with an open breaker, because most of their requests fail. Of several processes: the highest count of one process, not the sum. URLs without a request for 65 minutes are left out.',
+      help: 'URLs with an open breaker, because most of their requests fail. If a worker has several processes: the highest count of one process, not the sum. URLs without a request for 65 minutes are left out.',
       aggregator: 'max',
       registers,
     }),
     breakerOpen: new Gauge({
       name: 'sluice_breaker_open_seconds',
-      help: 'How long the longest-open breaker has been open; 0 while none is.',
+      help: 'How long the longest-open breaker has been open. 0 while no breaker is open.',
       labelNames: perDestination ? ['destination', 'hook'] : [],
       aggregator: 'max',
       registers,
     }),
     lookups: new TallyCounter({
       name: 'sluice_dns_lookups_total',
-      help: 'DNS lookups of a name, by outcome: found, not_found, failed, or stale (failed, and an older answer is used).',
+      help: 'DNS lookups of a name, by outcome: found, not_found, failed, or stale (the lookup failed, and an older answer is used).',
       labelNames: ['outcome'],
       registers,
     }),
@@ -186,7 +186,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     registryDown: new Gauge({
       name: 'sluice_schema_registry_down',
-      help: '1 while the schema registry does not give a schema that is needed. Sluice asks again.',
+      help: '1 while a schema that is needed can not be had from the schema registry. Sluice asks again.',
       aggregator: 'max',
       registers,
     }),
@@ -232,14 +232,14 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     lag: new Gauge({
       name: 'sluice_consumer_lag_records',
-      help: 'Records not settled yet in the partitions that this member owns, by topic (with its prefix) and partition. While a partition moves two members report it: take the max by topic and partition before a sum.',
+      help: 'Records not settled yet in the partitions that this member owns, by topic (with its prefix) and partition. While a partition moves, two members report its lag: take the max by topic and partition before a sum.',
       labelNames: ['topic', 'partition'],
       aggregator: 'max',
       registers,
     }),
     retentionUsed: new Gauge({
       name: 'sluice_retention_used_ratio',
-      help: 'Age of the oldest unsettled record as a share of the retention of its topic (without the prefix). At 1 the broker may delete it undelivered. Above 0.5, start what is down or raise retention.ms of the topic. No series where the topic keeps all records.',
+      help: 'Age of the oldest unsettled record as a share of the retention of its topic (without the prefix). At 1 the broker may delete the record although it is undelivered. Above 0.5, start what is down, or raise retention.ms of the topic. No series if the topic keeps all records.',
       labelNames: ['topic'],
       aggregator: 'max',
       registers,
@@ -252,13 +252,13 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     truncations: new Counter({
       name: 'sluice_truncations_total',
-      help: 'Times that the log of a partition was replaced by another one, or ended before the last record read (see kafka.onTruncation), by topic (without the prefix).',
+      help: 'Times that the log of a partition was replaced by another one, or ended before the last record that was read (see kafka.onTruncation), by topic (without the prefix).',
       labelNames: ['topic'],
       registers,
     }),
     partitionsInTrouble: new Gauge({
       name: 'sluice_partitions_in_trouble',
-      help: 'Partitions of this member that can not be read now, by topic (without the prefix). The log says which and why.',
+      help: 'Partitions of this member that can not be read now, by topic (without the prefix). The log says which partitions, and why.',
       labelNames: ['topic'],
       registers,
     }),
@@ -269,7 +269,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     oldestUnsettled: new Gauge({
       name: 'sluice_oldest_unsettled_timestamp_seconds',
-      help: 'When the oldest unsettled record was appended to its topic (without the prefix), in Unix seconds. For a retry topic: when the longest-waiting record was written there. No series while all is settled.',
+      help: 'When the oldest unsettled record was appended to its topic (without the prefix), in Unix seconds. For a retry topic: when the record that has waited longest was written there. No series while all records are settled.',
       labelNames: ['topic'],
       aggregator: 'min',
       registers,
@@ -282,14 +282,14 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     oldestDue: new Gauge({
       name: 'sluice_oldest_due_timestamp_seconds',
-      help: 'When the first record of a tier is due, in Unix seconds. No series while none is known to wait.',
+      help: 'When the first record of a tier is due, in Unix seconds. No series while no record is known to wait.',
       labelNames: ['tier'],
       aggregator: 'min',
       registers,
     }),
     commitAge: new Gauge({
       name: 'sluice_commit_age_seconds',
-      help: 'Time since everything settled was last known to be committed.',
+      help: 'Time since the worker last knew that everything settled was committed.',
       aggregator: 'max',
       registers,
     }),
@@ -300,12 +300,12 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     produceFailures: new Counter({
       name: 'sluice_produce_failures_total',
-      help: 'Writes of retries, dead letters or audience states that Kafka did not accept. The worker repeats them until Kafka does.',
+      help: 'Writes of retries, dead letters or audience states that Kafka did not accept. The worker repeats each write until Kafka accepts it.',
       registers,
     }),
     failingPartitions: new Gauge({
       name: 'sluice_produce_partitions_failing',
-      help: 'Partitions that have not accepted writes of this member for some seconds, by topic (without the prefix). Where it is a retry topic or dead-letters nothing of the same unit is fetched or tried meanwhile. The log says which and why.',
+      help: 'Partitions that have not accepted writes of this member for some seconds, by topic (without the prefix). While a partition of a retry topic or of dead-letters fails, nothing of the same unit is fetched or tried. The log says which partitions, and why.',
       labelNames: ['topic'],
       registers,
     }),
@@ -317,7 +317,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     audienceChanges: new TallyCounter({
       name: 'sluice_audience_changes_total',
-      help: 'Single changes of audiences and computed traits, by outcome: changed and confirmed (a newer version of the same value) were written to memberships; repeated, outdated, deleted and space_disabled were not; moved went to the partition of its user.',
+      help: 'Single changes of audiences and computed traits, by outcome: changed and confirmed (a newer version of the same value) were written to memberships. repeated, outdated, deleted and space_disabled were not written. moved were written to the partition of their user.',
       labelNames: ['outcome'],
       registers,
     }),
@@ -335,7 +335,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     firstSyncs: new Gauge({
       name: 'sluice_first_syncs',
-      help: 'Destinations that were connected to an audience space later and do not have all of its members yet, by state: under_way, or waiting (for the destination or the space to be on).',
+      help: 'Destinations that were connected to an audience space later and do not have all members of the space yet, by state: under_way, or waiting (for the destination or the space to be on).',
       labelNames: ['state', ...destination],
       aggregator: 'max',
       registers,
@@ -361,7 +361,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     restoreRemaining: new Gauge({
       name: 'sluice_restore_remaining_records',
-      help: 'Offsets of memberships that the units being restored still have to read.',
+      help: 'Offsets of memberships that still have to be read for the units that are being restored.',
       registers,
     }),
     restoreSeconds: new Gauge({
@@ -372,7 +372,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     needsBackfill: new Gauge({
       name: 'sluice_destination_needs_backfill',
-      help: 'Destinations that lack a value of an audience or a computed trait: it ended in the dead letters, the destination was off, or it was connected later while audiences.firstSync is off. Run `sluice audience backfill --with-left` for them.',
+      help: 'Destinations that lack a value of an audience or a computed trait, because the value became a dead letter, because the destination was off, or because the destination was connected later while audiences.firstSync is off. Run `sluice audience backfill --with-left` for such destinations.',
       labelNames: destination,
       aggregator: 'max',
       registers,
