@@ -24,7 +24,7 @@ export const retryKeys = {
       min: SECOND,
       max: 48 * HOUR,
       description:
-        'How long after the first attempt the last attempt may be due. Then the message becomes a dead letter. If it is longer than 24h, the retry topics have to keep records for longer: run `sluice topics apply` after a change.',
+        'How long after the first attempt the last attempt may be due. If the last attempt fails too, the message becomes a dead letter. If it is longer than 24h, the retry topics have to keep records for longer: run `sluice topics apply` after a change.',
     }),
   },
 }

@@ -130,7 +130,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     firstAttemptSeconds: new TallyHistogram({
       name: 'sluice_append_to_first_attempt_seconds',
-      help: 'Time from the append of a message to Kafka to its first request, by way: direct (to a healthy endpoint; Sluice causes only this latency), paced (the URLs fail or asked for a pause), parked (the message waited on a retry topic because the catalog had its destination paused, or because the destination was overloaded) or replayed.',
+      help: 'Time from the append of a message to Kafka to its first request, by way: direct (to a healthy endpoint; this is the latency that Sluice itself causes), paced (the URLs fail or asked for a pause), parked (the message waited on a retry topic because the catalog had its destination paused, or because the destination was overloaded) or replayed.',
       labelNames: ['way'],
       buckets: deliveryBuckets,
       registers,
@@ -264,7 +264,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     rebalances: new Counter({
       name: 'sluice_rebalances_total',
-      help: 'Joins of the consumer group that this member has completed after its first one.',
+      help: 'Joins of the consumer group that this member has completed, without its first join.',
       registers,
     }),
     oldestUnsettled: new Gauge({
@@ -295,7 +295,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     commitFailures: new Counter({
       name: 'sluice_commit_failures_total',
-      help: 'Offset commits that Kafka refused or did not answer. The worker repeats them. A few at each rebalance are normal.',
+      help: 'Offset commits that Kafka refused or did not answer. The worker repeats such commits. A few failures at each rebalance are normal.',
       registers,
     }),
     produceFailures: new Counter({
@@ -317,7 +317,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     audienceChanges: new TallyCounter({
       name: 'sluice_audience_changes_total',
-      help: 'Single changes of audiences and computed traits, by outcome: changed and confirmed (a newer version of the same value) were written to memberships. repeated, outdated, deleted and space_disabled were not written. moved were written to the partition of their user.',
+      help: 'Single changes of audiences and computed traits, by outcome: changed and confirmed (a newer version of the same value) were written to memberships. repeated, outdated, deleted and space_disabled were not written. moved were in a wrong partition, and were written to the partition of the user.',
       labelNames: ['outcome'],
       registers,
     }),
