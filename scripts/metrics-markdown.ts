@@ -5,15 +5,20 @@ const introduction = `# Metrics
 
 Generated from the tables in \`src/telemetry\` by \`npm run generate\`.
 
-Every process answers \`/metrics\` in Prometheus' text format at \`http.port\` (9400). A worker of several processes answers for
-all of them with one page: counters and histograms are added up, gauges as the column "Processes" says. \`sluice up\` tells
-the metrics of a worker and a gateway. Labels come from closed lists: no series count grows with customers, but for the labels in brackets, which are
-there only with \`metrics.perDestination\`. Beside these there are prom-client's default metrics of the process and of Node.js: \`process_…\` and \`nodejs_…\`.
+Every process answers \`/metrics\` in Prometheus' text format at \`http.port\` (9400). A worker of several processes answers
+for all of them with one page. The page adds up their counters and histograms, and combines their gauges as the column
+"Processes" says. \`sluice up\` has the metrics of a worker and of a gateway. Labels come from closed lists, so the number
+of series doesn't grow with the number of customers. The exceptions are labels in brackets: only
+\`metrics.perDestination\` adds these. All processes also have prom-client's default metrics of the process and of
+Node.js: \`process_…\` and \`nodejs_…\`.
 
-- **Ages are told as times** (\`…_timestamp_seconds\`): \`time() - min by (topic) (…)\` is the age of the oldest, whoever owns it.
-- **Lag**: \`sluice_group_lag_records\` is what the brokers have, and is there while no worker runs. \`sluice_consumer_lag_records\` is newer by some seconds and goes with its
-  owner; sum it as \`sum by (topic) (max by (topic, partition) (…))\`.
-- Rules, alerts and dashboards made of these are in \`deploy/prometheus\` and \`deploy/grafana\`; each alert has a runbook in \`deploy/runbooks\`.
+- **Ages are reported as points in time** (\`…_timestamp_seconds\`): \`time() - min by (topic) (…)\` is the age of the oldest
+  record, whichever process owns it.
+- **Lag**: \`sluice_group_lag_records\` is the lag according to the brokers, and is there even while no worker runs.
+  \`sluice_consumer_lag_records\` is newer by some seconds, but is there only while the partition's owner runs. Sum it as
+  \`sum by (topic) (max by (topic, partition) (…))\`.
+- Rules and alerts that use these metrics are in \`deploy/prometheus\`, and dashboards are in \`deploy/grafana\`. Each alert
+  has a runbook in \`deploy/runbooks\`.
 `
 
 /** The text of `docs/metrics.md`. */
@@ -25,7 +30,7 @@ export async function metricsMarkdown(): Promise<string> {
     ['Of gateways', own.filter(({ roles }) => roles.length === 1 && roles[0] === 'gateway')],
     ['Of the index of the delivery log', own.filter(({ roles }) => roles[0] === 'log')],
     [
-      'Of `sluice admin`, beside those of the build and the catalog',
+      'Of `sluice admin`, in addition to those of the build and the catalog',
       own.filter(({ roles }) => roles[0] === 'admin'),
     ],
   ] as const

@@ -9,9 +9,9 @@ const introduction = `# Topics
 
 Generated from \`src/kafka/topic-list.ts\` by \`npm run generate\`, for the default settings and without the prefix (\`kafka.topicPrefix\`).
 
-\`sluice topics apply\` creates the topics and corrects their settings, and so does \`sluice up\`, which is for development. No other role ever creates
-one: each compares at its start ([kafka.md](kafka.md)). \`sluice up\` reads and writes what a worker and a gateway do. What \`sluice topics grow\` does is in
-[growing.md](growing.md), and each role's rights are in [acls.md](acls.md).
+\`sluice topics apply\` creates the topics and corrects their settings, and so does \`sluice up\`, which is for development. No other role ever creates a
+topic. Each role compares the topics with this table when it starts ([kafka.md](kafka.md)). \`sluice up\` reads and writes the same topics as a worker and a
+gateway. [growing.md](growing.md) says what \`sluice topics grow\` does, and [acls.md](acls.md) lists the rights of each role.
 
 `
 

@@ -6,7 +6,7 @@ export const adminKeys = {
   host: text({
     default: '127.0.0.1',
     description:
-      'The address that `sluice admin` listens on. It speaks HTTP: put TLS in front of it before you open it.',
+      'The address that `sluice admin` listens on. The API speaks plain HTTP: put TLS in front of it before you open it to other machines.',
   }),
   port: integer({
     default: 9420,

@@ -17,27 +17,27 @@ export const deliveryKeys = {
       min: 1,
       max: 65_536,
       description:
-        'The most requests in flight in each process. The catalog sets a limit for each destination, also by process.',
+        'The most requests in flight in each process. The catalog sets a further limit for each destination, which holds for each process too.',
     }),
     maxInFlightSick: integer({
       default: 8_192,
       min: 16,
       max: 65_536,
       description:
-        'The most requests in flight in each process to URLs that fail (their breaker is open) or asked for a pause, in addition to `delivery.maxInFlight`. One URL gets at most two thirds of it. As many requests again may wait. A URL that never answers occupies 5 of them for each message a second. The effective limit is at most half of the open files that the system allows.',
+        'The most requests in flight in each process to URLs that fail (their breaker is open) or asked for a pause, in addition to `delivery.maxInFlight`. One URL gets at most two thirds of them. As many requests again may wait. With the default `delivery.timeout`, a URL that never answers has 5 requests in flight for each message a second. The effective limit is at most half of the open files that the system allows.',
     }),
     bufferRecords: integer({
       default: 2_000,
       min: 1,
       max: 1_000_000,
       description:
-        'The most records in each process that are read from Kafka and not settled yet. Beyond it reading pauses.',
+        'The most records in each process that are read from Kafka and not settled yet. At this number, reading pauses.',
     }),
     bufferBytes: bytes({
       default: 64 * MIB,
       min: MIB,
       max: 16 * 1024 * MIB,
-      description: 'The most bytes of unsettled records in each process. Beyond it reading pauses.',
+      description: 'The most bytes of unsettled records in each process. At this number, reading pauses.',
     }),
     lanePatience: duration({
       default: 500,
@@ -63,7 +63,7 @@ export const deliveryKeys = {
     allowAddresses: cidrs({
       default: [],
       description:
-        'Private address ranges, or ranges that a cloud keeps for its own machines, to which deliveries are allowed (SECURITY.md). Sluice refuses every other private address, both in the catalog and at each connection.',
+        'Address ranges to which deliveries are allowed although they are private, or kept by a cloud for its own machines (SECURITY.md). Sluice refuses every other such address, both in the catalog and at each connection.',
     }),
     dnsServers: texts({
       default: [],
@@ -80,7 +80,7 @@ export const deliveryKeys = {
     traceparent: boolean({
       default: false,
       description:
-        'Whether requests to URLs have the header `traceparent` while tracing is on (docs/tracing.md). Its ids mean nothing to anyone without the trace. A `traceparent` of a URL in the catalog takes precedence.',
+        'Whether requests to URLs have the header `traceparent` while tracing is on (docs/tracing.md). The ids in it mean nothing to anyone who lacks the trace. If the catalog sets a `traceparent` for a URL, this value takes precedence.',
     }),
   },
   breaker: {
@@ -96,7 +96,7 @@ export const deliveryKeys = {
       min: 1,
       max: 10_000,
       description:
-        'The least results in the window that can open a breaker. An open breaker closes when fewer than `breaker.failurePercent` of that many results in a row failed.',
+        'How many results in the window it takes to open a breaker. An open breaker closes when, of as many results in a row, fewer than `breaker.failurePercent` failed.',
     }),
     window: duration({
       default: 10 * SECOND,
@@ -116,7 +116,7 @@ export const deliveryKeys = {
       min: 100,
       max: HOUR,
       description:
-        'The longest wait before such a probe. Also the longest pause that the `Retry-After` of a URL can impose on all of its messages.',
+        'The longest wait before a probe. This is also the longest pause for all messages of a URL that the URL can ask for by `Retry-After`.',
     }),
   },
 } as const

@@ -18,40 +18,42 @@ export const deliveryLogKeys = {
       min: HOUR,
       max: 366 * 24 * HOUR,
       description:
-        'How long that topic keeps its records, and the index with it. Run `sluice topics apply` after a change.',
+        'How long the topic `attempts` keeps its records, and the index with it. Run `sluice topics apply` after a change.',
     }),
     successes: integer({
       default: 100,
       min: 1,
       max: 1_000_000,
       description:
-        'How many deliveries a second get a record of their own when they succeed at once, for each URL and process. Beyond that number every tenth gets a record, and later every hundredth. Each record counts the deliveries before it that have none. Failures and ends always get one.',
+        'How many deliveries that succeed at once get a record of their own in a second, for each URL and process. Beyond this number only every tenth gets a record, later only every hundredth. Each record also counts the deliveries before it that have no record. Failures and ends always get a record.',
     }),
     bufferBytes: bytes({
       default: 4 * MIB,
       min: 64 * KIB,
       max: 1024 * MIB,
       description:
-        'The most bytes of records that wait to be written to that topic, in each process. Beyond it records are dropped.',
+        'The most bytes of records that wait in each process to be written to the topic `attempts`. Beyond this number records are dropped.',
     }),
     answers: boolean({
       default: false,
       description:
-        'Keep the first 2 KiB of each answer that is no success in the log. What a receiver writes may be about a person: the secrets of the request and the id of the user are cut out, nothing else is (docs/delivery-log.md). With this on, a failed attempt ends only when 2 KiB of its answer have arrived, the answer is complete, or its deadline passes.',
+        'Keep the first 2 KiB of each unsuccessful answer in the log. What a receiver writes may be about a person: Sluice cuts out the secrets of the request and the id of the user, and nothing else (docs/delivery-log.md). With this setting, a failed attempt ends only when 2 KiB of its answer have arrived, when the answer is complete, or when its deadline passes.',
     }),
     userKey: optionalText({
       isSecret: true,
       shape: { accepts: (given) => given.length >= 16, expected: 'at least 16 characters' },
       description:
-        'The key to hash users with: they can be searched for, and no record says who they are. Use the same key for all workers and for searches. Not set: records have no user.',
+        'The key to hash users with: a search can then find a user, but no record says who a user is. Use the same key for all workers and for searches. Not set: records have no user.',
     }),
-    userKeyFile: optionalText({ description: 'A file that holds that key. Read at the start.' }),
+    userKeyFile: optionalText({
+      description: 'A file that holds the key of `attempts.userKey`. Read at the start.',
+    }),
   },
   index: {
     folder: text({
       default: '.sluice/log',
       description:
-        'Where `sluice log serve` keeps the index of the delivery log: a cache of the topic `attempts`, which is read again where the folder is lost. The `sluice log` commands read it there, unless `index.url` is set.',
+        'Where `sluice log serve` keeps the index of the delivery log: a cache of the topic `attempts`. If the folder is lost, the topic is read again. The `sluice log` commands read the index there, unless `index.url` is set.',
     }),
     host: text({
       default: '127.0.0.1',
@@ -74,18 +76,20 @@ export const deliveryLogKeys = {
       shape: { accepts: (given) => given.length >= 16, expected: 'at least 16 characters' },
       description: 'The bearer token that clients of the index must send.',
     }),
-    tokenFile: optionalText({ description: 'A file that holds that token. Read at the start.' }),
+    tokenFile: optionalText({
+      description: 'A file that holds the token of `index.token`. Read at the start.',
+    }),
   },
   clickhouse: {
     url: optionalText({
       shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
       description:
-        'The HTTP interface of a ClickHouse that keeps the delivery log in the place of `index.folder`, such as `https://clickhouse:8443`. `sluice log ddl` prints its tables (docs/delivery-log.md). If `index.url` is set, it is asked first.',
+        'The HTTP interface of a ClickHouse that keeps the delivery log instead of `index.folder`, such as `https://clickhouse:8443`. `sluice log ddl` prints the statements for its tables (docs/delivery-log.md). If `index.url` is set, the commands ask the index there instead.',
     }),
-    user: text({ default: 'default', description: 'The user to log in to it as.' }),
-    password: optionalText({ isSecret: true, description: 'The password of that user.' }),
+    user: text({ default: 'default', description: 'The user to log in to ClickHouse as.' }),
+    password: optionalText({ isSecret: true, description: 'The password of `clickhouse.user`.' }),
     passwordFile: optionalText({
-      description: 'A file that holds that password. Read again when it changes.',
+      description: 'A file that holds the password of `clickhouse.user`. Read again when it changes.',
     }),
     database: text({
       default: 'sluice',
@@ -94,11 +98,11 @@ export const deliveryLogKeys = {
         expected: 'up to 63 of A-Z a-z 0-9 _',
       },
       description:
-        'The database of the tables. They are named after the topic `attempts` with its prefix, and have `_` in the place of dots.',
+        'The database of the tables. The tables are named after the topic `attempts` with its prefix, with `_` in place of each dot.',
     }),
     caFile: optionalText({
       description:
-        'A PEM file of certificate authorities to trust for it, beside those that Node trusts. Read at the start.',
+        'A PEM file of certificate authorities to trust for ClickHouse, in addition to those that Node trusts. Read at the start.',
     }),
     timeout: duration({
       default: 30 * SECOND,

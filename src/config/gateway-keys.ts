@@ -6,7 +6,7 @@ export const gatewayKeys = {
   host: text({
     default: '0.0.0.0',
     description:
-      'The address that the gateway listens on. `::` is every address of the machine, of IPv4 too.',
+      'The address that the gateway listens on. `::` is every address of the machine, including those of IPv4.',
   }),
   port: integer({
     default: 8080,
@@ -18,20 +18,21 @@ export const gatewayKeys = {
     default: 5,
     min: 1,
     max: SECOND,
-    description: 'How long messages wait for others, so that they are written to Kafka together.',
+    description: 'How long a message waits for other messages, so that they are written to Kafka together.',
   }),
   ackTimeout: duration({
     default: 1_500,
     min: 100,
     max: MINUTE,
-    description: 'How long a request waits for Kafka to acknowledge its messages; then it is answered 503.',
+    description:
+      'How long a request waits for Kafka to acknowledge its messages. After that, it is answered 503.',
   }),
   bufferBytes: bytes({
     default: 64 * MIB,
     min: 16 * MIB,
     max: 16 * 1024 * MIB,
     description:
-      'The most bytes of messages that Kafka has not acknowledged yet, and as many again of requests that are being received. Beyond it requests are answered 503.',
+      'The most bytes of messages that Kafka has not acknowledged yet. Requests that are being received may hold as many bytes again. Beyond these limits, requests are answered 503.',
   }),
   requestTimeout: duration({
     default: 10 * SECOND,
@@ -43,11 +44,11 @@ export const gatewayKeys = {
     default: 10_000,
     min: 1,
     max: 1_000_000,
-    description: 'The most connections at once. Further ones are closed.',
+    description: 'The most connections at once. Further connections are closed.',
   }),
   addIp: boolean({
     default: true,
-    description: 'Whether to set `context.ip` to the address of the client where a message has none.',
+    description: 'Whether to set `context.ip` to the address of the client if a message has no `context.ip`.',
   }),
   trustedProxies: cidrs({
     default: [],
@@ -59,6 +60,6 @@ export const gatewayKeys = {
     min: 0,
     max: MINUTE,
     description:
-      'How long the gateway still accepts connections after SIGTERM, while it is no longer ready, so that load balancers and Kubernetes stop sending to it first. Requests in flight then have `shutdown.timeout`: set `terminationGracePeriodSeconds` above the sum of both. Set 0 if nothing stands in front of the gateway.',
+      'How long the gateway still accepts connections after SIGTERM. It is no longer ready in this time, so that load balancers and Kubernetes stop sending to it. Requests in flight then have `shutdown.timeout`: set `terminationGracePeriodSeconds` above the sum of both. Set 0 if nothing stands in front of the gateway.',
   }),
 } as const

@@ -23,7 +23,7 @@ export const kafkaKeys = {
   groupId: text({
     default: groupIdFor(defaultTopicPrefix),
     description:
-      'The consumer group of the workers. No other installation may use it. With another `kafka.topicPrefix` the default is that prefix and `workers`: `eu.workers` for `eu.`.',
+      'The consumer group of the workers. No other installation may use it. If you set another `kafka.topicPrefix`, the default is this prefix followed by `workers`: `eu.workers` for `eu.`.',
   }),
   clientId: text({
     default: 'sluice',
@@ -37,14 +37,14 @@ export const kafkaKeys = {
     description:
       'The name of this worker in its group (static membership). It must be unique in the group and stay the same after a restart, like the name of the pod of a StatefulSet. ' +
       'A restart within the session moves no partition. A worker that stops and does not come back keeps its partitions until its session is over: ' +
-      'set `kafka.leaveOnStop` where names do not come back, as where an autoscaler takes pods away. ' +
-      'When two workers run with the same name the first one ends with an error. Process N is the member NAME-N of the group.',
+      'set `kafka.leaveOnStop` if a stopped worker may not come back under its name, for example because an autoscaler removes pods. ' +
+      'If a second worker starts with the same name, the first one ends with an error. In the group, process N of a worker has the name NAME-N.',
   }),
   leaveOnStop: boolean({
     default: false,
     description:
-      'What a worker with an instance id does when it stops in good order. `true`: it leaves its group, and its partitions move to the others at once. ' +
-      '`false`: the group keeps its partitions for it, so a restart within the session moves nothing. A worker without an instance id always leaves.',
+      'What a worker with an instance id does when it stops in good order. `true`: it leaves its group, and its partitions move to other workers at once. ' +
+      '`false`: the group reserves its partitions, so a restart within the session moves nothing. A worker without an instance id always leaves.',
   }),
   topicPrefix: text({
     default: defaultTopicPrefix,
@@ -71,35 +71,38 @@ export const kafkaKeys = {
     values: ['earliest', 'stop'],
     default: 'earliest',
     description:
-      'What a worker does when the log of a partition is not the one that it has read: the topic was recreated or restored, or its leader was elected without ' +
-      'all records. `earliest`: it reads on from where the logs part, or from the beginning where that is not known. Messages that are delivered twice have ' +
-      'the same messageId. `stop`: it stops reading and is not ready. Set the offsets of the group, and restart it.',
+      'What a worker does when the log of a partition is not the one that it has read: because the topic was recreated or restored, or because a broker became the leader without ' +
+      'having all records. `earliest`: the worker reads on from the offset at which the logs differ, or from the beginning if this offset is not known. Messages that are then delivered twice have ' +
+      'the same messageId. `stop`: the worker stops reading the partition, and is not ready. Set the offsets of the group, and restart the worker.',
   }),
   batchBytes: bytes({
     default: 880 * KIB,
     min: 16 * KIB,
     max: 8 * MIB,
     description:
-      'The most bytes that are written to a partition at once, except for a single larger message. A smaller `max.message.bytes` of the topic takes precedence. Lower this setting where the cluster has a limit that it does not report.',
+      'The most bytes that are written to a partition at once, except for a single larger message. A smaller `max.message.bytes` of the topic takes precedence. Lower this setting if the cluster has a limit that it does not report.',
   }),
   ssl: boolean({ default: false, description: 'Connect to the brokers over TLS.' }),
   caFile: optionalText({
     description:
-      'A PEM file of certificate authorities to trust for the brokers and the token endpoint, beside those that Node trusts. Read again when it changes.',
+      'A PEM file of certificate authorities to trust for the brokers and the token endpoint, in addition to those that Node trusts. Read again when it changes.',
   }),
   certFile: optionalText({
     description:
       'A PEM file with the client certificate for the brokers (mTLS) and its intermediate certificates. Read again when it changes.',
   }),
-  keyFile: optionalText({ description: 'A PEM file with the private key of that certificate.' }),
-  keyPassword: optionalText({ description: 'The password of that key, where it has one.', isSecret: true }),
+  keyFile: optionalText({ description: 'A PEM file with the private key of the client certificate.' }),
+  keyPassword: optionalText({
+    description: 'The password of the private key, if it has one.',
+    isSecret: true,
+  }),
   keyPasswordFile: optionalText({
-    description: 'A file that holds that password. Read again when it changes.',
+    description: 'A file that holds the password of the private key. Read again when it changes.',
   }),
   serverName: optionalText({
     shape: { accepts: (given) => /^[A-Za-z0-9._-]{1,253}$/.test(given), expected: 'a host name' },
     description:
-      'The host name to expect in the certificates of the brokers, where it differs from the host that Sluice connects to, as behind a tunnel.',
+      'The host name to expect in the certificates of the brokers, if it differs from the host that Sluice connects to, for example behind a tunnel.',
   }),
   saslMechanism: choice({
     values: ['none', 'plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer', 'aws-iam'],
@@ -110,29 +113,29 @@ export const kafkaKeys = {
   saslUsername: optionalText({
     description: 'The user to log in as, for `plain` and `scram-sha-…`.',
   }),
-  saslPassword: optionalText({ description: 'The password of that user.', isSecret: true }),
+  saslPassword: optionalText({ description: 'The password of `kafka.saslUsername`.', isSecret: true }),
   saslPasswordFile: optionalText({
     description:
-      'A file that holds that password. Read again at each login: a new password needs no restart.',
+      'A file that holds the password of `kafka.saslUsername`. Read again at each login, so a new password needs no restart.',
   }),
   oauthTokenUrl: optionalText({
     shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
     description: 'Where `oauthbearer` gets its tokens, by client credentials.',
   }),
   oauthClientId: optionalText({ description: 'The client that the tokens are for.' }),
-  oauthClientSecret: optionalText({ description: 'The secret of that client.', isSecret: true }),
+  oauthClientSecret: optionalText({ description: 'The secret of `kafka.oauthClientId`.', isSecret: true }),
   oauthClientSecretFile: optionalText({
-    description: 'A file that holds that secret. Read again for each token.',
+    description: 'A file that holds the secret of `kafka.oauthClientId`. Read again for each token.',
   }),
-  oauthScope: optionalText({ description: 'The scope to ask for, where the token endpoint wants one.' }),
+  oauthScope: optionalText({ description: 'The scope to ask for, if the token endpoint requires one.' }),
   oauthAudience: optionalText({
-    description: 'The audience to ask for, where the token endpoint wants one.',
+    description: 'The audience to ask for, if the token endpoint requires one.',
   }),
   oauthExtensions: texts({
     default: [],
     item: { accepts: isExtension, expected: 'name=value' },
     description:
-      'SASL extensions to send with the token. Confluent Cloud wants `logicalCluster=lkc-…,identityPoolId=pool-…`.',
+      'SASL extensions to send with the token. Confluent Cloud requires `logicalCluster=lkc-…,identityPoolId=pool-…`.',
   }),
   awsRegion: optionalText({
     shape: {

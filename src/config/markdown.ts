@@ -5,13 +5,15 @@ const introduction = `# Configuration
 Generated from \`src/config/schema.ts\` by \`npm run generate\`.
 
 Each key is a variable of the environment and a flag: \`kafka.groupId\` is \`SLUICE_KAFKA_GROUP_ID\` and
-\`--kafka-group-id\`. A flag wins over a variable, a variable over the default; an empty variable counts as unset. Sluice
-reports all faults at once, and a \`SLUICE_\` variable that isn't listed here is one of them. Secrets have no flag, since
-arguments can be read by every process of the machine. \`sluice config\` shows what is in effect and where it is from.
+\`--kafka-group-id\`. A flag takes precedence over a variable, and a variable over the default. An empty variable counts as
+unset. Sluice reports all faults at once. A \`SLUICE_\` variable that isn't listed here is a fault too. Secrets have no
+flag, because every process of the machine can read arguments. \`sluice config\` shows which values are in force, and
+where each value is from.
 
-A duration is a whole number with \`ms\`, \`s\`, \`m\` or \`h\`, a size one with \`B\`, \`KiB\`, \`MiB\` or \`GiB\`.
+A duration is a whole number with \`ms\`, \`s\`, \`m\` or \`h\`. A size is a whole number with \`B\`, \`KiB\`, \`MiB\` or \`GiB\`.
 
-The catalog reads variables too, in secrets and header values: \`\${CATALOG_X}\`, only names that begin with \`CATALOG_\`.
+Secrets and header values in the catalog can name variables too: \`\${CATALOG_X}\`. Only names that begin with \`CATALOG_\`
+are allowed.
 `
 
 /** Returns the text of `docs/configuration.md`, as the formatter would format it. */

@@ -12,34 +12,34 @@ export const noticesKeys = {
         expected: 'the id of a source: up to 100 of A-Z a-z 0-9 . _ -',
       },
       description:
-        'The source of notices about failing destinations (docs/notices.md). The destinations that the catalog connects to it get them. Without such a source in the catalog there are no notices.',
+        'The source of notices about failing destinations (docs/notices.md). The destinations that the catalog connects to this source get the notices. If the catalog does not have the source, there are no notices.',
     }),
     failingAfter: duration({
       default: 5 * MINUTE,
       min: SECOND,
       max: 24 * HOUR,
       description:
-        'How long a URL must fail, or a destination must need a backfill, before Sluice sends a notice about it.',
+        'How long a URL must fail, or a destination must need a backfill, before Sluice sends a notice.',
     }),
     window: duration({
       default: HOUR,
       min: SECOND,
       max: 24 * HOUR,
       description:
-        'At most one notice of a kind is sent about the same URL or destination in this time. The notice contains the counts since the previous one.',
+        'In this time, Sluice sends at most one notice of a kind about the same URL or destination. The next notice has the counts since the previous one.',
     }),
     deadLetters: integer({
       default: 10,
       min: 0,
       max: 1_000_000_000,
       description:
-        'How many dead letters of a destination within `notices.window` make a notice. 0: there is no such notice.',
+        'How many dead letters a destination must have within `notices.window` before Sluice sends a notice. 0: there is no such notice.',
     }),
     autoPause: durationOrOff({
       default: 0,
       ...autoPauseLimits,
       description:
-        'How long all URLs of a destination must fail before Sluice pauses the destination, until somebody resumes it: days, such as `120h`. Its messages then become dead letters. The `autoPause` of a destination in the catalog takes precedence.',
+        'How long all URLs of a destination must fail before Sluice pauses the destination, until somebody resumes it. Choose several days, such as `120h`. Its messages then become dead letters. The `autoPause` of a destination in the catalog takes precedence.',
     }),
     secretEnding: duration({
       default: 7 * 24 * HOUR,

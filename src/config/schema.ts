@@ -24,7 +24,7 @@ const configTable = {
       min: 1,
       max: 256,
       description:
-        'Processes of `sluice worker`, each a member of the group. `auto`: as many as CPUs may be used, and no more than partitions.',
+        'The number of processes of `sluice worker`. Each is a member of the group. `auto`: one for each CPU that may be used, but no more than there are partitions.',
     }),
   },
   admin: adminKeys,
@@ -33,7 +33,7 @@ const configTable = {
     file: text({
       default: 'catalog.yaml',
       description:
-        'Sources and destinations. Edits are live within a second; a faulty one is refused as a whole.',
+        'Sources and destinations. Edits are live within a second. A faulty edit is refused as a whole.',
     }),
   },
   message: {
@@ -42,7 +42,7 @@ const configTable = {
       min: KIB,
       max: 16 * MIB,
       description:
-        'The largest message: its key and its value, also in canonical form. A larger message becomes a dead letter. Run `sluice topics apply` after a change: the retry topics need room for it and its headers.',
+        'The largest message: its key and its value, also in canonical form. A larger message becomes a dead letter. Run `sluice topics apply` after a change: the retry topics need room for the message and its headers.',
     }),
     maxDepth: integer({
       default: 100,
@@ -54,7 +54,7 @@ const configTable = {
       default: 10_000,
       min: 100,
       max: 1_000_000,
-      description: 'The most keys in a message, those of all its objects together.',
+      description: 'The most keys in all objects of a message together.',
     }),
   },
   repeats: {
@@ -63,20 +63,20 @@ const configTable = {
       min: 0,
       max: 24 * HOUR,
       description:
-        'A message is dropped when its source sent the same messageId within this time before it. 0: no message is dropped.',
+        'If a source sends the same messageId again within this time, the repeated message is dropped. 0: no message is dropped.',
     }),
     messages: integer({
       default: 1_000_000,
       min: 1,
       max: 50_000_000,
       description:
-        'How many messages each process remembers to recognize repeats. Beyond it the oldest is forgotten. Each takes 36 to 40 bytes, allocated at the start.',
+        'How many messages each process remembers to recognize repeats. Beyond this number the oldest message is forgotten. Each message takes 36 to 40 bytes, which are allocated at the start.',
     }),
   },
   state: {
     folder: optionalText({
       description:
-        'The folder for the state of audiences, which is a cache of the topic memberships. Where the folder is lost the worker reads the topic again. Put it on a volume that stays with the pod to avoid that. Not set: a new folder in the temporary folder of the system.',
+        'The folder for the state of audiences, which is a cache of the topic memberships. If the folder is lost, the worker reads the topic again. To avoid this, put the folder on a volume that stays with the pod. Not set: a new folder in the temporary folder of the system.',
     }),
   },
   audiences: {
@@ -85,19 +85,19 @@ const configTable = {
       min: SECOND,
       max: 24 * HOUR,
       description:
-        'How long the parts of a sync may take to arrive in a partition after the first one. Then the whole sync is refused, and no user leaves the audience.',
+        'How long after the first part of a sync its other parts may arrive in a partition. After that, the whole sync is refused there, and no user leaves the audience.',
     }),
     firstSync: boolean({
       default: true,
       description:
-        'Whether a destination that is connected to an audience space later gets all of its present members. `false`: it gets only changes, and is marked as in need of a backfill.',
+        'Whether a destination that is connected to an audience space later gets all of its present members. `false`: the destination gets only changes, and is marked as needing a backfill.',
     }),
     firstSyncRate: integer({
       default: 200,
       min: 1,
       max: 100_000,
       description:
-        'The most members a second that such a destination gets, from all workers together. Its own rateLimit applies too.',
+        'The most members a second that a destination gets in its first sync, from all workers together. The `rateLimit` of the destination applies too.',
     }),
   },
   registry: {
@@ -106,14 +106,17 @@ const configTable = {
       description:
         'The schema registry (Confluent API) for framed values. Not set: a framed value becomes a dead letter.',
     }),
-    username: optionalText({ description: 'The user to log in to it as, or the API key.' }),
-    password: optionalText({ isSecret: true, description: 'The password of that user, or the API secret.' }),
+    username: optionalText({ description: 'The user to log in to the schema registry as, or the API key.' }),
+    password: optionalText({
+      isSecret: true,
+      description: 'The password of `registry.username`, or the API secret.',
+    }),
     passwordFile: optionalText({
-      description: 'A file that holds that password. Read again when it changes.',
+      description: 'A file that holds the password of `registry.username`. Read again when it changes.',
     }),
     caFile: optionalText({
       description:
-        'A PEM file of certificate authorities to trust for the registry, beside those that Node trusts. Read again when it changes.',
+        'A PEM file of certificate authorities to trust for the registry, in addition to those that Node trusts. Read again when it changes.',
     }),
     timeout: duration({
       default: 5 * SECOND,
@@ -129,7 +132,7 @@ const configTable = {
     host: text({
       default: '0.0.0.0',
       description:
-        'The address that metrics and probes listen on. `::` is every address of the machine, of IPv4 too.',
+        'The address that metrics and probes listen on. `::` is every address of the machine, including those of IPv4.',
     }),
     port: integer({
       default: 9400,

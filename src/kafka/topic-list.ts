@@ -147,7 +147,7 @@ export const topics = {
   memberships: {
     name: 'memberships',
     purpose: 'the values of audiences and computed traits; each new value is delivered from here',
-    key: 'a JSON list: user, space and property; of a floor: user and source, or space and audience',
+    key: 'a JSON list: user, space and property; for a floor: user and source, or space and audience',
     kept: () => ({ latestOfKey: true, noneBeforeMs: sourceKeptMs, deletionsForMs: deletionsKeptMs }),
     maxBytes: maxRetryRecordBytes,
     readers: [...worker, 'log find', 'audience backfill'],
@@ -158,7 +158,7 @@ export const topics = {
   retryPrefix: {
     name: 'retry.',
     purpose: 'deliveries to try again after',
-    key: 'that of the record that it began with',
+    key: 'the key of the record that the delivery began with',
     kept: asRetry,
     maxBytes: maxRetryRecordBytes,
     readers: worker,
@@ -170,7 +170,7 @@ export const topics = {
   replays: {
     name: 'replays',
     purpose: 'deliveries that a replay, a backfill or a first sync has asked for',
-    key: 'that of the record that it began with',
+    key: 'the key of the record that the delivery began with',
     kept: asRetry,
     maxBytes: maxRetryRecordBytes,
     readers: worker,
@@ -180,8 +180,8 @@ export const topics = {
   },
   deadLetters: {
     name: 'dead-letters',
-    purpose: 'what can not be delivered, with the reason',
-    key: 'that of the record that was refused or not delivered',
+    purpose: 'deliveries that ended without success and records that can not be used, with the reason',
+    key: 'the key of the record that was refused or not delivered',
     kept: () => ({ forMs: 14 * day }),
     maxBytes: maxRetryRecordBytes,
     // A replay reads dead letters.

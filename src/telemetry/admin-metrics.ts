@@ -12,7 +12,7 @@ export function createAdminMetrics(beside: CommonMetrics & { registry: Registry 
     registry,
     requests: new Counter({
       name: 'sluice_admin_requests_total',
-      help: 'Requests to the admin API that were answered, by call and status. Many with status 401 mean that somebody guesses tokens or uses an old one.',
+      help: 'Requests to the admin API that were answered, by call and status. Many requests with status 401 mean that somebody guesses tokens, or uses an old token.',
       labelNames: ['call', 'status'],
       registers: [registry],
     }),

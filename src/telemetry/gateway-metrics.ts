@@ -59,7 +59,7 @@ export function createGatewayMetrics(beside: CommonMetrics & { registry: Registr
     }),
     coalesced: new Counter({
       name: 'sluice_gateway_coalesced_total',
-      help: 'Messages that arrived while an identical message was in flight, and got its answer.',
+      help: 'Messages that arrived while an identical message was on its way to Kafka. They got the same answer as that message.',
       registers,
     }),
     openRequests: new Gauge({
@@ -84,7 +84,7 @@ export function createGatewayMetrics(beside: CommonMetrics & { registry: Registr
     }),
     bufferedBytesLimit: new Gauge({
       name: 'sluice_gateway_buffered_bytes_limit',
-      help: 'Limit of sluice_gateway_buffered_bytes, and of sluice_gateway_receiving_bytes: gateway.bufferBytes. Beyond it requests are answered 503.',
+      help: 'Limit of sluice_gateway_buffered_bytes, and also of sluice_gateway_receiving_bytes: gateway.bufferBytes. Beyond this limit requests are answered 503.',
       registers,
     }),
     produceFailures: new Counter({

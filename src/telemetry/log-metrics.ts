@@ -21,12 +21,12 @@ export function createLogMetrics(shared?: { registry: Registry }) {
     }),
     unreadable: new Counter({
       name: 'sluice_log_unreadable_total',
-      help: 'Records of the topic attempts that the index has passed over: damaged, or of a later version.',
+      help: 'Records of the topic attempts that the index has skipped, because they are damaged or written by a later version.',
       registers,
     }),
     behind: new Gauge({
       name: 'sluice_log_index_behind_seconds',
-      help: 'How far the index is behind the topic attempts: the age of the last record that it read. 0 when it has all, -1 before it knows.',
+      help: 'How far the index is behind the topic attempts: the age of the last record that the index has read. 0 if the index has all records, -1 as long as this is not known.',
       aggregator: 'max',
       registers,
     }),

@@ -11,13 +11,13 @@ export function noticeMetrics(registers: Registry[]) {
     }),
     noticesDropped: new Counter({
       name: 'sluice_notices_dropped_total',
-      help: 'Notices that were not sent, by reason: coalesced (a URL fails again within notices.window; the next notice counts it) or refused (Kafka does not take it).',
+      help: 'Notices that were not sent, by reason: coalesced (a URL fails again within notices.window; the next notice counts this failure) or refused (Kafka does not accept the notice).',
       labelNames: ['reason'],
       registers,
     }),
     noticeFailures: new Counter({
       name: 'sluice_notice_failures_total',
-      help: 'Times that the topic notices could not be read or written, so that no notices were made. The worker tries again, and the log says why.',
+      help: 'How often the topic notices could not be read or written. Sluice then makes no notices. The worker tries again, and the log says why.',
       registers,
     }),
   }
