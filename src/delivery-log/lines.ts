@@ -42,7 +42,7 @@ function resultOf(record: LogRecord): string {
   }
 }
 
-/** Formats the life of a message: each of its deliveries from the first state to the last. */
+/** Formats the life of a message: each of its deliveries, from the delivery's first record to its last. */
 export function timelineOf(records: readonly LogRecord[]): string[] {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   return [...byDestination].flatMap(([destination, ofIt]) => [

@@ -9,7 +9,10 @@ const minSecretCharacters = 6
  * recognized as a whole.
  */
 const lookAheadBytes = 8 * 1024
-/** Number of characters by which a secret that is cut off at the end of the body is recognized. */
+/**
+ * If the end of the body cuts a secret off, at least this many characters of the secret must be there for the
+ * secret to be recognized.
+ */
 const minBrokenCharacters = 4
 const mask = '[redacted]'
 

@@ -28,7 +28,7 @@ export type Target = {
   readonly headers: string[]
   /** Texts that are masked in a kept answer, in addition to the signature. */
   readonly secrets?: readonly string[] | undefined
-  /** Set by the sender that posts to it. */
+  /** The hook's connections. The sender that posts to the hook sets this field. */
   connections?: HookPool | undefined
 }
 
@@ -72,7 +72,7 @@ export type SenderOptions = {
   poolIdleMs: number
   /**
    * Number of bytes that are kept of the body of an answer that is no success. The outcome is reported once
-   * these bytes have come, at the latest at the deadline. 0 (the default) keeps none.
+   * these bytes have come, or at the deadline. 0 (the default) keeps none.
    */
   keptAnswerBytes?: number
 }

@@ -5,7 +5,7 @@ import type { TrackingKind } from './item.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { LeftOutReason } from './reasons.ts'
 
-/** A message that was left out, in the form of the answer. */
+/** An entry of the answer: a message that was left out. */
 type Rejected = {
   /** The index of the message in the batch, from 0. */
   readonly index: number

@@ -52,7 +52,7 @@ export type Part = {
    * were not answered 200.
    */
   readonly flights: Map<string, Part>
-  /** The occasion of this request. An identical message of another request doesn't share it. */
+  /** The occasion of this request. An identical message of another request has another occasion. */
   readonly occasion: Occasion
   /** The requests that wait, or have waited, for this part. */
   readonly tickets: Ticket[]
@@ -91,7 +91,10 @@ export class Parcel {
     this.flights = flights
   }
 
-  /** Adds a record. While the record is in flight, an identical message is recognized by its `id`. */
+  /**
+   * Adds a record. While the record is in flight, another message with the same `id` can be recognized as
+   * identical.
+   */
   add(record: OutgoingRecord, id: string | undefined): void {
     const part = this.#partFor(record)
     part.records.push(record)

@@ -17,13 +17,14 @@ import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timesta
 
 /**
  * Brings a message into canonical form by copying its bytes, without parsing it. This works for messages
- * whose JSON is spelled as JSON.stringify would spell it. Most messages are, because their producers write
- * JSON in this way. The message is checked and completed as bytes, at a fraction of the cost of parsing and
- * writing it.
+ * whose JSON is spelled as JSON.stringify would spell it. Most messages are spelled so, because their
+ * producers write JSON in this way. The message is checked and completed as bytes, at a fraction of the cost
+ * of parsing and writing it.
  *
- * Returns `undefined` if the message has odd spaces, needless escapes, long numbers, keys that repeat or
- * begin with a digit, or a kind with rules of its own, and for every message that would be refused. Then
- * `enterParsed` decides. A result is byte for byte the same as the result of `enterParsed`.
+ * Returns `undefined` if the message has odd spaces, needless escapes, long numbers, or keys that repeat or
+ * begin with a digit. Also returns `undefined` if the message's kind has rules of its own, or if the message
+ * would be refused. Then `enterParsed` decides. A result is byte for byte the same as the result of
+ * `enterParsed`.
  */
 export function enterCanonical(
   value: Uint8Array,

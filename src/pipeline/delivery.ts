@@ -56,7 +56,7 @@ export class PendingRecord {
 
   /**
    * True once one of the record's deliveries was started, or written to another topic. If the other
-   * deliveries were given up now, the next owner would repeat that one too.
+   * deliveries were given up now, the next owner would repeat the started delivery too.
    */
   get isBegun(): boolean {
     return this.#isBegun
@@ -247,8 +247,8 @@ export class Delivery implements RetryState {
   }
 
   /**
-   * The number of steps of the ladder that the delivery has waited since its last try because its turn didn't
-   * come.
+   * The number of steps of the ladder for which the delivery has waited since its last try without getting a
+   * turn.
    */
   get waits(): number {
     return this.#waits
@@ -258,7 +258,10 @@ export class Delivery implements RetryState {
     return this.#attempts
   }
 
-  /** The latest time for its last try, in epoch milliseconds; 0 while its clock isn't running. */
+  /**
+   * The latest time for the delivery's last try, in epoch milliseconds; 0 while the delivery's clock isn't
+   * running.
+   */
   get expiresAtMs(): number {
     return this.#expiresAtMs
   }

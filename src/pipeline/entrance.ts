@@ -166,8 +166,8 @@ export class Entrance {
       body: Buffer.from(value),
       lane: this.#laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
     })
-    // No record that Sluice wrote expires later than this. Without this limit, a record that claims a later
-    // time would stay on the ladder for as long as it claims.
+    // No record that Sluice wrote expires later than this. Without this limit, a record that claims to expire
+    // later would stay on the ladder until then.
     delivery.limitClock(ladder, now())
     if (state.property !== undefined && record.mayHaveBegun === true) delivery.becomeUncertain()
     return delivery

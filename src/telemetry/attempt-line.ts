@@ -9,7 +9,7 @@ import { timeMember } from './time-member.ts'
 export type AttemptLog = {
   /** Logs the outcome of one request of an attempt. */
   add(delivery: Delivery, result: HookResult, durationMs: number): void
-  /** Writes the lines that wait for their second. */
+  /** Writes the lines that wait until a second has passed since the previous line. */
   flush(): void
 }
 
@@ -24,7 +24,8 @@ const errorEveryMs = 1_000
 
 /**
  * Creates a log with one line per attempt. Without `logAttempts`, logs only errors, at most one line per
- * second for each hook and kind of error: the newest error, with the number of errors that were left out.
+ * second for each hook and kind of error. The line is about the newest error, and has the number of errors
+ * that were left out.
  */
 export function createAttemptLog({
   log,
