@@ -31,7 +31,7 @@ const deniedIpv4 = [
  * those are denied above.
  */
 const deniedOfClouds = [
-  // Azure: WireServer, which gives a machine its configuration, and DNS.
+  // Azure: DNS, and WireServer, which gives a machine its configuration.
   '168.63.129.16/32',
   // IBM Cloud: infrastructure (DNS, mirrors, storage), and the private endpoints of services (databases,
   // clusters).

@@ -5,8 +5,8 @@ export type SourceKind = 'events' | 'audiences'
 
 /**
  * The state of a destination. `off`: nothing is routed to it. `paused`: its deliveries wait on the retry
- * ladder until it is `on` again. `auto_paused`: the catalog has it as `on`, but Sluice has paused it because
- * its URLs have failed for too long; its deliveries become dead letters.
+ * ladder until the destination is `on` again. `auto_paused`: the destination is `on` in the catalog, but
+ * Sluice has paused it because its URLs have failed for too long. Its deliveries become dead letters.
  */
 export type DestinationState = 'on' | 'off' | 'paused' | 'auto_paused'
 

@@ -13,7 +13,7 @@ export type Fault = {
   readonly path: string
   /** The fault in words. */
   readonly problem: string
-  /** What to write or do instead. */
+  /** The advice: what to write or do instead. */
   readonly advice: string
 }
 

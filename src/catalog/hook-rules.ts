@@ -176,7 +176,10 @@ export function headerNameBreach(name: string): Breach | undefined {
   return undefined
 }
 
-/** Checks the value of a header: visible Latin-1, with spaces and tabs inside only. It may be empty. */
+/**
+ * Checks the value of a header. It must be visible Latin-1, with spaces and tabs only between other
+ * characters. It may be empty.
+ */
 export function headerValueBreach(value: string): Breach | undefined {
   if (/[\r\n]/.test(value)) return { problem: 'has a line break', advice: 'write it in one line' }
   // oxlint-disable-next-line no-control-regex -- control characters are what it looks for

@@ -101,7 +101,7 @@ function serverKeyBreach(key: string, isPublic: ReadonlySet<unknown>): Breach | 
   }
 }
 
-/** Reports each value that occurs again. Ignores values that aren't text, which the schema reports. */
+/** Reports each value that occurs again. Ignores values that aren't text, because the schema reports them. */
 function checkUnique(
   values: readonly (readonly [Path, unknown])[],
   problem: string,

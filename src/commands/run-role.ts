@@ -26,8 +26,8 @@ export type RoleOptions = {
 }
 
 /**
- * The place of a process among several that share an output: `primary` for the process that starts the
- * others, or the number of one of the others.
+ * The place of a process among several processes that share an output. `primary`: the process that starts the
+ * other processes. A number: one of those other processes.
  */
 export type ProcessPlace = 'primary' | number
 

@@ -83,8 +83,8 @@ function cellsOf(cells: readonly string[]): string {
 }
 
 /**
- * Replaces control characters. A sender may have put anything into the text, and a terminal must not take it
- * for commands.
+ * Replaces control characters. A sender may have put anything into the text, and a terminal must not treat
+ * the text as commands.
  */
 export function plain(text: string): string {
   // oxlint-disable-next-line no-control-regex -- they are what is looked for

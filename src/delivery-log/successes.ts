@@ -7,7 +7,7 @@ export class Successes<D> {
   written = 0
   /** The rarity of records: one success in `every` gets a record. */
   every = 1
-  /** The number of successes since the last record, which have no record. */
+  /** The number of successes since the last record. None of them has a record. */
   unlogged = 0
   /** The last delivery among these successes. The fields below describe its attempt. */
   last: D | undefined

@@ -114,7 +114,7 @@ export class Breaker {
     this.#probeMs = options.openMs
   }
 
-  /** Number of requests in flight, through the lanes and the bulkhead. */
+  /** Number of requests in flight: those of the lanes and those of the bulkhead. */
   get inFlight(): number {
     return this.#inFlight
   }

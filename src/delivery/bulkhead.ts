@@ -40,7 +40,7 @@ export type PacedHook = {
    * bulkhead's sockets limit these requests.
    */
   readonly cap: number | undefined
-  /** The same limit while the hook's breaker is closed and the hook only asked for a pause. */
+  /** The limit that replaces `cap` while the hook's breaker is closed and the hook only asked for a pause. */
   readonly laneCap: number
 }
 

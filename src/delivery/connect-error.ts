@@ -5,7 +5,7 @@ export class AddressNotAllowedError extends Error {
   readonly code = 'SLUICE_ADDRESS_NOT_ALLOWED'
   /**
    * The address that isn't allowed. If the host itself is refused, or if it was the proxy that refused the
-   * address, this is the host.
+   * address, this field is the host.
    */
   readonly address: string
 

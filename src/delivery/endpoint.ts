@@ -31,7 +31,7 @@ export type DestinationDefinition = {
   readonly maxInFlight: number
   /**
    * Limit on requests in flight to each failing hook of the destination. `undefined`: only the sockets for
-   * such hooks limit it.
+   * failing hooks limit these requests.
    */
   readonly maxInFlightSick?: number | undefined
   /** Limit on attempts a second over the whole group, and on the burst of attempts after an idle time. */

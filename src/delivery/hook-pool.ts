@@ -86,7 +86,7 @@ export class HookPool implements Waiter {
     }
   }
 
-  /** Sends a request again that the connection `stale` has lost, on a new connection. */
+  /** Sends a request that the connection `stale` has lost again, on a new connection. */
   resend(handler: RequestHandler, stale: Connection): void {
     this.#drop(stale)
     this.#open().take(handler)
@@ -131,8 +131,8 @@ export class HookPool implements Waiter {
   }
 
   /**
-   * Drops a connection whose request failed. The connection must not be used again: undici reports the
-   * failure before it has dealt with the failure itself. If undici then found another request on the
+   * Drops a connection whose request failed. The connection must not be used again, because undici reports
+   * the failure before it has dealt with the failure itself. If undici then found another request on the
    * connection, an assertion would crash the process.
    */
   fail(connection: Connection): void {
@@ -145,7 +145,7 @@ export class HookPool implements Waiter {
     if (this.#inFlight === 0) this.#idleSinceMs = performance.now()
   }
 
-  /** Drops connections whose sockets are closed and that haven't been used since the last call. */
+  /** Drops connections that have a closed socket and haven't been used since the last call. */
   trim(): void {
     const used = this.#free.size - this.#unused
     this.#free.dropBelow(used, (connection) => {

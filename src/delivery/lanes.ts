@@ -283,8 +283,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   #pump(): void {
-    // `start` may finish a delivery at once, which calls this method again. The loop below takes care of
-    // that.
+    // `start` may finish a delivery at once, and so call this method again. The loop below then goes on.
     if (this.#isPumping) return
     this.#isPumping = true
     for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) this.#startOne(lane)

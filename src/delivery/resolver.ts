@@ -127,7 +127,7 @@ class Lookup {
   readonly startedMs: number
   readonly addresses: string[] = []
   ttlMs = Infinity
-  /** The codes that say why families have no addresses. */
+  /** The codes that say why an address family has no addresses. */
   readonly codes: string[] = []
   pending = 2
   /** True once the waiting callers have been answered. Later answers go to the cache only. */

@@ -43,8 +43,8 @@ export class MessageOutcomes {
   }
 
   /**
-   * True if a message can't be written, because it is too deep, or has too many keys or too large a number.
-   * Users of a normal client don't cause this by mistake.
+   * True if a message can't be written, because it is too deep, or has too many keys or too large a number. A
+   * normal client doesn't cause this by mistake.
    */
   get isBeyondLimits(): boolean {
     return structuralReasons.some((reason) => this.#leftOut.has(reason))

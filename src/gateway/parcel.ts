@@ -26,9 +26,9 @@ export function recordBytes(key: string, valueBytes: number): number {
 
 /**
  * The outcome of a request's records. `acknowledged`: all in-sync replicas have all records. `too_late`: some
- * records weren't acknowledged in time, and may still be written. `unavailable`: Kafka takes no records of a
- * partition that some of the records are for, so no record was sent. `full`: the buffer is full, so no record
- * was taken.
+ * records weren't acknowledged in time, and may still be written. `unavailable`: some of the records are for
+ * a partition of which Kafka takes no records, so no record was sent. `full`: the buffer is full, so no
+ * record was taken.
  */
 export type Delivered = 'acknowledged' | 'too_late' | 'unavailable' | 'full'
 

@@ -1,6 +1,6 @@
 /**
- * The headers that are allowed if a preflight names none. The browser sends a preflight before a page of
- * another site sends anything but plain text.
+ * The headers that are allowed if a preflight names no headers. The browser sends a preflight before a page
+ * of another site sends anything but plain text.
  */
 const defaultHeaders = 'authorization, content-type, x-retry-count'
 const maxReflected = 1_000

@@ -91,7 +91,7 @@ const defaultVersion = Buffer.from('1')
 const typeKey = Buffer.from(',"type":')
 const addedVersionBytes = '"version":1,'.length
 
-/** The member that is written for each kind if a message has no attributes, with a comma before it. */
+/** The members that are written for messages without attributes, by kind. Each begins with a comma. */
 const emptyAttributes: Readonly<Record<PlainKind, string>> = {
   identify: emptyMember(attributesFields.identify),
   track: emptyMember(attributesFields.track),
@@ -158,7 +158,7 @@ function cutsFor(isRewritten: boolean, nullField: number): readonly number[] {
 }
 
 /**
- * Copies the members between `from` and `until`, which is the place of the next member or the end of the
+ * Copies the members between `from` and `until`. `until` is the place of the next member, or the end of the
  * object. The byte before `until` is a comma or a brace, and isn't copied.
  */
 function writeRun(bytes: Buffer, from: number, until: number, to: Buffer, at: number): number {

@@ -82,8 +82,9 @@ let isInfiniteFound = false
 
 /**
  * Counts the keys of a value that JSON.parse has read, and returns the fault if the value can't be written.
- * Visits each member once, and no deeper and no more keys than the limits allow. So it may be called for any
- * value. Call it before JSON.stringify, because deep nesting could make JSON.stringify exhaust the stack.
+ * Visits each member once. Goes no deeper, and visits no more keys, than the limits allow. So it may be
+ * called for any value. Call it before JSON.stringify, because deep nesting could make JSON.stringify exhaust
+ * the stack.
  */
 export function measureStructure(
   value: object,

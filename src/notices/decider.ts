@@ -4,7 +4,7 @@ import { toldKey } from './notice-record.ts'
 
 /** Conditions for notices. Times are in milliseconds. */
 export type Terms = {
-  /** Time that a destination must lack values before a notice about that is made. */
+  /** Time that a destination must lack values before a notice about this lack is made. */
   readonly failingAfterMs: number
   /** The window: the time in which at most one notice of a kind is made about the same subject. */
   readonly windowMs: number
@@ -225,8 +225,8 @@ function secretsEnding(
 }
 
 /**
- * Drops counts that this process collected while another process decided. The other process doesn't report
- * which windows were over, or which destinations were failing at the time.
+ * Drops counts that this process collected while another process decided. This process can't know which
+ * windows were over then, or which destinations were failing.
  */
 function dropInherited(board: Board, windowFromMs: number): void {
   for (const [destinationId] of board.tallies('paced')) board.dropTally('paced', destinationId)

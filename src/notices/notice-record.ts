@@ -4,7 +4,7 @@ import { type Notice, type NoticeKind, noticeKinds, subjectOf } from './notice.t
 import { decodePause, type PauseRecord } from './pause-record.ts'
 
 /**
- * The records of the topic `notices`, whose keys are JSON lists:
+ * The records of the topic `notices`. Their keys are JSON lists:
  *
  * - `["report", REPORTER]`: the observations of a process about hooks and destinations. The process writes
  *   the record a few times a minute while it has observations.

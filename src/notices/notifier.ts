@@ -87,8 +87,8 @@ export class Notifier {
   #decider: Decider
   #pauseDecider: PauseDecider
   /**
-   * True once the topic was read to its end. Records that are read before that are as old as their timestamps
-   * say.
+   * True once the topic was read to its end. A record that is read before that time is as old as its
+   * timestamp says.
    */
   #hasCaughtUp = false
   #hasReported = false

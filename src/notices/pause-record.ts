@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 
 /**
- * The records of the topic `notices` about automatic pauses, whose keys are JSON lists:
+ * The records of the topic `notices` about automatic pauses. Their keys are JSON lists:
  *
  * - `["clock", DESTINATION]`: a failure clock, which says since when all URLs of a destination have failed.
  *   The decider writes it again from time to time, as long as all URLs fail.

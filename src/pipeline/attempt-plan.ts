@@ -10,7 +10,7 @@ type Hooks = Endpoint['hooks']
 export type AttemptPlan = {
   /** The hooks, in the order in which they have their turn. */
   readonly hooks: Hooks
-  /** The hooks among them that aren't well: their breaker is open, or they have asked for a pause. */
+  /** The members of `hooks` that aren't well: their breaker is open, or they have asked for a pause. */
   readonly sick: Hooks
   readonly tryClass: TryClass
 }

@@ -44,8 +44,8 @@ export type AttemptListener<D> = {
   /** Returns true if the destination is still as it was when the attempt began. */
   isCurrent(delivery: D, endpoint: Endpoint): boolean
   /**
-   * Returns true while the delivery's unit is stopped. While it is, the bulkhead sends no request of the
-   * delivery.
+   * Returns true while the delivery's unit is stopped. While the unit is stopped, the bulkhead sends no
+   * request of the delivery.
    */
   isUnitStopped(delivery: D): boolean
   /** Returns true if the next hook may be tried after a hook that didn't accept the message. */
@@ -69,7 +69,7 @@ type AttemptParts<D> = {
   endpoint: Endpoint
   /** The hooks, in the order in which they have their turn. */
   hooks: readonly EndpointHook[]
-  /** The hooks among them that get their request through the bulkhead. */
+  /** The members of `hooks` that get their request through the bulkhead. */
   sick: readonly EndpointHook[]
   /** The class of the requests through the bulkhead. */
   tryClass: TryClass

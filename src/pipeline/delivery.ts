@@ -79,8 +79,8 @@ export class PendingRecord {
   }
 
   /**
-   * False once the record takes no room any more, because it only waits for notes, which need none of its
-   * content.
+   * False once the record takes no room any more. Then it only waits for notes, and the notes need none of
+   * its content.
    */
   get takesRoom(): boolean {
     return this.#takesRoom
@@ -158,8 +158,8 @@ export class Delivery implements RetryState {
   readonly firstSeenMs: number
   readonly origin: Origin
   /**
-   * The destination's limit on deliveries in flight, as the catalog had it when it was last read for this
-   * delivery.
+   * The destination's limit on deliveries in flight, as the catalog had it when the catalog was last read for
+   * this delivery.
    */
   laneCap: number
   readonly laneClass: LaneClass
@@ -170,7 +170,7 @@ export class Delivery implements RetryState {
   endpoint: Endpoint | undefined
   seenIn: object | undefined
   #isDetached = false
-  /** True while the delivery counts among those that its lane has in flight. */
+  /** True while the delivery counts among the deliveries that its lane has in flight. */
   hasPlace = false
   /** True after an attempt that found the proxy down: the delivery goes back to wait in its lane. */
   isToGoBack = false

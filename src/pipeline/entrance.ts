@@ -111,8 +111,8 @@ export class Entrance {
     if (!space.enabled) observer.notRouted('source_disabled')
     const about = { sourceId: spaceId, messageId, record }
     const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
-    // A superseded Identify marks these destinations too: a previous owner may have sent it to them, and no
-    // correction will follow if it takes effect late.
+    // A superseded Identify marks these destinations too, because a previous owner may have sent the Identify
+    // to them. If it takes effect late, no correction will follow.
     const marked = to.length < connected.length ? backfillNeeds.tellOfUnrouted(connected, to, spaceId) : none
     const message: OwnMessage = {
       sourceId: spaceId,
@@ -204,7 +204,7 @@ export class Entrance {
 
   /**
    * Returns true if the message came before. This method is called last, so that messages which were refused
-   * or have no destination aren't remembered: they may be sent again.
+   * or have no destination aren't remembered, because they may be sent again.
    */
   #isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean {
     const { repeats, observer } = this.#options

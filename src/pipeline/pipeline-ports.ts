@@ -145,8 +145,8 @@ export type PipelineOptions = {
   buffer: { records: number; bytes: number }
   onPressure: (isFull: boolean) => void
   /**
-   * Called with true when a lane can't keep up with messages that were late before they reached this worker:
-   * fetching should wait. Called with false when no lane is in that state any more.
+   * Called with true when a lane can't keep up with messages that were late before they reached this worker.
+   * Then fetching should wait. Called with false when no lane is in that state any more.
    */
   onCongested: (isCongested: boolean) => void
   /**

@@ -26,8 +26,8 @@ const fieldsPerByte = 8
 
 /**
  * Reads the primitives of Avro's binary encoding from the beginning of a value to its end. Reading always
- * ends, whatever the bytes are. Before an item of an array or a map, or a field, is read, it is counted
- * against a limit, which depends on the value's length. Throws an AvroFault.
+ * ends, whatever the bytes are. Each item of an array or a map, and each field, is first counted against a
+ * limit, and then read. The limit depends on the value's length. Throws an AvroFault.
  */
 export class Cursor {
   readonly #bytes: Buffer

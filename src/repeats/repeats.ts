@@ -172,7 +172,7 @@ export class Repeats {
   }
 
   /**
-   * Returns how many entries are newer than the entry with this number. No entry has the number 0, which
+   * Returns how many entries are newer than the entry with this number. The number 0 belongs to no entry, and
    * counts as older than all entries of the ring.
    */
   #ageOf(number: number): number {

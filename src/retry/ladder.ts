@@ -31,8 +31,8 @@ export function clockEnd({ limitMs }: Ladder, startedMs: number): number {
 }
 
 /**
- * Returns the time when a delivery expires. If the delivery's clock isn't running (`expiresAtMs` is 0), it
- * starts at `nowMs`.
+ * Returns the time when a delivery expires. If the delivery's clock isn't running (`expiresAtMs` is 0), the
+ * clock starts at `nowMs`.
  */
 export function startClock(ladder: Ladder, expiresAtMs: number, nowMs: number): number {
   return expiresAtMs === 0 ? clockEnd(ladder, nowMs) : expiresAtMs

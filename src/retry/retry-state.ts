@@ -55,7 +55,7 @@ export type RetryState = {
   isUncertain?: boolean
   /**
    * True if an uncertain delivery has been delivered. It stays on the ladder only to be judged again, in case
-   * a newer value holds.
+   * there is a newer value by then.
    */
   isDelivered?: boolean
   /** The id of the last replay that sent the delivery; '' if no replay did. */

@@ -17,8 +17,9 @@ export type AttemptLog = {
 type ErrorLine = { destination: string; hook: string; outcome: OutcomeKind }
 
 /**
- * The shortest interval between error lines of one hook, in milliseconds. Otherwise a dead endpoint would
- * fill the log, even if the operator has switched the lines of attempts off because they are too many.
+ * The shortest interval between error lines of one hook, in milliseconds. Without this interval, a dead
+ * endpoint would fill the log, even if the operator has switched the lines of attempts off because they are
+ * too many.
  */
 const errorEveryMs = 1_000
 
@@ -121,9 +122,9 @@ export type AttemptLine = {
 }
 
 /**
- * Creates a log for attempts that delivered, which are nearly all lines of a busy worker. It writes the same
- * line as `log.info({ …, verdict: 'delivered', outcome: 'answer', … }, 'attempt')` for a third of the cost,
- * because the line always has the same members.
+ * Creates a log for attempts that delivered. Nearly all lines of a busy worker are about such attempts. It
+ * writes the same line as `log.info({ …, verdict: 'delivered', outcome: 'answer', … }, 'attempt')` for a
+ * third of the cost, because the line always has the same members.
  */
 export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
   if (!log.isLevelEnabled('info')) return () => undefined
