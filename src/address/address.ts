@@ -1,6 +1,7 @@
 /**
  * IP addresses as numbers. Reading is strict: an IPv4 address is four decimal numbers without leading zeros,
- * as `new URL` and system calls write it. Every other spelling counts as no address, and so is never allowed.
+ * as `new URL` and system calls write it. A text in any other spelling isn't an address, so it is never
+ * allowed.
  */
 
 const groupCount = 8
@@ -8,22 +9,26 @@ const wordCount = 4
 const bitsOfGroup = 16
 const bitsOfIpv4 = 32
 /**
- * Place and mark of IPv4 within IPv6. An IPv4 address is read as its mapped IPv6 address, `::ffff:1.2.3.4`,
- * so that both spellings of one address give the same numbers.
+ * The group at which an IPv4 address begins within an IPv6 address, and the value of the group before it. An
+ * IPv4 address is read as its mapped IPv6 address, `::ffff:1.2.3.4`, so that both spellings of one address
+ * give the same numbers.
  */
 const ipv4Start = 6
 const ipv4Mark = 0xffff
 
 /**
- * An address that can be read into repeatedly. A new object for each address would cost more than the
- * reading. The eight groups are in the order of the text. For comparisons, every two groups are also one
- * word, in the byte order of this machine.
+ * An address whose object is reused: `read` overwrites it. A new object for each address would cost more than
+ * the reading. The eight groups are in the order of the text. `words` is the same memory, for comparisons:
+ * each word is two groups, in the byte order of this machine.
  */
 export class Address {
   readonly groups = new Uint16Array(groupCount)
   readonly words = new Uint32Array(this.groups.buffer)
 
-  /** Reads a plain address. Returns false for anything else: a name, a zone, brackets, a port. */
+  /**
+   * Reads a plain address. Returns false for any other text: a name, or an address with a zone, brackets or a
+   * port.
+   */
   read(text: string): boolean {
     this.words.fill(0)
     if (text.includes(':')) return readIpv6(text, this.groups)
@@ -31,7 +36,7 @@ export class Address {
     return readIpv4(text, 0, this.groups, ipv4Start)
   }
 
-  /** Keeps only the IPv4 address in the last 32 bits, as an IPv4-mapped address. */
+  /** Replaces the address by the IPv4-mapped address of its last 32 bits. */
   unwrapIpv4(): void {
     this.groups.fill(0, 0, ipv4Start - 1)
     this.groups[ipv4Start - 1] = ipv4Mark
@@ -49,12 +54,14 @@ export class Address {
 type Groups = Address['groups']
 type Words = Address['words']
 
-/** A range of addresses: those that equal `network` in all bits of `mask`. */
+/**
+ * A range of addresses. An address is in the range if it equals `network` in all bits that are set in `mask`.
+ */
 export type AddressRange = { readonly network: Words; readonly mask: Words }
 
 /**
- * Returns true if an address is in a range. Compares the last word first, because most ranges are IPv4 and
- * differ only there.
+ * Returns true if an address is in a range. Compares the last word first, because most ranges are IPv4, and
+ * IPv4 addresses differ only in the last word.
  */
 function isWithin(words: Words, { network, mask }: AddressRange): boolean {
   for (let index = wordCount - 1; index >= 0; index--) {
@@ -124,7 +131,7 @@ function readIpv4(text: string, from: number, groups: Groups, at: number): boole
 /** Reads an IPv6 address (RFC 4291, section 2.2). `groups` must all be zero. */
 function readIpv6(text: string, groups: Groups): boolean {
   let count = 0
-  /** The group before which `::` is written. */
+  /** The number of groups before `::`; -1 without `::`. */
   let gap = -1
   let at = 0
   if (text.startsWith('::')) {

@@ -25,12 +25,13 @@ const deniedIpv4 = [
 ].map(rangeOf)
 
 /**
- * Public addresses that clouds reserve for their own machines. On such a machine, they lead to the host, or
- * to services that nobody else reaches. Elsewhere they lead nowhere. Source: the documents of the clouds'
- * operators. Other clouds use addresses for this purpose that aren't public, and so are denied above.
+ * Public addresses that cloud operators reserve for use inside their clouds. On a machine of such a cloud,
+ * they lead to the host, or to services that can't be reached from outside. Elsewhere they lead nowhere.
+ * Source: the documents of the clouds' operators. Other clouds use private addresses for this purpose, and
+ * those are denied above.
  */
 const deniedOfClouds = [
-  // Azure: WireServer, which gives a machine its configuration, and DNS.
+  // Azure: DNS, and WireServer, which gives a machine its configuration.
   '168.63.129.16/32',
   // IBM Cloud: infrastructure (DNS, mirrors, storage), and the private endpoints of services (databases,
   // clusters).
@@ -47,8 +48,8 @@ const deniedOfClouds = [
 const globalUnicast = ['2000::/3'].map(rangeOf)
 
 /**
- * Ranges of protocols (such as Teredo), of documentation, and of 6to4, whose addresses contain an IPv4
- * address.
+ * Ranges within `globalUnicast` that are denied: those of protocols (such as Teredo), of documentation, and
+ * of 6to4. An address of 6to4 contains an IPv4 address.
  */
 const deniedIpv6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map(rangeOf)
 
@@ -59,7 +60,7 @@ const ipv4 = ['::ffff:0:0/96'].map(rangeOf)
  */
 const nat64 = ['64:ff9b::/96'].map(rangeOf)
 
-/** The rule for addresses that may be connected to. */
+/** The rule that says to which addresses connections are allowed. */
 export type AddressPolicy = {
   /**
    * Returns true if `address` is a plain address to which connections are allowed. Returns false for all

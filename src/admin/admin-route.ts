@@ -3,7 +3,7 @@ import type { AdminRight } from './tokens.ts'
 
 /**
  * A call of the admin API: its parameters, body and answers. The server's routes and the OpenAPI document are
- * made from it.
+ * made from these calls.
  */
 export type AdminRoute = {
   readonly call: AdminCall
@@ -18,7 +18,9 @@ export type AdminRoute = {
   readonly body?: { readonly schema: object; readonly example: object }
   readonly status: 200 | 201
   readonly answer: { readonly schema: object; readonly example: object }
-  /** The problems that this route may have in addition to those of every route. */
+  /**
+   * The problems with which this route may answer, in addition to those with which every route may answer.
+   */
   readonly problems: readonly ProblemCode[]
 }
 

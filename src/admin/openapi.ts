@@ -2,7 +2,7 @@ import { problem, type ProblemCode, problems } from './problem.ts'
 import type { AdminRoute } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
 
-/** Problems that every route may have. */
+/** Problems with which every route may answer. */
 const always: readonly ProblemCode[] = ['bad_request', 'no_token', 'not_allowed', 'internal', 'unavailable']
 const withBody: readonly ProblemCode[] = ['too_large', 'unknown_type']
 

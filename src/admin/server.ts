@@ -11,7 +11,7 @@ declare module 'fastify' {
   }
 }
 
-/** The content of a call, checked by its schemas. */
+/** The content of a request, checked against the schemas of its route. */
 export type AdminRequest = {
   readonly params: Readonly<Record<string, string>>
   readonly query: Readonly<Record<string, string>>

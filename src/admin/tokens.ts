@@ -22,8 +22,8 @@ export type TokensRead =
 const line = /^([A-Za-z0-9][A-Za-z0-9._@-]{0,99}) (read|operate|admin) sha256:([0-9a-f]{64})$/
 
 /**
- * Reads a file of tokens. Each line has a name, a right and a hash. Lines that begin with # are comments.
- * With a file without tokens, nobody may use the API.
+ * Reads a file of tokens. Each line has a name, a right and a hash. Lines that begin with # are comments. If
+ * the file has no tokens, nobody may use the API.
  */
 export function readTokens(text: string): TokensRead {
   const tokens: Token[] = []

@@ -5,13 +5,13 @@ import type { Breach } from './hook-rules.ts'
 import { isString } from './plain-data.ts'
 
 /**
- * The rules of automatic pauses: when Sluice may pause a destination whose URLs fail, and the catalog with
- * the paused destinations. Pure.
+ * The rules of automatic pauses. They say when Sluice may pause a destination whose URLs fail, and put the
+ * pauses into the catalog. Pure.
  */
 
 /** The value of `autoPause` for a destination that Sluice never pauses. */
 const neverPaused = 'off'
-/** The limits of the time that all URLs must have failed, in milliseconds. */
+/** The lowest and the highest `autoPause`, in milliseconds. */
 export const autoPauseLimits = { min: 1_000, max: 90 * 24 * 3_600_000 } as const
 export const autoPauseExpected = `a duration from ${formatWait(autoPauseLimits.min)} to ${formatWait(autoPauseLimits.max)}, such as 120h`
 export const autoPausePattern = '^(?:off|[1-9][0-9]{0,8}(?:ms|s|m|h))$'
@@ -29,7 +29,7 @@ export function autoPauseBreach(given: unknown): Breach | undefined {
   return { problem: 'is out of range', advice: `write off, or ${autoPauseExpected}` }
 }
 
-/** The settings for destinations without settings of their own. */
+/** The settings of automatic pauses that come from the configuration. */
 export type AutoPauseTerms = {
   /**
    * The time for which all URLs of a destination must fail before Sluice pauses it, in milliseconds. 0:
@@ -42,7 +42,8 @@ export type AutoPauseTerms = {
 
 /**
  * Returns for how long all URLs of a destination must fail before Sluice pauses it, in milliseconds. Returns
- * 0 if Sluice never pauses it, as for destinations that get notices: they must hear of pauses.
+ * 0 if Sluice never pauses it. Sluice never pauses a destination that gets notices, because notices report
+ * the pauses.
  */
 export function autoPauseMsOf(
   { autoPauseMs, sources }: Pick<Destination, 'autoPauseMs' | 'sources'>,
@@ -58,9 +59,9 @@ export function urlsDigestOf({ hooks }: Pick<Destination, 'hooks'>): string {
 }
 
 /**
- * Returns the catalog in which the destinations for which `isPaused` returns true are `auto_paused`.
- * Destinations that the catalog itself has as `off` or `paused` stay in that state. Returns the given catalog
- * if nothing differs.
+ * Returns the catalog with the state `auto_paused` for each destination for which `isPaused` returns true.
+ * Destinations that are `off` or `paused` in the given catalog stay `off` or `paused`. Returns the given
+ * catalog if nothing differs.
  */
 export function withAutoPaused(catalog: Catalog, isPaused: (destination: Destination) => boolean): Catalog {
   const destinations = [...catalog.destinations.values()].map((destination): Destination =>

@@ -5,8 +5,8 @@ export type SourceKind = 'events' | 'audiences'
 
 /**
  * The state of a destination. `off`: nothing is routed to it. `paused`: its deliveries wait on the retry
- * ladder until it is `on` again. `auto_paused`: the catalog has it as `on`, but Sluice has paused it because
- * its URLs have failed for too long; its deliveries become dead letters.
+ * ladder until the destination is `on` again. `auto_paused`: the destination is `on` in the catalog, but
+ * Sluice has paused it because its URLs have failed for too long. Its deliveries become dead letters.
  */
 export type DestinationState = 'on' | 'off' | 'paused' | 'auto_paused'
 
@@ -34,7 +34,7 @@ export type Source = {
   readonly maxPerSecond: number | undefined
 }
 
-/** A URL of a destination. It keeps the rules of `hook-rules.ts`, so undici accepts it as it is. */
+/** A URL of a destination. It fulfils the rules of `hook-rules.ts`, so undici accepts it as it is. */
 export type Hook = {
   /**
    * The id, unique within its destination. If the catalog has no id, it is made from the URL, so it doesn't
@@ -47,7 +47,7 @@ export type Hook = {
   readonly origin: string
   /** Path and query, at least `/`. */
   readonly path: string
-  /** Names and values, in the order of the catalog, names as they were written. */
+  /** Names and values, in the order of the catalog. Names are spelled as in the catalog. */
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
@@ -64,18 +64,18 @@ export type Destination = {
   /** The key of `X-Signature`. `undefined`: requests aren't signed. The key must never be logged. */
   readonly sharedSecret: string | undefined
   /**
-   * A second secret that signs in addition to `sharedSecret` while the receiver changes to it. Only with
-   * `standardWebhooks` or `sharedSecretEndsAtMs`. It must never be logged.
+   * A second secret. It signs in addition to `sharedSecret`, until the receiver has changed to the second
+   * secret. It is set only with `standardWebhooks` or `sharedSecretEndsAtMs`, and must never be logged.
    */
   readonly nextSharedSecret: string | undefined
   /**
-   * The time from which `nextSharedSecret` signs alone, in epoch milliseconds; only with a
+   * The time from which `nextSharedSecret` signs alone, in epoch milliseconds. It is set only with a
    * `nextSharedSecret`.
    */
   readonly sharedSecretEndsAtMs?: number | undefined
   /**
-   * True if requests have the headers of Standard Webhooks in addition to `X-Signature`. Only with a
-   * `sharedSecret`.
+   * True if requests have the headers of Standard Webhooks in addition to `X-Signature`. It is true only with
+   * a `sharedSecret`.
    */
   readonly standardWebhooks: boolean
   readonly strategy: Strategy
@@ -90,7 +90,7 @@ export type Destination = {
   readonly rateLimit: { readonly perSecond: number; readonly burst: number } | undefined
   /**
    * The time for which all URLs must fail before Sluice pauses the destination automatically, in
-   * milliseconds. 0: Sluice never pauses it. `undefined`: the setting `notices.autoPause` holds.
+   * milliseconds. 0: Sluice never pauses it. `undefined`: the setting `notices.autoPause` applies.
    */
   readonly autoPauseMs?: number | undefined
   /** The hooks, one to five. */
@@ -103,7 +103,7 @@ export type Catalog = {
   readonly destinations: ReadonlyMap<string, Destination>
   /** The destinations of each source, whatever their state, in the order of the catalog. */
   readonly destinationsBySource: ReadonlyMap<string, readonly Destination[]>
-  /** The first 12 hex characters of the SHA-256 of the text. */
+  /** The first 12 hex characters of the SHA-256 of the catalog's text. */
   readonly version: string
 }
 
@@ -129,8 +129,8 @@ export function createCatalog(
 
 /**
  * Returns `next` with the objects of `previous` wherever the definition of a source or a destination is
- * unchanged. So code that keeps something for a destination (a lane, a pool) sees by `===` whether it must
- * make that anew.
+ * unchanged. So code that keeps a lane or a pool for a destination sees by `===` whether it must make a new
+ * one.
  */
 export function keepUnchanged(previous: Catalog, next: Catalog): Catalog {
   return createCatalog(

@@ -9,11 +9,11 @@ export type Fault = {
   readonly line: number | undefined
   /** The column, from 1. */
   readonly column: number | undefined
-  /** `destinations[1].hooks[0].url`; empty for the catalog as a whole. */
+  /** The path of the value, such as `destinations[1].hooks[0].url`; empty for the catalog as a whole. */
   readonly path: string
   /** The fault in words. */
   readonly problem: string
-  /** What to write or do instead. */
+  /** The advice: what to write or do instead. */
   readonly advice: string
 }
 
@@ -27,9 +27,9 @@ export function formatFault({ file, line, column, path, problem, advice }: Fault
 }
 
 /**
- * Formats a path: `destinations[1].hooks[0].headers.X-Team`. A step that isn't a plain key may be a line in
- * which a space is missing, and so contain a secret. Only the beginning of such a step is shown:
- * `headers["Authorization"…]`.
+ * Formats a path: `destinations[1].hooks[0].headers.X-Team`. A step that isn't a plain key may be a line
+ * `key:value` in which the space after the colon is missing. Such a step may contain a secret, so only its
+ * beginning is shown: `headers["Authorization"…]`.
  */
 export function formatPath(path: Path): string {
   let text = ''

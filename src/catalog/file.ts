@@ -7,7 +7,7 @@ import type { Variables } from './variables.ts'
 
 export type CatalogFileOptions = {
   path: string
-  /** Values of `${CATALOG_X}`. */
+  /** The values of the variables that the catalog may name, as in `${CATALOG_X}`. */
   variables?: Variables
   /**
    * Address ranges that are allowed for hooks although they aren't public. `undefined`: addresses aren't
@@ -15,18 +15,18 @@ export type CatalogFileOptions = {
    */
   allowAddresses?: readonly string[] | undefined
   /**
-   * Time between two looks at the file, in milliseconds. With the defaults of this and of `settleMs`, an edit
-   * of an ordinary file is live within a second.
+   * Time between two looks at the file, in milliseconds. With the defaults of `everyMs` and `settleMs`, an
+   * edit of an ordinary file takes effect within a second.
    */
   everyMs?: number
   /**
-   * Time for which the file must have stayed the same before it is read, in milliseconds. A half-written file
-   * may look complete.
+   * Time for which the file must have stayed the same before it is read, in milliseconds. Without this time,
+   * Sluice could read a half-written file, which may look complete.
    */
   settleMs?: number
   /**
-   * Called with a new version, which has the objects of the previous version wherever nothing changed. When
-   * it is called, `current()` already returns the new version.
+   * Called with a new version of the catalog. Wherever nothing changed, the new version has the objects of
+   * the previous version. At the time of the call, `current()` already returns the new version.
    */
   onChange(catalog: Catalog): void
   /** Called once for each edit that was refused, with all its faults. The previous catalog stays in force. */
@@ -34,8 +34,8 @@ export type CatalogFileOptions = {
 }
 
 /**
- * The faults because of which the present file isn't in force, and the time since when it isn't (ms since
- * 1970).
+ * The refusal of the present file. `faults`: the faults of the file. `sinceMs`: the time of the first refusal
+ * since a version was last accepted, in epoch milliseconds.
  */
 export type CatalogRefusal = { readonly sinceMs: number; readonly faults: readonly Fault[] }
 
@@ -57,15 +57,15 @@ export type OpenedCatalogFile =
 
 const maxBytes = 16 * 1024 * 1024
 /**
- * Time after which a file that changes all the time is refused, so that an operator hears of it, in
- * milliseconds.
+ * Time after which a file that changes all the time is refused, in milliseconds. The refusal tells the
+ * operator of the problem.
  */
 const restlessMs = 5_000
 
 /**
- * Reads the catalog from a file, and follows its edits by polling. A ConfigMap changes when a symbolic link
- * is pointed elsewhere, and watchers of the file don't see that. If the file has faults, there is no catalog
- * to start with. Then the result is a message that lists every fault, and shows what a catalog looks like.
+ * Reads the catalog from a file, and follows its edits. It polls the file, because a ConfigMap changes when a
+ * symbolic link is pointed elsewhere, and watchers of the file don't see that. If the file has faults at the
+ * start, the result is a message that lists every fault, and shows what a catalog looks like.
  */
 export async function openCatalogFile(options: CatalogFileOptions): Promise<OpenedCatalogFile> {
   const { path, variables = {}, allowAddresses } = options
@@ -84,7 +84,7 @@ export async function openCatalogFile(options: CatalogFileOptions): Promise<Open
 
 class FollowedFile implements CatalogFile {
   readonly #options: Required<CatalogFileOptions>
-  /** The last state of the file that was accepted or refused. */
+  /** The last version of the file that was accepted or refused. */
   #judged: { signature: string; digest: string }
   /** A change that was seen and is not read yet. */
   #pending: { signature: string; sinceMs: number } | undefined
@@ -243,8 +243,8 @@ async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ o
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Returns a text that changes with every edit: an editor replaces the file, a ConfigMap replaces a link, and
- * `cp` replaces the content.
+ * Returns a text that changes with every edit, whether an editor replaces the file, a ConfigMap replaces a
+ * link, or `cp` replaces the content.
  */
 async function signatureOf(path: string): Promise<string> {
   try {

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 
 /**
  * The rules of a hook's URL and headers. Pure. The catalog checks them when it is read. Delivery checks them
- * before it passes a request to undici, whose Pool loses a slot forever on a request that undici refuses.
+ * before it passes a request to undici, because undici's Pool loses a slot forever with each request that
+ * undici refuses.
  */
 
 /** Limit on the characters of a URL. */
@@ -29,8 +30,7 @@ type Header = readonly [name: string, value: string]
 const urlExample = 'write a full URL such as https://example.com/hook'
 
 /**
- * Reads the URL of a hook. Is stricter than `new URL`, which repairs texts that the operator had better
- * correct.
+ * Reads the URL of a hook. Is stricter than `new URL`, which repairs texts that the operator should correct.
  */
 export function parseHookUrl(
   text: string,
@@ -101,7 +101,10 @@ function portBreach(port: string): Breach | undefined {
 const maxNameCharacters = 253
 const maxLabelCharacters = 63
 
-/** Checks a host in WHATWG's normal form: lower case, IDNA done, addresses as four numbers or in brackets. */
+/**
+ * Checks a host in WHATWG's normal form: names are in lower case and in ASCII (IDNA), IPv4 addresses are four
+ * numbers, and IPv6 addresses are in brackets.
+ */
 function hostNameBreach(host: string): Breach | undefined {
   if (host.startsWith('[')) return undefined
   if (host.endsWith('.')) {
@@ -155,7 +158,9 @@ const reservedHeaders: ReadonlySet<string> = new Set([
 ])
 const reservedPrefixes = ['proxy-', 'webhook-']
 
-/** Checks the name of a header. It must be a token (RFC 9110, 5.6.2) that Sluice or HTTP doesn't reserve. */
+/**
+ * Checks the name of a header. It must be a token (RFC 9110, 5.6.2) that neither Sluice nor HTTP reserves.
+ */
 export function headerNameBreach(name: string): Breach | undefined {
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) {
     return {
@@ -171,7 +176,10 @@ export function headerNameBreach(name: string): Breach | undefined {
   return undefined
 }
 
-/** Checks the value of a header: visible Latin-1, with spaces and tabs inside only. It may be empty. */
+/**
+ * Checks the value of a header. It must be visible Latin-1, with spaces and tabs only between other
+ * characters. It may be empty.
+ */
 export function headerValueBreach(value: string): Breach | undefined {
   if (/[\r\n]/.test(value)) return { problem: 'has a line break', advice: 'write it in one line' }
   // oxlint-disable-next-line no-control-regex -- control characters are what it looks for

@@ -2,9 +2,9 @@ import { type AddressPolicy, isRefusedHost } from '../address/policy.ts'
 import type { Breach } from './hook-rules.ts'
 
 /**
- * Checks whether a hook may be at its host, as far as the URL tells: whether the host is an address that
- * isn't allowed, or a name of this machine. Delivery checks the addresses of all other names each time that
- * it connects. The breach quotes no part of the URL.
+ * Checks the host of a hook, as far as the URL tells. The host must not be an address that isn't allowed, or
+ * a name of this machine. Delivery checks the addresses of all other names each time that it connects. The
+ * breach quotes no part of the URL.
  *
  * `origin` is in normal form: `https://example.com:8443`.
  */

@@ -50,7 +50,7 @@ export function parseCatalog(
   return { ok: true, catalog: build(shape.definition, variables, text) }
 }
 
-/** Builds the catalog from a definition that keeps the schema and the rules. */
+/** Builds the catalog from a definition without faults. */
 function build(definition: CatalogDefinition, variables: Variables, text: string): Catalog {
   const sources = definition.sources.map(
     ({

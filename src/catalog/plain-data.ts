@@ -1,4 +1,6 @@
-/** A record, in data that a parser returned and that nobody has checked yet. */
+/**
+ * Reads data that a parser returned and that nobody has checked yet. A record is an object that isn't a list.
+ */
 
 type PlainRecord = Readonly<Record<string, unknown>>
 

@@ -17,7 +17,7 @@ import { fillIn, type Variables } from './variables.ts'
 /** The receiver of the faults that `checkRules` finds. */
 export type FaultSink = {
   add(path: Path, breach: Breach): void
-  /** Returns true if exactly this value is known to have a fault. Then the value isn't checked again. */
+  /** Returns true if this very value is known to have a fault. Then the value isn't checked again. */
   has(path: Path): boolean
 }
 
@@ -88,8 +88,8 @@ function checkSources(value: unknown, check: Check): ReadonlySet<string> {
 }
 
 /**
- * Checks a server key. A write key must not be a server key: it is in every browser, so anybody could delete
- * users with it.
+ * Checks a server key. A server key must not also be a write key. A write key is in every browser, so anybody
+ * could delete users with it.
  */
 function serverKeyBreach(key: string, isPublic: ReadonlySet<unknown>): Breach | undefined {
   if (isPublic.has(key))
@@ -101,7 +101,7 @@ function serverKeyBreach(key: string, isPublic: ReadonlySet<unknown>): Breach | 
   }
 }
 
-/** Reports each value that occurs again. Ignores values that aren't text, which the schema reports. */
+/** Reports each value that occurs again. Ignores values that aren't text, because the schema reports them. */
 function checkUnique(
   values: readonly (readonly [Path, unknown])[],
   problem: string,

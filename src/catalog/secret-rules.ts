@@ -7,7 +7,10 @@ import { isString } from './plain-data.ts'
 /** Prefix of a secret in the format of Standard Webhooks, with the key in base64. */
 const encodedPrefix = 'whsec_'
 
-/** Checks the rules of all secrets. White space at the end is nearly always the last line break of a file. */
+/**
+ * Checks the rules of all secrets. Refuses white space at the end, which is nearly always the last line break
+ * of a file.
+ */
 export function secretBreach(secret: string): Breach | undefined {
   if (/\p{Cc}/u.test(secret)) return { problem: 'has a control character or line break', advice: 'remove it' }
   if (/^\s|\s$/.test(secret)) return { problem: 'begins or ends with white space', advice: 'remove it' }
@@ -39,8 +42,8 @@ export function standardSecretBreach(secret: string): Breach | undefined {
 }
 
 /**
- * Checks the end of a destination's `sharedSecret`. The end must be a time, and another secret must sign
- * after it.
+ * Checks the time at which a destination's `sharedSecret` ends. It must be a valid time, and another secret
+ * must sign from then on.
  */
 export function secretEndBreach({
   sharedSecret,

@@ -7,9 +7,9 @@ import type { Breach } from './hook-rules.ts'
 export type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * Puts variables into a secret or a header value: `${CATALOG_X}` becomes the variable's value, `$${` a plain
- * `${`. Many people may edit a catalog. The prefix `CATALOG_` keeps them from reading every secret of the
- * process.
+ * Puts variables into a secret or a header value: `${CATALOG_X}` becomes the variable's value, and `$${`
+ * becomes a plain `${`. Many people may edit a catalog. Because of the prefix `CATALOG_`, they can't read all
+ * other secrets of the process.
  */
 export function fillIn(
   text: string,

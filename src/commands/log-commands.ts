@@ -150,7 +150,7 @@ function searchFlags(flags: Flags): SearchFlags {
   }
 }
 
-/** Runs a command and prints its lines. The exit code is 3 when it found nothing. */
+/** Runs a command and prints its lines. The exit code is 3 if the command found nothing. */
 async function tell(
   { once }: CommandTools,
   flags: Flags,

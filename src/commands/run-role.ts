@@ -14,28 +14,28 @@ export type RoleOptions = {
   config: Config
   log: Logger
   /**
-   * The collection to which the role adds the parts that it starts. They are stopped when the role ends, and
-   * also if its start fails.
+   * The collection to which the role adds the parts that it starts. The parts are stopped when the role ends,
+   * and also if its start fails.
    */
   parts: Parts
   /**
-   * Reports an error, and then ends the process with exit code 1. If `ended` is given, first waits until it
-   * has resolved.
+   * Reports an error, waits until `ended` has resolved (if it is given), and then ends the process with exit
+   * code 1.
    */
   onFatal: (error: Error, ended?: Promise<void>) => void
 }
 
 /**
- * The place of a process among several that share an output: `primary` for the process that starts the
- * others, or the number of one of the others.
+ * The place of a process among several processes that share an output. `primary`: the process that starts the
+ * other processes. A number: one of those other processes.
  */
 export type ProcessPlace = 'primary' | number
 
 /**
  * Starts a role and runs it until SIGINT or SIGTERM. A second signal ends the process at once. If the start
  * fails, or if a signal arrives during the start, the parts that have started are stopped, within a time
- * limit. A forked process reports to its primary why it ends, instead of logging that. It stops in good order
- * if the primary has ended.
+ * limit. If a forked process fails, it reports the error to its primary instead of logging it. If the primary
+ * has ended, the forked process stops in good order.
  */
 export async function runRole(role: Role, config: Config, place?: ProcessPlace): Promise<never> {
   const isForked = typeof place === 'number'

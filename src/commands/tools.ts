@@ -25,8 +25,8 @@ export type CommandTools = {
   readonly program: Command
   /**
    * Creates a command that takes every setting as a flag. To keep its help short, the help names the page
-   * that lists the settings, and shows only the settings in `shown`. The keys of `shown` are options. Its
-   * values are second names for their flags.
+   * that lists the settings, and shows only the settings in `shown`. Each key of `shown` is the name of an
+   * option, and its value is a second flag for that option.
    */
   readonly command: (
     name: string,
@@ -40,7 +40,7 @@ export type CommandTools = {
   readonly screen: Screen
 }
 
-/** The work of a command that ends. It resolves to lines of output. */
+/** The work of a command that ends. Its promise resolves to the lines of the output. */
 export type Work = (config: Config, log: Logger) => Promise<readonly string[]>
 
 export function createTools(program: Command, { env, screen }: Surroundings): CommandTools {

@@ -141,8 +141,8 @@ function oneOf<T extends string | boolean>(
 }
 
 /**
- * Makes a key for a duration such as `500ms`, `5s`, `1m` or `4h`, and `0s` if `min` is 0. The value is in
- * milliseconds.
+ * Makes a key for a duration such as `500ms`, `5s`, `1m` or `4h`. `0s` is accepted if `min` is 0. The value
+ * is in milliseconds.
  */
 export function duration(options: Common<number> & { min: number; max: number }): Key<number, 'Ms'> {
   return key(
@@ -157,7 +157,7 @@ export function duration(options: Common<number> & { min: number; max: number })
   )
 }
 
-/** Makes a key for a duration, or `off`. The value is in milliseconds, and 0 for `off`. */
+/** Makes a key for a duration, or `off`. The value is in milliseconds; it is 0 for `off`. */
 export function durationOrOff(options: Common<number> & { min: number; max: number }): Key<number, 'Ms'> {
   const plain = duration(options)
   return {

@@ -22,7 +22,7 @@ export type ConfigInput = {
 
 export type ReadConfig =
   | { ok: true; config: Config; sources: ConfigSources }
-  /** `message` lists all faults, one on each line after the first, and shows no secret. */
+  /** `message` lists all faults below a first line, one on each line. It shows no secret. */
   | { ok: false; message: string }
 
 /**
@@ -103,14 +103,14 @@ function valueFault({ name, variable, key }: ConfigKey, { text, source }: Given)
   return `${name} (${variable}): ${source} gives ${shown}; expected ${key.expected}`
 }
 
-/** Hides a login in a URL. Somebody may have put one into a setting that must not have a login. */
+/** Hides a login in a URL. Somebody may have written a login into a setting that must not have one. */
 function withoutLogin(text: string): string {
   return text.replace(/\/\/[^/]*@/, '//…@')
 }
 
 /**
  * Puts the values into their sections. The result has the fields of `Config`, because both come from the
- * table. If a value is faulty, its field is missing, and the result doesn't leave this file.
+ * table. If a value is faulty, its field is missing. `readConfig` doesn't return such a result.
  */
 function toConfig(values: ReadonlyMap<string, unknown>): Config {
   const config: Record<string, Record<string, unknown>> = {}
@@ -130,8 +130,8 @@ function replicationFaults({ minInsync, replication, development }: Config['topi
 }
 
 /**
- * The variable that names the folder for the downloads of `src/development`. The configuration doesn't have
- * it.
+ * The variable that names the folder for the downloads of `src/development`. It isn't part of the
+ * configuration.
  */
 const developmentVariable = 'SLUICE_CACHE_DIR'
 

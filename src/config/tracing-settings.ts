@@ -1,8 +1,8 @@
 import process from 'node:process'
 
 /**
- * The sampler that decides which traces are recorded, in OpenTelemetry's terms. `ratio`: the share of the
- * traces that begin in Sluice, 0 to 1.
+ * The sampler that decides which traces are recorded, in OpenTelemetry's terms. `ratio`: of the traces that
+ * begin in Sluice, the share that is recorded, 0 to 1.
  */
 export type TraceSampler = {
   readonly isParentBased: boolean
@@ -12,10 +12,10 @@ export type TraceSampler = {
 
 /** The OpenTelemetry variables that Sluice reads itself, because the exporter doesn't. */
 export type TracingSettings = {
-  /** The address to which spans are sent, without a login or a query. It is shown in log lines only. */
+  /** The address to which spans are sent, without a login or a query. It is only for log lines. */
   readonly endpoint: string
   readonly sampler: TraceSampler
-  /** The most spans that may wait for their export. Further spans are dropped. */
+  /** The most spans that may wait for their export. When as many wait, further spans are dropped. */
   readonly queueSize: number
   readonly batchSize: number
   readonly scheduleDelayMs: number

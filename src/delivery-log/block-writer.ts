@@ -157,7 +157,7 @@ export class BlockWriter {
     const text = given.length > maxTextCharacters ? given.slice(0, maxTextCharacters) : given
     const start = this.#at
     this.#binary(text)
-    // Nearly all texts are ASCII. Writing these character by character is faster.
+    // Nearly all texts are ASCII. For ASCII, writing character by character is faster.
     if (this.#isWide) {
       this.#at = start
       this.#int(Buffer.byteLength(text))

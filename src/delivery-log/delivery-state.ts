@@ -1,6 +1,9 @@
 import type { LogKind, LogRecord } from './log-record.ts'
 
-/** The states of a delivery according to the log: how it ended, or what comes next. */
+/**
+ * The states in which a delivery can be according to the log. A state says how the delivery ended, or what
+ * comes next.
+ */
 export const deliveryStates = [
   'delivered',
   'dead',
@@ -14,9 +17,9 @@ export const deliveryStates = [
 export type DeliveryState = (typeof deliveryStates)[number]
 
 /**
- * Returns the state of a delivery by its records in the log, which are in the order of time. A replay starts
- * a delivery over. So only the records of the latest replay count, or all records if there was no replay.
- * `dueMs`: the time when a waiting delivery is tried again; 0 for other deliveries.
+ * Returns the state of a delivery. `records` are the delivery's records in the log, in the order of time. A
+ * replay starts a delivery over. So only the records of the latest replay count, or all records if there was
+ * no replay. `dueMs`: the time when a waiting delivery is tried again; 0 for other deliveries.
  */
 export function deliveryStateOf(records: readonly LogRecord[]): { state: DeliveryState; dueMs: number } {
   const newest = [...Map.groupBy(records, ({ job }) => job).values()].at(-1) ?? []

@@ -39,7 +39,7 @@ export type IndexingEvents = {
 const maxAheadMs = 5 * 60_000
 
 /**
- * Returns the time of a state by the clock of its worker, or the append time of its block if the worker's
+ * Returns the time of a record by the clock of its worker, or the append time of its block if the worker's
  * clock is wrong.
  */
 export function believedMs(atMs: number, appendedMs: number): number {

@@ -42,7 +42,7 @@ function resultOf(record: LogRecord): string {
   }
 }
 
-/** Formats the life of a message: each of its deliveries from the first state to the last. */
+/** Formats the life of a message: each of its deliveries, from the delivery's first record to its last. */
 export function timelineOf(records: readonly LogRecord[]): string[] {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   return [...byDestination].flatMap(([destination, ofIt]) => [
@@ -83,8 +83,8 @@ function cellsOf(cells: readonly string[]): string {
 }
 
 /**
- * Replaces control characters. A sender may have put anything into the text, and a terminal must not take it
- * for commands.
+ * Replaces control characters. A sender may have put anything into the text, and a terminal must not treat
+ * the text as commands.
  */
 export function plain(text: string): string {
   // oxlint-disable-next-line no-control-regex -- they are what is looked for

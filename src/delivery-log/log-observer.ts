@@ -59,9 +59,10 @@ const verdictIndex = new Map<string, number>(logVerdicts.map((verdict, index) =>
 const outcomeIndex = new Map<string, number>(logOutcomes.map((outcome, index) => [outcome, index]))
 
 /**
- * Records the states of each delivery, in blocks of its unit. Never waits and never throws: while the outlet
- * is full, records are dropped and counted. Writes all failures, parks and ends, and all successes of
- * deliveries that have a record already. Of other successes, and of filtered messages, it writes a share.
+ * Writes records about each delivery, into blocks of the delivery's unit. Never waits and never throws: while
+ * the outlet is full, records are dropped and counted. Writes a record for each failure, for each time that a
+ * delivery is parked, for each end, and for each success of a delivery that has a record already. Of the
+ * other successes and of the filtered messages, only some get a record.
  */
 export function createLogObserver(options: LogObserverOptions): LogObserver {
   return new StateWriter(options)
@@ -73,12 +74,12 @@ class StateWriter implements LogObserver {
   readonly #filtered: SuccessSampler<FilteredMessage>
   readonly #writers = new Map<number, BlockWriter>()
   /**
-   * The delivery whose record was written last, if the record's block is still here. `#lastIn`: the writer of
-   * that block.
+   * The delivery whose record was written last, if the record's block hasn't been given to the outlet yet.
+   * `#lastIn`: the writer of that block.
    */
   #lastOf: Delivery | undefined
   #lastIn: BlockWriter | undefined
-  /** The state object that is filled anew for each record. */
+  /** The values of the next record. The same object is filled for each record. */
   readonly #state: WrittenState = emptyState()
 
   constructor(options: LogObserverOptions) {
@@ -227,7 +228,7 @@ class StateWriter implements LogObserver {
     return state
   }
 
-  /** Fills the state for a record that has no delivery. */
+  /** Fills `#state` for a record of Kafka that has no delivery. */
   #stateOfRecord({ topic, partition, offset, timestampMs }: HeldRecord, atMs: number): WrittenState {
     return Object.assign(this.#state, emptyState(), {
       atMs,

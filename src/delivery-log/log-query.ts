@@ -55,7 +55,9 @@ export type LogStatus = {
    */
   readonly oldestMs: number
   readonly newestMs: number
-  /** The number of rows. ClickHouse counts rows that were written twice until it has merged them. */
+  /**
+   * The number of rows. ClickHouse counts a row that was written twice as two rows, until it has merged them.
+   */
   readonly rows: number
   /**
    * The age of the last indexed block, in milliseconds; 0 if the index has reached the end of the topic. -1
@@ -121,6 +123,6 @@ export class QueryFaultError extends Error {
  */
 export function isQueryFault(error: unknown): boolean {
   if (error instanceof QueryFaultError || error instanceof ReferenceError) return true
-  // `fetch` throws a TypeError too, but that one has a cause: the error of the connection.
+  // `fetch` throws a TypeError too, but with a `cause`: the error of the connection.
   return (error instanceof TypeError || error instanceof RangeError) && error.cause === undefined
 }

@@ -38,9 +38,11 @@ export const blockFormat = 1
 /** The length of a user's keyed hash, in bytes. */
 export const userHashBytes = 6
 
-/** The record of one state of one delivery. Texts are empty when they don't apply. */
+/**
+ * A record of the delivery log: something that happened to one delivery. Texts are empty if they don't apply.
+ */
 export type LogRecord = {
-  /** The time of the state, in epoch milliseconds. */
+  /** The time at which it happened, in epoch milliseconds. */
   readonly atMs: number
   readonly kind: LogKind
   /** True if this record ends its delivery. An attempt that delivered is an end. */

@@ -1,13 +1,13 @@
 /** The successes of one URL in the present second, and the successes that no record covers yet. */
 export class Successes<D> {
   readonly hook: string
-  /** The next URL of the same destination. */
+  /** The successes of the next URL of the same destination. */
   next: Successes<D> | undefined
   second = 0
   written = 0
   /** The rarity of records: one success in `every` gets a record. */
   every = 1
-  /** The number of successes since the last record, which have no record. */
+  /** The number of successes since the last record. None of them has a record. */
   unlogged = 0
   /** The last delivery among these successes. The fields below describe its attempt. */
   last: D | undefined
@@ -29,8 +29,8 @@ const thinning = 10
 /**
  * Decides which successes get a record. In each second, the first `perSecond` successes of a URL get one.
  * Then every tenth gets one, after another `perSecond` records every hundredth, and so on. A record also
- * stands for the successes before it that have no record, so no count is lost. `leftover` reports the rest of
- * a second.
+ * stands for the successes before it that have no record, so no count is lost. When a second is over,
+ * `leftover` reports its last successes if no record stands for them.
  */
 export class SuccessSampler<D extends { readonly destinationId: string }> {
   readonly #perSecond: number

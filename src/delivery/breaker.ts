@@ -3,17 +3,18 @@
  * request through and counts results. It opens when enough results of the window are failures. While open, it
  * says how often the hook may be tried:
  *
- * - The first and the last try of a message need no credit. But if a probe was made in the place of a last
- *   try, that last try isn't made.
+ * - The first and the last try of a message need no credit. But a probe may take the place of a last try:
+ *   then one later last try isn't made.
  * - A try in between costs a credit. Each success earns credits (additive increase). Many results without any
- *   success halve the credits that are left (multiplicative decrease). A hook that fails nine of ten requests
- *   earns all its tries. A hook that is down gets none, except a probe now and then.
- * - A hook that still answers has a limit on requests in flight. Each success raises the limit by one, and a
- *   run that mostly timed out halves it, so that an overloaded server finds its pace. A hook that has
- *   accepted nothing for long has no limit: it does no work that a limit could protect, and its messages are
- *   owed their tries.
+ *   success halve the credits that remain (multiplicative decrease). A hook that fails nine of ten requests
+ *   earns credits for all its tries. A hook that is down gets no tries in between, except a probe now and
+ *   then.
+ * - A hook that still accepts some requests has a limit on requests in flight. Each success raises the limit
+ *   by one. A run of results halves the limit if the limit was reached and at least half of the requests
+ *   timed out. So an overloaded server gets fewer requests at once. A hook that has accepted nothing for long
+ *   has no limit: it does no work that a limit could protect, and its messages are owed their tries.
  *
- * It closes when the share of failures in a run of results is below the share that opens it.
+ * The breaker closes when the share of failures in a run of results is below the share that opens it.
  */
 
 /** The settings of a breaker. */
@@ -21,14 +22,14 @@ export type BreakerOptions = {
   /** The share of failures in the window, 0 to 1, at which the breaker opens. */
   failureShare: number
   /**
-   * Number of results that the window needs before the breaker can open. While the breaker is open, number of
-   * results in a run.
+   * Number of results that the window needs before the breaker can open. While the breaker is open, this is
+   * the number of results in a run.
    */
   minResults: number
   /** Length of the window in which results count, in milliseconds. */
   windowMs: number
   /**
-   * Time after the last request at which an open breaker allows a probe. Each request that fails doubles this
+   * How long after the last request an open breaker allows a probe. Each request that fails doubles this
    * time, up to `maxOpenMs`. A success resets it.
    */
   openMs: number
@@ -41,8 +42,8 @@ export type BreakerState = 'closed' | 'open'
 export type HookAnswer = 'success' | 'failure' | 'timeout'
 
 /**
- * Position of a try among a message's tries. `only`: first and last at once, because no later try fits.
- * `between`: after the first, before the last. `again`: after both guaranteed tries.
+ * Position of a try among a message's tries. `only`: first and last at once, because there is no time for a
+ * later try. `between`: after the first, before the last. `again`: after both guaranteed tries.
  */
 export type TryClass = 'only' | 'first' | 'last' | 'between' | 'again'
 
@@ -57,7 +58,7 @@ const creditsPerSuccess = 50
  * for it.
  */
 const maxCredits = 1_000
-/** Number of last tries in a row that may give way to probes. */
+/** Upper limit of `#borrowed`. */
 const maxBorrowed = 100
 /**
  * A hook counts as dead after `deadResults` results without a success, or after `deadMs` without a success.
@@ -84,7 +85,7 @@ export class Breaker {
   #newerSinceMs = 0
   /** Requests under way. */
   #inFlight = 0
-  /** The time until which the hook asked to be left alone, whatever the state. */
+  /** The time until which the hook asked to be left alone. It counts in every state of the breaker. */
   #heldUntilMs = 0
   /**
    * Number of changes of state so far. Results of requests that started in an earlier state don't count in
@@ -95,7 +96,10 @@ export class Breaker {
   // These fields are in use while the breaker is open.
   #run = newRun()
   #credits = 0
-  /** Number of probes by messages that were owed no further try. Each takes the place of a last try. */
+  /**
+   * Number of last tries that aren't to be made, because probes took their places. A probe takes the place of
+   * a last try if the message of the probe was owed no further try.
+   */
   #borrowed = 0
   /** The limit on requests in flight while the hook still accepts some. */
   #limit = 0
@@ -110,7 +114,7 @@ export class Breaker {
     this.#probeMs = options.openMs
   }
 
-  /** Number of requests in flight, through the lanes and the bulkhead. */
+  /** Number of requests in flight: those of the lanes and those of the bulkhead. */
   get inFlight(): number {
     return this.#inFlight
   }
@@ -254,7 +258,7 @@ export class Breaker {
     if ((results - successes) / results < this.#options.failureShare) this.#become('closed')
   }
 
-  /** Opens the breaker. `successes`: the number of successes in the window of results that opens it. */
+  /** Opens the breaker. `successes`: the number of successes among the results that open it. */
   #open(successes: number, nowMs: number): void {
     this.#become('open')
     this.#openedMs = nowMs
@@ -275,7 +279,7 @@ export class Breaker {
 }
 
 /**
- * Limit on requests in flight to a hook whose breaker has just opened. The limit never falls below this
+ * The limit on requests in flight that a hook gets when its breaker opens. The limit never falls below this
  * number, which is also a lane's default limit.
  */
 const leastLimit = 64

@@ -37,10 +37,10 @@ export type PacedHook = {
   readonly breaker: Breaker
   /**
    * The destination's own limit on requests in flight to this hook, per process. `undefined`: only the
-   * bulkhead's sockets limit it.
+   * bulkhead's sockets limit these requests.
    */
   readonly cap: number | undefined
-  /** The same limit while the hook's breaker is closed and the hook only asked for a pause. */
+  /** The limit that replaces `cap` while the hook's breaker is closed and the hook only asked for a pause. */
   readonly laneCap: number
 }
 
@@ -136,10 +136,10 @@ class Berth {
 const byUrgency: readonly TryClass[] = ['only', 'first', 'last', 'between', 'again']
 
 /**
- * Makes requests to failing hooks with sockets, memory and turns of the event loop of their own, so that
- * healthy hooks aren't slowed down (a bulkhead, as in a ship). All failing hooks share the bulkhead: each may
- * hold as much as is free, and they take turns. First and last tries go before the tries in between. The
- * breaker of a hook decides how often it may be tried.
+ * Makes the requests to failing hooks. They have sockets, memory and turns of the event loop of their own, so
+ * that healthy hooks aren't slowed down (a bulkhead, as in a ship). All failing hooks share the bulkhead:
+ * each may hold as much as is free, and they take turns. First and last tries go before the tries in between.
+ * The breaker of a hook decides how often it may be tried.
  */
 export class Bulkhead {
   readonly #options: BulkheadOptions
@@ -246,8 +246,8 @@ export class Bulkhead {
   }
 
   /**
-   * Returns true if a berth may take one more try. As with lanes, no hook may hold more than is free: one
-   * hook gets half, and there is always room for a hook that has just begun to fail.
+   * Returns true if a berth may take one more try. As with lanes, no hook may hold more room than is still
+   * free. So one hook gets half of the room, and there is always room for a further hook that begins to fail.
    */
   #hasRoom(berth: Berth, { bytes }: PacedTry): boolean {
     const { maxTries, maxBytes } = this.#options

@@ -42,7 +42,7 @@ const squidTargetErrors: ReadonlySet<string> = new Set([
 /**
  * Judges a proxy's answer. If no header says more, three statuses are about the target: 403 (the proxy's
  * rules), and 502 and 504 (RFC 9110, 15.6: the server behind the proxy failed). 407 is about our login, so it
- * holds for all targets. Every other status is a fault of the proxy.
+ * affects all targets. Every other status is a fault of the proxy.
  */
 export function judgeConnect(status: number, headers: Headers): ConnectAnswer {
   if (status >= 200 && status < 300) return { kind: 'tunnel' }

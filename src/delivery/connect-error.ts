@@ -5,7 +5,7 @@ export class AddressNotAllowedError extends Error {
   readonly code = 'SLUICE_ADDRESS_NOT_ALLOWED'
   /**
    * The address that isn't allowed. If the host itself is refused, or if it was the proxy that refused the
-   * address, this is the host.
+   * address, this field is the host.
    */
   readonly address: string
 
@@ -41,8 +41,8 @@ export class TargetUnreachableError extends Error {
 /** The proxy failed. Nothing is known about the target, and nothing was sent to it. */
 export class ProxyFaultError extends Error {
   /**
-   * A code that undici itself doesn't use. After an error with one of some codes of its own, undici connects
-   * again and again, forever.
+   * A code that undici itself doesn't use. After an error with one of certain codes of undici's own, undici
+   * connects again and again, forever.
    */
   readonly code = 'SLUICE_PROXY_FAULT'
   /** The fault: `ECONNREFUSED`, `CONNECT_503`, `CLOSED`, … */

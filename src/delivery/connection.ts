@@ -76,7 +76,7 @@ export class Connection extends Client {
     this.dispatch(handler.request, handler)
   }
 
-  /** Called just before the request is written to the socket. */
+  /** Called immediately before the request is written to the socket. */
   begin(): void {
     this.#requests++
   }
@@ -87,8 +87,8 @@ export class Connection extends Client {
   }
 
   /**
-   * Returns true if a request that failed before it was sent was waiting for a socket that earlier requests
-   * had used.
+   * Returns true if earlier requests had used the socket. Ask this about a request that failed before it was
+   * sent.
    */
   get wasLostUnsent(): boolean {
     return this.#requests > 0
@@ -104,11 +104,11 @@ export class Connection extends Client {
 
   /**
    * Closes the socket if the server answered without having read the whole request. The server may never read
-   * the rest, and the next request must not wait behind that.
+   * the rest of the request, and the next request must not wait behind the rest.
    *
-   * Call it in an immediate after the end of the answer, and not earlier. TLS uses an immediate of Node's own
-   * to report that the kernel took the bytes. Node's own immediates run before those of JavaScript, but
-   * mostly after the answer.
+   * Call this method in an immediate (`setImmediate`) after the end of the answer, and not earlier. TLS uses
+   * an immediate of Node's own to report that the kernel took the bytes. That immediate runs before those of
+   * JavaScript, but mostly after the end of the answer.
    */
   closeIfUnread(): void {
     if (this.#socket !== undefined && this.#socket.writableLength > 0) this.#socket.destroy()
@@ -205,8 +205,8 @@ const answerTooLong = new NoAnswerError('SLUICE_ANSWER_TOO_LONG', 'the answer is
 const notHttp = new NoAnswerError('SLUICE_ANSWER_NOT_HTTP', 'the answer is of another protocol')
 
 /**
- * First letters of `RTSP/` and `ICE/`. undici's parser takes these protocols for HTTP, so their 200 would
- * count as a delivery.
+ * First letters of `RTSP/` and `ICE/`. undici's parser treats these protocols as HTTP, so a 200 in one of
+ * them would count as a delivery.
  */
 const letterR = 0x52
 const letterI = 0x49

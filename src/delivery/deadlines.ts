@@ -15,8 +15,8 @@ export type Deadlines = {
 }
 
 /**
- * A link of the queue. A cancelled entry is unlinked at once. Entries left in the queue behind a slow request
- * would stay reachable and burden the garbage collector by the thousands.
+ * A link of the queue. A cancelled entry is unlinked at once. If cancelled entries stayed in the queue behind
+ * a slow request, there would be thousands of them, and they would burden the garbage collector.
  */
 class Entry implements Deadline {
   readonly dueMs: number

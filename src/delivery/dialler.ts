@@ -63,8 +63,8 @@ export function createDialler(addressing: Addressing, timeoutMs: number): buildC
 
 /**
  * Returns the addresses in the order in which they are tried. Node alternates between the families (RFC
- * 8305), and starts with the family of the first address. IPv4 goes first: nearly every hook has an IPv4
- * address, and on a machine without IPv4 such an address fails at once. The first address of a family is
+ * 8305), and starts with the family of the first address. IPv4 goes first, because nearly every hook has an
+ * IPv4 address. On a machine without IPv4, such an address fails at once. The first address of a family is
  * chosen at random, so that each address gets its share of the connections.
  */
 function dialOrder(addresses: readonly string[]): LookupAddress[] {

@@ -7,8 +7,8 @@ import { isCertificateError } from './failure.ts'
  */
 const enough = 10
 /**
- * Time for which the hook is left alone. After it, a single connection is tried. If that fails too, the hook
- * is left alone for the same time again.
+ * Time for which the hook is left alone. After this time, a single connection is tried. If that connection
+ * fails too, the hook is left alone for the same time again.
  */
 const restMs = 1_000
 

@@ -31,7 +31,7 @@ export type DestinationDefinition = {
   readonly maxInFlight: number
   /**
    * Limit on requests in flight to each failing hook of the destination. `undefined`: only the sockets for
-   * such hooks limit it.
+   * failing hooks limit these requests.
    */
   readonly maxInFlightSick?: number | undefined
   /** Limit on attempts a second over the whole group, and on the burst of attempts after an idle time. */
@@ -45,14 +45,15 @@ export type EndpointHook = {
   readonly target: Target
   readonly breaker: Breaker
   /**
-   * Limits on requests in flight to the hook: `cap` while its breaker is open, `laneCap` while it is closed.
+   * Limits on requests in flight to the hook: `cap` while the hook's breaker is open, and `laneCap` while the
+   * breaker is closed.
    */
   readonly cap: number | undefined
   readonly laneCap: number
   /**
    * The reason why no request can be made to the hook, if there is one. Then nothing may be sent: undici's
-   * pool would lose a connection slot forever with each request. The catalog refuses such hooks, so this is a
-   * second guard.
+   * pool would lose a connection slot forever with each request. The catalog refuses such hooks too. This
+   * check is in addition to that.
    */
   readonly refusal: string | undefined
 }

@@ -4,8 +4,8 @@ import { statSync } from 'node:fs'
 const everyMs = 5_000
 
 /**
- * Reports to callers that ask whether a file has changed. This costs no timer and no thread of libuv's, only
- * one system call every few seconds.
+ * Answers callers that ask whether a file has changed. The answers cost no timer and no thread of libuv's,
+ * only one system call every few seconds.
  */
 export class FollowedFile {
   readonly path: string

@@ -23,9 +23,9 @@ export class TurnEnd {
  * pool would add a queue of 16 KiB for each hook, although nothing ever waits in it. With thousands of idle
  * hooks, these queues would take most of the memory.
  *
- * Nothing is allocated for a request. The garbage collector would move an object that stays with an idle hook
- * until its next message to the old generation, where the object costs more than it cost to make. So
- * connections are linked to each other instead of being kept in arrays.
+ * Nothing is allocated for a request. An object that stays with an idle hook until the hook's next message
+ * would be moved to the old generation by the garbage collector. There, the object would cost more than a new
+ * one. So connections are linked to each other instead of being kept in arrays.
  */
 export class HookPool implements Waiter {
   readonly #origin: string
@@ -86,17 +86,17 @@ export class HookPool implements Waiter {
     }
   }
 
-  /** Sends a request again that the connection `stale` has lost, on a new connection. */
+  /** Sends a request that the connection `stale` has lost again, on a new connection. */
   resend(handler: RequestHandler, stale: Connection): void {
     this.#drop(stale)
     this.#open().take(handler)
   }
 
   /**
-   * Takes back a connection whose answer is complete. It becomes free in the next turn of the event loop.
-   * Before undici sends another request, it reads bytes that follow an answer, but not those that arrived
-   * together with the end of the answer. By the next turn it is also known whether the whole request was
-   * sent.
+   * Takes back a connection whose answer is complete. The connection becomes free only in the next turn of
+   * the event loop. Before undici sends another request, it reads bytes that arrived after an answer, but not
+   * bytes that arrived together with the end of the answer. By the next turn, undici has read those too, and
+   * it is known whether the whole request was sent.
    */
   leave(connection: Connection): void {
     if (this.#left.size === 0) this.#turnEnd.tell(this)
@@ -131,9 +131,9 @@ export class HookPool implements Waiter {
   }
 
   /**
-   * Drops a connection whose request failed. The connection must not be used again: undici reports the
-   * failure before it has dealt with the failure itself. If it then found another request, an assertion would
-   * crash the process.
+   * Drops a connection whose request failed. The connection must not be used again, because undici reports
+   * the failure before it has dealt with the failure itself. If undici then found another request on the
+   * connection, an assertion would crash the process.
    */
   fail(connection: Connection): void {
     this.#drop(connection)
@@ -145,7 +145,7 @@ export class HookPool implements Waiter {
     if (this.#inFlight === 0) this.#idleSinceMs = performance.now()
   }
 
-  /** Drops connections whose sockets are closed and that haven't been used since the last call. */
+  /** Drops connections that have a closed socket and haven't been used since the last call. */
   trim(): void {
     const used = this.#free.size - this.#unused
     this.#free.dropBelow(used, (connection) => {
@@ -181,8 +181,8 @@ export class HookPool implements Waiter {
 }
 
 /**
- * The error for a connection that carries no request. Nobody sees this error. Without it, undici would make
- * an error with a stack each time.
+ * The error with which a connection without a request is closed. Nobody sees this error. Without it, undici
+ * would make an error with a stack each time.
  */
 const letGo = new Error('the connection is not needed any more')
 const ignore = (): void => undefined

@@ -9,7 +9,10 @@ const minSecretCharacters = 6
  * recognized as a whole.
  */
 const lookAheadBytes = 8 * 1024
-/** Number of characters by which a secret that is cut off at the end of the body is recognized. */
+/**
+ * If the end of the body cuts a secret off, at least this many characters of the secret must be there for the
+ * secret to be recognized.
+ */
 const minBrokenCharacters = 4
 const mask = '[redacted]'
 
@@ -63,8 +66,8 @@ export class KeptAnswer {
 }
 
 /**
- * Replaces each secret in a text in UTF-8 with a mask, and also the beginning of a secret at the end of the
- * text.
+ * Replaces each secret in a UTF-8 text with a mask. If the end of the text cuts a secret off, the beginning
+ * of that secret is replaced too.
  */
 export function withoutSecrets(body: Uint8Array, secrets: readonly string[]): Buffer {
   let text = Buffer.from(body).toString('utf8')

@@ -1,13 +1,16 @@
 import type { TokenBucket } from '../pacing/token-bucket.ts'
 import { Queue } from './queue.ts'
 
-/** Urgency of a delivery: new messages, retries that are due, and replays that somebody asked for. */
+/**
+ * Urgency of a delivery. `fresh`: a delivery of a new message. `retry`: a retry that is due. `backfill`: a
+ * delivery of a replay that somebody asked for.
+ */
 export type LaneClass = 'fresh' | 'retry' | 'backfill'
 
 /**
  * The order in which the classes take turns while deliveries of all three wait. Of ten turns, seven are for
- * fresh deliveries, two for retries (never less than a fifth) and one for a backfill. A class without a
- * waiting delivery gives its turn to the most urgent class that has one.
+ * the class `fresh`, two are for `retry` (never less than a fifth) and one is for `backfill`. A class without
+ * a waiting delivery gives its turn to the most urgent class that has one.
  */
 const turns: readonly LaneClass[] = [
   'fresh',

@@ -8,14 +8,15 @@ import { Lane, type LaneClass } from './lane-queue.ts'
  *
  * Lanes share two things: the buffer of records and the requests in flight. Of each of the two, a lane may
  * hold as much as is free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). One busy lane
- * gets half, n busy lanes get 1/(n+1) each, and there is always room for a lane that has just woken up.
+ * gets half, n busy lanes get 1/(n+1) each, and there is always room for a lane that gets its first delivery
+ * after an idle time.
  *
- * A lane is flooded or slow if it is longer than its share while its messages are new and while it starts as
- * many of them as it may. After `patienceMs`, the messages that such a lane has no room for go to `overflow`.
- * If the messages were late before they reached the worker, the worker is catching up after an outage of
- * Sluice. Then fetching waits for the lane (`onCongested`), and nothing goes to `overflow` before `waitMs`. A
- * lane that could start more and waits for its turn is not to blame: the whole worker is at its limit, and
- * fetching waits because the buffer is full.
+ * A lane counts as flooded or slow if three things are true: it is longer than its share, its messages are
+ * new, and it must not start more of them now. After `patienceMs`, the messages that such a lane has no room
+ * for go to `overflow`. If the messages were late before they reached the worker, the worker is catching up
+ * after an outage of Sluice. Then fetching waits for the lane (`onCongested`), and nothing goes to `overflow`
+ * before `waitMs`. A lane that could start more and only waits for its turn is neither flooded nor slow. Then
+ * the whole worker is at its limit, and fetching waits because the buffer is full.
  */
 
 /** The part of a delivery that its lane uses. */
@@ -71,11 +72,11 @@ export type LanesOptions<D> = {
   maxInFlight: number
   /** Time that a lane may be longer than its share before it sheds new messages, in milliseconds. */
   patienceMs: number
-  /** Time that any delivery may wait in its lane, in milliseconds. */
+  /** Time in milliseconds that a delivery may wait in a lane that is held up. Then it goes to `overflow`. */
   waitMs: number
   /**
-   * Time that an idle lane is kept at least, in milliseconds; at most it is kept twice as long. For a
-   * destination that gets few messages, a new lane for each message would cost more than a kept lane.
+   * The shortest time for which an idle lane is kept, in milliseconds. The longest time is twice as long. If
+   * a destination gets few messages, a kept lane costs less than a new lane for each message.
    */
   idleMs?: number
   /**
@@ -100,12 +101,10 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   readonly #lanes = new Map<string, Lane<D>>()
   /** Lanes that may start something, in the order of their turns. */
   readonly #line = new Fifo<Lane<D>>()
-  /**
-   * Lanes that hold their whole share of the requests in flight. They wait until a request of some lane ends.
-   */
+  /** Lanes that hold their whole share of the requests in flight, and wait until some request ends. */
   readonly #blocked = new Fifo<Lane<D>>()
   readonly #congested = new Set<Lane<D>>()
-  /** The lanes with a waiting delivery, and some that had one before. */
+  /** All lanes with a waiting delivery, and some lanes whose last waiting delivery has left the lane. */
   readonly #waiting = new Set<Lane<D>>()
   readonly #sweeps: readonly NodeJS.Timeout[]
   #inFlight = 0
@@ -227,9 +226,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#queued++
   }
 
-  /**
-   * Returns true if the lane takes one more delivery. Also notes since when the lane has been over its share.
-   */
+  /** Returns true if the lane takes one more delivery. Notes since when the lane is over its share. */
   #hasRoom(lane: Lane<D>, delivery: D): boolean {
     if (lane.length < this.#share()) return true
     if (lane.isShedding) return false
@@ -246,8 +243,9 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Returns true if the lane's own cap, rate or pause keeps it from starting more, or if it holds its share
-   * of the requests in flight.
+   * Returns true if the lane must not start more now. That is so if it has as many deliveries in flight as
+   * its cap allows, if it waits (`asleep`) because of its rate or a postponed delivery, or if it holds its
+   * whole share of the requests in flight (`blocked`).
    */
   #isHeldUp(lane: Lane<D>): boolean {
     return lane.inFlight >= lane.cap || lane.place === 'asleep' || lane.place === 'blocked'
@@ -285,8 +283,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   #pump(): void {
-    // `start` may finish a delivery at once, which calls this method again. The loop below takes care of
-    // that.
+    // `start` may finish a delivery at once, and so call this method again. The loop below then goes on.
     if (this.#isPumping) return
     this.#isPumping = true
     for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) this.#startOne(lane)
@@ -361,7 +358,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#joinLine(lane)
   }
 
-  /** Drops lanes that were idle at the last sweep too, and have got nothing since. */
+  /** Drops lanes that have been idle since the last sweep. */
   #letGoIdle(): void {
     for (const lane of this.#lanes.values()) {
       // A bucket that isn't full remembers what was sent. A new lane would start with a full bucket, so this

@@ -4,8 +4,8 @@
  */
 export type Outcome =
   /**
-   * `body`: the beginning of the body of an answer that is no success, if it is kept. The request's secrets
-   * are masked in it.
+   * `body`: the beginning of the answer's body, if it is kept. It is kept only if the answer is no success.
+   * The request's secrets are masked in it.
    */
   | { kind: 'answer'; status: number; retryAfterMs?: number; body?: Uint8Array }
   /** No complete response head within the deadline, counted from the start of the connection. */

@@ -33,8 +33,8 @@ export type ProxyOptions = {
   timeoutMs: number
   onConnect?: (outcome: ConnectOutcome) => void
   /**
-   * Called with true when the proxy can't reach any target: nothing should be sent until the next call, with
-   * false. `reason` contains no secrets.
+   * Called with true when the proxy can't reach any target. Nothing should be sent until `onDown` is called
+   * again, with false. `reason` contains no secrets.
    */
   onDown?: (isDown: boolean, reason: string) => void
 }
@@ -148,9 +148,9 @@ class ConnectProxy implements OutboundProxy {
   }
 
   /**
-   * Returns the error of a tunnel that didn't open. If no answer came in time although the proxy has answered
-   * other requests since, the proxy waits for the target, so the target is to blame. Otherwise the proxy is
-   * to blame.
+   * Returns the error of a tunnel that didn't open. If no answer came in time, but the proxy has answered
+   * other requests since this one was sent, the proxy waits for the target. Then the target is to blame.
+   * Otherwise the proxy is to blame.
    */
   #errorOf(error: Error, isLate: boolean, askedMs: number): Error {
     if (error instanceof ProxyFaultError) return error

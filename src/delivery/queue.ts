@@ -2,8 +2,8 @@
 type Queued<D> = { readonly delivery: D; readonly sinceMs: number; behind: Queued<D> | undefined }
 
 /**
- * A queue: first in, first out. An empty queue uses no further memory, because each destination has several
- * queues.
+ * A queue: first in, first out. An empty queue uses no memory besides its object. That matters, because each
+ * destination has several queues.
  */
 export class Queue<D> {
   #first: Queued<D> | undefined

@@ -24,7 +24,8 @@ export type LookupOutcome = 'found' | 'not_found' | 'failed' | 'stale'
 
 export type ResolverOptions = {
   /**
-   * `192.0.2.1`, `192.0.2.1:5353`, `[2001:db8::1]:53`; if there are none, the servers of `/etc/resolv.conf`.
+   * DNS servers, such as `192.0.2.1`, `192.0.2.1:5353` or `[2001:db8::1]:53`. If none is given, the servers
+   * of `/etc/resolv.conf` are asked.
    */
   servers?: readonly string[]
   hostsPath?: string
@@ -44,8 +45,8 @@ export type ResolverOptions = {
  */
 const freshMs = { least: 1_000, most: 5 * 60_000 }
 /**
- * Time for which expired addresses are still used if no server can answer (RFC 8767), and the time after
- * which the servers are asked again.
+ * Time for which expired addresses are still used if no server can answer (RFC 8767). `staleAgainMs`: the
+ * time after which the servers are asked again.
  */
 const staleMs = 5 * 60_000
 const staleAgainMs = 5_000
@@ -57,8 +58,8 @@ const noSuchNameMs = 10_000
 const failureMs = 1_000
 
 /**
- * The longest time that a caller waits: well within a request's five seconds. The second number is for a name
- * whose stale addresses can be used.
+ * The longest time that a caller waits. It is well within a request's five seconds. `deadlineWithStaleMs` is
+ * for a name whose stale addresses can be used.
  */
 const deadlineMs = 2_500
 const deadlineWithStaleMs = 500
@@ -126,7 +127,7 @@ class Lookup {
   readonly startedMs: number
   readonly addresses: string[] = []
   ttlMs = Infinity
-  /** The codes that say why families have no addresses. */
+  /** The codes that say why an address family has no addresses. */
   readonly codes: string[] = []
   pending = 2
   /** True once the waiting callers have been answered. Later answers go to the cache only. */
@@ -275,7 +276,7 @@ class CachingResolver implements NameResolver {
     else if (lookup.addresses.length > 0 && !lookup.isOver) this.#conclude(lookup, otherFamilyMs)
   }
 
-  /** Ends the lookup in `inMs`, with whatever has come by then. */
+  /** Ends the lookup in `inMs`, with the answers that have come by then. */
   #conclude(lookup: Lookup, inMs: number): void {
     clearTimeout(lookup.timer)
     lookup.timer = setTimeout(() => this.#end(lookup), inMs)

@@ -2,8 +2,8 @@
  * The limits of `Retry-After`, by which a hook that answers 429 or 503 may ask to be left alone:
  *
  * - `parseRetryAfter`: the wait is at most a year, whatever the header says.
- * - `heldUntil`: nothing is sent to the hook during the wait, for at most `breaker.maxOpenFor`. One message's
- *   answer must not make all other messages fail.
+ * - `heldUntil`: during the wait, only the last tries of messages are sent to the hook. This lasts for at
+ *   most `breaker.maxOpenFor`, because one message's answer must not make all other messages fail.
  * - `notBefore`: the message itself isn't sent to the hook before the wait ends. If the wait is longer than
  *   the ladder, the message still gets its last try.
  */

@@ -28,7 +28,7 @@ export type Target = {
   readonly headers: string[]
   /** Texts that are masked in a kept answer, in addition to the signature. */
   readonly secrets?: readonly string[] | undefined
-  /** Set by the sender that posts to it. */
+  /** The hook's connections. The sender that posts to the hook sets this field. */
   connections?: HookPool | undefined
 }
 
@@ -71,15 +71,15 @@ export type SenderOptions = {
   /** Time that an idle connection is kept. */
   poolIdleMs: number
   /**
-   * Number of bytes that are kept of the body of an answer that is no success. The outcome is reported once
-   * these bytes have come, at the latest at the deadline. 0 (the default) keeps none.
+   * How many bytes of an answer's body are kept, if the answer is no success. The outcome is reported once
+   * these bytes have come, or at the deadline. 0 (the default) keeps none.
    */
   keptAnswerBytes?: number
 }
 
 /**
- * Time after the deadline for which undici may go on connecting. undici's timer counts in half seconds and
- * may fire early. The deadline is Sluice's own, and undici's timer only frees the connection slot.
+ * How long undici may go on connecting after the deadline. undici's timer counts in half seconds and may fire
+ * early. The deadline is Sluice's own, and undici's timer only frees the connection slot.
  */
 const connectSlackMs = 500
 

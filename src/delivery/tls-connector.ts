@@ -33,7 +33,10 @@ export function createTlsConnector(
     })
   }
 
-  /** Listens before the first session arrives. None arrives until the certificate has been verified. */
+  /**
+   * Keeps the sessions that arrive on a socket. Call it before the first session arrives. No session arrives
+   * before the certificate has been verified.
+   */
   function keepSessionsOf(socket: TLSSocket, server: string): void {
     const isResumed = socket.isSessionReused()
     socket.on('session', (session) => sessions.keep(server, session, isResumed))

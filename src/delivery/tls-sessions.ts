@@ -1,6 +1,6 @@
 /** Number of servers whose sessions are kept. A session takes about 2 KiB. */
 const maxServers = 10_000
-/** Limit on the length of a session, which the server chooses. Longer sessions aren't kept. */
+/** Limit on the length of a session. The server chooses the length. Longer sessions aren't kept. */
 const maxSessionBytes = 8 * 1024
 /**
  * Time for which sessions are resumed, one after the other, before the server has to show its certificate
@@ -38,7 +38,7 @@ export class TlsSessions {
   keep(server: string, session: Buffer, isResumed: boolean): void {
     if (session.length > maxSessionBytes) return
     const earlier = this.#kept.get(server)
-    // The earlier session is no longer known, so it isn't known either when the certificate was last shown.
+    // The earlier session isn't kept any more, so it isn't known when the certificate was last shown.
     if (isResumed && earlier === undefined) return
     const provenMs = isResumed && earlier !== undefined ? earlier.provenMs : this.#now()
     this.#kept.delete(server)

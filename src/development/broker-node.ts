@@ -22,7 +22,7 @@ export type NodePlan = {
   heapMb: number
   /** A folder that is removed if this process ends without a stop; `undefined` for kept data. */
   scratch: string | undefined
-  /** Additions for tests of what real clusters demand of their clients. */
+  /** Additional listeners and settings, for tests of what real clusters demand of their clients. */
   extra?: ExtraPlan
 }
 
@@ -39,7 +39,7 @@ export type ExtraPlan = {
 
 /**
  * An additional listener. It tells its clients to connect to the port `advertised`, for example the port of a
- * proxy. The default is the listener's own port.
+ * proxy. By default, `advertised` is the listener's own port.
  */
 export type ExtraListener = {
   name: string
@@ -170,7 +170,7 @@ export class JavaNode implements KafkaNode {
 
 /**
  * Returns the flags for a heap. With a small heap, the broker starts quickly. With a large heap, it gets the
- * collector and the compiler that suit load.
+ * collector and the compiler that suit a high load.
  */
 function heapFlags(heapMb: number): string[] {
   const heap = `-Xmx${heapMb}m`

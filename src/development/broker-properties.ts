@@ -16,8 +16,8 @@ export type BrokerPlace = {
 
 /**
  * Returns the settings of one node, which is both broker and controller. They are for development and tests:
- * they need little memory, and let groups form quickly. Three nodes keep three copies, and accept a write
- * once two of them have it. One node keeps one copy.
+ * they need little memory, and let groups form quickly. Three nodes keep three replicas of each partition,
+ * and accept a write once two replicas have it. One node keeps one replica.
  */
 export function brokerProperties(place: BrokerPlace): Record<string, string> {
   return { ...placeProperties(place), ...replicationProperties(place.count), ...sizes }

@@ -9,8 +9,8 @@ import type { ClusterPlan } from './running-kafka.ts'
 import { isSystemError } from './system-error.ts'
 
 /**
- * The record of a cluster in its kept folder. `brokers`: the addresses at which the cluster last ran, and may
- * still run.
+ * The file in a kept folder that describes its cluster. `brokers`: the addresses at which the cluster ran
+ * last. It may still run there.
  */
 const ClusterRecord = Type.Object({
   clusterId: Type.String(),
@@ -26,7 +26,10 @@ export type DataFolder = {
   path: string
   clusterId: string
   isKept: boolean
-  /** Records the addresses at which the cluster runs, so that a second start with this folder is refused. */
+  /**
+   * Writes the addresses at which the cluster runs into the folder, so that a second start with this folder
+   * is refused.
+   */
   markRunning(brokers: string[]): Promise<void>
   /** Removes a temporary folder. Does nothing to a kept folder. */
   close(): Promise<void>
@@ -61,8 +64,8 @@ export async function openDataFolder(plan: ClusterPlan, way: ClusterRecord['way'
 }
 
 /**
- * Returns whether Docker or Java filled a kept folder, because only the same way can read the data. Returns
- * `undefined` if the folder has no data.
+ * Returns whether Docker or Java filled a kept folder. Data that Docker wrote can be read only by Docker, and
+ * data of Java only by Java. Returns `undefined` if the folder has no data.
  */
 export async function runtimeOfFolder(dataDir: string): Promise<ClusterRecord['way'] | undefined> {
   return (await readRecord(resolve(dataDir)))?.way
@@ -80,8 +83,8 @@ async function temporaryFolder(): Promise<DataFolder> {
 }
 
 /**
- * Makes a cluster id: 16 bytes in Kafka's spelling. No id begins with a dash, because Kafka's tool would take
- * it for an option.
+ * Makes a cluster id: 16 bytes in Kafka's spelling. No id begins with a dash, because Kafka's tool would
+ * treat such an id as an option.
  */
 export function newClusterId(): string {
   const id = randomBytes(16).toString('base64url')

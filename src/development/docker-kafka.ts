@@ -50,7 +50,7 @@ export async function startInDocker(plan: ClusterPlan): Promise<RunningKafka> {
     const describe = describeCluster(plan, folder, brokers)
     return { brokers, way: 'docker', describe, stop: () => stopContainers(started, folder) }
   } catch (error) {
-    // testcontainers removes the rest when this process ends.
+    // testcontainers removes the remaining containers when this process ends.
     await stopContainers(started, folder).catch(() => {})
     throw error
   }

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net'
 
 /**
- * The lowest port to try. All ports that are tried are below those that systems give to outgoing connections,
- * so no connection takes a port between the search and its use.
+ * The lowest port to try. All ports that are tried are below the ports that systems give to outgoing
+ * connections, so no connection takes a port between the search and its use.
  */
 const lowest = 20_000
 const choices = 10_000

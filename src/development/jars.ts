@@ -23,7 +23,7 @@ function downloadOf(version: string): MavenDownload {
   }
 }
 
-/** Returns the folder of Kafka's jars if it exists. The folder never exists in part. */
+/** Returns the folder of Kafka's jars if it exists. If it exists, it is complete. */
 export function findJars(): Promise<string | undefined> {
   return findDownload(downloadOf(kafkaVersion))
 }

@@ -57,7 +57,8 @@ async function startNodes(plan: ClusterPlan, folder: DataFolder, jars: string): 
 }
 
 /**
- * Stops the brokers. With temporary data, kills them, because an orderly end takes three brokers 6 seconds.
+ * Stops the brokers. Kills brokers whose data is temporary, because three brokers take 6 seconds for an
+ * orderly end.
  */
 async function stopNodes(nodes: readonly JavaNode[], folder: DataFolder): Promise<void> {
   await Promise.all(nodes.map((node) => (folder.isKept ? node.stop(stopDeadlineMs) : node.kill('SIGKILL'))))

@@ -14,8 +14,8 @@ export type KafkaOptions = {
    */
   brokers?: readonly string[]
   /**
-   * Number of brokers. Three brokers keep three copies of everything, and a write needs two of them. Default
-   * 1.
+   * Number of brokers. Three brokers keep three replicas of each partition, and a write needs two of them.
+   * Default 1.
    */
   count?: 1 | 3
   /** Folder that keeps the data between starts. Default: a temporary folder, removed at the stop. */

@@ -26,7 +26,7 @@ export type MavenDownload = {
   fetch: (part: string, maven: (args: readonly string[]) => Promise<void>) => Promise<string>
 }
 
-/** Returns the folder of a download if it exists. The folder never exists in part. */
+/** Returns the folder of a download if it exists. If it exists, it is complete. */
 export async function findDownload({ name }: Pick<MavenDownload, 'name'>): Promise<string | undefined> {
   const folder = join(cacheFolder(), name)
   return (await exists(folder)) ? folder : undefined
@@ -88,8 +88,8 @@ async function countDownloaded(log: string): Promise<number> {
 }
 
 /**
- * Renames the folder, so that the target never exists in part. If another process was faster, its folder is
- * used instead.
+ * Renames the folder, so that the target is complete as soon as it exists. If another process was faster, the
+ * folder of that process is used instead.
  */
 async function moveInto(source: string, target: string): Promise<void> {
   try {
@@ -100,7 +100,7 @@ async function moveInto(source: string, target: string): Promise<void> {
 }
 
 /**
- * Removes the folders of downloads that were killed. Keeps young folders, which may belong to downloads that
+ * Removes the folders of downloads that were killed. Keeps recent folders, which may belong to downloads that
  * still run.
  */
 async function removeAbandoned(cache: string): Promise<void> {

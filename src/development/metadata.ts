@@ -11,7 +11,7 @@ const maxAnswerBytes = 1 << 20
 
 /**
  * Asks one broker about its cluster over a plain socket. Rejects if no answer came within `timeoutMs`.
- * Doesn't use the Kafka client, which would log and try again by itself: this function must give up in time.
+ * Doesn't use the Kafka client, which would log and try again by itself. This function must give up in time.
  */
 export async function askMetadata(address: string, timeoutMs: number): Promise<ClusterMetadata> {
   const socket = connect({ ...splitAddress(address), signal: AbortSignal.timeout(timeoutMs) })

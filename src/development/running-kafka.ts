@@ -9,9 +9,9 @@ export type RunningKafka = {
   /** Addresses for clients, each `host:port`. */
   brokers: string[]
   way: KafkaRuntime
-  /** A line of text with the way and the place. */
+  /** A line of text for people: the way in which the Kafka was obtained, and where it runs. */
   describe: string
-  /** The single brokers, for tests of faults. Set only with the way `java`. */
+  /** The brokers one by one, for tests of faults. Set only if Kafka was started on Java. */
   nodes?: KafkaNode[]
   stop(): Promise<void>
 }

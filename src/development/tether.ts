@@ -13,10 +13,10 @@ export type Tethered = {
 }
 
 /**
- * A shell script that runs the command. Nobody writes to the pipe at its standard input. When that pipe ends,
- * this process has ended, even by SIGKILL. (A look at this process's pid would show that later, because the
- * pid stays until somebody has asked for the exit code.) The script writes the pid of the command to standard
- * output, and all output of the command to the log file.
+ * A shell script that runs the command. Nobody writes to the pipe at its standard input. The pipe closes when
+ * this process ends, even by SIGKILL, so the script knows of the end. (Polling for this process's pid would
+ * show the end later, because the pid exists until somebody has asked for the exit code.) The script writes
+ * the pid of the command to standard output, and all output of the command to the log file.
  */
 const script = `
 exec 3<&0 2>>"$1"

@@ -1,4 +1,4 @@
-/** An answer of the gateway. Only 200 is success: analytics-python takes any other code for an error. */
+/** An answer of the gateway. Only 200 is success: analytics-python treats any other code as an error. */
 export type Answer = {
   readonly status: 200 | 400 | 401 | 403 | 404 | 408 | 429 | 431 | 500 | 503
   /** The JSON of the answer. Never empty, since analytics-java repeats a request whose answer has no body. */
@@ -34,7 +34,7 @@ export function statusOf(code: ProblemCode): Answer['status'] {
   return statuses[code]
 }
 
-/** The headers of every answer. They let a page of any site read it. */
+/** The headers of every answer. They let a page of any site read the answer. */
 export const answerHeaders = {
   'content-type': 'application/json; charset=utf-8',
   'access-control-allow-origin': '*',

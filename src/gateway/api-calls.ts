@@ -58,7 +58,8 @@ async function handle(
   trace?: RequestTrace,
 ): Promise<Answer> {
   const sent = request.body ?? Buffer.alloc(0)
-  // The request was refused by its head alone. If this were an error, Fastify would close the connection.
+  // `sent` is an answer: the request was refused by its head alone. It isn't thrown as an error, because
+  // Fastify would close the connection.
   if (!Buffer.isBuffer(sent)) return sent
   // Frees the body while the call waits for its answer.
   request.body = undefined

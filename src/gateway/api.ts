@@ -106,7 +106,7 @@ const taken = Type.Object(
   { description: 'Kafka has all messages but those that were left out: to send these again is no use.' },
 )
 
-/** Problems that any request may have. */
+/** Problems with which any request may be answered. */
 const ofAny = ['request_too_slow', 'head_too_large', 'internal_error'] as const
 const always = ['malformed_json', 'invalid_body', 'payload_too_large', 'incomplete_body', ...ofAny] as const
 const written = ['rate_limited', 'overloaded', 'kafka_unavailable'] as const

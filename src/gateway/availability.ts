@@ -27,8 +27,8 @@ export type AvailabilityOptions = {
   /** Returns what keeps Kafka from taking records. Never rejects. */
   readonly check: () => Promise<readonly Obstacle[]>
   /**
-   * Called when a topic changes between three states: all of its partitions take records, some do, or none
-   * does.
+   * Called when a topic changes between three states: all of its partitions take records, some take records,
+   * or none takes records.
    */
   readonly onChange: (change: TopicAvailability) => void
   /** Returns milliseconds of a monotonic clock. */
@@ -37,17 +37,21 @@ export type AvailabilityOptions = {
 
 const everyMs = 500
 /**
- * The time after the last sign of life from Kafka until Kafka is asked. Without traffic, nothing else shows
- * that Kafka is down.
+ * How long Kafka must have given no sign of life before the gateway asks Kafka, in milliseconds. Without
+ * traffic, only asking shows that Kafka is down.
  */
 const silentMs = 5_000
 /**
- * The time that a failing partition has to accept records again. A change of its leader takes less than this
- * time. During this time, records wait and no request is refused.
+ * The time that a failing partition has for accepting records again, in milliseconds. A change of its leader
+ * takes less than this time. During this time, records for the partition wait, and no request for the
+ * partition is refused.
  */
 export const patienceMs = 1_000
 
-/** The time after a failed send from which a check that finds no obstacle clears the partition. */
+/**
+ * How long ago a partition's last failed send must be, in milliseconds. Only then does a check without an
+ * obstacle clear the partition.
+ */
 const forgetMs = 5_000
 
 type Failing = {
@@ -66,9 +70,9 @@ type Failing = {
 }
 
 /**
- * Tracks which partitions take records. Requests report successes and failures. The gateway refuses messages
- * for a failing partition, so no request can report on such a partition. So a timer asks Kafka about it.
- * Otherwise the partition would be refused forever.
+ * Tracks which partitions take records. Requests report successes and failures. Once the gateway refuses
+ * messages for a partition, no request can report on that partition any more. So a timer asks Kafka about
+ * failing partitions. Otherwise they would be refused forever.
  */
 export class Availability {
   readonly #options: AvailabilityOptions

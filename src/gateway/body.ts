@@ -13,7 +13,7 @@ export type JsonObject = { readonly [field: string]: unknown }
 /** The reason why a body can't be read. */
 export type BodyFault = 'too_large' | 'bad_gzip' | 'not_utf8' | 'not_json' | 'not_an_object'
 
-/** The object that a body holds, with the faults that don't make the gateway refuse it. */
+/** The object that a body holds, with the faults for which the gateway doesn't refuse the body. */
 export type AcceptedBody = {
   readonly ok: true
   readonly body: JsonObject
@@ -88,8 +88,8 @@ function isGzip(bytes: Buffer): boolean {
 }
 
 /**
- * Inflates synchronously, not in libuv's threads. Parsing the result blocks this thread for as long anyway,
- * and many inflations at the same time would cost memory.
+ * Inflates synchronously, not in libuv's threads. Parsing the result blocks this thread for as long as
+ * inflating does, and many inflations at the same time would cost memory.
  */
 function inflate(sent: Buffer, maxBytes: number): Inflated {
   try {

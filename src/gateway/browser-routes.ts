@@ -12,7 +12,10 @@ import { notFound, traced } from './replies.ts'
  * Options of the routes for browsers. They have no route for HEAD, because HEAD would be handled as a GET.
  */
 const forBrowsers = { exposeHeadRoute: false }
-/** The caching of settings. A change of the catalog reaches browsers after two minutes at the latest. */
+/**
+ * The `Cache-Control` header of settings. After a change of the catalog, browsers get the new settings within
+ * two minutes.
+ */
 const settingsCaching = 'public, max-age=120'
 const pixelHeaders = {
   'content-type': 'image/gif',

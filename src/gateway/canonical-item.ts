@@ -57,7 +57,7 @@ export class CanonicalItems {
   readonly #mostKeys: number
   /**
    * The members at the end of a message. `withoutSentAt`: for a message that has its own `sentAt`. `whole`:
-   * for a message without one.
+   * for a message without a `sentAt`.
    */
   readonly #tail: { readonly withoutSentAt: Buffer; readonly whole: Buffer }
   /** The fields that aren't copied together with their neighbours, in the order of their places. */
@@ -85,8 +85,8 @@ export class CanonicalItems {
   }
 
   /**
-   * Returns the same bytes as the message that `checkItem` would return. Returns `undefined` if that isn't
-   * certain, and for each message that `checkItem` would leave out.
+   * Returns a message with the same bytes as the message that `checkItem` would return. Returns `undefined`
+   * if it isn't certain that the bytes are the same, or if `checkItem` would leave the message out.
    */
   complete(item: ScannedItem): ReadyMessage | undefined {
     const plan = this.#isPossible ? this.#planOf(item) : undefined
@@ -121,7 +121,8 @@ export class CanonicalItems {
     if (occasion === undefined || places.isNull(Field.originalTimestamp)) return undefined
     const field = places.has(Field.timestamp) ? Field.timestamp : Field.originalTimestamp
     const original = places.textOf(field)
-    // If this field is an empty text, the time may be in the other field.
+    // If this field is an empty text, the time may be in the other field. Then `checkItem` completes the
+    // message.
     if (places.has(field) && (original === undefined || original === '')) return undefined
     return correctTimestamp(original, occasion)
   }

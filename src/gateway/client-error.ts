@@ -22,8 +22,8 @@ export class OpenAnswers {
 
 /**
  * Answers a request that can't be parsed or didn't arrive in time, and closes its connection. First waits
- * until earlier requests on the connection are answered. Otherwise the client would take this answer for the
- * answer to one of them.
+ * until earlier requests on the connection are answered. Otherwise the client would treat this answer as the
+ * answer to an earlier request.
  */
 export async function answerClientError(
   { code }: { readonly code?: string },

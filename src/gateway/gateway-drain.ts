@@ -3,7 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 const pollMs = 20
-/** The time for which no request must have been open before the remaining connections count as unused. */
+/**
+ * How long no request must have been open before the remaining connections count as unused, in milliseconds.
+ */
 const quietMs = 200
 
 /** Counts the open requests of a server, and stops the server once they are answered. */

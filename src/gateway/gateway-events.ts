@@ -28,8 +28,8 @@ export type GatewayObserver = {
   /** Called when messages of a source were left out. `sourceId` is `undefined` if no source is known. */
   leftOut(reason: LeftOutReason, count: number, sourceId: string | undefined): void
   /**
-   * Called when messages were not written because identical messages were in flight, whose outcome they
-   * share.
+   * Called when messages were not written because identical messages were in flight. The messages get the
+   * same outcome as those in flight.
    */
   coalesced(count: number): void
   /** Called when whole numbers beyond 2^53 in a source's messages lost digits. */

@@ -89,7 +89,8 @@ function browserOperationOf({
 function securityOf(key: ApiRoute['key']): object[] {
   switch (key) {
     case 'write':
-      // An empty requirement: the key may be in the body.
+      // The empty requirement says that a request may have no such header, because the key may be in the
+      // body.
       return [{ writeKey: [] }, {}]
     case 'server':
       return [{ serverKey: [] }]

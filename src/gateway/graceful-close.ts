@@ -8,9 +8,9 @@ const graceMs = 5_000
 const graceBytes = 32 * 1_024 * 1_024
 
 /**
- * Ends a connection while its client may still be sending, so that the client can read the answer. Sends FIN,
- * and then reads and discards what arrives for a while. Closing at once would answer the remaining bytes with
- * a reset, which would cost the client the answer (RFC 9112, 9.6).
+ * Ends a connection while its client may still be sending, so that the client can read the answer. Sends FIN.
+ * After that, what still arrives is read and discarded for a while. If the connection were closed at once,
+ * the remaining bytes would be answered with a reset, and the client could lose the answer (RFC 9112, 9.6).
  */
 export function closeGracefully(socket: Socket): void {
   let left = graceBytes

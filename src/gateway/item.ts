@@ -104,7 +104,8 @@ function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: Ite
     context: item['context'],
     integrations: item['integrations'],
     originalTimestamp: item['originalTimestamp'] ?? item['timestamp'] ?? undefined,
-    // The corrected time is filled in later: `correctTimestamp` reads the client's time from the item itself.
+    // The corrected time is filled in later, because `correctTimestamp` reads the client's time from the item
+    // itself.
     timestamp: undefined,
     sentAt: item['sentAt'] ?? sentAt ?? undefined,
     receivedAt: arrival.text,
@@ -128,8 +129,8 @@ function occasionOfItem({ sentAt }: JsonObject, shared: Occasion): Occasion {
 type Written = { readonly ok: true; readonly text: string; readonly bytes: number }
 
 /**
- * Writes a message as JSON. The shared objects of the batch, written once, are appended after its other
- * fields.
+ * Writes a message as JSON. The shared objects of the batch are written only once, and are appended after the
+ * message's other fields.
  */
 function write(message: Message, { context, integrations, limits }: ItemContext): Written | LeftOut {
   const fault = context?.fault ?? integrations?.fault
@@ -173,8 +174,8 @@ export function isTrackingKind(value: unknown): value is TrackingKind {
 }
 
 /**
- * Writes a value as JSON. Returns `undefined` if the value is nested too deeply for the stack, which limits
- * JSON.stringify but not JSON.parse.
+ * Writes a value as JSON. Returns `undefined` if the value is nested too deeply for the stack. The stack
+ * limits JSON.stringify, but not JSON.parse.
  */
 export function tryStringify(value: JsonObject): string | undefined {
   try {

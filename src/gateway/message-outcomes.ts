@@ -5,7 +5,7 @@ import type { TrackingKind } from './item.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { LeftOutReason } from './reasons.ts'
 
-/** A message that was left out, in the form of the answer. */
+/** An entry of the answer: a message that was left out. */
 type Rejected = {
   /** The index of the message in the batch, from 0. */
   readonly index: number
@@ -43,8 +43,8 @@ export class MessageOutcomes {
   }
 
   /**
-   * True if a message can't be written, because it is too deep, or has too many keys or too large a number.
-   * Users of a normal client don't cause this by mistake.
+   * True if a message can't be written, because it is too deep, or has too many keys or too large a number. A
+   * normal client doesn't cause this by mistake.
    */
   get isBeyondLimits(): boolean {
     return structuralReasons.some((reason) => this.#leftOut.has(reason))

@@ -27,7 +27,8 @@ export class MessageWriter {
 
   /**
    * Writes one or more neighbouring members of an object, with a comma or the opening brace before them. The
-   * copied bytes have neither. Writes nothing if `end` is not after `start`, because then there is no member.
+   * copied bytes don't include this comma or brace. Writes nothing if `end` is not after `start`, because
+   * then there is no member.
    */
   members(from: Buffer, start: number, end: number): void {
     if (end <= start) return
@@ -46,7 +47,7 @@ export class MessageWriter {
   }
 
   /**
-   * Closes the object, and returns it. Throws if its length isn't the one that `begin` got, because then
+   * Closes the object, and returns it. Throws if its length isn't the length that `begin` got. Otherwise
    * bytes of other data in memory would go to Kafka.
    */
   finished(): Buffer {

@@ -50,7 +50,7 @@ const backoffs = { minBackoffMs: 50, maxBackoffMs: 400 }
  * each request. Owns the records that wait and those that are in flight. One produce is in flight at a time,
  * and the next one takes all records that have arrived meanwhile. Whether a part of a request succeeds
  * depends only on that part's partition. Records that a partition didn't take are sent again until no request
- * waits for them, separately from records for other partitions.
+ * waits for them. They are sent separately from records for other partitions.
  */
 export class Outbox {
   readonly #options: OutboxOptions
@@ -106,8 +106,8 @@ export class Outbox {
 
   /**
    * Sends a parcel, and resolves once its outcome is known, at the latest after `ackTimeoutMs`. If one of its
-   * records can't be written now, no record is sent. Otherwise the client would send all of them again, and
-   * the others would be written twice.
+   * records can't be written now, no record of the parcel is sent. Otherwise the client would send all
+   * records again, and the written ones would be written twice.
    */
   async submit(parcel: Parcel): Promise<Delivered> {
     const { availability, bufferBytes, ackTimeoutMs } = this.#options
@@ -192,7 +192,7 @@ export class Outbox {
   /**
    * Answers a request that has timed out, and drops its unsent records that no other request waits for. The
    * answer asks the client to send all records again. The acknowledged parts are remembered, so that they
-   * aren't written twice when the client does so.
+   * aren't written twice when the client sends them again.
    */
   #giveUp(ticket: Ticket, parts: readonly Part[]): void {
     finish(ticket, 'too_late')

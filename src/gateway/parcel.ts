@@ -26,9 +26,9 @@ export function recordBytes(key: string, valueBytes: number): number {
 
 /**
  * The outcome of a request's records. `acknowledged`: all in-sync replicas have all records. `too_late`: some
- * records weren't acknowledged in time, and may still be written. `unavailable`: Kafka takes no records of a
- * partition that some of the records are for, so no record was sent. `full`: the buffer is full, so no record
- * was taken.
+ * records weren't acknowledged in time, and may still be written. `unavailable`: some of the records are for
+ * a partition of which Kafka takes no records, so no record was sent. `full`: the buffer is full, so no
+ * record was taken.
  */
 export type Delivered = 'acknowledged' | 'too_late' | 'unavailable' | 'full'
 
@@ -52,7 +52,7 @@ export type Part = {
    * were not answered 200.
    */
   readonly flights: Map<string, Part>
-  /** The occasion of this request. An identical message of another request doesn't share it. */
+  /** The occasion of this request. An identical message of another request has another occasion. */
   readonly occasion: Occasion
   /** The requests that wait, or have waited, for this part. */
   readonly tickets: Ticket[]
@@ -91,7 +91,10 @@ export class Parcel {
     this.flights = flights
   }
 
-  /** Adds a record. While the record is in flight, an identical message is recognized by its `id`. */
+  /**
+   * Adds a record. While the record is in flight, another message with the same `id` can be recognized as
+   * identical.
+   */
   add(record: OutgoingRecord, id: string | undefined): void {
     const part = this.#partFor(record)
     part.records.push(record)

@@ -144,7 +144,8 @@ class IncomingBody {
     if (this.#pieces > freePieces && this.#seenBytes < this.#pieces * leastPieceBytes)
       return new RefusedBody(tooFine, true)
     if (this.#seenBytes > maxBatchBytes) {
-      // Applies even if there was no room for the body, because sending it again would fail too.
+      // The body counts as too large even if there was no room for it, because sending it again would fail
+      // too.
       if (!this.#isRefusedBefore) this.#refuse(tooLarge)
       if (this.#seenBytes > maxReadBytes) return new RefusedBody(this.#refusal ?? tooLarge, true)
     } else if (this.#isKept) this.#keep(chunk)
@@ -178,7 +179,7 @@ class IncomingBody {
 
   #keep(chunk: Buffer): void {
     const needed = this.#length + chunk.length
-    // A body in one piece is held as it came: Node gives each piece memory of its own.
+    // A body in one piece is held as it came, because Node gives each piece memory of its own.
     if (needed === this.#announced && this.#length === 0 && this.#charge(needed)) {
       this.#held = chunk
       this.#length = needed

@@ -126,7 +126,10 @@ function covers(allowed: readonly Source[], ids: readonly string[]): boolean {
   return ids.every((id) => known.has(id))
 }
 
-/** Returns the space that a request names. Without a name, returns the only space of its key. */
+/**
+ * Returns the space that a request names. If the request names no space, returns the space of its key, if the
+ * key has exactly one space.
+ */
 function spaceOf(allowed: readonly Source[], named: unknown): Source | undefined {
   const spaces = allowed.filter(({ kind }) => kind === 'audiences')
   if (named === undefined) return spaces.length === 1 ? spaces[0] : undefined

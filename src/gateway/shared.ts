@@ -24,8 +24,8 @@ type Member = {
 
 /**
  * An object that a batch states for all of its messages (`context` or `integrations`). It is checked and
- * written once, and spliced into each message. So a batch costs only as much as the bytes that it has and the
- * bytes that are written for it.
+ * written once, and spliced into each message. So the work for a batch grows only with the bytes of the batch
+ * and the bytes that are written for it.
  */
 export class SharedObject {
   readonly #value: JsonObject
@@ -35,7 +35,7 @@ export class SharedObject {
   /** The fault of the object, if it has one. Then no message of the batch can be written. */
   readonly fault: Extract<Measured, { ok: false }>['fault'] | undefined
 
-  /** `value` has at least one field. Its own level is the second level of a message. */
+  /** `value` must have at least one field. In a message, it is an object at the second level of nesting. */
   constructor(value: JsonObject, { maxDepth, maxKeys }: MessageLimits) {
     const weighed = measureStructure(value, { maxDepth: maxDepth - 1, maxKeys })
     const text = weighed.ok ? JSON.stringify(value) : '{}'

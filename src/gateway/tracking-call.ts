@@ -20,7 +20,7 @@ export type ReadCall = {
   readonly ok: true
   readonly items: Items
   readonly surroundings: ItemContext
-  /** The number of whole numbers beyond 2^53 lost digits. */
+  /** The number of whole numbers beyond 2^53 that lost digits. */
   readonly lostDigits: number
 }
 
@@ -79,7 +79,7 @@ function sharedOf(value: JsonObject | null | undefined, limits: MessageLimits): 
 
 /**
  * Adds the address of a request to the request's context, which all of its messages get. If the client states
- * an `ip`, that one wins.
+ * an `ip`, the client's `ip` wins.
  */
 function withIp(context: JsonObject | null | undefined, ip: string | undefined): JsonObject | undefined {
   return ip === undefined ? (context ?? undefined) : { ip, ...context }

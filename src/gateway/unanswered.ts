@@ -5,9 +5,10 @@ const keptMs = 60_000
 const maxBytes = 8_000_000
 
 /**
- * Keeps the acknowledged parts of requests that were not answered 200, because another part of the request
- * was not written, or because this part was written too late. The clients of these requests send everything
- * again. The gateway then finds these parts like parts in flight, and doesn't write them a second time.
+ * Keeps the acknowledged parts of requests that were not answered 200. Such a request had another part that
+ * was not written, or the acknowledgement of the part came too late. The clients of these requests send
+ * everything again. The gateway then finds these parts like parts in flight, and doesn't write them a second
+ * time.
  */
 export class Unanswered {
   readonly #now: () => number

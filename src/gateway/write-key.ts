@@ -1,7 +1,8 @@
 /**
  * Returns the keys that a request may have been sent with, the most reliable first. Clients send their write
  * key as `Basic base64(KEY:)` (some without the colon) or as `writeKey` in the body. Some send it in both
- * places. A `Bearer` token may be no key; then the key in the body counts. So the caller tries all keys.
+ * places. A `Bearer` token isn't always a key. If it isn't, the key in the body counts. So the caller tries
+ * all keys.
  */
 export function keysOf(authorization: string | undefined, bodyKey?: unknown): readonly string[] {
   const inHeader = authorization === undefined ? undefined : keyOfHeader(authorization)
@@ -25,8 +26,8 @@ const keyName = '"writeKey"'
 const mostSpelled = 1_300
 
 /**
- * Yields every text that may be the key in an unparsed JSON body: each string after a `"writeKey"`, wherever
- * in the body that is. This search costs a fraction of parsing the body.
+ * Yields every text that may be the key in an unparsed JSON body: each string after a `"writeKey"`, at any
+ * place in the body. This search costs a fraction of parsing the body.
  */
 export function* keysIn(bytes: Buffer): Generator<string> {
   let last = ''

@@ -68,7 +68,7 @@ const sync = Type.Object(
 export const propertyChange = Type.Union([membership, trait])
 const change = Type.Union([membership, trait, sync])
 
-/** The value of a record of the topic `audience-changes`, whose header `source-id` names the space. */
+/** The value of a record of the topic `audience-changes`. The record's header `source-id` names the space. */
 export const audienceChangeSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Audience change',

@@ -17,13 +17,14 @@ import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timesta
 
 /**
  * Brings a message into canonical form by copying its bytes, without parsing it. This works for messages
- * whose JSON is spelled as JSON.stringify would spell it. Most messages are, because their producers write
- * JSON in this way. The message is checked and completed as bytes, at a fraction of the cost of parsing and
- * writing it.
+ * whose JSON is spelled as JSON.stringify would spell it. Most messages are spelled so, because their
+ * producers write JSON in this way. The message is checked and completed as bytes, at a fraction of the cost
+ * of parsing and writing it.
  *
- * Returns `undefined` if the message has odd spaces, needless escapes, long numbers, keys that repeat or
- * begin with a digit, or a kind with rules of its own, and for every message that would be refused. Then
- * `enterParsed` decides. A result is byte for byte the same as the result of `enterParsed`.
+ * Returns `undefined` if the message has odd spaces, needless escapes, long numbers, or keys that repeat or
+ * begin with a digit. Also returns `undefined` if the message's kind has rules of its own, or if the message
+ * would be refused. Then `enterParsed` decides. A result is byte for byte the same as the result of
+ * `enterParsed`.
  */
 export function enterCanonical(
   value: Uint8Array,
@@ -90,7 +91,7 @@ const defaultVersion = Buffer.from('1')
 const typeKey = Buffer.from(',"type":')
 const addedVersionBytes = '"version":1,'.length
 
-/** The member that is written for each kind if a message has no attributes, with a comma before it. */
+/** The members that are written for messages without attributes, by kind. Each begins with a comma. */
 const emptyAttributes: Readonly<Record<PlainKind, string>> = {
   identify: emptyMember(attributesFields.identify),
   track: emptyMember(attributesFields.track),
@@ -157,7 +158,7 @@ function cutsFor(isRewritten: boolean, nullField: number): readonly number[] {
 }
 
 /**
- * Copies the members between `from` and `until`, which is the place of the next member or the end of the
+ * Copies the members between `from` and `until`. `until` is the place of the next member, or the end of the
  * object. The byte before `until` is a comma or a brace, and isn't copied.
  */
 function writeRun(bytes: Buffer, from: number, until: number, to: Buffer, at: number): number {

@@ -12,7 +12,7 @@ export type EnterResult = { ok: true; message: Entered } | Refusal
 /** A message as receivers get it: the producer's fields, and the fields that are always present. */
 type CanonicalMessage = {
   type: MessageKind
-  /** Absent on a `delete`, unless the producer sent one. */
+  /** Absent on a `delete`, unless the producer sent a version. */
   version?: unknown
   messageId: string
   timestamp: string

@@ -190,12 +190,12 @@ export class FieldPlaces {
     return this.has(field) && this.firstByte(field) === openBrace
   }
 
-  /** Returns true unless the field has a value that is neither a string nor null. */
+  /** Returns true if the field is absent, null or a string. */
   mayBeText(field: number): boolean {
     return !this.has(field) || this.firstByte(field) === quote || this.isNull(field)
   }
 
-  /** Returns true unless the field has a value that is neither an object nor null. */
+  /** Returns true if the field is absent, null or an object. */
   mayBeObject(field: number): boolean {
     return !this.has(field) || this.isObject(field) || this.isNull(field)
   }

@@ -30,8 +30,9 @@ export type HeldRecord = {
 }
 
 /**
- * The content of a record. It is separate from the record itself, which is kept until it is settled. Key and
- * value are slices of a whole fetch, so keeping one of them would keep the whole fetch in memory.
+ * The content of a record. It is separate from the record itself, because the record is kept until it is
+ * settled. Key and value are slices of a whole fetch, so keeping one of them would keep the whole fetch in
+ * memory.
  */
 export type RecordContent = {
   readonly key: Buffer | null

@@ -174,8 +174,8 @@ function put(container: Container, value: unknown): void {
 }
 
 /**
- * Returns true for a separator between tokens. Control characters count as spaces: JSON.parse has accepted
- * the text, so they are only where spaces may be.
+ * Returns true for a separator between tokens. Control characters count as spaces. They are only where spaces
+ * may be, because JSON.parse has accepted the text.
  */
 function isBetween(character: number): boolean {
   return character <= space || character === comma || character === colon

@@ -6,7 +6,7 @@ export type WaitingDelivery = {
   readonly sourceId: string
   /** The time when the delivery's message was first appended, in epoch milliseconds. */
   readonly firstSeenMs: number
-  /** The property of an Identify with one property, and the version of the value in it. */
+  /** The property of an Identify with one property, and the version of that property's value. */
   readonly property?: PropertyHeader | undefined
   readonly body: Buffer
   /** True if a server may still act on an earlier attempt of the delivery. */

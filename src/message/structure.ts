@@ -15,7 +15,7 @@ const maxAddedKeys = 8
 /**
  * Finds out whether a message is nested too deeply or has too many keys. `text` is the text from which it was
  * parsed. Most texts are too short to have too many keys, and open too few brackets to have too many levels.
- * Then the message itself isn't walked through.
+ * For such a text, the message itself isn't walked through.
  */
 export function findExcess(
   text: string,
@@ -82,8 +82,9 @@ let isInfiniteFound = false
 
 /**
  * Counts the keys of a value that JSON.parse has read, and returns the fault if the value can't be written.
- * Visits each member once, and no deeper and no more keys than the limits allow. So it may be called for any
- * value. Call it before JSON.stringify, which nesting could make exhaust the stack.
+ * Visits each member once. Goes no deeper, and visits no more keys, than the limits allow. So it may be
+ * called for any value. Call it before JSON.stringify, because deep nesting could make JSON.stringify exhaust
+ * the stack.
  */
 export function measureStructure(
   value: object,

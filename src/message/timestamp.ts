@@ -51,8 +51,8 @@ export function parseTimestamp(text: string): number | undefined {
 
 /**
  * The minutes that were written last, each at the index of its number modulo `keptMinutes`, and their texts.
- * Messages come in the order of their times, so most have the same minute as the message before. The times of
- * their arrival do, too.
+ * Messages come in the order of their times, so most have the same minute as the message before. The same is
+ * true of the times at which they arrive.
  */
 const keptMinutes = 64
 const writtenMinutes = new Float64Array(keptMinutes).fill(Number.NaN)
@@ -136,7 +136,7 @@ function zoneOffset(text: string, at: number): number | undefined {
 
 /**
  * Returns milliseconds since 1970, or `undefined` if the time isn't within the years 0000 to 9999. `Date.UTC`
- * takes the years 0 to 99 for 1900 to 1999. So the result is computed for the same day 400 years later, and
+ * treats the years 0 to 99 as 1900 to 1999. So the result is computed for the same day 400 years later, and
  * then moved back.
  */
 function utc(year: number, month: number, day: number, timeMs: number): number | undefined {

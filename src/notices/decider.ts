@@ -4,7 +4,7 @@ import { toldKey } from './notice-record.ts'
 
 /** Conditions for notices. Times are in milliseconds. */
 export type Terms = {
-  /** Time that a destination must lack values before a notice about that is made. */
+  /** Time that a destination must lack values before a notice about this lack is made. */
   readonly failingAfterMs: number
   /** The window: the time in which at most one notice of a kind is made about the same subject. */
   readonly windowMs: number
@@ -14,7 +14,7 @@ export type Terms = {
   readonly staleMs: number
   /** Time that a hook must work without a reported failure before it counts as recovered. */
   readonly wellMs: number
-  /** Time before the end of a secret at which a notice about that end is made. */
+  /** How long before the end of a secret a notice about the end is made. */
   readonly secretEndingMs: number
 }
 
@@ -29,15 +29,15 @@ export type Situation = {
   readonly isKnown: (destinationId: string, hookId?: string) => boolean
   /** Destinations of the catalog that need a backfill, each with its space. */
   readonly behind: readonly { readonly destinationId: string; readonly spaceId: string }[]
-  /** Destinations of the catalog whose secret has an end, each with that time. */
+  /** Destinations of the catalog whose secret has an end, each with the time of the end. */
   readonly secrets: readonly { readonly destinationId: string; readonly endsAtMs: number }[]
 }
 
 export type Decided = {
   readonly notices: readonly Notice[]
   /**
-   * Keys of notices to forget, because their matter is over, or because the catalog no longer has their hook
-   * or destination.
+   * Keys of notices to forget: what the notice reports is over, or the catalog no longer has its hook or
+   * destination.
    */
   readonly forgotten: readonly string[]
   /**
@@ -54,8 +54,8 @@ export type Decided = {
 const mostAtOnce = 100
 
 /**
- * Decides which notices are made. Its own state is not essential: a new decider, for example in another
- * process, makes the same decisions from the board, a little later.
+ * Decides which notices are made. What a decider remembers is not essential: a new decider, for example in
+ * another process, makes the same decisions from the board, a little later.
  */
 export class Decider {
   readonly #terms: Terms
@@ -63,8 +63,8 @@ export class Decider {
   #heldBack = new Set<string>()
   readonly #times = new Map<string, number>()
   /**
-   * The hooks with a `failing` notice that work again: since when each has worked, and when it first accepted
-   * a request.
+   * The hooks with a `failing` notice that work again: since when each hook has worked, and when it first
+   * accepted a request after the notice.
    */
   readonly #well = new Map<string, { readonly sinceMs: number; readonly answeredMs: number }>()
   #behindSince = new Map<string, number>()
@@ -128,8 +128,8 @@ export class Decider {
   }
 
   /**
-   * Decides about hooks with a `failing` notice that have accepted a request since, and of which no process
-   * has reported a failure after that request.
+   * Decides about hooks with a `failing` notice that have accepted a request after the notice. A hook has not
+   * recovered if a process has reported a failure of it after that request.
    */
   #recovered(
     board: Board,
@@ -154,8 +154,8 @@ export class Decider {
   }
 
   /**
-   * Decides about counts. If a destination has a failing hook, its deliveries are put off for that reason,
-   * which has a notice of its own. So the destination's `paced` counts are dropped.
+   * Decides about counts. If a destination has a failing hook, its deliveries are put off because of that
+   * hook, and the hook has a notice of its own. So the destination's `paced` counts are dropped.
    */
   #counted(
     kind: CountedKind,
@@ -203,7 +203,7 @@ export class Decider {
   #isOver(notice: Notice, { nowMs }: Situation): boolean {
     if (notice.kind !== 'needs_backfill') return false
     const { failingAfterMs, windowMs } = this.#terms
-    // A process that has just begun to decide may not know yet which destinations need a backfill.
+    // A process that began to decide a short time ago may not know yet which destinations need a backfill.
     const isNew = nowMs - (this.#begunMs ?? nowMs) < failingAfterMs
     const key = toldKey('needs_backfill', notice.destinationId, notice.spaceId)
     return !isNew && !this.#behindSince.has(key) && nowMs - notice.atMs >= windowMs
@@ -225,8 +225,8 @@ function secretsEnding(
 }
 
 /**
- * Drops counts that this process collected while another process decided. The other process doesn't report
- * which windows were over, or which destinations were failing at the time.
+ * Drops counts that this process collected while another process decided. This process can't know which
+ * windows were over then, or which destinations were failing.
  */
 function dropInherited(board: Board, windowFromMs: number): void {
   for (const [destinationId] of board.tallies('paced')) board.dropTally('paced', destinationId)

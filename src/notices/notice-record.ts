@@ -4,13 +4,13 @@ import { type Notice, type NoticeKind, noticeKinds, subjectOf } from './notice.t
 import { decodePause, type PauseRecord } from './pause-record.ts'
 
 /**
- * The records of the topic `notices`, whose keys are JSON lists:
+ * The records of the topic `notices`. Their keys are JSON lists:
  *
- * - `["report", REPORTER]`: the observations of a process about hooks and destinations. It writes the record
- *   a few times a minute while it has observations.
+ * - `["report", REPORTER]`: the observations of a process about hooks and destinations. The process writes
+ *   the record a few times a minute while it has observations.
  * - `["told", KIND, DESTINATION, SUBJECT]`: the last notice of a kind about a subject. A process writes this
- *   record before it sends the notice, and again afterwards. After a crash, the next process sends every
- *   notice whose second record is missing.
+ *   record before it sends the notice, and again after it has sent the notice. After a crash, the next
+ *   process sends every notice whose second record is missing.
  *
  * `pause-record.ts` has the records about pauses.
  */
@@ -41,7 +41,7 @@ const reportSchema = Type.Object({
 
 /** A failing hook, as one process sees it. Times are epoch milliseconds. */
 export type FailingHook = Readonly<Static<typeof failingHook>>
-/** A hook with a `failing` notice that has accepted a request since. */
+/** A hook with a `failing` notice that has accepted a request after the notice. */
 export type AnsweredHook = Readonly<Static<typeof answeredHook>>
 /** Counts of a destination's deliveries since the previous report, by reason. */
 export type CountedDestination = Readonly<Static<typeof countedDestination>>

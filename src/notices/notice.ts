@@ -209,7 +209,7 @@ function idOf(notice: Notice): string {
   return `notice-${createHash('sha256').update(what).digest('hex').slice(0, 32)}`
 }
 
-/** Returns the time by which two notices of a kind about the same subject differ. */
+/** Returns a time that differs between any two notices of a kind about the same subject. */
 function episodeOf(notice: Notice): number {
   switch (notice.kind) {
     case 'failing':

@@ -23,7 +23,7 @@ export type NotifierOptions = {
   /** Time between two looks at the topic and the hooks, in milliseconds. */
   readonly everyMs: number
   readonly watch: Watch
-  /** Reads the records of the topic `notices` from an offset to the end as of the call. */
+  /** Reads the records of the topic `notices` from an offset to the end that the topic has at the call. */
   readonly read: (from: number) => AsyncIterable<readonly ReadRecord[]>
   /**
    * Writes a record to the topic `notices`. Like `send`, it resolves once all in-sync replicas have the
@@ -36,8 +36,8 @@ export type NotifierOptions = {
   /** Returns true if the catalog has the source of notices, and a destination that gets them. */
   readonly isWanted: () => boolean
   /**
-   * Returns true if the group has heard from this process within its session. Then no other process has its
-   * units.
+   * Returns true if the group's coordinator has heard from this process within the session timeout. Then no
+   * other process owns the units of this process.
    */
   readonly isOwner: () => boolean
   readonly situation: () => Omit<Situation, 'nowMs'>
@@ -76,10 +76,10 @@ export type NotifierObserver = {
 const goneAfterMs = 3_600_000
 
 /**
- * Reports the failing hooks that this process sees. If this process owns the unit that decides, it also
- * decides about notices and automatic pauses for all processes. A notice is written to the topic `notices`,
- * then sent, and then written again as sent. If the unit gets another owner in between, that owner continues
- * with the same `messageId`.
+ * Reports the failing hooks that this process sees. One unit is chosen for decisions. If this process owns
+ * that unit, it also decides about notices and automatic pauses for all processes. A notice is written to the
+ * topic `notices`, then sent, and then written again as sent. If the unit gets another owner in between, that
+ * owner continues with the same `messageId`.
  */
 export class Notifier {
   readonly #options: NotifierOptions
@@ -87,8 +87,8 @@ export class Notifier {
   #decider: Decider
   #pauseDecider: PauseDecider
   /**
-   * True once the topic was read to its end. Records that are read before that are as old as their timestamps
-   * say.
+   * True once the topic was read to its end. A record that is read before that time is as old as its
+   * timestamp says.
    */
   #hasCaughtUp = false
   #hasReported = false
@@ -104,14 +104,14 @@ export class Notifier {
     this.#loop = this.#run()
   }
 
-  /** Starts to decide, because this process has the unit that does so. */
+  /** Starts to decide, because this process now owns the unit that is chosen for decisions. */
   acquire(): void {
     this.#decider = new Decider(this.#options.terms)
     this.#pauseDecider = new PauseDecider(this.#options.pauses.terms)
     this.#isDeciding = true
   }
 
-  /** Stops deciding, because the unit was lost. */
+  /** Stops deciding, because this process has lost that unit. */
   release(): void {
     this.#isDeciding = false
   }

@@ -62,8 +62,8 @@ export class PauseBook {
 
   /**
    * Returns the pause of a destination, if it has not ended. If the process that decided the pause had not
-   * yet read the last resumption, the pause counts as ended: whoever resumed the destination knew more than
-   * that process.
+   * yet read the last resumption, the pause counts as ended, because whoever resumed the destination knew
+   * more than that process.
    */
   pauseOf(destinationId: string): Pause | undefined {
     const pause = this.#pauses.get(destinationId)

@@ -36,8 +36,8 @@ export type PauseSituation = {
 }
 
 /**
- * Age from which a failure clock is void, in milliseconds. No process has watched the URLs since the clock
- * was last written, and they may have worked.
+ * Age from which a failure clock is void, in milliseconds. If no record of the clock was written for this
+ * long, no process has watched the URLs, and the URLs may have worked.
  */
 const clockKeptMs = 3_600_000
 /** Age at which a failure clock is written again, in milliseconds. */
@@ -133,8 +133,8 @@ export class PauseDecider {
   }
 
   /**
-   * Returns true if all hooks fail, and each has failed since this process began to decide steadily, long
-   * enough ago. Failures during or before a trouble of ours prove nothing.
+   * Returns true if this process has decided steadily for long enough (`steadyMs`), and if each hook of the
+   * destination has failed within that time. Failures before or during a trouble of Sluice prove nothing.
    */
   #isSure(failures: Subject['failures'], nowMs: number): failures is readonly SeenHook[] {
     const sinceMs = this.#steadySinceMs
@@ -175,8 +175,9 @@ function lastOutcomeOf(failures: readonly SeenHook[]): string {
 }
 
 /**
- * Returns the notices about pauses and their ends that have not been sent yet (`notices`), and removals of
- * records of pauses that are no longer needed (`over`). If `isWanted` is false, no notices are returned.
+ * Returns two lists. `notices`: the notices about pauses and about ends of pauses that have not been sent
+ * yet; empty if `isWanted` is false. `over`: records for the topic, each of which removes a pause that is no
+ * longer needed.
  */
 export function noticesOfPauses(
   board: Board,

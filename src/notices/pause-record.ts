@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 
 /**
- * The records of the topic `notices` about automatic pauses, whose keys are JSON lists:
+ * The records of the topic `notices` about automatic pauses. Their keys are JSON lists:
  *
  * - `["clock", DESTINATION]`: a failure clock, which says since when all URLs of a destination have failed.
  *   The decider writes it again from time to time, as long as all URLs fail.
@@ -40,7 +40,7 @@ export type Pause = Readonly<Static<typeof pauseSchema>>
 
 /**
  * The end of an automatic pause. `asked`: somebody resumed the destination. `catalog`: the catalog has other
- * URLs for the destination, or turns automatic pauses off for it.
+ * URLs for the destination, or turns automatic pauses off for the destination.
  */
 export type Resumption = Readonly<Static<typeof resumptionSchema>>
 
@@ -49,7 +49,9 @@ export type PauseRecord =
   | { readonly kind: 'paused'; readonly destinationId: string; readonly content: Pause | undefined }
   | { readonly kind: 'resumed'; readonly destinationId: string; readonly content: Resumption | undefined }
 
-/** Encodes a record. A record without content removes the previous record with its key from the topic. */
+/**
+ * Encodes a record. A record without content removes the previous record with the same key from the topic.
+ */
 export function encodePause({ kind, destinationId, content }: PauseRecord): {
   readonly key: Buffer
   readonly value: Buffer | null

@@ -41,9 +41,9 @@ type Watched = {
 type Counts = { readonly paced: Map<string, number>; readonly deadLetters: Map<string, number> }
 
 /**
- * Collects what one process sees of failing hooks, dead letters and deliveries that are put off, for the next
- * report. While the watch is off, it ignores all of this. A success of a hook that never failed costs hardly
- * more than one comparison.
+ * Collects, for the next report, what one process sees of failing hooks, of dead letters, and of deliveries
+ * that are put off. While the watch is off, it ignores all of this. A success of a hook that never failed
+ * costs hardly more than one comparison.
  */
 export class Watch {
   readonly #options: WatchOptions

@@ -17,7 +17,8 @@ export class TokenBucket {
   }
 
   /**
-   * Changes the rate. Call it when the share of this member changes, because it owns other partitions now.
+   * Changes the rate. Call it when this member owns other partitions than before, so that its share has
+   * changed.
    */
   setRate(rate: Rate, nowMs: number): void {
     this.#refill(nowMs)

@@ -91,8 +91,8 @@ export class Account {
   }
 
   /**
-   * Returns true if a record may leave the buffer because it waits only for failing hooks. Also true for a
-   * record that has left already.
+   * Returns true if a record may leave the buffer because it waits only for failing hooks. Also returns true
+   * for a record that has left the buffer already.
    */
   mayDetach(pending: PendingRecord): boolean {
     if (pending.isDetached) return true
@@ -209,8 +209,8 @@ function add(to: Holding, records: number, bytes: number): void {
 }
 
 /**
- * Returns the part of `held` that counts against a limit. Of `aside`, the part for stopped units, nothing
- * counts up to `setAsideShare` of the limit.
+ * Returns the part of `held` that counts against a limit. `aside` is the part of `held` for stopped units. It
+ * counts only as far as it exceeds `setAsideShare` of the limit.
  */
 function counted(held: number, aside: number, limit: number): number {
   return held - Math.min(aside, limit * setAsideShare)

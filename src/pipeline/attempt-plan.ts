@@ -10,7 +10,7 @@ type Hooks = Endpoint['hooks']
 export type AttemptPlan = {
   /** The hooks, in the order in which they have their turn. */
   readonly hooks: Hooks
-  /** The hooks among them that aren't well: their breaker is open, or they have asked for a pause. */
+  /** The members of `hooks` that aren't well: their breaker is open, or they have asked for a pause. */
   readonly sick: Hooks
   readonly tryClass: TryClass
 }
@@ -64,9 +64,9 @@ export function hasNoChance(
 }
 
 /**
- * Returns how long the hooks of an attempt have asked to be left alone, in milliseconds from now, if all of
- * them work and have asked for a pause. Otherwise, and for a last or only try, returns `undefined`: the
- * attempt must not wait.
+ * Returns how long an attempt has to wait, in milliseconds, because all of its hooks work and have asked for
+ * a pause. The wait ends with the shortest pause. Returns `undefined` if the attempt must not wait, as for a
+ * last or only try.
  */
 export function askedPauseMs({ hooks, sick, tryClass }: AttemptPlan): number | undefined {
   if (sick.length < hooks.length || tryClass === 'last' || tryClass === 'only') return undefined

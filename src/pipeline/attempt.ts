@@ -44,8 +44,8 @@ export type AttemptListener<D> = {
   /** Returns true if the destination is still as it was when the attempt began. */
   isCurrent(delivery: D, endpoint: Endpoint): boolean
   /**
-   * Returns true while the delivery's unit is stopped. While it is, the bulkhead sends no request of the
-   * delivery.
+   * Returns true while the delivery's unit is stopped. While the unit is stopped, the bulkhead sends no
+   * request of the delivery.
    */
   isUnitStopped(delivery: D): boolean
   /** Returns true if the next hook may be tried after a hook that didn't accept the message. */
@@ -69,7 +69,7 @@ type AttemptParts<D> = {
   endpoint: Endpoint
   /** The hooks, in the order in which they have their turn. */
   hooks: readonly EndpointHook[]
-  /** The hooks among them that get their request through the bulkhead. */
+  /** The members of `hooks` that get their request through the bulkhead. */
   sick: readonly EndpointHook[]
   /** The class of the requests through the bulkhead. */
   tryClass: TryClass
@@ -144,7 +144,8 @@ export class Attempt<D extends Attempted> {
       new HookExchange(this, hook, tryClass, 'open').start()
       return
     }
-    // With `failover`, a hook that comes before a healthy one is asked only to see whether it has recovered.
+    // With `failover`, a failing hook that comes before a healthy one is asked only as a probe, to find out
+    // whether it has recovered.
     const isProbe = this.#isFailover && this.#isWellAfter(place)
     const paced = new HookExchange(this, hook, isProbe ? 'between' : tryClass, 'paced')
     this.#paced++
@@ -230,7 +231,7 @@ export class Attempt<D extends Attempted> {
 
   /** Starts the next hook or concludes the attempt, if the results so far allow it. */
   #goOn(): void {
-    // A hook that is refused at once calls back in the middle of the start.
+    // If a hook's request is refused at once, this method is called in the middle of the start.
     if (this.#isStarting || this.#isConcluded) return
     const isTaken = this.#results.some(({ verdict }) => verdict.kind === 'delivered')
     const isAllKnown = this.#results.length + this.#omitted.length === this.#begun
@@ -345,7 +346,7 @@ class HookExchange implements Exchange, PacedTry {
     this.#attempt.released(this.#way, this)
   }
 
-  /** Ends a request to a hook that can never be sent one. */
+  /** Ends the exchange with a hook to which no request can ever be sent. */
   #refused(detail: string): void {
     this.answered({ kind: 'request', detail }, false)
     this.released()

@@ -11,7 +11,7 @@ export function describeDeath(
   { attempts, lastOutcome }: { readonly attempts: number; readonly lastOutcome: string },
   /**
    * `limitMs` is the time for which a delivery may be tried, in milliseconds. `last` is the outcome of the
-   * last try, if that try was made just now.
+   * last try, if the delivery is given up right after that try.
    */
   { limitMs, last }: { readonly limitMs: number; readonly last?: Outcome | undefined },
 ): string {

@@ -101,8 +101,8 @@ export function waitForTurn(
 const owedTries = 2
 
 /**
- * Returns the class of the try that a delivery would make now. A delivery without a time to expire has its
- * first try now: its clock isn't running. `nowMs` is the latest time at which the delivery's turn comes, in
+ * Returns the class of the try that a delivery would make now. If `expiresAtMs` is 0, the delivery's clock
+ * isn't running, so this is its first try. `nowMs` is the latest time at which the delivery's turn comes, in
  * epoch milliseconds.
  */
 export function tryClassOf(

@@ -8,8 +8,8 @@ export type DeliveryTrace = {
   /** The headers with which the reader of a retry topic or of the dead letters continues the trace. */
   readonly headers: RetryHeaders
   /**
-   * Starts the trace of a request to a hook, just before it is made. Returns the headers to send in addition
-   * to the hook's own: `headers`, and perhaps more.
+   * Starts the trace of a request to a hook, immediately before the request is made. Returns the headers to
+   * send in addition to the hook's own: `headers`, and perhaps more.
    */
   posting(hook: EndpointHook, headers: readonly string[]): readonly string[]
   /**

@@ -56,7 +56,7 @@ export class PendingRecord {
 
   /**
    * True once one of the record's deliveries was started, or written to another topic. If the other
-   * deliveries were given up now, the next owner would repeat that one too.
+   * deliveries were given up now, the next owner would repeat the started delivery too.
    */
   get isBegun(): boolean {
     return this.#isBegun
@@ -79,8 +79,8 @@ export class PendingRecord {
   }
 
   /**
-   * False once the record takes no room any more, because it only waits for notes, which need none of its
-   * content.
+   * False once the record takes no room any more. Then it only waits for notes, and the notes need none of
+   * its content.
    */
   get takesRoom(): boolean {
     return this.#takesRoom
@@ -158,8 +158,8 @@ export class Delivery implements RetryState {
   readonly firstSeenMs: number
   readonly origin: Origin
   /**
-   * The destination's limit on deliveries in flight, as the catalog had it when it was last read for this
-   * delivery.
+   * The destination's limit on deliveries in flight, as the catalog had it when the catalog was last read for
+   * this delivery.
    */
   laneCap: number
   readonly laneClass: LaneClass
@@ -170,7 +170,7 @@ export class Delivery implements RetryState {
   endpoint: Endpoint | undefined
   seenIn: object | undefined
   #isDetached = false
-  /** True while the delivery counts among those that its lane has in flight. */
+  /** True while the delivery counts among the deliveries that its lane has in flight. */
   hasPlace = false
   /** True after an attempt that found the proxy down: the delivery goes back to wait in its lane. */
   isToGoBack = false
@@ -247,8 +247,8 @@ export class Delivery implements RetryState {
   }
 
   /**
-   * The number of steps of the ladder that the delivery has waited since its last try because its turn didn't
-   * come.
+   * The number of steps of the ladder for which the delivery has waited since its last try without getting a
+   * turn.
    */
   get waits(): number {
     return this.#waits
@@ -258,7 +258,10 @@ export class Delivery implements RetryState {
     return this.#attempts
   }
 
-  /** The latest time for its last try, in epoch milliseconds; 0 while its clock isn't running. */
+  /**
+   * The latest time for the delivery's last try, in epoch milliseconds; 0 while the delivery's clock isn't
+   * running.
+   */
   get expiresAtMs(): number {
     return this.#expiresAtMs
   }

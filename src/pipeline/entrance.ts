@@ -111,8 +111,8 @@ export class Entrance {
     if (!space.enabled) observer.notRouted('source_disabled')
     const about = { sourceId: spaceId, messageId, record }
     const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
-    // A superseded Identify marks these destinations too: a previous owner may have sent it to them, and no
-    // correction will follow if it takes effect late.
+    // A superseded Identify marks these destinations too, because a previous owner may have sent the Identify
+    // to them. If it takes effect late, no correction will follow.
     const marked = to.length < connected.length ? backfillNeeds.tellOfUnrouted(connected, to, spaceId) : none
     const message: OwnMessage = {
       sourceId: spaceId,
@@ -166,8 +166,8 @@ export class Entrance {
       body: Buffer.from(value),
       lane: this.#laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
     })
-    // No record that Sluice wrote expires later than this. Without this limit, a record that claims a later
-    // time would stay on the ladder for as long as it claims.
+    // No record that Sluice wrote expires later than this. Without this limit, a record that claims to expire
+    // later would stay on the ladder until then.
     delivery.limitClock(ladder, now())
     if (state.property !== undefined && record.mayHaveBegun === true) delivery.becomeUncertain()
     return delivery
@@ -204,7 +204,7 @@ export class Entrance {
 
   /**
    * Returns true if the message came before. This method is called last, so that messages which were refused
-   * or have no destination aren't remembered: they may be sent again.
+   * or have no destination aren't remembered, because they may be sent again.
    */
   #isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean {
     const { repeats, observer } = this.#options

@@ -17,7 +17,7 @@ type ExitsOptions = Pick<PipelineOptions, 'catalog' | 'topics' | 'observer' | 'o
   readonly orderingKeys: OrderingKeys<Delivery>
 }
 
-/** Returns the headers of a refused record that its dead letter keeps. */
+/** Returns those headers of a refused record that the record's dead letter keeps. */
 export type KeepHeaders = (headers: ReceivedHeaders) => RetryHeaders
 
 const tooLarge = {

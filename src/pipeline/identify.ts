@@ -1,6 +1,6 @@
 import type { PropertyHeader } from '../message/property-header.ts'
 
-/** Messages that are delivered without having been a message of `events`. */
+/** Messages that are delivered although they don't come from `events`. */
 
 /** An Identify with one property of a user, caused by its record of `memberships`. */
 export type IdentifyToDeliver = PropertyHeader & {

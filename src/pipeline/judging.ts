@@ -17,10 +17,10 @@ type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging'
 }
 
 /**
- * Judges deliveries that waited, and carries the results out. A retry that a newer value of its property has
- * superseded is dropped, unless it is uncertain: `src/audience/judge-property.ts` decides about deliveries
- * with a property. A waiting event of a deleted user is dropped too: `AudienceUnits.judge` in
- * `src/audience/units.ts` decides about events. Holds no state of its own.
+ * Judges deliveries that waited, and carries the results out. A retry is dropped if a newer value of its
+ * property has superseded it, unless the retry is uncertain (`src/audience/judge-property.ts`). A waiting
+ * event is dropped if its user was deleted (`AudienceUnits.judge` in `src/audience/units.ts`). Holds no state
+ * of its own.
  */
 export class Judging {
   readonly #options: JudgingOptions

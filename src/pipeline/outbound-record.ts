@@ -11,7 +11,7 @@ export type OutboundRecord = {
 
 /**
  * Returns the forms of a dead letter, each smaller than the one before. The parts that a form leaves out can
- * be read from the record that its `origin` header names.
+ * be read from the record that the `origin` header of the dead letter names.
  */
 export function formsOf(letter: OutboundRecord): readonly OutboundRecord[] {
   const withoutValue: OutboundRecord = {

@@ -70,9 +70,9 @@ export class Parking {
    */
   letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
     const { isBegun, record } = delivery.pending
-    // Other deliveries of the record were started. If this one were given up, the next owner would make all
-    // of them again. But if the next owner makes them again in any case (`isElsewhere`), this one is given up
-    // too.
+    // Other deliveries of the record were started. If this delivery were given up, the next owner would make
+    // all deliveries of the record again. But if the next owner makes them again in any case (`isElsewhere`),
+    // this delivery is given up too.
     if ((isBegun && record.isElsewhere !== true) || delivery.isNewlyUncertain) {
       this.park(delivery, why)
       return

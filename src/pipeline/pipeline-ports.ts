@@ -55,8 +55,8 @@ export type FirstTryWay = 'direct' | 'paced' | 'parked' | 'replayed'
 /** Callbacks for metrics and logs. */
 export type PipelineObserver = {
   /**
-   * Called before the first request of the first attempt. If the proxy failed, so that nothing was sent, it
-   * is called again for the next attempt.
+   * Called before the first request of the first attempt. If the proxy failed, so that nothing was sent, this
+   * callback is called again for the next attempt.
    */
   firstTried(delivery: Delivery, way: FirstTryWay): void
   attempted(delivery: Delivery, result: HookResult, durationMs: number): void
@@ -145,8 +145,8 @@ export type PipelineOptions = {
   buffer: { records: number; bytes: number }
   onPressure: (isFull: boolean) => void
   /**
-   * Called with true when a lane can't keep up with messages that were late before they reached this worker:
-   * fetching should wait. Called with false when no lane is in that state any more.
+   * Called with true when a lane can't keep up with messages that were late before they reached this worker.
+   * Then fetching should wait. Called with false when no lane is in that state any more.
    */
   onCongested: (isCongested: boolean) => void
   /**
@@ -222,7 +222,7 @@ export type Pipeline = {
   setUnitStopped(unit: number, isStopped: boolean): void
   /**
    * Starts nothing more, and resolves when nothing is under way. Attempts that have started come to their
-   * end. Records of which nothing was started stay unsettled, for the next owner.
+   * end. A record of which no delivery was started stays unsettled, for the next owner.
    */
   drain(): Promise<void>
   stop(): void

@@ -148,8 +148,8 @@ export class Turns {
   }
 
   /**
-   * Moves a delivery that waits for failing hooks to their budget. Returns false, and parks the delivery, if
-   * the budget is used up, for example by records that Kafka doesn't accept.
+   * Counts a delivery that waits for failing hooks against the budget of failing hooks. Returns false, and
+   * parks the delivery, if this budget is used up, for example by records that Kafka doesn't accept.
    */
   #tryDetach(delivery: Delivery): boolean {
     if (this.#account.mayDetach(delivery.pending)) {

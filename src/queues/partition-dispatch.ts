@@ -22,7 +22,8 @@ export type PartitionDispatchOptions<T extends Sized> = PartitionQueueOptions<T>
   /** The time for which items wait for other items to be sent with them, in milliseconds. */
   readonly lingerMs: number
   /**
-   * True if items also wait this time after each send. If false, the next send follows the last one at once.
+   * True if items wait for `lingerMs` after each send too. If false, the next send follows the previous one
+   * at once.
    */
   readonly lingersBetween: boolean
   /**

@@ -1,4 +1,4 @@
-/** The room that is left in a produce. */
+/** The room that is still free in a produce. */
 export type Room = { records: number; bytes: number }
 
 /** An item that waits: one record, or several that are sent together. */
@@ -41,7 +41,7 @@ export class PartitionQueue<T extends Sized> {
     return this.#head === this.#waiting.length
   }
 
-  /** True after a failed produce. The next produce must not hold up those of other partitions. */
+  /** True after a failed produce. The next produce must not hold up the produces of other partitions. */
   get isSick(): boolean {
     return this.#failures > 0
   }

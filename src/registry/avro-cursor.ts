@@ -12,8 +12,8 @@ export class AvroFault extends Error {
 }
 
 /**
- * The number of items that a value may have beyond one for each of its bytes. Without a limit, a value could
- * claim any number of items that take no bytes, such as nulls.
+ * The number of items that a value may have in addition to one item for each of its bytes. Without a limit, a
+ * value could claim any number of items that take no bytes, such as nulls.
  */
 const spareItems = 1_000
 /**
@@ -26,8 +26,8 @@ const fieldsPerByte = 8
 
 /**
  * Reads the primitives of Avro's binary encoding from the beginning of a value to its end. Reading always
- * ends, whatever the bytes are: each item of an array or a map, and each field, is counted against a limit
- * that depends on the value's length before it is read. Throws an AvroFault.
+ * ends, whatever the bytes are. Each item of an array or a map, and each field, is first counted against a
+ * limit, and then read. The limit depends on the value's length. Throws an AvroFault.
  */
 export class Cursor {
   readonly #bytes: Buffer

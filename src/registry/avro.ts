@@ -7,7 +7,7 @@ import { type PayloadReader, refuseFramed } from './frame.ts'
 type Read = (cursor: Cursor) => unknown
 
 /**
- * Creates a reader of Avro's binary encoding, whose values become JSON:
+ * Creates a reader of Avro's binary encoding. The values that it reads become JSON:
  *
  * - A null in a field whose default is null is left out, because that is how Avro spells an absent optional
  *   field. Other nulls stay: in fields without this default, in arrays and in maps.
@@ -16,7 +16,7 @@ type Read = (cursor: Cursor) => unknown
  * - Bytes and fixed become base64, and an enum becomes its symbol. `logicalReader` describes logical types.
  * - NaN, infinities and strings that aren't UTF-8 are refused.
  *
- * avsc's own decoder would hang on a value that claims an array of 2^50 items, take `__proto__` for the
+ * avsc's own decoder would hang on a value that claims an array of 2^50 items, treat `__proto__` as the
  * prototype, refuse large longs and name the branches of some unions.
  */
 export function createAvroReader(type: Type): PayloadReader {
@@ -138,7 +138,9 @@ function enumReader({ symbols }: types.EnumType): Read {
   }
 }
 
-/** Sets a field. Assigning `__proto__` would set the prototype, so that name is defined. */
+/**
+ * Sets a field. Assigning `__proto__` would set the prototype, so a field of that name is defined instead.
+ */
 function put(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') object[name] = value
   else Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true })

@@ -31,8 +31,8 @@ export type DecoderOptions = {
 }
 
 /**
- * Time after which a refused schema is asked for again, so that a repair in the registry needs no restart, in
- * milliseconds.
+ * Time in milliseconds after which a refused schema is asked for again. So a repair in the registry needs no
+ * restart of Sluice.
  */
 const refusedForMs = 30_000
 /**

@@ -58,7 +58,7 @@ export function createIntake<R extends Arriving>(options: IntakeOptions<R>): Int
 
 type Held<R> = { readonly record: R; readonly content: ArrivingContent; readonly bytes: number }
 
-/** The waiting records of one partition, starting with the first that needs a schema. */
+/** The waiting records of one partition, starting with the first record that needs a schema. */
 type Line<R> = { readonly name: string; readonly waiting: Held<R>[] }
 
 class SchemaIntake<R extends Arriving> implements Intake<R> {

@@ -38,7 +38,7 @@ export type FramedRefusal = { readonly ok: false; readonly reason: FramedReason;
 /** A value as plain JSON. */
 export type PlainValue = { readonly ok: true; readonly value: Buffer }
 
-/** Reads the value in a frame, by one schema. Never throws. */
+/** A reader of framed values of one schema. It never throws. */
 export type PayloadReader = (payload: Buffer) => PlainValue | FramedRefusal
 
 export type Frame = { readonly ok: true; readonly schemaId: number; readonly payload: Buffer }

@@ -30,8 +30,8 @@ const options: Options = {
 export const referredAs = '$referredAs'
 
 /**
- * Takes the place of the single Ajv that the registry's library would make, which supports only draft 7. This
- * class makes an Ajv for the draft of the schema (6, 7, 2019-09 or 2020-12). Each schema needs a new
+ * Replaces Ajv in the registry's library. The library would make a single Ajv, which supports only draft 7.
+ * This class makes an Ajv for the draft of the schema (6, 7, 2019-09 or 2020-12). Each schema needs a new
  * `JsonSchemaCompiler`.
  */
 export class JsonSchemaCompiler {

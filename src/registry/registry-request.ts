@@ -4,7 +4,7 @@ import { readAnswer } from '../http/read-answer.ts'
 
 export type RegistryAnswer =
   | { readonly ok: true; readonly status: number; readonly body: unknown }
-  /** No answer came; `why` is half a sentence. */
+  /** No answer came. `why` is the reason, as half a sentence. */
   | { readonly ok: false; readonly why: string }
 
 /** The present login. It may differ at each request, because passwords and certificates are renewed. */

@@ -70,7 +70,8 @@ export function createSchemaSource({ url, ...connection }: SchemaSourceSettings)
 
 function optionsOf(compiler: JsonSchemaCompiler): RegistryOptions {
   const options = {
-    // `always`: our reader doesn't mind if the branches of a union could be mistaken for each other.
+    // `always`: avsc then accepts a union whose branches look alike in JSON. Our reader never has to tell
+    // such branches apart.
     [SchemaType.AVRO]: { logicalTypes, wrapUnions: 'always', omitRecordMethods: true },
     [SchemaType.JSON]: { ajvInstance: compiler },
   }

@@ -19,8 +19,9 @@ export class Chaskey {
   /**
    * Computes the code of an input.
    *
-   * @param input the input, in its first `bytes` bytes. The bytes after these, to the end of the block of 16
-   * bytes, must exist and be 0. This method writes to them. @param output takes the 16 bytes
+   * @param input the input, in its first `bytes` bytes. If these bytes don't fill the last block of 16 bytes,
+   * the rest of the block must exist and be 0. This method writes to the rest.
+   * @param output takes the 16 bytes
    */
   mac(input: Int32Array, bytes: number, output: Int32Array): void {
     const isPadded = bytes === 0 || (bytes & 15) !== 0

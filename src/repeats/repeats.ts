@@ -36,8 +36,8 @@ export class Repeats {
   readonly #fingerprint = new Fingerprint()
   readonly #sources = new Map<string, number>()
   /**
-   * A number for each unit of this worker. It is dropped when the unit is lost, so that no message of that
-   * unit from before matches any more.
+   * A number for each unit of this worker. The number is dropped when the unit is lost. So messages that came
+   * before the loss don't match any more.
    */
   readonly #tenures = new Map<number, number>()
   #tenuresBegun = 0
@@ -56,9 +56,9 @@ export class Repeats {
   }
 
   /**
-   * Returns true for a repeat: an earlier record of the same partition had the same id from the same source,
-   * within the window and since this worker has owned the unit. Otherwise remembers the message. A record
-   * that is read again is no repeat of itself.
+   * Returns true for a repeat: an earlier record of the same partition had the same id from the same source.
+   * The earlier record must have come within the window, and after this worker got the unit. If the message
+   * is no repeat, remembers the message. A record that is read again is no repeat of itself.
    */
   isRepeat({ partition, offset, timestampMs }: Arrival, sourceId: string, messageId: string): boolean {
     const isTaken = this.#fingerprint.take(this.#tenureOf(partition), this.#numberOf(sourceId), messageId)
@@ -172,7 +172,7 @@ export class Repeats {
   }
 
   /**
-   * Returns how many entries are newer than the entry with this number. No entry has the number 0, which
+   * Returns how many entries are newer than the entry with this number. The number 0 belongs to no entry, and
    * counts as older than all entries of the ring.
    */
   #ageOf(number: number): number {

@@ -23,16 +23,16 @@ export function waitOf(ladder: Ladder, rung: number): number {
 }
 
 /**
- * Returns the time when a delivery expires whose clock started at `startedMs`: at its first try, or at its
- * first wait for a turn. Both times are epoch milliseconds.
+ * Returns the time when a delivery expires. `startedMs` is the time when the delivery's clock started: at its
+ * first try, or at its first wait for a turn. Both times are epoch milliseconds.
  */
 export function clockEnd({ limitMs }: Ladder, startedMs: number): number {
   return startedMs + limitMs
 }
 
 /**
- * Returns the time when a delivery expires. If the delivery's clock isn't running (`expiresAtMs` is 0), it
- * starts at `nowMs`.
+ * Returns the time when a delivery expires. If the delivery's clock isn't running (`expiresAtMs` is 0), the
+ * clock starts at `nowMs`.
  */
 export function startClock(ladder: Ladder, expiresAtMs: number, nowMs: number): number {
   return expiresAtMs === 0 ? clockEnd(ladder, nowMs) : expiresAtMs
@@ -83,8 +83,8 @@ export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; w
 }
 
 /**
- * Returns the time, in milliseconds, when the last try of a delivery is due that is first tried at `firstMs`,
- * if every step is on time. A `Retry-After` never delays a delivery beyond this time.
+ * Returns the time when the last try of a delivery is due, in milliseconds, if its first try is at `firstMs`
+ * and every step is on time. A `Retry-After` never delays a delivery beyond this time.
  */
 export function lastTryAt(ladder: Ladder, firstMs: number): number {
   const expiresAtMs = clockEnd(ladder, firstMs)

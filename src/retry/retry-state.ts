@@ -13,8 +13,8 @@ import {
 export type Origin = OriginPlace
 
 /**
- * The state of a delivery between its attempts. Records of `retry.*`, `replays` and `dead-letters` have it in
- * their headers. The message itself is the record's value, which stays unchanged.
+ * The retry state of a delivery: what it has been through. Records of `retry.*`, `replays` and `dead-letters`
+ * have it in their headers. The message itself is the record's value, which stays unchanged.
  */
 export type RetryState = {
   sourceId: string
@@ -25,8 +25,8 @@ export type RetryState = {
   /** The rung that the delivery takes next. */
   nextRung: number
   /**
-   * Number of steps of the ladder that the delivery has waited since its last try because its turn didn't
-   * come. These steps use up no rung.
+   * Number of steps of the ladder for which the delivery has waited since its last try without getting a
+   * turn. These steps use up no rung.
    */
   waits?: number
   /** Number of attempts so far; 0 for a delivery that has only waited. */
@@ -55,7 +55,7 @@ export type RetryState = {
   isUncertain?: boolean
   /**
    * True if an uncertain delivery has been delivered. It stays on the ladder only to be judged again, in case
-   * a newer value holds.
+   * there is a newer value by then.
    */
   isDelivered?: boolean
   /** The id of the last replay that sent the delivery; '' if no replay did. */

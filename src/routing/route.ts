@@ -1,9 +1,9 @@
 import type { MessageKind } from '../message/message-schemas.ts'
 
 /**
- * The part of a destination that routing needs. Messages are routed to a `paused` destination too; its
- * deliveries wait on the retry ladder until it is on again. They are also routed to an `auto_paused`
- * destination; its deliveries become dead letters.
+ * The part of a destination that routing needs. Messages are routed to a `paused` destination too. Its
+ * deliveries wait on the retry ladder until the destination is `on` again. Messages are also routed to an
+ * `auto_paused` destination. Its deliveries become dead letters.
  */
 export type Routable = { id: string; state: 'on' | 'off' | 'paused' | 'auto_paused' }
 

@@ -9,7 +9,7 @@ import { timeMember } from './time-member.ts'
 export type AttemptLog = {
   /** Logs the outcome of one request of an attempt. */
   add(delivery: Delivery, result: HookResult, durationMs: number): void
-  /** Writes the lines that wait for their second. */
+  /** Writes the lines that wait until a second has passed since the previous line. */
   flush(): void
 }
 
@@ -17,14 +17,16 @@ export type AttemptLog = {
 type ErrorLine = { destination: string; hook: string; outcome: OutcomeKind }
 
 /**
- * The shortest interval between error lines of one hook, in milliseconds. Otherwise a dead endpoint would
- * fill the log, even if the operator has switched the lines of attempts off because they are too many.
+ * The shortest interval between error lines of one hook, in milliseconds. Without this interval, a dead
+ * endpoint would fill the log, even if the operator has switched the lines of attempts off because they are
+ * too many.
  */
 const errorEveryMs = 1_000
 
 /**
  * Creates a log with one line per attempt. Without `logAttempts`, logs only errors, at most one line per
- * second for each hook and kind of error: the newest error, with the number of errors that were left out.
+ * second for each hook and kind of error. The line is about the newest error, and has the number of errors
+ * that were left out.
  */
 export function createAttemptLog({
   log,
@@ -120,9 +122,9 @@ export type AttemptLine = {
 }
 
 /**
- * Creates a log for attempts that delivered, which are nearly all lines of a busy worker. It writes the same
- * line as `log.info({ …, verdict: 'delivered', outcome: 'answer', … }, 'attempt')` for a third of the cost,
- * because the line always has the same members.
+ * Creates a log for attempts that delivered. Nearly all lines of a busy worker are about such attempts. It
+ * writes the same line as `log.info({ …, verdict: 'delivered', outcome: 'answer', … }, 'attempt')` for a
+ * third of the cost, because the line always has the same members.
  */
 export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
   if (!log.isLevelEnabled('info')) return () => undefined

@@ -31,7 +31,7 @@ export function buildInfo(): BuildInfo {
   return { version: String(version), ...commitOf(root) }
 }
 
-/** Returns the commit of a checkout. For any other folder, its fields are `unknown`. */
+/** Returns the commit of a checkout. For any other folder, the fields of the result are `unknown`. */
 export function commitOf(folder: URL): Commit {
   // Without this check, git would describe any repository in which the folder happens to be.
   if (!existsSync(new URL('.git', folder))) return unknown

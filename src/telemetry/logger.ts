@@ -47,8 +47,8 @@ function isFile(descriptor: number): boolean {
 }
 
 /**
- * Collects lines into blocks. Otherwise the stream below would go through everything that it holds for every
- * line.
+ * Collects lines into blocks. Otherwise the stream below would, for every line, go through everything that it
+ * holds.
  */
 class Blocks implements DestinationStream {
   readonly #output: DestinationStream

@@ -4,8 +4,8 @@ import type { WorkerMetrics } from './worker-metrics.ts'
 type OpenHook = { readonly destinationId: string; readonly hookId: string; readonly openForMs: number }
 
 /**
- * Shows how many URLs have an open breaker, and for how long the breaker that opened first has been open.
- * With `perDestination`, shows the latter for each URL.
+ * Shows how many URLs have an open breaker, and the longest time for which a breaker has been open. With
+ * `perDestination`, shows this time for each URL instead.
  */
 export function showOpenHooks(
   {

@@ -7,8 +7,8 @@ import { noticeMetrics } from './notice-metrics.ts'
  * The metrics of a worker. `common-metrics.ts` has the metrics that every role has, and `gateway-metrics.ts`,
  * `log-metrics.ts` and `admin-metrics.ts` have those of the other roles. `docs/metrics.md` is made from all
  * of these files. Labels come from closed lists, so the number of series never grows with customers. Only
- * `perDestination` adds a destination label, to the metrics for which SREs ask for it. When several processes
- * are read as one, values are added up, or merged by `aggregator`.
+ * `perDestination` adds a label with the destination, to those metrics for which SREs want this label. When
+ * several processes are read as one, values are added up, or merged by `aggregator`.
  */
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>
 

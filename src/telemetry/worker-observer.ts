@@ -22,8 +22,8 @@ import type { ObservedSeries } from './metric-tally.ts'
 
 /**
  * Creates an observer that turns the pipeline's events into metrics and log lines: one line per attempt, or
- * only errors (`attempt-line.ts`). `flush` writes the lines that wait because a similar line was written just
- * before. Never logs a body or a secret.
+ * only errors (`attempt-line.ts`). `flush` writes the lines that wait because a similar line was written a
+ * short time before. Never logs a body or a secret.
  */
 export function createObserver({
   metrics,

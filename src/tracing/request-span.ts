@@ -57,7 +57,10 @@ class RequestSpan implements RequestTrace {
   }
 }
 
-/** Overhead of a header in a record: the lengths of name and value, at most two bytes each. */
+/**
+ * The bytes that a header adds to a record in addition to its name and value. They hold the two lengths, each
+ * in at most two bytes.
+ */
 const framingBytes = 4
 
 class SendSpan implements SendTrace {

@@ -38,8 +38,8 @@ export function* distinct(
 }
 
 /**
- * Returns the number that chooses the share of a text. The low bits of the hash choose the bucket, of which a
- * partition has at most 256. The other bits choose the share.
+ * Returns the number that chooses the share of a text. The low bits of the hash choose the bucket (a
+ * partition has at most 256 buckets). The other bits choose the share.
  */
 function shareOf(text: string): number {
   return Math.floor(spread(text) / 256)

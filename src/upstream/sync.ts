@@ -19,7 +19,7 @@ export type PartitionPlan = {
   readonly partition: number
   /** The number of users. Each user is counted once. */
   readonly users: number
-  /** The number of times that a user was named who had been named before. */
+  /** How often a user was named who had been named before. */
   readonly repeated: number
   /**
    * The number of parts. It is at least one, because a partition without any users must still learn that all
@@ -41,8 +41,8 @@ const longestNumber = 9_999_999_999
 
 /**
  * Turns a whole audience into records. The users are collected on disk first, because every part says how
- * many parts its partition gets, so that an incomplete sync is never taken for a complete one. Memory doesn't
- * grow with the number of users.
+ * many parts its partition gets. So an incomplete sync is never treated as complete. Memory doesn't grow with
+ * the number of users.
  */
 export class Sync {
   readonly #head: SyncHead

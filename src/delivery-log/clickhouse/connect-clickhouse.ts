@@ -18,8 +18,8 @@ export type ClickHouseAccess = {
 }
 
 /**
- * A ClickHouse server, or a cluster behind one address. All methods reject with a `QueryFailedError` that
- * says what is wrong.
+ * A ClickHouse server, or a cluster behind one address. If a call fails, its method rejects with a
+ * `QueryFailedError` that says what is wrong.
  */
 export type ClickHouse = {
   /** Runs a query. Returns rows as arrays of their values. Numbers of 64 bits may be texts. */

@@ -20,9 +20,9 @@ const order = rowKey.map((name) => `${name} DESC`).join(', ')
 const everyColumn = columns.map(([name]) => (name === 'at' ? 'toUnixTimestamp64Milli(at)' : name)).join(', ')
 
 /**
- * Returns the query for the newest rows of a filter that come after a place. Rows that were written twice are
- * dropped while rows are read. The rows of a destination are stored in the order of the query, so hardly more
- * rows are read than are returned.
+ * Returns the query for a page: the newest rows that match a filter and come after a place. A row that was
+ * written twice is returned once. The rows of a destination are stored in the order in which the query
+ * returns them, so ClickHouse reads hardly more rows than it returns.
  */
 export function pageSql(
   tables: Tables,

@@ -42,8 +42,8 @@ type Batch = {
 
 /**
  * Inserts the records of the topic. Positions are written after the rows that they cover. So a crash loses no
- * rows; some rows are inserted again, with the same key. While ClickHouse doesn't answer, the same batch is
- * tried again and again, and the topic keeps the records that follow.
+ * rows. After a crash, some rows are inserted again, with the same key. While ClickHouse doesn't answer, the
+ * same batch is tried again and again, and the topic keeps the records that follow.
  */
 export async function startClickHouseIndexing(options: ClickHouseIndexingOptions): Promise<Indexing> {
   await checkTables(options)

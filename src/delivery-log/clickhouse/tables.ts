@@ -2,7 +2,7 @@
 
 export type Tables = {
   readonly database: string
-  /** The table with a row for each state of a delivery. */
+  /** The table with a row for each record of the delivery log. */
   readonly attempts: string
   /** The table that says where the rows of a message and of a user are. */
   readonly keys: string

@@ -75,7 +75,7 @@ export type ReadReport = { readonly id: number } & (
 const commitEveryMs = 500
 const commitRows = 20_000
 const tendEveryMs = 30_000
-/** The number of questions that take turns. Each question holds in memory what it has found so far. */
+/** The most questions that take turns. Each question holds in memory what it has found so far. */
 const questionsAtOnce = 8
 
 /** Runs only if this module was started as a thread. Elsewhere the module is imported for its URL. */

@@ -60,8 +60,9 @@ export class IndexWriter {
   readonly #unsynced = new Set<number>()
   #syncedAtMs: number
   /**
-   * The highest generation of each partition in the slots, in case `positions.sqlite` was lost. If the count
-   * began at 0 again, new blocks would count as older than the blocks that the slots have.
+   * The highest generation of each partition in the slots, in case `positions.sqlite` was lost. If
+   * generations were counted from 0 again, new blocks would count as older than the blocks that the slots
+   * have.
    */
   readonly #lostGenerations: ReadonlyMap<number, number> = new Map()
   #touched = new Set<SlotWriter>()

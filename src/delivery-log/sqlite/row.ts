@@ -93,7 +93,7 @@ export function userNumber(bytes: Buffer, at: number): number {
   return bytes.readUIntBE(at, userHashBytes) % 2 ** 47
 }
 
-/** The fields of a row that are neither in its id nor in its shape. */
+/** The fields of a row that are neither in its id nor in its shape (its row of the table `shapes`). */
 export type RowDetail = {
   attempt: number
   unit: number

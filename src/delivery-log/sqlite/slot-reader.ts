@@ -10,8 +10,8 @@ export type IdRange = { readonly from: number; readonly before: number }
 export type Found = { readonly id: number; readonly record: LogRecord }
 
 /**
- * The number of deliveries of a minute and a shape. `bucket`: the bucket of the duration if durations were
- * asked for, else 0.
+ * The number of deliveries of a minute and a shape (a row of the table `shapes`). `bucket`: the bucket of the
+ * duration if durations were asked for, else 0.
  */
 export type Counted = {
   readonly minute: number

@@ -5,9 +5,9 @@ import { bucketOf, DetailWriter, hashOf, idOf, stepOf, userNumber } from './row.
 /**
  * The tables of a slot. `r`: records, whose ids begin with their times. `shapes`: combinations of values that
  * many records share. Each combination (a shape) is stored once, and records have its number. The index `rs`
- * finds the records of a shape in the order of time, and so those of a destination, hook, outcome or reason.
- * `m` and `u`: ids by message and by user. `w`: records that stand for several deliveries. `positions`: the
- * position in the topic up to which this file has its records.
+ * finds the records of a shape in the order of time, and so the records of a destination, hook, outcome or
+ * reason. `m` and `u`: ids by message and by user. `w`: records that stand for several deliveries.
+ * `positions`: the position in the topic up to which this file has its records.
  */
 const tables = `
   PRAGMA page_size = 8192;
