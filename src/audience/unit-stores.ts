@@ -149,7 +149,7 @@ export class UnitStores {
     return firstMs !== undefined && firstMs > meta.atMs ? madeAnew : undefined
   }
 
-  /** Returns the operation that records in a unit's store the position that it has reached. */
+  /** Returns the operation that writes a unit's position to the unit's store. */
   metaOf(unit: number, position: number): StoreOperation {
     const { logId, partitions, ports } = this.#options
     const meta: Meta = { format, log: logId, unit, partitions, position, atMs: ports.now() }

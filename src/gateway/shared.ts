@@ -16,7 +16,7 @@ export type WrittenObject = {
 type Member = {
   readonly start: number
   readonly end: number
-  /** The place of the member in the text's bytes. */
+  /** The position in the text at which the member begins, in bytes. */
   readonly byteStart: number
   readonly bytes: number
   readonly keys: number

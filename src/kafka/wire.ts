@@ -192,9 +192,7 @@ const deadConnection: ReadonlySet<string> = new Set([
   'NoAnswerError',
 ])
 
-/**
- * Removes the header of an answer, which here has only tagged fields. No broker sends tagged fields there.
- */
+/** Removes the header of an answer: a list of tagged fields, which all brokers send empty. */
 function behindTags(bytes: Buffer): Buffer {
   if (bytes[0] !== 0) throw new Error('the header of an answer has unknown fields')
   return bytes.subarray(1)

@@ -6,7 +6,10 @@ import { timestampPattern } from './timestamp.ts'
 export const messageKinds = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
 export type MessageKind = (typeof messageKinds)[number]
 
-/** The field of each kind that holds its attributes. Receivers always get an object there. */
+/**
+ * The name of the field that holds the attributes of a message, by kind. Receivers always get an object
+ * there.
+ */
 export const attributesFields = {
   identify: 'traits',
   track: 'properties',

@@ -36,8 +36,8 @@ export class Repeats {
   readonly #fingerprint = new Fingerprint()
   readonly #sources = new Map<string, number>()
   /**
-   * A number for each unit of this worker. The number is dropped when the unit is lost. So messages that came
-   * before the loss don't match any more.
+   * A number for each unit of this worker. The number is dropped when the unit is lost. So no message matches
+   * one that came before the loss.
    */
   readonly #tenures = new Map<number, number>()
   #tenuresBegun = 0

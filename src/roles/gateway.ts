@@ -223,7 +223,7 @@ function monotonicMs(): number {
 /** The part of the shutdown timeout that is reserved for leaving Kafka. */
 const leaveMs = 1_000
 
-/** Returns where the gateway listens, and its name for messages. */
+/** Returns where the gateway listens, and what errors call it. */
 export function gatewayAddress({ gateway: { host, port } }: Config): Listening {
   return { host, port, what: 'The gateway', settings: 'SLUICE_GATEWAY' }
 }

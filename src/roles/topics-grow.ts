@@ -184,7 +184,10 @@ function done({ from, to }: Growth): string[] {
   ]
 }
 
-/** Reads the ranges and the group's positions of the topics that are copied, by the ends of their names. */
+/**
+ * Reads the offset ranges and the group's positions of each topic that is copied. The keys are the topics'
+ * names without the prefix.
+ */
 async function readCopied(
   { config, kafka, reader, log }: Given,
   from: Layout,
