@@ -129,6 +129,10 @@ export type AudiencePorts = {
   firstStateMs(unit: number): Promise<number | undefined>
   /** Takes over the record, and settles it once the Identify is settled. */
   deliver(record: HeldRecord, identify: Identify): void
+  /**
+   * Takes over the record, and makes one `delete` for each destination of each of its sources
+   * (`Entrance.deletion` in `src/pipeline/entrance.ts`).
+   */
   deliverDelete(record: HeldRecord, request: DeleteRequest): void
   /** Takes over the record, and writes it to the dead letters. */
   refuse(record: HeldRecord, content: RecordContent, reason: AudienceDeadReason, detail: string): void

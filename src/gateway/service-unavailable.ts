@@ -2,9 +2,10 @@ import { type Answer, problem } from './answer.ts'
 import type { Delivered } from './parcel.ts'
 
 /**
- * All answers of status 503. The code tells the cause. `overloaded`: a limit of the gateway is reached
- * (`gateway.bufferBytes`, or the bytes that all requests may hold while they are received).
- * `kafka_unavailable`: Kafka doesn't accept records in time. Each answer has a `Retry-After`.
+ * All answers of the API with status 503 (`/readyz`: `src/roles/readiness.ts`). The code tells the cause.
+ * `overloaded`: a limit of the gateway is reached (`gateway.bufferBytes`, or the bytes that all requests may
+ * hold while they are received). `kafka_unavailable`: Kafka doesn't accept records in time. Each answer has a
+ * `Retry-After`.
  */
 
 /** Answers a request that arrived while too many bytes were being received. */
