@@ -16,6 +16,8 @@ export type ParkedTry = {
   state: string
   /** What the sender says of the last attempt: an HTTP status, or why it had no answer. */
   outcome: string
+  /** Who wrote it and when; `undefined` if nobody is known to have owned its partition then. */
+  by: Try | undefined
 }
 
 /** A request for a message, by whom and when. */

@@ -7,7 +7,7 @@ import { destinations } from './fleet.ts'
 import type { Happened } from './play.ts'
 
 /**
- * Why a message was taken more than once: a worker that had delivered or tried it was killed or stopped; the sender was gone when it was
+ * Why a message was taken more than once: a worker that had delivered, tried or parked it was killed or stopped; the sender was gone when it was
  * answered; it is twice in Kafka (the event or its retry), since who wrote it got no answer; Kafka was in trouble, so that nothing could be committed; the network to
  * the endpoint was; nothing of these.
  */
@@ -44,6 +44,7 @@ export function findRepeats(evidence: Evidence): Repeat[] {
   const parkedTwice = new Set(
     [...repeated(evidence.parked.map(({ key, state }) => `${key} ${state}`))].map((one) => one.split(' ')[0]),
   )
+  const parkings = parkingsByKey(evidence.parked)
   const unread = new Set(evidence.parked.filter(isUnread).map(({ key }) => key))
   const ofKafka = evidence.happened.filter(isOfKafka)
   const ofEndpoint = evidence.happened.filter(({ fault }) => fault.kind === 'trouble to an endpoint')
@@ -60,7 +61,9 @@ export function findRepeats(evidence: Evidence): Repeat[] {
   return [...evidence.deliveries.values()].flatMap((deliveries): Repeat[] => {
     const [first] = deliveries
     if (first === undefined || deliveries.length < 2) return []
-    const tries = [...deliveries, ...(evidence.refused.get(keyOf(first.destination, first.messageId)) ?? [])]
+    const key = keyOf(first.destination, first.messageId)
+    // What was parked before a kill is delivered twice as well, though nothing was sent: the event and its retry are both in Kafka.
+    const tries = [...deliveries, ...(evidence.refused.get(key) ?? []), ...(parkings.get(key) ?? [])]
     const lastMs = deliveries.at(-1)?.arrivedMs ?? 0
     const fault = faults.find(
       (one) => lastMs >= one.fromMs && mayRepeat(one, tries.filter(isBefore(lastMs)), ofKafka),
@@ -80,12 +83,23 @@ export function countUncommitted({ changes, happened, deliveries }: Evidence): n
 }
 
 /**
- * Whether that worker had tried it a short time before, and nobody had to know. Also where that was refused: then the message and its
- * retry are both in Kafka.
+ * Whether that worker had tried or parked it a short time before, and nobody had to know. Also where that was refused: then the message
+ * and its retry are both in Kafka.
  */
 function mayRepeat(fault: Change, tries: readonly Try[], ofKafka: readonly Happened[]): boolean {
   const sinceMs = uncommittedSince(fault, ofKafka)
   return tries.some((one) => isOf(fault, one, sinceMs))
+}
+
+function parkingsByKey(parked: readonly ParkedTry[]): ReadonlyMap<string, readonly Try[]> {
+  const byKey = new Map<string, Try[]>()
+  for (const { key, by } of parked) {
+    if (by === undefined) continue
+    const tries = byKey.get(key)
+    if (tries === undefined) byKey.set(key, [by])
+    else tries.push(by)
+  }
+  return byKey
 }
 
 function isBefore(ms: number): (one: Try) => boolean {

@@ -13,6 +13,7 @@ import type { DeadLetter, Evidence, ParkedTry } from './evidence.ts'
 import { type Installation, openInstallation, partitions, retryWaits } from './installation.ts'
 import { Ledger } from './ledger.ts'
 import { judge, type Verdict } from './oracle.ts'
+import { readOwners } from './owners.ts'
 import { recordsAbout } from './records-about.ts'
 import { createActor, type Happened, playFaults, describeFault } from './play.ts'
 import { startProgress } from './progress.ts'
@@ -273,12 +274,16 @@ async function gather({
     })
   })
   const parked: ParkedTry[] = []
+  const ownerOf = readOwners(`${prefix}events`, group.logs)
   for (const wait of retryWaits) {
-    await readTopic(brokers, `${prefix}retry.${wait}`, ({ headers = {} }) => {
+    await readTopic(brokers, `${prefix}retry.${wait}`, ({ headers = {}, timestamp }, partition) => {
       const key = keyOf(String(headers['destination-id']), String(headers['message-id']))
       const outcome = String(headers['last-outcome'] ?? '')
+      const atMs = Number(timestamp)
+      const worker = ownerOf(partition, atMs)
       parked.push({
         key,
+        by: worker === undefined ? undefined : { worker, arrivedMs: atMs },
         outcome,
         state: `${wait}/${String(headers['attempts'])}/${String(headers['waits'])}`,
       })

@@ -9,7 +9,7 @@ const idleTimeoutMs = 60_000
 export async function readTopic(
   brokers: readonly string[],
   topic: string,
-  onRecord: (record: KafkaMessage) => void,
+  onRecord: (record: KafkaMessage, partition: number) => void,
 ): Promise<void> {
   const kafka = plainKafka(brokers)
   const missing = await partitionsWithRecords(brokers, topic)
@@ -30,7 +30,7 @@ export async function readTopic(
         const end = missing.get(partition)
         if (end === undefined) return
         for (const message of messages) {
-          if (Number(message.offset) < end) onRecord(message)
+          if (Number(message.offset) < end) onRecord(message, partition)
           if (Number(message.offset) >= end - 1) missing.delete(partition)
         }
         if (missing.size === 0) resolve()

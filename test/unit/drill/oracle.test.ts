@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { CommitWatch } from '../../../drill/backward-commits.ts'
 import type { Evidence } from '../../../drill/evidence.ts'
 import { judge } from '../../../drill/oracle.ts'
+import { readOwners } from '../../../drill/owners.ts'
 import { countUncommitted } from '../../../drill/repeats.ts'
 import type { Delivery } from '../../support/delivery-book.ts'
 import { flawless, secondMs, startMs } from './evidence.ts'
@@ -114,7 +115,7 @@ describe('a message that came twice', () => {
   })
 
   test('has one when its sender says that it had no answer', () => {
-    const late = { key: 'crm/shop-0', state: '1', outcome: 'timeout' }
+    const late = { key: 'crm/shop-0', state: '1', outcome: 'timeout', by: undefined }
     expect(causesOf(withDelivery(taken(2, []), { parked: [late] }))).toEqual(['answer not read'])
   })
 
@@ -124,7 +125,7 @@ describe('a message that came twice', () => {
   })
 
   test('has one when a retry of it is twice in Kafka', () => {
-    const retry = { key: 'crm/shop-0', state: '1', outcome: 'status 503' }
+    const retry = { key: 'crm/shop-0', state: '1', outcome: 'status 503', by: undefined }
     expect(causesOf(withDelivery(taken(2, []), { parked: [retry, retry] }))).toEqual(['written twice'])
     const next = { ...retry, state: '2' }
     expect(causesOf(withDelivery(taken(2, []), { parked: [retry, next] }))).toEqual(['unexplained'])
@@ -158,6 +159,17 @@ describe('a message that came twice', () => {
     expect(causesOf(evidence)).toEqual(['unexplained'])
     const refused = new Map([['crm/shop-0', [{ worker: 'w1', arrivedMs: startMs + secondMs }]]])
     expect(causesOf({ ...evidence, refused })).toEqual(['worker killed or stopped'])
+  })
+
+  test('has one when the worker that was killed had parked it: its retry is there, and it itself once more', () => {
+    const evidence = withDelivery(taken(2, ['w2', 'w2']), { changes: [kill] })
+    const parkedBy = (worker: string, atS: number): Evidence => {
+      const by = { worker, arrivedMs: startMs + atS * secondMs }
+      return { ...evidence, parked: [{ key: 'crm/shop-0', state: '2s/0/1', outcome: '', by }] }
+    }
+    expect(causesOf(parkedBy('w1', 1))).toEqual(['worker killed or stopped'])
+    expect(causesOf(parkedBy('w1', -20))).toEqual(['unexplained'])
+    expect(causesOf(parkedBy('w3', 1))).toEqual(['unexplained'])
   })
 
   test('is counted for the fault, beside what that may have repeated', () => {
@@ -267,4 +279,23 @@ test('what a client had to send again does not disturb the order', () => {
 
 test('a drill that did not come to its end has failed', () => {
   expect(judge({ ...flawless(), lagLeft: 3 }).isPassed).toBe(false)
+})
+
+test('the owner of a partition at a time is the last worker that had begun it', () => {
+  const begun = (partition: number, atS: number, topic = 'events') => ({
+    msg: 'a partition is begun',
+    topic,
+    partition,
+    level: 'debug',
+    time: new Date(startMs + atS * secondMs).toISOString(),
+  })
+  const logs = new Map([
+    ['w1', [begun(0, 0), begun(1, 0), begun(0, 8, 'retry.2s'), { level: 'info', msg: 'stopped', time: '' }]],
+    ['w2', [begun(0, 5)]],
+  ])
+  const ownerOf = readOwners('events', logs)
+  const ownersAt = (atS: number) => [0, 1, 2].map((partition) => ownerOf(partition, startMs + atS * secondMs))
+  expect(ownersAt(-1)).toEqual([undefined, undefined, undefined])
+  expect(ownersAt(4)).toEqual(['w1', 'w1', undefined])
+  expect(ownersAt(9)).toEqual(['w2', 'w1', undefined])
 })
