@@ -273,22 +273,7 @@ async function gather({
       detail: String(headers['detail']),
     })
   })
-  const parked: ParkedTry[] = []
-  const ownerOf = readOwners(`${prefix}events`, group.logs)
-  for (const wait of retryWaits) {
-    await readTopic(brokers, `${prefix}retry.${wait}`, ({ headers = {}, timestamp }, partition) => {
-      const key = keyOf(String(headers['destination-id']), String(headers['message-id']))
-      const outcome = String(headers['last-outcome'] ?? '')
-      const atMs = Number(timestamp)
-      const worker = ownerOf(partition, atMs)
-      parked.push({
-        key,
-        by: worker === undefined ? undefined : { worker, arrivedMs: atMs },
-        outcome,
-        state: `${wait}/${String(headers['attempts'])}/${String(headers['waits'])}`,
-      })
-    })
-  }
+  const parked = await readParked(brokers, installation)
   const logs = [...group.logs.values(), ...gateway.logs].flat()
   return {
     acknowledged: ledger.acknowledged,
@@ -314,4 +299,26 @@ async function gather({
     ownFaults: logs.filter(({ msg }) => /a fault of Sluice/.test(msg)).map((line) => JSON.stringify(line)),
     lagLeft,
   }
+}
+
+/** Reads what was written to the retry topics, and by whom. */
+async function readParked(
+  brokers: readonly string[],
+  { prefix, group }: Installation,
+): Promise<readonly ParkedTry[]> {
+  const ownerOf = readOwners(`${prefix}events`, group.logs)
+  const parked: ParkedTry[] = []
+  for (const wait of retryWaits) {
+    await readTopic(brokers, `${prefix}retry.${wait}`, ({ headers = {}, timestamp }, partition) => {
+      const arrivedMs = Number(timestamp)
+      const worker = ownerOf(partition, arrivedMs)
+      parked.push({
+        key: keyOf(String(headers['destination-id']), String(headers['message-id'])),
+        by: worker === undefined ? undefined : { worker, arrivedMs },
+        outcome: String(headers['last-outcome'] ?? ''),
+        state: `${wait}/${String(headers['attempts'])}/${String(headers['waits'])}`,
+      })
+    })
+  }
+  return parked
 }

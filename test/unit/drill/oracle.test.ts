@@ -281,14 +281,13 @@ test('a drill that did not come to its end has failed', () => {
   expect(judge({ ...flawless(), lagLeft: 3 }).isPassed).toBe(false)
 })
 
+/** The log line of a worker that has begun a partition. */
+function begun(partition: number, atS: number, topic = 'events') {
+  const time = new Date(startMs + atS * secondMs).toISOString()
+  return { level: 'debug', msg: 'a partition is begun', topic, partition, time }
+}
+
 test('the owner of a partition at a time is the last worker that had begun it', () => {
-  const begun = (partition: number, atS: number, topic = 'events') => ({
-    msg: 'a partition is begun',
-    topic,
-    partition,
-    level: 'debug',
-    time: new Date(startMs + atS * secondMs).toISOString(),
-  })
   const logs = new Map([
     ['w1', [begun(0, 0), begun(1, 0), begun(0, 8, 'retry.2s'), { level: 'info', msg: 'stopped', time: '' }]],
     ['w2', [begun(0, 5)]],
