@@ -5,7 +5,7 @@ import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { median, round } from '../support/statistics.ts'
 import { percent, rowOf } from '../support/table.ts'
-import { type Clients, type Sent, startClients } from './clients-process.ts'
+import { type Clients, type Command, type Sent, startClients } from './clients-process.ts'
 import { openSetting, type ServerName, type Setting } from './setting.ts'
 
 /** Messages in a batch. */
@@ -24,8 +24,8 @@ type Latency = Sent & { cpuUs: number; othersShare: number }
 
 /**
  * What a message of a batch costs the gateway until Kafka has acknowledged it (acks of all replicas), beside what the
- * same bodies cost a bare Fastify route that parses and drops them; both in one run, by turns. Then the latency of
- * single calls at a fixed rate.
+ * same bodies cost a bare Fastify route that parses and drops them; both in one run, by turns. Then the same for single
+ * calls at a fixed rate, and their latency.
  */
 export async function runGatewayBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { runs = 3, messages = 400_000, seconds = 30, profileDir } = settings
@@ -108,35 +108,19 @@ async function measureBatches(
   messages: number,
 ): Promise<Measured> {
   const writtenBefore = await setting.written()
-  const server = await setting.start(name)
   const requests = Math.ceil(messages / batchMessages)
   const warmRequests = Math.ceil(requests * warmShare)
-  const send = (count: number, onBegun: () => void): Promise<Sent> =>
-    clients.run(
-      { kind: 'batches', origin: server.origin, requests: count, connections, messages: batchMessages },
-      onBegun,
-    )
-  const warm = await send(warmRequests, () => {})
-  let startMs = 0
-  let cpuUs = 0
-  let othersShare = noShare
-  const sent = await send(requests, () => {
-    startMs = performance.now()
-    cpuUs = server.cpuUs()
-    othersShare = watchOthers()
-  })
-  const tookMs = performance.now() - startMs
-  const used = server.cpuUs() - cpuUs
-  const share = othersShare()
-  await server.stop()
-  if (warm.failed + sent.failed > 0)
-    throw new BenchmarkFailure(`${name}: ${warm.failed + sent.failed} answers were not 200`)
+  const of = { kind: 'batches', connections, messages: batchMessages } as const
+  const { cpuUs, tookMs, othersShare } = await measureWarm({ setting, clients, name }, (origin) => ({
+    warm: { ...of, origin, requests: warmRequests },
+    measured: { ...of, origin, requests },
+  }))
   const expected = name === 'gateway' ? (warmRequests + requests) * batchMessages : 0
   const written = (await setting.written()) - writtenBefore
   if (written !== expected)
     throw new BenchmarkFailure(`${name}: ${expected} messages, and ${written} records`)
   const count = requests * batchMessages
-  return { messagesPerS: (count / tookMs) * 1_000, cpuUs: used / count, othersShare: share }
+  return { messagesPerS: (count / tookMs) * 1_000, cpuUs: cpuUs / count, othersShare }
 }
 
 async function measureSingles(
@@ -145,36 +129,42 @@ async function measureSingles(
   name: ServerName,
   seconds: number,
 ): Promise<Latency> {
-  const server = await setting.start(name)
-  const send = (forS: number, onBegun: () => void): Promise<Sent> =>
-    clients.run(
-      {
-        kind: 'singles',
-        origin: server.origin,
-        perSecond: singlesPerSecond,
-        seconds: forS,
-        connections: 64,
-      },
-      onBegun,
-    )
-  const warm = await send(singleWarmS, () => {})
-  let cpuUs = 0
-  let othersShare = noShare
-  const sent = await send(seconds, () => {
-    cpuUs = server.cpuUs()
-    othersShare = watchOthers()
-  })
-  const used = server.cpuUs() - cpuUs
-  const share = othersShare()
-  await server.stop()
-  const failed = warm.failed + sent.failed
-  if (failed > 0) throw new BenchmarkFailure(`single calls to ${name}: ${failed} answers were not 200`)
+  const of = { kind: 'singles', perSecond: singlesPerSecond, warmS: 0, connections: 64 } as const
+  const { sent, cpuUs, othersShare } = await measureWarm({ setting, clients, name }, (origin) => ({
+    warm: { ...of, origin, seconds: singleWarmS },
+    measured: { ...of, origin, seconds },
+  }))
   if (sent.lateP99Ms > maxLateMs) {
     throw new BenchmarkFailure(
       `the clients could not keep their rate: p99 ${sent.lateP99Ms.toFixed(1)} ms late`,
     )
   }
-  return { ...sent, cpuUs: used / (singlesPerSecond * seconds), othersShare: share }
+  return { ...sent, cpuUs: cpuUs / (singlesPerSecond * seconds), othersShare }
+}
+
+/** A server of its own is warmed up by one command of the clients, and measured while they carry out the other. */
+async function measureWarm(
+  { setting, clients, name }: { setting: Setting; clients: Clients; name: ServerName },
+  commandsTo: (origin: string) => { warm: Command; measured: Command },
+): Promise<{ sent: Sent; cpuUs: number; tookMs: number; othersShare: number }> {
+  const server = await setting.start(name)
+  const { warm, measured } = commandsTo(server.origin)
+  const { failed: failedBefore } = await clients.run(warm, () => {})
+  let startMs = 0
+  let beforeUs = 0
+  let othersShare = noShare
+  const sent = await clients.run(measured, () => {
+    startMs = performance.now()
+    beforeUs = server.cpuUs()
+    othersShare = watchOthers()
+  })
+  const tookMs = performance.now() - startMs
+  const cpuUs = server.cpuUs() - beforeUs
+  const share = othersShare()
+  await server.stop()
+  const failed = failedBefore + sent.failed
+  if (failed > 0) throw new BenchmarkFailure(`${name}: ${failed} answers to ${measured.kind} were not 200`)
+  return { sent, cpuUs, tookMs, othersShare: share }
 }
 
 function describe({ messagesPerS, cpuUs, othersShare }: Measured): string {

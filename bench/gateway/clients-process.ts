@@ -11,12 +11,13 @@ export type Batches = {
   messages: number
 }
 
-/** Single calls at a fixed rate. */
+/** Single calls at a fixed rate; what is before `warmS` doesn't count. */
 export type Singles = {
   kind: 'singles'
   origin: string
   perSecond: number
   seconds: number
+  warmS: number
   connections: number
 }
 

@@ -54,7 +54,7 @@ async function sendBatches({ origin, requests, connections, messages }: Batches)
 }
 
 /** By the clock, whatever the gateway makes of it: a message is sent when it is due. */
-async function sendSingles({ origin, perSecond, seconds, connections }: Singles): Promise<Sent> {
+async function sendSingles({ origin, perSecond, seconds, warmS, connections }: Singles): Promise<Sent> {
   const pool = new Pool(origin, { connections, pipelining: 1 })
   const total = perSecond * seconds
   const bodies = Array.from({ length: 1_000 }, (_, index) => String(messageAt(index)))
@@ -74,7 +74,7 @@ async function sendSingles({ origin, perSecond, seconds, connections }: Singles)
     await answer.dump()
     if (statusCode !== 200) failed++
     // From when it was due: a gateway that stands still is not helped by a client that waits for it.
-    latenciesMs.push((monotonicUs() - dueUs) / 1_000)
+    if (index >= warmS * perSecond) latenciesMs.push((monotonicUs() - dueUs) / 1_000)
   }
   process.send?.('begun')
   await sendAtRate(

@@ -85,6 +85,7 @@ async function measure(stand: Stand, name: SideName, seconds: number): Promise<T
       origin: server.origin,
       perSecond: probesPerS,
       seconds: seconds + leadS,
+      warmS: leadS,
       connections: 64,
     },
     () => {
