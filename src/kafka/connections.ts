@@ -63,14 +63,7 @@ export class Connections {
 
   constructor(builder: ConnectionPoolBuilder) {
     this.#build = builder.build.bind(builder)
-    builder.build = async (place) => {
-      const pool = await this.#build(place)
-      const guarded = new GuardedPool(pool, this.#build, (isUsed) => {
-        if (isUsed) this.#used.add(guarded)
-        else this.#used.delete(guarded)
-      })
-      return pool
-    }
+    builder.build = async (place) => new GuardedPool(await this.#build(place), this.#build, this.#used).pool
   }
 
   /** Rejects all requests under way, and closes all connections at once, also those that are being opened. */
@@ -82,35 +75,36 @@ export class Connections {
 
 /** Replaces the connects and the closes of one pool of kafkajs. */
 class GuardedPool {
-  readonly #pool: ConnectionPool
+  readonly pool: ConnectionPool
   readonly #build: ConnectionPoolBuilder['build']
-  readonly #onUse: (isUsed: boolean) => void
+  /** All pools with a connection that is open, or that may open. This one adds and removes itself. */
+  readonly #used: Set<GuardedPool>
   readonly #connecting = new Map<number, Promise<Connection>>()
   /** Connections that wait for their last answers. They take no new requests. */
-  readonly #closing = new WeakSet<Connection>()
+  readonly #closing = new Set<Connection>()
   #cuts = 0
 
-  constructor(pool: ConnectionPool, build: ConnectionPoolBuilder['build'], onUse: (isUsed: boolean) => void) {
-    this.#pool = pool
+  constructor(pool: ConnectionPool, build: ConnectionPoolBuilder['build'], used: Set<GuardedPool>) {
+    this.pool = pool
     this.#build = build
-    this.#onUse = onUse
+    this.#used = used
     pool.getConnection = (index = 0) => this.#connectionOf(index)
     pool.destroy = () => this.#close()
   }
 
   cut(reason: string): void {
     this.#cuts++
-    for (const connection of this.#pool.pool) cutOff(connection, reason)
+    for (const connection of [...this.pool.pool, ...this.#closing]) cutOff(connection, reason)
   }
 
   async #connectionOf(index: number): Promise<Connection> {
-    const current = connectionAt(this.#pool, index)
+    const current = connectionAt(this.pool, index)
     if (isOpen(current) && !this.#closing.has(current)) return current
     let connected = this.#connecting.get(index)
     if (connected === undefined) {
       connected = this.#connect(index).finally(() => {
         this.#connecting.delete(index)
-        this.#checkUse()
+        this.#leaveIfUnused()
       })
       this.#connecting.set(index, connected)
     }
@@ -123,21 +117,25 @@ class GuardedPool {
    * is connecting.
    */
   async #close(): Promise<void> {
-    const open = this.#pool.pool.filter(isOpen)
+    const open = this.pool.pool.filter(isOpen)
     for (const connection of open) this.#closing.add(connection)
     const due = open.map(({ requestQueue }) => requestQueue.waitForPendingRequests())
     await within(drainMs, Promise.all(due))
-    for (const connection of open) cutOff(connection, wasClosed)
-    this.#checkUse()
+    for (const connection of open) {
+      cutOff(connection, wasClosed)
+      this.#closing.delete(connection)
+    }
+    this.#leaveIfUnused()
   }
 
-  #checkUse(): void {
-    this.#onUse(this.#connecting.size > 0 || this.#pool.pool.some(isOpen))
+  #leaveIfUnused(): void {
+    const pending = this.#connecting.size + this.#closing.size
+    if (pending === 0 && !this.pool.pool.some(isOpen)) this.#used.delete(this)
   }
 
   async #connect(index: number): Promise<Connection> {
     const cuts = this.#cuts
-    this.#onUse(true)
+    this.#used.add(this)
     const connection = await this.#unused(index)
     if (cuts !== this.#cuts) throw errorOf(connection, wasClosed)
     const connected = connection.connect()
@@ -149,14 +147,14 @@ class GuardedPool {
   }
 
   async #unused(index: number): Promise<Connection> {
-    const before = connectionAt(this.#pool, index)
+    const before = connectionAt(this.pool, index)
     if (before.socket === null) return before
     if (!this.#closing.has(before)) cutOff(before, wasClosed)
-    const { host, port, rack } = this.#pool
+    const { host, port, rack } = this.pool
     const fresh = connectionAt(await this.#build({ host, port, rack }), index)
     fresh.setVersions(before.versions)
     fresh.setSupportAuthenticationProtocol(before.getSupportAuthenticationProtocol())
-    this.#pool.pool[index] = fresh
+    this.pool.pool[index] = fresh
     return fresh
   }
 }

@@ -135,6 +135,17 @@ test('the close of a pool waits for the answers that come, and later requests ge
   expect(await askForEnds()).toBe(100)
 })
 
+test('a cut reaches a connection that is closing, though another one has taken its place', async () => {
+  kafka.manners = { loses: () => 'all' }
+  const [asked] = (await untilAsked(askForEnds)).map((answer) => answer.catch(String))
+  kafka.manners = {}
+  const closed = closable(broker).connectionPool.destroy()
+  expect(await askForEnds()).toBe(100)
+  opened.cut('enough')
+  expect(await asked).toContain('enough')
+  await closed
+})
+
 /** Resolves once the broker has the request that comes next. */
 async function untilAsked(begin: () => Promise<number>): Promise<Promise<number>[]> {
   const before = kafka.requests.length
