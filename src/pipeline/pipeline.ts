@@ -6,7 +6,7 @@ import { createLanes, type Lanes } from '../delivery/lanes.ts'
 import { Account } from './account.ts'
 import { hasNoChance, type PlanOptions } from './attempt-plan.ts'
 import { Conclusion } from './conclusion.ts'
-import { stateEffectOf } from './destination-state.ts'
+import { type StateEffect, stateEffectOf } from './destination-state.ts'
 import type { Delivery } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
 import { Exits, keptOfEvent } from './exits.ts'
@@ -272,18 +272,22 @@ class DeliveryPipeline implements Pipeline {
     })
   }
 
-  #enqueue(delivery: Delivery, of: DestinationDefinition | undefined): void {
-    const effect = stateEffectOf(of)
-    if (effect.kind === 'deadLetter') this.#exits.deadLetter(delivery, effect.reason, effect.detail)
-    else if (effect.kind === 'park') this.#parking.park(delivery, 'paused')
-    else {
-      const endpoint = this.#endpoints.of(effect.destination)
-      delivery.endpoint = endpoint
-      delivery.seenIn = this.#options.catalog()
-      if (hasNoChance(delivery, endpoint, this.#plan, this.#options.now()))
-        this.#parking.park(delivery, 'paced')
-      else this.#offer(delivery)
+  #enqueue(delivery: Delivery, destination: DestinationDefinition | undefined): void {
+    if (destination?.state !== 'on') {
+      this.#withhold(delivery, stateEffectOf(destination))
+      return
     }
+    const endpoint = this.#endpoints.of(destination)
+    delivery.endpoint = endpoint
+    delivery.seenIn = this.#options.catalog()
+    if (hasNoChance(delivery, endpoint, this.#plan, this.#options.now()))
+      this.#parking.park(delivery, 'paced')
+    else this.#offer(delivery)
+  }
+
+  #withhold(delivery: Delivery, effect: StateEffect): void {
+    if (effect.kind === 'deadLetter') this.#exits.deadLetter(delivery, effect.reason, effect.detail)
+    else this.#parking.park(delivery, 'paused')
   }
 
   #offer(delivery: Delivery): void {
