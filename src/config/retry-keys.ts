@@ -27,4 +27,4 @@ export const retryKeys = {
         'How long after the first attempt the last attempt may be due. If the last attempt fails too, the message becomes a dead letter. If it is longer than 24h, the retry topics have to keep records for longer: run `sluice topics apply` after a change.',
     }),
   },
-}
+} as const

@@ -232,9 +232,7 @@ export class Feed implements FetchListener, KnownLog {
    */
   #waitForHead(offset: number, dueMs: number): void {
     const { partition } = this.#options
-    this.#headWait.begin({ dueMs, turn: partition.turn }, () => {
-      if (!partition.isLost) this.applyPause()
-    })
+    this.#headWait.begin({ dueMs, turn: partition.turn }, () => this.applyPause())
     this.#handle?.seek(offset)
     this.applyPause()
   }
