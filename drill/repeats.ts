@@ -1,5 +1,5 @@
 import type { Change } from '../test/support/changing-group.ts'
-import { type Delivery, keyOf } from '../test/support/delivery-book.ts'
+import type { Delivery } from '../test/support/delivery-book.ts'
 import { inFlightMs, isFault } from '../test/support/repeated-deliveries.ts'
 import type { BackwardCommit } from './backward-commits.ts'
 import type { Evidence, ParkedTry, Try } from './evidence.ts'
@@ -44,13 +44,12 @@ export function findRepeats(evidence: Evidence): Repeat[] {
   const parkedTwice = new Set(
     [...repeated(evidence.parked.map(({ key, state }) => `${key} ${state}`))].map((one) => one.split(' ')[0]),
   )
-  const parkings = parkingsByKey(evidence.parked)
+  const parked = Map.groupBy(evidence.parked, ({ key }) => key)
   const unread = new Set(evidence.parked.filter(isUnread).map(({ key }) => key))
   const ofKafka = evidence.happened.filter(isOfKafka)
   const ofEndpoint = evidence.happened.filter(({ fault }) => fault.kind === 'trouble to an endpoint')
   const proxied = new Set(destinations.filter(({ isProxied }) => isProxied).map(({ id }) => id))
-  const causeOf = (first: Delivery, deliveries: readonly Delivery[]): Cause => {
-    const key = keyOf(first.destination, first.messageId)
+  const causeOf = (key: string, first: Delivery, deliveries: readonly Delivery[]): Cause => {
     if (deliveries.slice(0, -1).some(({ isAnswered }) => !isAnswered) || unread.has(key))
       return 'answer not read'
     if (twice.has(first.messageId) || parkedTwice.has(key)) return 'written twice'
@@ -58,18 +57,18 @@ export function findRepeats(evidence: Evidence): Repeat[] {
     const isOverNetwork = proxied.has(first.destination) && isWithin(deliveries, ofEndpoint, afterNetworkMs)
     return isOverNetwork ? 'network to the endpoint' : 'unexplained'
   }
-  return [...evidence.deliveries.values()].flatMap((deliveries): Repeat[] => {
+  return [...evidence.deliveries].flatMap(([key, deliveries]): Repeat[] => {
     const [first] = deliveries
     if (first === undefined || deliveries.length < 2) return []
-    const key = keyOf(first.destination, first.messageId)
     // What was parked before a kill is delivered twice as well, though nothing was sent: the event and its retry are both in Kafka.
-    const tries = [...deliveries, ...(evidence.refused.get(key) ?? []), ...(parkings.get(key) ?? [])]
+    const parkings = parked.get(key)?.flatMap(({ by }) => by ?? []) ?? []
+    const tries = [...deliveries, ...(evidence.refused.get(key) ?? []), ...parkings]
     const lastMs = deliveries.at(-1)?.arrivedMs ?? 0
     const fault = faults.find(
       (one) => lastMs >= one.fromMs && mayRepeat(one, tries.filter(isBefore(lastMs)), ofKafka),
     )
     if (fault !== undefined) return [{ cause: 'worker killed or stopped', deliveries, fault }]
-    return [{ cause: causeOf(first, deliveries), deliveries }]
+    return [{ cause: causeOf(key, first, deliveries), deliveries }]
   })
 }
 
@@ -89,17 +88,6 @@ export function countUncommitted({ changes, happened, deliveries }: Evidence): n
 function mayRepeat(fault: Change, tries: readonly Try[], ofKafka: readonly Happened[]): boolean {
   const sinceMs = uncommittedSince(fault, ofKafka)
   return tries.some((one) => isOf(fault, one, sinceMs))
-}
-
-function parkingsByKey(parked: readonly ParkedTry[]): ReadonlyMap<string, readonly Try[]> {
-  const byKey = new Map<string, Try[]>()
-  for (const { key, by } of parked) {
-    if (by === undefined) continue
-    const tries = byKey.get(key)
-    if (tries === undefined) byKey.set(key, [by])
-    else tries.push(by)
-  }
-  return byKey
 }
 
 function isBefore(ms: number): (one: Try) => boolean {
