@@ -96,7 +96,8 @@ export async function runProgram(
   if (isRead) child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
   else child.stdout.destroy()
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-  const code = await exitOf(child)
+  // At its exit, the end of what it printed may still be in the pipes.
+  const code = await codeAt('close', child)
   clearTimeout(timer)
   return { code, stdout, stderr, tookMs: performance.now() - startedMs }
 }
@@ -131,7 +132,7 @@ export async function startProgram(
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   running.add(child)
-  const exited = exitOf(child).finally(() => running.delete(child))
+  const exited = codeAt('exit', child).finally(() => running.delete(child))
   const log: LogLine[] = []
   let stderr = ''
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
@@ -212,8 +213,8 @@ function sumMetric(text: string, name: string, labels: Record<string, string>): 
     .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' ') + 1)), 0)
 }
 
-function exitOf(child: ChildProcess): Promise<number | null> {
-  return new Promise((resolveExit) => child.once('exit', (code) => resolveExit(code)))
+function codeAt(event: 'exit' | 'close', child: ChildProcess): Promise<number | null> {
+  return new Promise((resolveCode) => child.once(event, (code: number | null) => resolveCode(code)))
 }
 
 function readLogLine(line: string): LogLine {
