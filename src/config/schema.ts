@@ -70,7 +70,7 @@ const configTable = {
       min: 1,
       max: 50_000_000,
       description:
-        'How many messages each process remembers to recognize repeats. Beyond this number the oldest message is forgotten. Each message takes 36 to 40 bytes, which are allocated at the start.',
+        'How many messages each process remembers to recognize repeats. Beyond this number the oldest message is forgotten. Each message takes 36 to 40 bytes. A process reserves the memory at its start, and uses all of it soon after its first messages.',
     }),
   },
   state: {

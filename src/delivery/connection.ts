@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
-import { type buildConnector, Client, type Dispatcher } from 'undici'
+import type { buildConnector, Dispatcher } from 'undici'
+import Client from 'undici/lib/dispatcher/client.js'
 
 /** Limit on the bytes of a response head that undici accepts: names and values of its headers. */
 export const maxHeadBytes = 16 * 1024

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import type { LookupFunction, Socket } from 'node:net'
-import { buildConnector } from 'undici'
+import buildConnector from 'undici/lib/core/connect.js'
 import { NameNotResolvedError } from './connect-error.ts'
 import { createTlsConnector } from './tls-connector.ts'
 

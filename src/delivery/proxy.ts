@@ -1,5 +1,6 @@
 import { Socket } from 'node:net'
-import { type buildConnector, type Dispatcher, Pool } from 'undici'
+import type { buildConnector, Dispatcher } from 'undici'
+import Pool from 'undici/lib/dispatcher/pool.js'
 import { judgeConnect } from './connect-answer.ts'
 import {
   AddressNotAllowedError,

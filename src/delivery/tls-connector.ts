@@ -1,5 +1,5 @@
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
-import { buildConnector } from 'undici'
+import buildConnector from 'undici/lib/core/connect.js'
 import { tlsOptions } from './tls-options.ts'
 import { TlsSessions } from './tls-sessions.ts'
 

@@ -1,8 +1,6 @@
 import { promisify } from 'node:util'
 import { constants, unzip, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import kafkajs from 'kafkajs'
-import { compressFrame, decompressFrame } from 'lz4-napi'
-import { compress, uncompress } from 'snappy'
 
 /**
  * Teaches kafkajs the codecs that it lacks. kafkajs has only gzip, and a batch in any other codec stops the
@@ -12,11 +10,11 @@ import { compress, uncompress } from 'snappy'
 export function registerCodecs(): void {
   const { CompressionCodecs, CompressionTypes } = kafkajs
   CompressionCodecs[CompressionTypes.Snappy] = () => ({
-    compress: (encoder: { buffer: Buffer }) => compress(encoder.buffer),
+    compress: async (encoder: { buffer: Buffer }) => (await snappy()).compress(encoder.buffer),
     decompress: (buffer: Buffer) => decompress(codecIds.snappy, buffer),
   })
   CompressionCodecs[CompressionTypes.LZ4] = () => ({
-    compress: (encoder: { buffer: Buffer }) => compressFrame(encoder.buffer),
+    compress: async (encoder: { buffer: Buffer }) => (await lz4()).compressFrame(encoder.buffer),
     decompress: (buffer: Buffer) => decompress(codecIds.lz4, buffer),
   })
   CompressionCodecs[CompressionTypes.ZSTD] = () => ({
@@ -24,6 +22,25 @@ export function registerCodecs(): void {
       zstdCompressSync(encoder.buffer, { params: { [constants.ZSTD_c_compressionLevel]: 3 } }),
     decompress: (buffer: Buffer) => decompress(codecIds.zstd, buffer),
   })
+}
+
+// The native libraries take 3 MB each, so they are loaded with the first batch that needs them.
+const snappy = () => loaded('snappy', import('snappy'))
+const lz4 = () => loaded('lz4-napi', import('lz4-napi'))
+
+/**
+ * Waits for a native library. If it can't be loaded, ends the process with an error instead of rejecting: the
+ * batch must not count as damaged, because its records would be skipped.
+ */
+async function loaded<T>(name: string, loading: Promise<T>): Promise<T> {
+  try {
+    return await loading
+  } catch (cause) {
+    process.nextTick(() => {
+      throw new Error(`the package ${name} can't be loaded on this platform: install it again`, { cause })
+    })
+    return new Promise(() => undefined)
+  }
 }
 
 /** The numbers of the codecs in a batch. Source: the Kafka protocol, record batch attributes. */
@@ -51,7 +68,7 @@ export async function decompress(codec: number, bytes: Buffer, maxBytes = unlimi
       return decompressSnappy(bytes, maxBytes)
     case codecIds.lz4:
       refuseOver(maxBytes, lz4Bound(bytes))
-      return decompressFrame(bytes)
+      return (await lz4()).decompressFrame(bytes)
     case codecIds.zstd:
       return zstdDecompressSync(bytes, { maxOutputLength: maxBytes })
     default:
@@ -79,8 +96,12 @@ async function decompressSnappy(buffer: Buffer, maxBytes: number): Promise<Buffe
     maxBytes,
     blocks.reduce((sum, block) => sum + snappyLength(block), 0),
   )
+  const { uncompress } = await snappy()
   const plain: Buffer[] = []
-  for (const block of blocks) plain.push(await uncompressBlock(block))
+  for (const block of blocks) {
+    const bytes = await uncompress(block, { asBuffer: true })
+    plain.push(Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes))
+  }
   return plain.length === 1 && plain[0] !== undefined ? plain[0] : Buffer.concat(plain)
 }
 
@@ -105,11 +126,6 @@ function snappyLength(block: Buffer): number {
     if (byte < 0x80) break
   }
   return length
-}
-
-async function uncompressBlock(block: Buffer): Promise<Buffer> {
-  const plain = await uncompress(block, { asBuffer: true })
-  return Buffer.isBuffer(plain) ? plain : Buffer.from(plain)
 }
 
 const lz4Magic = 0x184d2204

@@ -17,10 +17,11 @@ export type RepeatsOptions = {
  * Remembers which messages came before, by `messageId` within a source and a unit (docs/repeats.md,
  * docs/decisions/021).
  *
- * The memory is allocated at once and never grows. It has two parts: a ring of fingerprints, each with the
- * offset and the append time of its record, and a hash table whose chains run through the ring from newer to
- * older entries. A chain ends at the first entry that the ring has overwritten, so entries never have to be
- * removed from a chain.
+ * The memory is reserved at once and never grows. An idle process uses none of it, because the system gives
+ * memory when it is written. The first thousands of messages take all of it (`#takeMemory`). It has two
+ * parts: a ring of fingerprints, each with the offset and the append time of its record, and a hash table
+ * whose chains run through the ring from newer to older entries. A chain ends at the first entry that the
+ * ring has overwritten, so entries never have to be removed from a chain.
  */
 export class Repeats {
   readonly #windowS: number
@@ -43,16 +44,16 @@ export class Repeats {
   #tenuresBegun = 0
   #newest: number
   #count = 0
+  /** The end of the words of `#entries` that were written. */
+  #takenWords = 0
 
   constructor({ windowMs, messages }: RepeatsOptions) {
     this.#windowS = Math.ceil(windowMs / 1_000)
     this.#capacity = messages
     this.#numbersEnd = messages * laps
     this.#newest = this.#numbersEnd - 1
-    // The arrays are filled, so that the process uses their memory from the start, instead of growing until
-    // its first busy day.
-    this.#entries = new Int32Array(messages * entryWords).fill(0)
-    this.#heads = new Int32Array(2 ** Math.ceil(Math.log2(messages))).fill(0)
+    this.#entries = new Int32Array(messages * entryWords)
+    this.#heads = new Int32Array(2 ** Math.ceil(Math.log2(messages)))
   }
 
   /**
@@ -157,12 +158,24 @@ export class Repeats {
     this.#newest = this.#newest + 1 < this.#numbersEnd ? this.#newest + 1 : this.#capacity
     if (this.#count < this.#capacity) this.#count++
     const at = this.#placeOf(this.#newest)
+    if (this.#takenWords < this.#entries.length) this.#takeMemory()
     const { words } = this.#fingerprint
     for (let i = 0; i < words.length; i++) this.#entries[at + i] = words[i] ?? 0
     const chain = (words[0] ?? 0) & (this.#heads.length - 1)
     this.#entries[at + nextOlder] = this.#heads[chain] ?? 0
     this.#heads[chain] = this.#newest
     this.#write(at, offset, seconds)
+  }
+
+  /**
+   * Writes a part of the ring that no entry has reached yet, so that the system gives its memory now. Without
+   * this, a process would grow until its first busy day is over, as if it leaked memory. Writing all at once
+   * would stop a process with a large ring for a second.
+   */
+  #takeMemory(): void {
+    const end = this.#takenWords + wordsPerTake
+    this.#entries.fill(0, this.#takenWords, end)
+    this.#takenWords = end
   }
 
   #write(at: number, offset: number, seconds: number): void {
@@ -192,6 +205,8 @@ const offsetHigh = 5
 const appended = 6
 const nextOlder = 7
 const entryWords = 8
+/** 64 KiB, many times an entry, so that the ring never reaches words that are yet to be taken. */
+const wordsPerTake = 16 * 1_024
 
 const nowhere = -1
 /**

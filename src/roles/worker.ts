@@ -156,7 +156,7 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
 
 async function openBase(options: WorkerOptions): Promise<OpenedBase> {
   const { config, log, parts, onFatal, role = 'worker' } = options
-  parts.add(tuneGarbageCollector())
+  tuneGarbageCollector()
   const metrics = createWorkerMetrics({ perDestination: config.metrics.perDestination })
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role }, 1)

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { Repeats } from '../../../src/repeats/repeats.ts'
@@ -118,6 +119,23 @@ describe('a message is none', () => {
 test('its memory is taken once: 36 to 40 bytes a message', () => {
   expect(new Repeats({ windowMs: hour, messages: 1 << 16 }).bytes).toBe(36 << 16)
   expect(new Repeats({ windowMs: hour, messages: 40_000 }).bytes / 40_000).toBeLessThan(40)
+})
+
+test('its memory is used from the first messages on, not while there are none, nor bit by bit', () => {
+  const program = `
+    import { Repeats } from '${new URL('../../../src/repeats/repeats.ts', import.meta.url).href}'
+    const usedMb = (fromBytes) => (process.memoryUsage.rss() - fromBytes) / 1024 ** 2
+    const before = process.memoryUsage.rss()
+    const repeats = new Repeats({ windowMs: 3_600_000, messages: 4_000_000 })
+    const idle = usedMb(before)
+    for (let offset = 0; offset < 10_000; offset++)
+      repeats.isRepeat({ partition: 0, offset, timestampMs: 1e12 }, 'shop', String(offset))
+    console.log(idle, usedMb(before))`
+  const args = ['--input-type=module', '--eval', program]
+  const output = execFileSync(process.execPath, args, { encoding: 'utf8', timeout: 60_000 })
+  const [idle, inUse] = output.split(' ').map(Number)
+  expect(idle).toBeLessThan(20)
+  expect(inUse).toBeGreaterThan(120)
 })
 
 test('it says how many messages it remembers, and how far back it reaches', () => {
