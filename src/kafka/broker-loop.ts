@@ -31,7 +31,7 @@ export type BrokerLoopOptions = {
   readonly nodeId: number
   readonly view: ClusterView
   readonly longestWaitMs: () => number
-  /** Requests a check of whether the log of this handle is still the same. */
+  /** Asks the fetcher to check that the log of this handle is still the same. */
   readonly check: (handle: PartitionHandle) => void
 }
 
@@ -102,8 +102,8 @@ export class BrokerLoop {
   }
 
   /**
-   * Returns the time until the loop may ask for a partition again. `undefined` if the loop rests until it is
-   * woken.
+   * Returns how long the loop rests before it may ask for a partition again. Returns `undefined` if the loop
+   * rests until it is woken.
    */
   #restMs(): number | undefined {
     let soonestMs = Infinity
@@ -112,7 +112,7 @@ export class BrokerLoop {
     return soonestMs === Infinity ? undefined : Math.max(1, soonestMs - Date.now())
   }
 
-  /** Rests for a time, or until `wake` is called if `isLight` is true. */
+  /** Rests for `forMs`. If `isLight` is true, a call of `wake` ends the rest early. */
   async #rest(forMs: number | undefined, { isLight = true } = {}): Promise<void> {
     const rested = Promise.withResolvers<void>()
     const timer = forMs === undefined ? undefined : setTimeout(rested.resolve, forMs)
@@ -126,7 +126,9 @@ export class BrokerLoop {
     return backoffMs * (0.5 + Math.random() / 2)
   }
 
-  /** Records a failure of the broker as a whole. Another broker may lead its partitions by now. */
+  /**
+   * Records that the broker as a whole failed. By now, another broker may lead the partitions of this broker.
+   */
   #failed(wanted: readonly PartitionHandle[], error: unknown): void {
     this.#failures++
     const { view, nodeId } = this.#options
@@ -186,7 +188,7 @@ export class BrokerLoop {
         await this.#takePartition(one, answer, askedAtMs)
       }
     }
-    // A partition that the answer of a session doesn't name is unchanged.
+    // In a fetch session, the answer doesn't name partitions that are unchanged.
     for (const one of asked) {
       if (one.isNamed || !this.#isCurrent(one)) continue
       one.handle.stillEnds(askedAtMs)
@@ -209,8 +211,8 @@ export class BrokerLoop {
   }
 
   /**
-   * Returns true if the handle is still at the position that was asked for, and this broker still leads its
-   * partition, as far as this member knows.
+   * Returns true if the handle is still at the position that the request named, and if this broker still
+   * leads the handle's partition, as far as this member knows.
    */
   #isCurrent({ handle, offset, turn }: Asked): boolean {
     return (

@@ -37,7 +37,7 @@ export const supportedKafka = { oldest: '3.3', newest: '4.3' } as const
 
 /**
  * Returns why Sluice can't work with a broker of these versions, in one line. Returns `undefined` if Sluice
- * can. `hasInstanceId`: the worker joins its group as a static member.
+ * can work with the broker. `hasInstanceId`: true if the worker joins its group as a static member.
  */
 export function versionProblem(known: KnownVersions, hasInstanceId = false): string | undefined {
   const missing = spoken.flatMap((request) => faultOf(request, known, hasInstanceId) ?? [])
@@ -70,7 +70,7 @@ const idsFrom = 10
 
 /**
  * Returns which facts a broker of these versions can't report, and what follows from that for the operator,
- * in one line. `undefined` if it reports everything.
+ * in one line. Returns `undefined` if such a broker reports everything.
  */
 export function versionCaution(known: KnownVersions): string | undefined {
   if ((known.get(3)?.highest ?? 0) >= idsFrom) return undefined

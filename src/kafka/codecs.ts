@@ -24,7 +24,7 @@ export function registerCodecs(): void {
   })
 }
 
-// The native libraries take 3 MB each, so they are loaded with the first batch that needs them.
+// Each native library takes 3 MB, so each is loaded only when the first batch needs it.
 const snappy = () => loaded('snappy', import('snappy'))
 const lz4 = () => loaded('lz4-napi', import('lz4-napi'))
 

@@ -2,12 +2,13 @@
  * The metadata string of an offset commit. It says which records above the committed offset are settled
  * already.
  *
- * The string is base64 of an 8-byte header and a bitmap. Byte 0 is the format, 1. Byte 1 has the flags. Bytes
- * 2-5 are the writer's epoch, big-endian. Bytes 6-7 are the low half of the CRC-32 of everything else. Bit i
- * of the bitmap (least significant first) is offset `position + i`. The broker refuses more than 4,096
- * characters.
+ * The string is base64 of an 8-byte header and a bitmap. Byte 0 is the number of the format: 1 or 2. Byte 1
+ * has the flags. Bytes 2-5 are the writer's epoch, big-endian. Bytes 6-7 are the low half of the CRC-32 of
+ * everything else. Bit i of the bitmap (least significant first) is offset `position + i`. The broker refuses
+ * more than 4,096 characters.
  *
- * Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`.
+ * Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`. The writer may
+ * have started records below this offset.
  *
  * After the base64 comes a `=`. Then come the topic's id at the time of the commit, in 22 characters, and the
  * low half of the id's CRC-32 in hexadecimal. After another `=` comes the leader epoch of the bitmap's last
@@ -35,8 +36,8 @@ const maxBase64 =
   4 * Math.floor((maxCharacters - topicIdCharacters - epochCharacters - 2 * checkCharacters - 3) / 4)
 
 /**
- * The number of offsets above the watermark that always fit. Settled records beyond them are repeated after a
- * restart. Earlier versions had room for more offsets.
+ * The number of offsets above the watermark that always fit into the metadata. Records that are settled at
+ * still higher offsets are delivered again after a restart. Earlier versions had room for more offsets.
  */
 export const maxRememberedOffsets = ((maxBase64 / 4) * 3 - headerBytes - begunBytes) * 8
 
@@ -44,11 +45,12 @@ const isFinalFlag = 1
 
 /**
  * The state that an owner leaves to the next one. `isFinal`: the owner has finished all that it had in
- * flight, and nobody has started anything since. `epoch` counts owners: each writes one more than it found.
- * `begunBelow`: an owner that left without a final mark may have started records below this offset. Absent if
- * all such records are settled. `topicId`: the id of the log that the offset belongs to, if known. Another
- * log under the same name has another id. `settledEpoch`: the epoch of the leader that wrote the last record
- * of `settledAbove`, if known. After an unclean election the log may have other records at those offsets.
+ * flight, and nobody has started anything since. `epoch` counts owners: each owner finds the number of the
+ * previous owner and writes the next number. `begunBelow`: an owner that left without a final mark may have
+ * started records below this offset. Absent if all such records are settled. `topicId`: the id of the topic
+ * when the offset was committed, if known. A topic that was deleted and created again has another id.
+ * `settledEpoch`: the epoch of the leader that wrote the last record of `settledAbove`, if known. After an
+ * unclean election the log may have other records at those offsets.
  */
 export type CommitMemory = OwnerMark & { settledAbove: number[] }
 

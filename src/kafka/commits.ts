@@ -23,8 +23,8 @@ const leastRequestBytes = 20_000
 const entryBytes = 80
 const mostPartitionsPerFetch = 2_000
 /**
- * The fewest remembered offsets that are tried. If the broker refuses even metadata of that size, commits
- * list no settled offset any more.
+ * The number of remembered offsets below which the metadata isn't shortened further. If the broker refuses
+ * even metadata of that size, commits no longer list any settled offset.
  */
 const leastMemory = 512
 
@@ -40,7 +40,7 @@ export class Commits {
    * metadata.
    */
   #memory = maxRememberedOffsets
-  /** Partitions whose commits are refused. Each refusal is logged once. */
+  /** Partitions whose commits are refused. The set serves to log each refusal only once. */
   readonly #refused = new Set<string>()
 
   constructor(options: CommitsOptions) {
@@ -175,10 +175,13 @@ function sizeOf({ topic }: Partition, { metadata }: StoredCommit, groupId: strin
   return entryBytes + topic.length + groupId.length + (metadata?.length ?? 0)
 }
 
-/** The errors of a batch of commits that is too large. Kafka 4 reports it as an unknown error. */
+/**
+ * The errors that say that a request's commits are too large together. Kafka 4 reports this as an unknown
+ * error.
+ */
 const tooLarge = [errorCodes.INVALID_COMMIT_OFFSET_SIZE, errorCodes.UNKNOWN_SERVER_ERROR]
 
-/** The errors of one partition, which say nothing against the member. */
+/** The errors that concern one partition only. They don't say that the group refuses the member. */
 const ofPartition: ReadonlySet<number> = new Set([
   errorCodes.UNKNOWN_TOPIC_OR_PARTITION,
   errorCodes.TOPIC_AUTHORIZATION_FAILED,

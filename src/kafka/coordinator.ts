@@ -22,9 +22,9 @@ const elsewhere: ReadonlySet<number> = new Set([
 ])
 
 /**
- * A connection to the coordinator of a group. It is made when it is first used, and again after an error. A
- * broker answers the requests of a connection in their order, so a connection that gives no answer for
- * seconds counts as dead.
+ * A connection to the coordinator of a group. The connection is made when it is first used. After an error it
+ * is made again. A broker answers the requests of a connection in their order, so a connection on which no
+ * answer comes for seconds counts as dead.
  */
 export class Coordinator {
   readonly #kafka: Kafka
@@ -42,15 +42,15 @@ export class Coordinator {
   }
 
   /**
-   * Returns the answer with its error codes. Throws the errors which say that this broker isn't the
-   * coordinator. Throws also when no broker can be reached, and when no answer comes within 5 s, or within
-   * the request's own timeout if that is longer.
+   * Returns the answer, in which error codes may remain. Throws if an error code says that this broker isn't
+   * the coordinator. Throws if no broker can be reached. Throws if no answer comes within 5 s, or within the
+   * request's own timeout if that is longer.
    */
   async ask<T>(request: WireRequest<T>): Promise<T> {
     const opened = (this.#opened ??= this.#open())
     try {
       const answered = opened.broker.then((broker) => {
-        // A request that was given up must not be sent later: an old commit would undo a newer one.
+        // A request that was given up must not be sent later: an old commit would undo a newer commit.
         if (this.#opened !== opened) throw new Error(closed)
         return ask(broker, request)
       })
@@ -73,7 +73,8 @@ export class Coordinator {
   #close(opened: Opened): void {
     if (this.#opened === opened) this.#opened = undefined
     opened.cut(closed)
-    // kafkajs goes on trying for a while, and opens a connection for that. So it is cut off once more.
+    // kafkajs tries to connect for a while after the close, and may open a further connection. So all
+    // connections are cut off once more.
     void opened.broker.catch(() => undefined).then(() => opened.cut(closed))
   }
 
@@ -103,8 +104,8 @@ type Brokers = {
 }
 
 /**
- * Returns the error code of the whole answer. If there is none, returns the code of the first partition,
- * because all partitions have the same code if the broker isn't the coordinator.
+ * Returns the error code of the whole answer. If the answer has no such code, returns the code of the first
+ * partition. If the broker isn't the coordinator, all partitions have the same code.
  */
 function codesOf(answer: unknown): readonly number[] {
   const of: unknown = Array.isArray(answer) ? answer[0] : answer

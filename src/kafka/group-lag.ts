@@ -15,7 +15,7 @@ export type GroupLag = {
    * count.
    */
   readonly lag: ReadonlyMap<string, number>
-  /** The partitions that can't be read, as `TOPIC/PARTITION`, with the reasons. */
+  /** The partitions that can't be read, as `TOPIC/PARTITION`, each with its reason. */
   readonly failures: ReadonlyMap<string, string>
   /** The number of partitions that were asked about. */
   readonly partitions: number
@@ -25,23 +25,29 @@ export type GroupLag = {
 type Place = { readonly topic: string; readonly partition: number }
 type Led = Place & { readonly leader: number }
 
-/** The most partitions of one OffsetFetch request: each answer may hold 4 KiB of metadata. */
+/**
+ * The most partitions of one OffsetFetch request. The answer may hold 4 KiB of metadata for each partition.
+ */
 const commitsInRequest = 1_000
 /**
- * The longest wait for an answer. A broker that hangs must not hide the lag of the other brokers' partitions.
+ * The longest wait for an answer, in milliseconds. A broker that hangs must not keep the lag of the other
+ * brokers' partitions from being reported.
  */
 const answerWithinMs = 5_000
 
 /**
  * Reads how many records a group has still to commit. A partition without a commit counts from the start of
- * its log. The figures come from the brokers, so they are known even if nobody is in the group. An error
+ * its log. The figures come from the brokers, so they are known even if the group has no members. An error
  * concerns only its own partition.
  */
 export class GroupLagReader {
   readonly #opened: ReturnType<typeof openPartwiseCluster>
   readonly #coordinator: Coordinator
   readonly #groupId: string
-  /** True after a partition could not be read, because another broker may lead it by now. */
+  /**
+   * True after a partition could not be read. The leaders are then looked up again, because another broker
+   * may lead the partition by now.
+   */
   #isStale = false
 
   /** Prepares the reader, which connects when it is first used. `topic`: any topic of the group. */
@@ -61,7 +67,7 @@ export class GroupLagReader {
     const ends = await this.#offsetsOf(places, 'end', failures)
     const isBehind = (place: Led): boolean =>
       (ends.get(partitionName(place)) ?? 0) > (positions.get(partitionName(place)) ?? 0)
-    // Only a partition with records left can have lost some of them to retention.
+    // Retention can have deleted uncommitted records only in a partition that has uncommitted records.
     const starts = await this.#offsetsOf(places.filter(isBehind), 'start', failures)
     const lag = new Map<string, number>()
     for (const place of places) {

@@ -12,7 +12,7 @@ export type GroupPlace = {
   /** True if the last owner has finished all that it had started, or if there was no owner. */
   readonly isFinal: boolean
   readonly epoch: number
-  /** The topic id of the log that the offset belongs to, if known. */
+  /** The topic's id when the offset was committed, if known. */
   readonly topicId: string | undefined
 }
 
@@ -33,7 +33,7 @@ export function placeOf({ topic, partition, offset: text, metadata }: GroupCommi
 
 /**
  * Returns a commit that `placeOf` reads as this place. Leaves out settled offsets that are too far above the
- * offset.
+ * committed offset for the metadata.
  */
 export function commitOf({
   topic,

@@ -25,7 +25,7 @@ export type GroupWatchOptions = {
 const againMs = 60_000
 const afterTroubleMs = 5_000
 
-/** Reports which other members the group has, as of this member's last join. */
+/** Reports which other members the group had at this member's last join. */
 export class GroupWatch {
   readonly #options: GroupWatchOptions
   #look: Promise<Described> | undefined
@@ -49,8 +49,8 @@ export class GroupWatch {
   }
 
   /**
-   * Returns the claims of the other members at the last join. Returns `undefined` while the group is joining
-   * again, and can't report claims.
+   * Returns the claims of the other members at the last join. Returns `undefined` while the group can't
+   * report claims because it is joining again.
    */
   async claims(): Promise<readonly Claim[] | undefined> {
     const { state, members } = await this.#described()
@@ -71,7 +71,9 @@ export class GroupWatch {
     return members.filter(({ memberId }) => memberId !== own)
   }
 
-  /** Returns the description of the group. Asks once a generation, at the first call. */
+  /**
+   * Returns the description of the group. Asks the coordinator once in each generation, at the first call.
+   */
   async #described(): Promise<Described> {
     this.#look ??= this.#describe()
     const look = this.#look

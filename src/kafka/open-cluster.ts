@@ -7,9 +7,12 @@ import { type ConnectionPoolBuilder, Connections } from './connections.ts'
  */
 export type OpenCluster = {
   readonly cluster: Cluster
-  /** Waits for the answers that are still to come, for seconds at most, and closes. Never rejects. */
+  /**
+   * Waits a few seconds at most for the answers that are still to come, and closes the connections. Never
+   * rejects.
+   */
   close(): Promise<void>
-  /** Rejects all requests under way with this reason, and closes at once. */
+  /** Rejects all requests under way with this reason, and closes the connections at once. */
   cut(reason: string): void
 }
 
@@ -20,7 +23,7 @@ export type OpenCluster = {
 export function openCluster(kafka: Kafka): OpenCluster {
   let cluster: Cluster | undefined
   const consumer = kafka.consumer({
-    // The consumer never sends this to a broker.
+    // The consumer never sends this group id to a broker.
     groupId: 'none',
     allowAutoTopicCreation: false,
     partitionAssigners: [

@@ -7,7 +7,7 @@ import { readSettings } from './topic-settings.ts'
 import type { TopicDefinition } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
 
-/** Operations on topics for a growth. They return what a cluster refuses, in its words. */
+/** Operations on topics for a growth. They return what the cluster refuses, with the text of its error. */
 
 const timeType = 'message.timestamp.type'
 
@@ -23,8 +23,8 @@ function withOwnTimes(definition: TopicDefinition): TopicDefinition {
 }
 
 /**
- * Makes the topics that don't exist yet, so that records keep their times in them. With `validateOnly`,
- * creates no topic, and only asks whether the cluster would create them.
+ * Creates the topics that don't exist yet, with a setting by which copied records keep their times. With
+ * `validateOnly`, creates no topic, and only asks whether the cluster would create the topics.
  */
 export function makeCopies(
   kafka: Kafka,
@@ -50,7 +50,7 @@ export function makeCopies(
   })
 }
 
-/** Returns the topics whose records may not keep their times, by the cluster's present settings. */
+/** Returns the topics whose present settings don't let records keep their times. */
 async function withoutOwnTimes(admin: Admin, definitions: readonly TopicDefinition[]): Promise<Refusal[]> {
   const refusals: Refusal[] = []
   for (const { topic } of definitions) {
@@ -78,8 +78,8 @@ export function enforceAppendTimes(
 }
 
 /**
- * Adds partitions to those topics that exist and have fewer than `partitions`. With `validateOnly`, the
- * cluster is only asked whether it would add them.
+ * Adds partitions to those topics that exist and have fewer than `partitions`. With `validateOnly`, adds no
+ * partition, and only asks whether the cluster would add them.
  */
 export function addPartitions(
   kafka: Kafka,
@@ -153,8 +153,8 @@ export function topicsBeginning(kafka: Kafka, begins: string): Promise<string[]>
 }
 
 /**
- * Returns the ids of the topics, as far as the cluster reports them. Another log of the same name has another
- * id.
+ * Returns the ids of the topics, as far as the cluster reports ids. A topic that was deleted and created
+ * again has another id.
  */
 export async function topicIdsOf(
   kafka: Kafka,

@@ -8,8 +8,8 @@ export type ReportedSettings = ReadonlyMap<string, { readonly value: string; rea
 const topicConfigSource: unknown = 1
 
 /**
- * Reads the settings of one topic. Returns the error as text if this user may not read them, or the cluster
- * doesn't report settings.
+ * Reads the settings of one topic. Returns the error as text if this user may not read the settings, or if
+ * the cluster doesn't report settings.
  */
 export async function readSettings(admin: Admin, topic: string): Promise<ReportedSettings | string> {
   try {
