@@ -25,8 +25,8 @@ export type AdminOptions = {
   config: Config
   log: Logger
   /**
-   * Takes the parts that are started. At the stop they answer the open requests, and close within the
-   * shutdown timeout.
+   * The list to which the started parts are added. When they stop, they answer the open requests, and close
+   * within the shutdown timeout.
    */
   parts: Parts
 }
@@ -62,7 +62,7 @@ export async function startAdmin({ config, log, parts }: AdminOptions): Promise<
   log.info({ port: telemetry.port, adminPort: part.port }, 'admin started')
 }
 
-/** Starts the server of the admin API, without the port for metrics and probes. */
+/** Starts the server of the admin API, but not the port for metrics and probes. */
 export async function startAdminPart({
   config,
   log,
@@ -113,7 +113,7 @@ export async function startAdminPart({
   return { port, notReady: () => (isStopping ? ['stopping'] : []) }
 }
 
-/** Returns where the admin API listens, and its name for messages. */
+/** Returns the address on which the admin API listens, with the name of the API for messages. */
 export function adminAddress({ admin: { host, port } }: Config): Listening {
   return { host, port, what: 'The admin API', settings: 'SLUICE_ADMIN' }
 }

@@ -30,13 +30,15 @@ export type AudiencesOptions = {
   pipeline: () => Pipeline
   consumer: () => GroupConsumer | undefined
   onFatal: (error: Error) => void
-  /** The number of partitions before the last growth. */
+  /**
+   * The number of partitions before the last growth. `undefined` if the installation has never been grown.
+   */
   formerPartitions: number | undefined
 }
 
 /**
- * Opens the state of audiences, and connects it to Kafka and to the deliveries. Stop `reader` first, then
- * `units`. Both may be stopped more than once.
+ * Opens the state of audiences, and connects it to Kafka and to the deliveries. Stop `reader` first, and
+ * `units` after it. Both may be stopped more than once.
  */
 export async function openAudiences({
   config,
@@ -98,8 +100,8 @@ function standingOf({ sources }: Catalog, sourceId: string): SpaceStanding {
 }
 
 /**
- * Returns a folder for this topic prefix and group, and creates it. Other installations may have their
- * folders in the same parent folder.
+ * Returns the folder for this topic prefix and group, and creates the folder if it doesn't exist. Other
+ * installations may have their folders in the same parent folder.
  */
 function stateFolder({ state, kafka }: Config): string {
   const parent = state.folder ?? join(tmpdir(), 'sluice-state')

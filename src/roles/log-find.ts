@@ -11,12 +11,12 @@ import { kafkaSettings, topicNames } from './settings.ts'
 
 type Origin = LogRecord['origin']
 
-/** The origin of a message, with the payload that Kafka still has. */
+/** The origin of a message, with its payload if Kafka still has it. */
 type Payload = ReadPayload & { readonly origin: Origin }
 
-/** How long reading one record may take. */
+/** How long reading one record may take, in milliseconds. */
 const readWithinMs = 10_000
-/** The most payloads shown. A message that was sent repeatedly has many. */
+/** The most payloads that are shown. A message that was sent several times has several payloads. */
 const maxPayloads = 10
 
 /**
@@ -80,7 +80,7 @@ async function readPayloads(
   return payloads
 }
 
-/** A logger that logs nothing. The note of a record says what is wrong. */
+/** A logger that logs nothing. If a payload can't be read, its note says what is wrong. */
 const silent = { info() {}, warn() {}, error() {} }
 
 function payloadLine({ origin, payload, note }: Payload): string {

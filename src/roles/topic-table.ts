@@ -13,7 +13,8 @@ import { describeTopicFaults, judgeFaults } from './topic-layout.ts'
 type Log = Parameters<typeof createKafka>[1]
 
 /**
- * Creates and corrects the topics. Returns what was done, in lines. Throws when a fault can't be corrected.
+ * Creates missing topics, and corrects settings of existing topics. Returns what was done, in lines. Throws
+ * if a fault can't be corrected.
  */
 export async function applyTopicTable(config: Config, log: Log): Promise<string[]> {
   const { check } = config.topics
