@@ -50,7 +50,7 @@ function ownersOf(count: number, members: readonly Subscriber[]): readonly strin
 
 /**
  * Returns `owner`, the owner of the unit, if `owner` subscribes to the topic. Otherwise returns another
- * member that does. The choice doesn't depend on which member leads the group.
+ * member that subscribes to the topic. Every member that leads the group would choose the same member.
  */
 function takerOf(unit: number, owner: string, subscribers: readonly string[]): string {
   if (subscribers.includes(owner)) return owner

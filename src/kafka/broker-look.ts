@@ -14,7 +14,7 @@ export type BrokerLook = {
    * nothing.
    */
   readonly problem: string | undefined
-  /** The facts that this broker can't report, and what follows from that for the operator. */
+  /** The facts that this broker can't report, and what this means for the operator, in one line. */
   readonly caution?: string | undefined
   readonly topics: ReadonlyMap<string, Allowed>
   readonly group: Allowed
@@ -100,7 +100,8 @@ async function askTopics(
   broker: AskedBroker,
   topics: readonly string[],
 ): Promise<ReadonlyMap<string, Allowed>> {
-  // The flags: don't create topics, leave out the rights on the cluster, report the rights on the topics.
+  // The three flags mean: don't create topics, leave out the rights on the cluster, and report the rights on
+  // the topics.
   const body = Buffer.concat([arrayOf(topics), Buffer.from([0, 0, 1])])
   const request = { apiKey: keys.metadata, apiVersion: tellingMetadata, apiName: 'Metadata' }
   return send(broker, request, body, (at) => {
@@ -203,7 +204,9 @@ function send<T>(broker: AskedBroker, request: Request, body: Buffer, read: (at:
   })
 }
 
-/** Reads the fields of an answer in their order. Throws a RangeError if the answer ends too soon. */
+/**
+ * Reads the fields of an answer in their order. The methods throw a RangeError if the answer ends too soon.
+ */
 class Reader {
   readonly #bytes: Buffer
   #at = 0

@@ -14,7 +14,8 @@ type KafkaLog = {
 
 /**
  * How long the client tries a request before it gives up. `patient`: half a minute or more, for callers that
- * would repeat a failed request anyway. `impatient`: seconds, for callers that somebody waits for.
+ * would repeat a failed request anyway. `impatient`: a few seconds, for callers that somebody waits for.
+ * Every option is set explicitly, because kafkajs changes its defaults under NODE_ENV=test.
  */
 export type Patience = 'patient' | 'impatient'
 

@@ -35,9 +35,9 @@ export type ClusterView = {
    */
   broker(nodeId: number): Promise<WireBroker>
   /**
-   * Asks the brokers again. Calls that come together share one request. Requests are at least 100 ms apart,
-   * and up to seconds apart while they fail or bring nothing new. Resolves when the request is over. Never
-   * rejects.
+   * Asks the brokers again. Calls that come together share one request. There are at least 100 ms between two
+   * requests, and up to some seconds while requests fail or bring nothing new. Resolves when the request has
+   * ended, with or without success. Never rejects.
    */
   refresh(): Promise<void>
   /**
@@ -58,13 +58,16 @@ export type ClusterViewOptions = {
    */
   readonly partitions?: number | undefined
   readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
-  /** The interval at which the brokers are asked even without a call of `refresh`, in milliseconds. */
+  /** The interval at which the brokers are asked without a call of `refresh`, in milliseconds. */
   readonly refreshEveryMs?: number
 }
 
 const defaultRefreshEveryMs = 30_000
 const minPauseMs = 100
-/** The longest pause between answers that bring nothing new, for example while a partition is offline. */
+/**
+ * The longest pause after an answer that brings nothing new, in milliseconds. Such answers come, for example,
+ * while a partition is offline.
+ */
 const maxIdlePauseMs = 1_000
 const maxFailedPauseMs = 5_000
 /** After this time without a request, in milliseconds, the pauses between requests are short again. */

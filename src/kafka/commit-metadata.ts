@@ -4,7 +4,7 @@
  *
  * The string is base64 of an 8-byte header and a bitmap. Byte 0 is the number of the format: 1 or 2. Byte 1
  * has the flags. Bytes 2-5 are the writer's epoch, big-endian. Bytes 6-7 are the low half of the CRC-32 of
- * everything else. Bit i of the bitmap (least significant first) is offset `position + i`. The broker refuses
+ * all other bytes. Bit i of the bitmap (least significant first) is offset `position + i`. The broker refuses
  * more than 4,096 characters.
  *
  * Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`. The writer may
@@ -29,8 +29,8 @@ const topicIdCharacters = 22
 const checkCharacters = 4
 const epochCharacters = 10
 /**
- * The most characters of base64. Earlier versions read only the base64. The number is a multiple of four, and
- * leaves room for the parts after the base64.
+ * The most characters of base64. The number is a multiple of four, and leaves room for the parts after the
+ * base64. Earlier versions of Sluice read only the base64.
  */
 const maxBase64 =
   4 * Math.floor((maxCharacters - topicIdCharacters - epochCharacters - 2 * checkCharacters - 3) / 4)
@@ -104,22 +104,27 @@ function checkOf(text: string): string {
 }
 
 /**
- * Returns the topic id. `undefined` if the id is missing or damaged. Then nothing is concluded about the log.
+ * Returns the topic id. Returns `undefined` if the id is missing or damaged. Nothing is then concluded about
+ * the log.
  */
 function topicIdOf(text: string): string | undefined {
   const topicId = text.slice(0, topicIdCharacters)
   return text === topicId + checkOf(topicId) && topicId.length === topicIdCharacters ? topicId : undefined
 }
 
-/** Returns the epoch. `undefined` if it is missing or damaged. Then nothing is concluded about the log. */
+/**
+ * Returns the epoch. Returns `undefined` if the epoch is missing or damaged. Nothing is then concluded about
+ * the log.
+ */
 function settledEpochOf(text: string): number | undefined {
   const [epoch = '', check] = text.split('.')
   return /^\d{1,10}$/.test(epoch) && check === checkOf(epoch) ? Number(epoch) : undefined
 }
 
 /**
- * Decodes the metadata of a commit. Returns `undefined` if it is damaged or another program wrote it. The
- * records above the watermark are then delivered again, which is allowed. Skipping them wouldn't be allowed.
+ * Decodes the metadata of a commit. Returns `undefined` if the metadata is damaged, or if another program
+ * wrote it. The records above the watermark are then delivered again, which is allowed. Skipping them
+ * wouldn't be allowed.
  */
 export function decodeCommitMetadata(position: number, metadata: string | null): CommitMemory | undefined {
   if (!metadata || metadata.length > maxCharacters) return undefined

@@ -64,8 +64,8 @@ export class Committer {
   }
 
   /**
-   * Commits everything that has settled since the last commit. Throws when the broker refuses or can't be
-   * reached.
+   * Commits everything that has settled since the last commit. Throws if the coordinator refuses the commit
+   * or can't be reached.
    */
   commit(): Promise<void> {
     return this.#committing.run()

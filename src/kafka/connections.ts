@@ -10,7 +10,7 @@ export type Connection = {
   readonly versions: unknown
   /** Null before the first connect. */
   readonly socket: Socket | null
-  /** Set while the answer to a login is due. */
+  /** Not null while an answer to a login is due. */
   readonly authHandlers: { onError(): void } | null
   readonly requestQueue: { waitForPendingRequests(): Promise<void>; destroy(): void }
   authenticatedAt: unknown
@@ -38,7 +38,7 @@ export type ConnectionPoolBuilder = {
 
 /** The longest time that the close of a connection waits for answers that are due, in milliseconds. */
 const drainMs = 2_000
-/** The time by which a connect may exceed kafkajs' own limit, in milliseconds. */
+/** How much longer than kafkajs' own limit a connect may take, in milliseconds. */
 const graceMs = 1_000
 
 /**
@@ -73,7 +73,7 @@ export class Connections {
   }
 }
 
-/** Replaces the connects and the closes of one pool of kafkajs. */
+/** Replaces the methods by which one pool of kafkajs opens and closes connections. */
 class GuardedPool {
   readonly pool: ConnectionPool
   readonly #build: ConnectionPoolBuilder['build']

@@ -13,7 +13,10 @@ export type InboundRecord = {
   readonly offset: number
   /** The time when the broker appended the record, in epoch milliseconds. */
   readonly timestampMs: number
-  /** True when the worker took the record long after it was available or due, because it is catching up. */
+  /**
+   * True when the worker took the record long after it was available or due, because the worker is catching
+   * up.
+   */
   readonly isLate: boolean
   /**
    * True when the partition has moved to another member. From then on the worker must start nothing more for
@@ -26,9 +29,9 @@ export type InboundRecord = {
    */
   readonly isElsewhere: boolean
   /**
-   * True when a previous owner that left without a final mark may have started the record. Always false for
-   * topics without `needsState`. For topics with `needsState`, also true if it isn't known whether such an
-   * owner has started the record.
+   * True when a previous owner that left without a final mark may have started the record. For topics with
+   * `needsState`, also true if it isn't known whether such an owner has started the record. Always false for
+   * topics without `needsState`.
    */
   readonly mayHaveBegun: boolean
   settle(): void
@@ -73,8 +76,8 @@ export type ConsumerOptions = {
   kafka: Kafka
   groupId: string
   /**
-   * The id of a static member. Such a member keeps its partitions through a restart within the session
-   * timeout, and no other member notices.
+   * The id of a static member. If such a member restarts within the session timeout, it keeps its partitions,
+   * and the group doesn't rebalance.
    */
   instanceId?: string | undefined
   /**
@@ -125,7 +128,10 @@ export type ConsumerOptions = {
   released?: (unit: number) => void | Promise<void>
   /** Called when records were deleted before they were settled. `count` is approximate. */
   onLost?: (topic: string, count: number) => void
-  /** Called when the log of a partition ends before the last record that was read, or is another log. */
+  /**
+   * Called when the log of a partition isn't the log that was read before: it ends before the last record
+   * that was read, or has other records.
+   */
   onTruncated?: (topic: string) => void
   /** Called when a commit was refused, or got no answer. The commit is tried again. */
   onCommitFailed?: () => void
@@ -135,7 +141,7 @@ export type ConsumerOptions = {
    * Called when nothing was heard from the group for a session timeout, and when something is heard again.
    */
   onSilent?: (isSilent: boolean) => void
-  /** Called when the group will never accept this member. */
+  /** Called when it is certain that the group will never accept this member. */
   onFatal: (error: Error) => void
   log: ConsumerLog
 }
@@ -150,7 +156,7 @@ export type GroupConsumer = {
   /**
    * Returns true if, by the clock, this member still owns its partitions. Returns false once nothing was
    * heard from the group for a session timeout, for example after the process was suspended. The member may
-   * start nothing then, because other members may have started the same records.
+   * then start nothing, because other members may have started the same records.
    */
   checkInTouch(): boolean
   /**
@@ -171,7 +177,7 @@ export type GroupConsumer = {
    * before the first time.
    */
   readonly lastCommitMs: number
-  /** Stops and starts fetching. The member stays in the group. */
+  /** Stops and starts fetching from all partitions. The member stays in the group. */
   setFull(isFull: boolean): void
   /** Stops and starts fetching, but only from those partitions that are behind. */
   setCongested(isCongested: boolean): void

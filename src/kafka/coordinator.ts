@@ -12,8 +12,8 @@ const answerTimeoutMs = 5_000
 const closed = 'the connection to the coordinator was closed'
 
 /**
- * The errors of a broker that isn't the coordinator any more, or isn't the coordinator yet. Before the next
- * request the coordinator is looked up again.
+ * The errors of a broker that isn't the coordinator any more, or isn't the coordinator yet. After such an
+ * error, the coordinator is looked up again before the next request.
  */
 const elsewhere: ReadonlySet<number> = new Set([
   errorCodes.COORDINATOR_LOAD_IN_PROGRESS,
@@ -33,7 +33,8 @@ export class Coordinator {
   #opened: Opened | undefined
 
   /**
-   * Prepares the connection. `topic`: any topic of the group, so that the brokers needn't report all topics.
+   * Prepares the connection. `topic` may be any topic of the group. With it, the client asks the brokers for
+   * this topic only, and not for all topics.
    */
   constructor(kafka: Kafka, groupId: string, topic: string) {
     this.#kafka = kafka

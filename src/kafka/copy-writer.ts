@@ -7,8 +7,8 @@ export type CopiedRecord = {
   readonly value: Buffer | null
   readonly headers: Readonly<Record<string, Buffer | string | null | (Buffer | null)[] | undefined>>
   /**
-   * The record's time in epoch milliseconds; `undefined` stands for the present time. Topics with
-   * `message.timestamp.type=CreateTime` keep the given time.
+   * The record's time in epoch milliseconds. `undefined` stands for the present time. A topic keeps the given
+   * time if its `message.timestamp.type` is `CreateTime`.
    */
   readonly timestampMs: number | undefined
 }
@@ -95,8 +95,8 @@ function messageOf({ partition, key, value, headers, timestampMs }: CopiedRecord
 }
 
 /**
- * Replaces null, which the client can't write, by an empty value. All readers of these headers treat both
- * alike.
+ * Replaces null by an empty value, because the client can't write null. All readers of these headers treat
+ * null and an empty value alike.
  */
 function valuesOf(given: CopiedRecord['headers'][string]): Buffer | string | (Buffer | string)[] {
   if (Array.isArray(given)) return given.map((one) => one ?? '')

@@ -37,7 +37,7 @@ type Failing = { failing: FailingPartition; isReported: boolean; readonly timer:
 /** The most reasons that a message lists. */
 const namedReasons = 5
 
-/** Lists the first reasons, each only once, and counts the others. */
+/** Lists the first reasons, each only once, and the number of the other reasons. */
 export function describeReasons(reasons: readonly string[]): string {
   const each = [...new Set(reasons)]
   const some = each.slice(0, namedReasons).join('; ')

@@ -20,7 +20,8 @@ export type FetchedBatch = {
 }
 
 /**
- * The callbacks of a handle, called one after another. They must not throw or wait, and may use the handle.
+ * The callbacks of a handle. They are called one after another. They must not throw or wait. They may call
+ * methods of the handle.
  */
 export type FetchListener = {
   /**
@@ -57,9 +58,7 @@ export type FetchOrder = {
   readonly on: FetchListener
 }
 
-/**
- * One partition that one owner reads. Batches that were fetched for another handle never reach this handle.
- */
+/** One partition that one owner reads. A handle never gets batches that were fetched for another handle. */
 export type FetchHandle = {
   readonly topic: string
   readonly partition: number
@@ -127,8 +126,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   /** True after a truncation was reported, until `seek`. */
   #isResting = false
   /**
-   * A number that grows with each seek. Answers to requests that were sent under an earlier number are
-   * dropped.
+   * A number that grows with each seek. If a request was sent before the number grew, its answer is dropped.
    */
   #turn = 0
   #trouble: string | undefined
@@ -259,7 +257,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#endAtMs = askedAtMs
   }
 
-  /** Notes that the log still ended at the known offset when the leader was asked. */
+  /** Notes that the log still ended at the known end when the leader was asked. */
   stillEnds(askedAtMs: number): void {
     if (this.#endOffset >= 0) this.#endAtMs = askedAtMs
   }

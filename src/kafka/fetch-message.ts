@@ -5,8 +5,8 @@ import type { WireRequest } from './wire.ts'
 
 const fetchApiKey = 1
 /**
- * The first version whose answers have the record format that is read here. Requests to brokers before Kafka
- * 2.3 leave out the fields that these brokers don't know.
+ * The first version whose answers have the record format that is read here. Brokers before Kafka 2.3 don't
+ * know all fields of a request, so requests to them leave out these fields.
  */
 const lowest = 4
 const highest = 11

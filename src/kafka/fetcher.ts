@@ -49,7 +49,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
 
 /**
  * Logs records that were deleted before they were read. Also called when a partition is started, because
- * records may have been deleted before that.
+ * records may have been deleted before the start.
  */
 export function logLostRecords(
   log: Pick<FetcherLog, 'error'>,

@@ -50,14 +50,17 @@ export class GroupLagReader {
    */
   #isStale = false
 
-  /** Prepares the reader, which connects when it is first used. `topic`: any topic of the group. */
+  /** Prepares the reader, which connects when it is first used. `topic` may be any topic of the group. */
   constructor(kafka: Kafka, groupId: string, topic: string) {
     this.#groupId = groupId
     this.#opened = openPartwiseCluster(kafka)
     this.#coordinator = new Coordinator(kafka, groupId, topic)
   }
 
-  /** Reads the lag of these topics. Rejects if no broker, or no coordinator, can be asked. */
+  /**
+   * Reads the lag of these topics. Rejects if no broker answers, or if the group's coordinator doesn't
+   * answer.
+   */
   async read(topics: readonly string[]): Promise<GroupLag> {
     if (topics.length === 0) return { lag: new Map(), failures: new Map(), partitions: 0 }
     const failures = new Map<string, string>()
@@ -101,7 +104,7 @@ export class GroupLagReader {
     )
   }
 
-  /** Reads the committed offset of each partition, 0 if there is no commit. */
+  /** Reads the committed offset of each partition. It is 0 if there is no commit. */
   async #positionsOf(places: readonly Led[], failures: Map<string, string>): Promise<Map<string, number>> {
     const positions = new Map<string, number>()
     for (let start = 0; start < places.length; start += commitsInRequest) {

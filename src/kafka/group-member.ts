@@ -36,11 +36,13 @@ export class GroupMember implements GroupConsumer {
   readonly #predecessor: Predecessor
   readonly #committer: Committer
   readonly #gate = new Gate()
-  /** The number of joins. Work of an earlier join must not touch partitions of the latest join. */
+  /**
+   * The number of joins. Work that started after an earlier join must not touch the partitions of the latest
+   * join.
+   */
   #joins = 0
   /**
-   * The units that this member was given, and the time at which it was given them. The claim lists these
-   * units, so that the member keeps them.
+   * The units that this member was given, and the time of that. The claim lists them, so that it keeps them.
    */
   #assigned: Pick<Claim, 'units' | 'sinceMs'> = { units: [], sinceMs: 0 }
 
@@ -291,8 +293,8 @@ export class GroupMember implements GroupConsumer {
     const kept = new Set(given)
     this.#lose([...before].filter((partition) => !kept.has(partition)))
     const gained = given.filter((partition) => !before.has(partition)).length
-    // The units are those of the first topic. While a changed ladder is rolled out, the member may also have
-    // partitions of retry topics that other members don't read.
+    // The partitions of the first topic show the units. While a changed ladder is rolled out, the member may
+    // also have partitions of retry topics that other members don't read.
     const units = [...(assignment.get(this.#options.topics[0]?.topic ?? '') ?? [])]
     this.#assigned = { units, sinceMs: Date.now() }
     this.#options.onAssigned(unitsOf(given))
@@ -321,7 +323,7 @@ export class GroupMember implements GroupConsumer {
     this.#releaseUnits()
   }
 
-  /** Releases those lost units of which no lost partition has still to be finished. */
+  /** Releases the lost units whose lost partitions are all finished. */
   #releaseUnits(): void {
     const out = new Set(this.#lostPartitions.all.map(({ id }) => id))
     this.#units.release((unit) => !out.has(unit))

@@ -96,7 +96,7 @@ export type JoinAnswer = Answer & {
   readonly generationId: number
   readonly leaderId: string
   readonly memberId: string
-  /** All members of the group, if this member leads it. Empty in the answers to other members. */
+  /** All members of the group, if this member is the group's leader. Empty for other members. */
   readonly members: readonly JoinedMember[]
 }
 
@@ -180,8 +180,8 @@ export function heartbeat(
 }
 
 /**
- * Removes a member from the group, by its member id. If the member id is empty, removes whichever member has
- * the instance id.
+ * Removes the member with the member id from the group. If the member id is empty, removes the member that
+ * has the instance id.
  */
 export function leaveGroup(
   groupId: string,
@@ -283,7 +283,7 @@ export function commitOffsets(
     (out, version) => {
       out.string(groupId).int32(generationId).string(memberId)
       if (version >= withInstance.commit) out.string(instanceId ?? null)
-      // The broker keeps commits for its default time.
+      // -1 means that the broker's setting decides how long the commits are kept.
       if (version < 5) out.int64(-1)
       out.array([...Map.groupBy(entries, ({ topic }) => topic)], ([topic, ofTopic]) => {
         out.string(topic).array(ofTopic, ({ partition, offset, leaderEpoch, metadata }) => {

@@ -5,7 +5,7 @@ import type { GroupCommit } from './group-state.ts'
 export type GroupPlace = {
   readonly topic: string
   readonly partition: number
-  /** The committed offset. -1 if there is none yet. */
+  /** The committed offset. -1 if nothing is committed yet. */
   readonly offset: number
   /** The offsets above `offset` whose records are settled. */
   readonly settledAbove: ReadonlySet<number>

@@ -3,7 +3,7 @@ import { type Admin, AssignerProtocol, type Broker, type Kafka, type MemberDescr
 import { openCluster } from './open-cluster.ts'
 import { isProtocolError } from './protocol-error.ts'
 
-/** Functions that read a group, and set its offsets, without being a member of it. */
+/** Functions that read a group and set its offsets. The caller isn't a member of the group. */
 
 /** A group's commit for a partition. The offset is -1 if the group has no commit. */
 export type GroupCommit = {
@@ -48,7 +48,9 @@ const notYet: ReadonlySet<string> = new Set([
   'NOT_COORDINATOR_FOR_GROUP',
 ])
 
-/** The states in which a group doesn't report what its members read, because they are joining. */
+/**
+ * The states in which a group doesn't report which topics its members read, because the members are joining.
+ */
 const joining: ReadonlySet<string> = new Set(['PreparingRebalance', 'CompletingRebalance'])
 
 /**

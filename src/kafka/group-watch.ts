@@ -37,7 +37,10 @@ export class GroupWatch {
     this.#options = options
   }
 
-  /** The topics of other installations that share the group by mistake, sorted. Empty if there are none. */
+  /**
+   * The topics of other installations that share the group by mistake, sorted. Empty if there is no such
+   * installation.
+   */
   get foreign(): readonly string[] {
     return this.#foreign
   }
@@ -125,7 +128,7 @@ export class GroupWatch {
 
   /**
    * Removes former processes of this worker from the group, once none of their requests can be in flight.
-   * Returns how many still have to be removed later.
+   * Returns how many former processes still have to be removed later.
    */
   async #dismiss(members: readonly DescribedMember[]): Promise<number> {
     const { coordinator, groupId, isFormerProcess, settleMs, log } = this.#options

@@ -39,8 +39,8 @@ export class LogEnd {
   }
 
   /**
-   * Returns the time since which the record at `offset` is known to be in the log, in epoch milliseconds.
-   * Notes the same time for all other records that are in the log now.
+   * Returns the time since which the record at `offset` is known to be in the log, in epoch milliseconds. If
+   * this record is new, notes the same time for all other new records that are in the log now.
    */
   thereSinceMs(offset: number, nowMs: number): number {
     if (offset > this.#seen.offset) this.#seen = { offset: Math.max(offset, this.#offset - 1), atMs: nowMs }

@@ -20,7 +20,7 @@ export type Piece<T> = { readonly records: T[]; readonly next: number }
 /** Converts a record, or returns `undefined` to leave it out. */
 export type Take<T> = (record: FetchedRecord) => T | undefined
 
-/** The time for which a broker holds back the answer to a fetch that finds no records. */
+/** How long a broker holds back the answer to a fetch that finds no records, in milliseconds. */
 const fetchWaitMs = 200
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
@@ -50,7 +50,7 @@ export type LogOptions = {
   readonly onUnreadable?: ((detail: string) => void) | undefined
 }
 
-/** A reader of one partition. It is used for a single reading. */
+/** A reader of one partition. A new reader is made for each reading. */
 export class LogReader {
   readonly #brokers: PartwiseCluster
   readonly #options: LogOptions

@@ -29,7 +29,7 @@ export type LossyProducer = {
 export type LossyProducerOptions = {
   readonly kafka: Kafka
   readonly topic: string
-  /** The limit of bytes that wait or are being sent. */
+  /** The most bytes that may wait or be under way to Kafka. */
   readonly maxBytes: number
   readonly onWritten: (records: number) => void
   readonly onDropped: (records: number, why: DropReason) => void

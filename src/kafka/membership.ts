@@ -35,19 +35,19 @@ export type MembershipOptions = {
   readonly topics: readonly string[]
   /** The number of partitions of each topic that are assigned to members. */
   readonly partitions: number
-  /**
-   * The coordinator for heartbeats and for leaving. Joins have a connection of their own, because they may
-   * wait for long.
-   */
+  /** The coordinator for heartbeats and for leaving. Joins use another connection, `#joining`. */
   readonly coordinator: Coordinator
   /** Returns the claim of this member. Called at each join. */
   readonly claim: () => Omit<Claim, 'partitions'>
   readonly onAssigned: (assigned: Assigned) => void
   /** Called when the group has expelled this member. Its partitions may then belong to other members. */
   readonly onExpelled: () => void
-  /** Called when nothing was heard of the group for a session timeout, and when something is heard again. */
+  /**
+   * Called with true when nothing was heard from the group for a session timeout, and with false when
+   * something is heard again.
+   */
   readonly onSilent: (isSilent: boolean) => void
-  /** Called when this process can't be a member, whatever it tries. */
+  /** Called when this process can't become a member, however often it tries. */
   readonly onFatal: (error: Error) => void
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
@@ -61,7 +61,7 @@ export type Assigned = {
 }
 
 const protocol = 'sluice-units'
-/** The time that the group gives its members to join again. */
+/** How long the group waits for its members to join again, in milliseconds. */
 const rebalanceTimeoutMs = 60_000
 const longestHeartbeatMs = 3_000
 const beatAgainMs = 1_000
@@ -82,9 +82,7 @@ type State = 'out' | 'joining' | 'stable' | 'left'
  */
 export class Membership {
   readonly #options: MembershipOptions
-  /**
-   * The coordinator for joins only. It may not answer a join before the session of a killed member is over.
-   */
+  /** The coordinator for joins only. The answer may take until the session of a killed member is over. */
   readonly #joining: Coordinator
   #state: State = 'out'
   #memberId = ''
@@ -118,7 +116,9 @@ export class Membership {
     return this.#state !== 'stable'
   }
 
-  /** True if the group knows this member, and the member has heard from it within the session timeout. */
+  /**
+   * True if the group knows this member, and the member has heard from the group within the session timeout.
+   */
   get isMember(): boolean {
     return this.#identity !== undefined && this.#state !== 'left' && !this.isSilent
   }
@@ -130,7 +130,7 @@ export class Membership {
 
   /**
    * Looks at the clock. Returns false once nothing was heard from the group for a session timeout, because
-   * its partitions may then belong to other members. Calls `onSilent` before that if it has changed.
+   * other members may then own this member's partitions. If that has changed, first calls `onSilent`.
    */
   checkInTouch(): boolean {
     this.#noticeSilence()
@@ -212,7 +212,7 @@ export class Membership {
 
   #tell(error: unknown): void {
     const { log, groupId } = this.#options
-    // Another member has joined meanwhile, so all members join once more. That is no failure.
+    // Another member has joined meanwhile, so all members join once more. This isn't a failure.
     if (typeOf(error) === 'REBALANCE_IN_PROGRESS') return
     const isForeign = typeOf(error) === 'INCONSISTENT_GROUP_PROTOCOL'
     if (isForeign) log.error({ err: error, groupId }, foreignProgram)
@@ -320,7 +320,8 @@ export class Membership {
   }
 
   /**
-   * Handles the answer to a request that was sent as `as`. Ignores the answer if `as` is an earlier identity.
+   * Handles the answer to a request that was sent with the identity `as`. Ignores the answer if the identity
+   * has changed since.
    */
   #judge(errorCode: number, as: Identity): void {
     if (this.#isOver || as !== this.#identity) return

@@ -3,8 +3,8 @@ import type { WireRequest } from './wire.ts'
 
 /**
  * A broker's description of the cluster and its topics, in the form in which kafkajs stores it. The ids of
- * topics and the epochs of leaders are added. Each topic and partition has its own error code. Source: the
- * Kafka protocol, Metadata API.
+ * topics and the epochs of leaders are added. Each topic and each partition has an error code of its own.
+ * Source: the Kafka protocol, Metadata API.
  */
 export type Metadata = {
   readonly clientSideThrottleTime: number
@@ -35,7 +35,7 @@ export type PartitionMetadata = {
   readonly partitionId: number
   /** The node id of the leader. -1 while the partition has no leader. */
   readonly leader: number
-  /** The leader's epoch; -1 if the broker doesn't report it. */
+  /** The leader's epoch. -1 if the broker doesn't report it. */
   readonly leaderEpoch: number
   readonly replicas: readonly number[]
   readonly isr: readonly number[]
@@ -79,7 +79,7 @@ function write(topics: readonly string[], version: number): Buffer {
 function read(body: Buffer, version: number): Metadata {
   const reader = new ByteReader(body, { isFlexible: version >= flexibleFrom })
   const throttleMs = reader.int32()
-  // Before version 6, a broker waits for the throttle time itself, and then answers.
+  // In versions before 6, the broker itself waits for the throttle time before it answers.
   const clientSideThrottleTime = version >= 6 ? throttleMs : 0
   const brokers = reader.array(() => readBroker(reader))
   const clusterId = reader.nullableString()

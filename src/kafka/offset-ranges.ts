@@ -5,8 +5,8 @@ import { withAdmin } from './with-admin.ts'
 /**
  * Returns the offsets of a topic's records that were appended at `fromMs` or later, but before `toMs` (both
  * in epoch milliseconds), by partition number. Without `fromMs`, a range begins with the log. Without `toMs`,
- * it ends with the log. If producers set the times of a topic's records, a range begins at the first record
- * with a time of `fromMs` or later, and ends before the first record with a time of `toMs` or later.
+ * a range ends with the log. If producers set the times of a topic's records, a range begins at the first
+ * record with a time of `fromMs` or later, and ends before the first record with a time of `toMs` or later.
  */
 export function offsetRanges(
   kafka: Kafka,

@@ -2,8 +2,8 @@ import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
 /**
- * Requests for the offsets at which logs begin and end, and at which the epochs of their leaders end. Source:
- * the Kafka protocol, ListOffsets and OffsetForLeaderEpoch APIs.
+ * Requests for the offsets at which logs begin and end, and for the offsets at which the epochs of leaders
+ * end. Source: the Kafka protocol, ListOffsets and OffsetForLeaderEpoch APIs.
  */
 
 /** A question about one partition. */

@@ -17,8 +17,8 @@ export type OpenCluster = {
 }
 
 /**
- * Opens a cluster client. kafkajs hands its cluster only to partition assigners, so this takes the cluster
- * from a consumer that never joins a group.
+ * Opens a cluster client. kafkajs passes its cluster only to partition assigners. So this function creates a
+ * consumer that never joins a group, and gets the cluster by a partition assigner of that consumer.
  */
 export function openCluster(kafka: Kafka): OpenCluster {
   let cluster: Cluster | undefined

@@ -65,10 +65,10 @@ type Where = Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutM
 export type PartitionReader = {
   range(where: Where): Promise<LogRange>
   /**
-   * Reads the records with a key from `from` to the end that the partition has at the call. Yields the
-   * records in batches, in the order of their offsets. No batch is empty. While the caller works on a batch,
-   * at most one further fetch is under way. A few partitions are read at the same time, and further calls
-   * wait for their turn. Throws when Kafka delivers nothing for `stallTimeoutMs`.
+   * Reads the records that have a key, from the offset `from` to the end that the partition has at the time
+   * of the call. Yields the records in batches, in the order of their offsets. No batch is empty. While the
+   * caller works on a batch, at most one further fetch is under way. A few partitions are read at the same
+   * time, and further calls wait for their turn. Throws when Kafka delivers nothing for `stallTimeoutMs`.
    */
   read(options: ReadOptions): AsyncGenerator<readonly KeyedRecord[], void>
   /** Reads like `read`, but also yields headers, and also yields the records that have no key. */
@@ -89,8 +89,8 @@ export type PieceOptions = Where & {
 }
 
 /**
- * Records in ascending order. `next` is the offset of the next piece, at most `to`. Keys, values and headers
- * are slices of the answer to a fetch.
+ * The records of a piece, in the order of their offsets. `next` is the offset at which the next piece begins,
+ * at most `to`. Keys, values and headers are slices of the answer to a fetch.
  */
 export type LogPiece = Piece<WholeRecord>
 
@@ -142,7 +142,10 @@ class Turns {
   }
 }
 
-/** The connections to the brokers, one to each broker. All readings that are under way share them. */
+/**
+ * The connections to the brokers, one to each broker. All readings that are under way share these
+ * connections.
+ */
 class Session {
   readonly opened: PartwiseCluster
   users: number

@@ -12,7 +12,7 @@ const nowhere: Standing = { position: 0, settledCount: 0, isFinal: false }
 export type PartitionOptions = {
   /** True if the partition begins only when the state of its unit is ready. */
   readonly needsState?: boolean
-  /** True if the commit records what is settled above the watermark. */
+  /** True if commits list the settled offsets above the watermark. */
   readonly hasWindow?: boolean
   /**
    * When the head of a busy retry topic is looked at: a fraction (0 to 1) of the period between two looks.
@@ -94,7 +94,7 @@ export class Partition {
 
   /**
    * Returns true once all previous owners count as finished with the partition, so none has a request in
-   * flight. If the partition still waits then, it waits for the state of its unit.
+   * flight. If the partition isn't started yet, it then waits only for the state of its unit.
    */
   get isCleared(): boolean {
     return this.#isCleared
@@ -200,7 +200,7 @@ export class Partition {
     this.#end.reachesTo(endOffset)
   }
 
-  /** Notes that the previous owner, whose last commit is `stored`, has finished or has no time left. */
+  /** Notes that the previous owner has finished, or that its time is over. `stored` is its last commit. */
   clear(stored: StoredCommit): void {
     const memory = memoryOf(stored)
     this.#isCleared = true
@@ -240,14 +240,14 @@ export class Partition {
     this.#begunBelow = 0
   }
 
-  /** Passes over all offsets before `offset`. If they had records, these were taken or deleted. */
+  /** Passes over all offsets before `offset`. If there were records, they were taken or deleted. */
   passOver(offset: number): void {
     this.#watermark.skipTo(offset)
   }
 
   /**
-   * Returns true if fetching should pause. Invariant: in a partition with a window, the span stays within
-   * what a commit can remember, plus one fetch.
+   * Returns true if fetching should pause. Invariant: with a window, the offsets from the watermark to the
+   * last fetched record are at most as many as a commit can describe, plus those of one fetch.
    */
   get wantsPause(): boolean {
     const isWindowFull = this.hasWindow && this.#watermark.span >= maxRememberedOffsets

@@ -23,11 +23,11 @@ export type LogPlace = {
   readonly offset: number
   /** The leader epoch of the last record before `offset`. -1 or absent if this epoch isn't known. */
   readonly leaderEpoch?: number | undefined
-  /** The topic's id in 22 characters; `undefined` if it isn't known. */
+  /** The topic's id in 22 characters. `undefined` if the id isn't known. */
   readonly topicId?: string | undefined
   /**
-   * The offset of the last record that is remembered as settled, at `offset` or above, and the record's
-   * leader epoch (-1 if it isn't known).
+   * The last record at or above `offset` that is remembered as settled: its offset, and its leader epoch,
+   * which is -1 if it isn't known.
    */
   readonly settled?: { readonly last: number; readonly leaderEpoch: number } | undefined
 }
@@ -47,7 +47,7 @@ export type LogFacts = {
    * the broker is too old to answer.
    */
   readonly epochEnd: EpochEnd | undefined
-  /** The same as `epochEnd`, for the epoch of the last record that is remembered as settled. */
+  /** Like `epochEnd`, but for the leader epoch of the last record that is remembered as settled. */
   readonly settledEpochEnd?: EpochEnd | undefined
 }
 
@@ -70,7 +70,7 @@ export type Truncation = {
   readonly reason: TruncationReason
 }
 
-/** The judgement whether the log is still the same, and from which offset it is read. */
+/** The judgement of a place: whether the log is still the same, and at which offset its reading continues. */
 export type PlaceJudgement =
   | { readonly kind: 'goOn'; readonly offset: number }
   /** The records from the offset `from` up to but without `to` were deleted before they were read. */
@@ -126,7 +126,7 @@ export type KnownSettled = {
 /**
  * Judges which records after a place are still the records that are remembered as settled. This function is
  * pure. The log may have lost records after the place, and may have other records at their offsets now. Call
- * it only for a place from which reading continues.
+ * this only for a place at which the reading can continue.
  */
 export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: LogFacts): KnownSettled {
   if (settled === undefined) return allKnown

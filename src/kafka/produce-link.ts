@@ -34,7 +34,7 @@ export type LinkTimeouts = {
    * have them by then, the broker answers with an error.
    */
   readonly replicasTimeoutMs: number
-  /** The time that a send waits for the answer of each broker, in milliseconds. */
+  /** How long a send waits for the answers of the brokers, in milliseconds. */
   readonly sendTimeoutMs: number
 }
 
@@ -50,8 +50,8 @@ export type MakeRequest = (
 type Settle<T> = (item: T, outcome: ProduceOutcome) => void
 
 /**
- * Connections to the brokers for writing records. Each partition succeeds or fails by itself. Connections
- * that seem dead are replaced.
+ * Connections to the brokers for writing records. The write to one partition may succeed while the write to
+ * another partition fails. Connections that seem dead are replaced.
  */
 export class ProduceLink {
   readonly #kafka: Kafka

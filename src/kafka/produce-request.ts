@@ -50,7 +50,7 @@ export type ProduceRequest = {
 
 /**
  * Builds a request that isn't idempotent. The broker acknowledges the records when all in-sync replicas have
- * them. It waits for the replicas no longer than `timeoutMs`.
+ * them. The broker waits for the replicas no longer than `timeoutMs`.
  */
 export function produceRequest(
   topicData: readonly ProducedTopic[],
@@ -100,7 +100,7 @@ function readProduceAnswer(body: Buffer, version: number): ProduceAnswer {
     }),
   }))
   const throttleMs = reader.int32()
-  // Before version 6, a broker waits for the throttle time itself, and then answers.
+  // In versions before 6, the broker itself waits for the throttle time before it answers.
   return { clientSideThrottleTime: version >= 6 ? throttleMs : 0, topics }
 }
 
@@ -159,7 +159,7 @@ class Sizes {
       const keyBytes = bytesOf(key)
       const valueBytes = bytesOf(value)
       const body =
-        2 + // attributes, and the difference of its time to the first one's: none
+        2 + // the attributes, and the time difference to the first record, which is 0
         varintBytes(offsetDelta++) +
         dataBytes(keyBytes) +
         dataBytes(valueBytes) +
@@ -231,11 +231,11 @@ class Writer {
     { producerId, producerEpoch, timestampMs }: ProduceRequest,
   ): void {
     const start = this.#at
-    this.#int64(0n) // the broker gives offsets
+    this.#int64(0n) // the broker sets the offset
     this.int32(bytes - afterLength)
-    this.int32(0) // as kafkajs: the leader's epoch isn't known
+    this.int32(0) // the leader's epoch, which isn't set (like kafkajs)
     this.#int8(2)
-    this.int32(0) // the checksum, at the end
+    this.int32(0) // the checksum, which is written at the end
     this.int16(0)
     this.int32(messages.length - 1)
     this.#int64(BigInt(timestampMs))

@@ -15,7 +15,10 @@ import {
 import { decompress, tooLongCode } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
 
-/** The header values as they came, by name. A repeated header has a list of values. */
+/**
+ * The header values, as the record has them, by name. If a record has several headers of a name, the value is
+ * a list.
+ */
 export type RecordHeaders = Record<string, Buffer | null | (Buffer | null)[]>
 
 /**
@@ -73,9 +76,9 @@ export type ReadRecordSetOptions = {
 }
 
 /**
- * The memory that a batch may take once it is read: this many times its size, or `minAllowanceBytes` if that
- * is more. A batch that needs more memory doesn't come from compressed messages, but from an attack or an
- * accident.
+ * The memory that the records of a batch may take: this many times the size of the batch, or
+ * `minAllowanceBytes` if that is more. A batch that needs more memory doesn't come from compressed messages,
+ * but from an attack or an accident.
  */
 const maxExpansion = 64
 const minAllowanceBytes = 64 * 1024 ** 2
@@ -84,7 +87,7 @@ const minAllowanceBytes = 64 * 1024 ** 2
  * further batches aren't read, and the next fetch brings them again.
  */
 const maxFetchBytes = 8 * 1024 ** 2
-/** The memory that the objects of a record and of a header take. */
+/** The estimated memory of the objects for a record, and for a header, in bytes. */
 const recordBytes = 256
 const recordHeaderBytes = 128
 /**
@@ -116,11 +119,11 @@ function isRecordBatch(bytes: Buffer): boolean {
 }
 
 /**
- * Reads the record batches that a fetch brought for a partition. Checks the checksum of each batch, since a
- * disk may return other bytes than were written. A batch with a correct checksum may still be unreadable,
- * because its content is garbage or takes too much memory. Such a batch becomes one record that says so, at
- * the last offset of the batch. Otherwise a batch could crash a worker, and then each further worker that
- * becomes the owner of the partition.
+ * Reads the record batches that a fetch brought for a partition. Checks the checksum of each batch, because a
+ * disk may return other bytes than the bytes that were written. A batch with a correct checksum may still be
+ * unreadable, because its content is garbage or takes too much memory. Such a batch becomes one record that
+ * says so, at the last offset of the batch. Otherwise a batch could crash a worker, and then each further
+ * worker that becomes the owner of the partition.
  *
  * Skips an incomplete batch at the end. Never rejects.
  */
@@ -204,7 +207,7 @@ async function readBatch(batch: Buffer, into: FetchedRecord[]): Promise<number> 
     const compressed = batch.subarray(recordsAt)
     const content = head.codec === 0 ? compressed : await decompress(head.codec, compressed, allowedBytes)
     reader.read(content, into)
-    // Compaction has removed the last records.
+    // In this case, compaction has removed the last records of the batch.
     if (reader.nextOffset <= head.lastOffset) into.push({ ...emptyRecord(head), isControlRecord: true })
   } catch (error) {
     const why = whyOf(error, allowedBytes)

@@ -36,8 +36,8 @@ export type Obstacle = {
 export type ProduceRoute = 'main' | 'isolated'
 
 /**
- * A writer of records in batches, for a caller that has to answer for each record and can't wait long. Its
- * methods never throw.
+ * A writer of records in batches, for a caller that has to report the outcome of each record and can't wait
+ * long. The methods never throw.
  */
 export type RecordSender = {
   /**

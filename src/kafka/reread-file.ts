@@ -7,9 +7,9 @@ export type RereadOptions = {
   readonly path: string
   /** The setting's name for messages, for example `kafka.caFile (SLUICE_KAFKA_CA_FILE)`. */
   readonly setting: string
-  /** Throws if the text can't be used. */
+  /** Checks the text of the file. Throws if the text can't be used. */
   readonly check?: (text: string) => void
-  /** Called once when the file can't be used any more, and its previous content stays in force. */
+  /** Called once when the file can't be used any more. The previous content of the file then stays in use. */
   readonly onKept: (message: string) => void
 }
 

@@ -4,7 +4,7 @@ import { withAdmin } from './with-admin.ts'
 
 /**
  * Returns how long each topic keeps a record, in milliseconds, by the brokers' present settings. Leaves out
- * topics that never drop a record for its age, and topics whose settings can't be read.
+ * topics that never delete a record because of its age, and topics whose settings can't be read.
  */
 export async function readRetentions(
   kafka: Kafka,

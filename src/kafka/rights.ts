@@ -21,7 +21,10 @@ export type Right = {
   readonly isOptional?: true
 }
 
-/** The rights that a role needs beyond reading and writing topics, which the table of topics lists. */
+/**
+ * The rights that a role needs in addition to reading and writing topics. The table of topics lists which
+ * topics a role reads and writes.
+ */
 type Needs = {
   /** The topics whose settings the role reads: only the topics that it uses, or all topics. */
   readonly settings?: 'used' | 'all'
@@ -140,7 +143,9 @@ function toDelete(name: string): Right {
   return { resource: 'Topic', name, operation: 'DELETE' }
 }
 
-/** Returns the topics that a growth copies, by their present and their next names. */
+/**
+ * Returns the names of the topics that a growth copies: the present names, and the names after the growth.
+ */
 function ownTopics(layout: TopicLayout): { present: string[]; next: string[] } {
   const namesOf = (generation: number): string[] =>
     topicTable({ ...layout, generation }).map(({ topic }) => topic)

@@ -1,6 +1,6 @@
 import { type CommitMemory, decodeCommitMetadata } from './commit-metadata.ts'
 
-/** The group's commit for a partition. The offset is -1 if there is none. */
+/** The group's commit for a partition. The offset is -1 if the group has no commit. */
 export type StoredCommit = {
   readonly offset: number
   readonly metadata: string | null

@@ -24,7 +24,9 @@ export type Takeover = {
   isBusyHere: (partition: Partition, stored: StoredCommit) => boolean
   /** Begins partitions. Partitions that still wait afterwards and aren't cleared are looked at again. */
   begin: (ready: readonly Ready[]) => Promise<void>
-  /** Returns true after another join, or when the member stops. Then no further partition begins. */
+  /**
+   * Returns true after another join, or when the member stops. In both cases, no further partition begins.
+   */
   isOver: () => boolean
   onTrouble: (error: unknown) => void
 }

@@ -12,8 +12,8 @@ import { withAdmin } from './with-admin.ts'
 const timeType = 'message.timestamp.type'
 
 /**
- * Returns the definition of a topic while records are copied to it: each record keeps the time that it is
- * written with.
+ * Returns the definition of a topic with the setting that it has while records are copied to it. With this
+ * setting, each record keeps the time with which it is written.
  */
 function withOwnTimes(definition: TopicDefinition): TopicDefinition {
   const settings = definition.settings.map((setting) =>
@@ -126,7 +126,7 @@ const refusalTypes: ReadonlySet<string> = new Set([
   'UNKNOWN',
 ])
 
-/** Returns those of the topics that exist. */
+/** Returns the topics in `topics` that exist. */
 export function existingOf(kafka: Kafka, topics: readonly string[]): Promise<string[]> {
   return withAdmin(kafka, async (admin) => {
     const existing = new Set(await admin.listTopics())
@@ -135,8 +135,8 @@ export function existingOf(kafka: Kafka, topics: readonly string[]): Promise<str
 }
 
 /**
- * Removes those of the topics that exist, with all their records and the group's commits for them. Returns
- * their names.
+ * Removes the topics in `topics` that exist, with all their records and the group's commits for them. Returns
+ * the names of the removed topics.
  */
 export async function removeTopics(kafka: Kafka, topics: readonly string[]): Promise<string[]> {
   const present = await existingOf(kafka, topics)
@@ -153,8 +153,8 @@ export function topicsBeginning(kafka: Kafka, begins: string): Promise<string[]>
 }
 
 /**
- * Returns the ids of the topics, as far as the cluster reports ids. A topic that was deleted and created
- * again has another id.
+ * Returns the ids of the topics. Leaves out topics whose ids the cluster doesn't report. A topic that was
+ * deleted and created again has another id.
  */
 export async function topicIdsOf(
   kafka: Kafka,

@@ -66,7 +66,7 @@ function retryKeptMs(retryLimitMs: number): number {
   return sourceKeptMs + Math.max(day, retryLimitMs)
 }
 
-/** The settings that the retention of a topic depends on, in milliseconds. */
+/** The settings on which the retention of a topic depends, in milliseconds. */
 type KeptBy = { readonly retryLimitMs: number; readonly attemptsKeptMs: number }
 
 /** A topic, with all that the code and the documentation know of it. */
@@ -74,10 +74,13 @@ export type Topic = {
   /** The topic's name after the prefix. */
   readonly name: string
   readonly purpose: string
-  /** The meaning of the key of a record, in words. */
+  /** A text that says what the key of a record of the topic is. */
   readonly key: string
   readonly kept: (by: KeptBy) => Keeping
-  /** Returns the largest batch. `maxMessageBytes` is the largest message that is delivered. */
+  /**
+   * Returns the size of the largest batch that the topic takes, in bytes. `maxMessageBytes` is the size of
+   * the largest message that is delivered.
+   */
   readonly maxBytes: (maxMessageBytes: number) => number
   readonly readers: readonly KafkaRole[]
   readonly writers: readonly KafkaRole[]
@@ -126,7 +129,7 @@ export const topics = {
     kept: asSource,
     maxBytes: maxSourceBytes,
     readers: [...worker, 'replay', 'admin', 'log find'],
-    // A worker writes notices. For a replay, it also writes refused messages back to this topic.
+    // A worker writes notices. For a replay, a worker also writes refused messages to this topic again.
     writers: [...worker, 'gateway', 'send'],
     subscription: {},
     isFramed: true,

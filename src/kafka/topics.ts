@@ -12,8 +12,8 @@ export type TopicLayout = {
    */
   partitions: number
   /**
-   * The generation of the topics that only Sluice writes. Each growth creates new topics. The names of the
-   * first generation don't contain its number.
+   * The generation of the topics that only Sluice writes. Each growth creates the topics of the next
+   * generation. The names of the first generation don't contain its number.
    */
   generation: number
   replication: number

@@ -16,7 +16,7 @@ export function withoutAborted(
 ): readonly FetchedRecord[] {
   if (isPlain(records, transactions, from)) return records
   const isAborted = abortedBy(transactions)
-  // `isAborted` has to see every record, since markers end transactions.
+  // `isAborted` has to be called for every record, because it notes the markers that end transactions.
   return records.filter((record) => !isAborted(record) && record.offset >= from && !record.isControlRecord)
 }
 

@@ -5,8 +5,8 @@
  * (`commit-metadata.ts`) lists the settled offsets above the watermark, so that the next owner doesn't repeat
  * their records.
  *
- * Offsets are stored as numbers, which are exact up to 2^53. At 1,000 records/s, a partition would need
- * 285,000 years to get there.
+ * Offsets are stored as numbers, which are exact up to 2^53. At 1,000 records/s, a partition would reach this
+ * number in 285,000 years.
  */
 
 /**
@@ -43,7 +43,7 @@ export class Watermark {
 
   /**
    * @param position the committed offset: the first record that the partition still has to settle
-   * @param settledAbove offsets above it that a former owner settled, ascending
+   * @param settledAbove the offsets above `position` that a former owner settled, ascending
    */
   constructor(position: number, settledAbove: Iterable<number> = []) {
     this.#base = position
@@ -59,7 +59,7 @@ export class Watermark {
     return this.#base
   }
 
-  /** The offset after the highest one received or passed over. */
+  /** The offset after the highest offset that was received or passed over. */
   get top(): number {
     return this.#top
   }

@@ -49,7 +49,7 @@ type VersionRange = { readonly minVersion: number; readonly maxVersion: number }
 /** A request that Sluice writes itself. */
 export type WireRequest<T> = {
   readonly apiKey: number
-  /** Kafka's name of the API, for errors and log lines. */
+  /** Kafka's name of the API. Errors and log lines contain it. */
   readonly apiName: string
   /**
    * The lowest and highest version that `write` and `read` know. `ask` uses the highest of these versions
@@ -198,7 +198,7 @@ const deadConnection: ReadonlySet<string> = new Set([
   'NoAnswerError',
 ])
 
-/** Removes the header of an answer: a list of tagged fields, which all brokers send empty. */
+/** Removes the header of an answer: a list of tagged fields. All brokers send an empty list. */
 function behindTags(bytes: Buffer): Buffer {
   if (bytes[0] !== 0) throw new Error('the header of an answer has unknown fields')
   return bytes.subarray(1)
