@@ -31,7 +31,9 @@ export type AdminOptions = {
   parts: Parts
 }
 
-/** The part of the shutdown timeout that is reserved for leaving Kafka. */
+/**
+ * The part of the shutdown timeout that is reserved for closing the connections to Kafka, in milliseconds.
+ */
 const leaveMs = 1_000
 
 /** Starts the admin API in a process of its own, with its metrics and probes. */

@@ -62,8 +62,8 @@ function mechanismAdvice({ saslMechanism }: KafkaSettings): string {
 }
 
 /**
- * Creates a client without connecting. If a file of its settings can't be used, the error says so in one
- * line.
+ * Creates a client without connecting. If a file that the settings name can't be used, throws an error that
+ * says so in one line.
  */
 export function clientOf(...given: Parameters<typeof createKafka>): ReturnType<typeof createKafka> {
   try {
@@ -103,7 +103,7 @@ function isOfKafka(error: unknown): error is Error {
   return error instanceof Error && error.name.startsWith('KafkaJS')
 }
 
-/** Describes a failure to use Kafka. `trouble` names the setting to look at. */
+/** Returns a text that says why Kafka can't be used. `trouble` names the setting to look at. */
 function problemOf({ kafka }: Config, reason: string, trouble: string | undefined): string {
   const where = `Kafka at ${kafka.brokers.join(',')} can not be used`
   if (trouble !== undefined) return `${where}: ${trouble}.`

@@ -34,11 +34,11 @@ export type BackfillOptions = {
   /** The audience to send. `undefined`: all audiences and traits of the space. */
   audienceId: string | undefined
   property: string | undefined
-  /** True to include users who have left the audience. After missed changes, these are needed. */
+  /** True to include users who have left the audience. They are needed if changes were missed. */
   withLeft: boolean
   /** Identifies per second. `undefined`: 1,000. */
   rate: string | undefined
-  /** The file with the position, from which the next run continues. It is removed at the backfill's end. */
+  /** The file with the position from which the next run continues. The end of the backfill removes it. */
   stateFile: string | undefined
   isDryRun: boolean
 }
@@ -151,7 +151,8 @@ class Run {
     const { spaceId, audienceId, property, withLeft } = given.options
     this.#given = given
     this.#filter = { spaceId, audienceId, property, withLeft }
-    // Allows a batch as soon as the bucket has one token. The bucket then owes the other tokens.
+    // A batch is allowed as soon as the bucket has one token. For the other tokens of the batch, the bucket
+    // goes below 0.
     this.#bucket = new TokenBucket({ perSecond: given.rate, burst: 1 }, performance.now())
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(given.rate / batchesPerSecond))
     this.#start = given.start ?? { unit: 0, end: 0, bucket: 0, offset: -1, sent: 0, marksUpTo: -1 }

@@ -150,8 +150,8 @@ function formatByEnding(file: string): UserFormat {
 const hourMs = 3_600_000
 
 /**
- * Warns about an old file that is sent without `--snapshot-at`: its values would overrule all changes that
- * were made after the file was written.
+ * Warns about an old file that is sent without `--snapshot-at`. The values of the file would overrule all
+ * changes that were made after the file was written.
  */
 function warnOfAge(
   { name, modifiedMs }: UpstreamInput,

@@ -108,8 +108,8 @@ function stateFolder({ state, kafka }: Config): string {
   const folder = join(parent, encodeURIComponent(`${kafka.topicPrefix}${kafka.groupId}`))
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    // Creates a trial folder: an existing folder may be on a full or read-only disk, or belong to another
-    // user.
+    // A folder is created as a trial, because an existing folder may be on a full or read-only disk, or may
+    // belong to another user.
     rmdirSync(mkdtempSync(join(folder, 'trial-')))
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)

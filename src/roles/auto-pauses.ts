@@ -36,7 +36,7 @@ export class AutoPauses implements Omit<PausesPort, 'terms'> {
     this.#terms = { autoPauseMs, noticesSource }
   }
 
-  /** The catalog in force. It is the same object until the file or the pauses change. */
+  /** The catalog in force. Until the file or the pauses change, this is always the same object. */
   get catalog(): Catalog {
     return this.#current().catalog
   }

@@ -9,7 +9,8 @@ import type { RecordProducer } from '../kafka/producer.ts'
 import { within } from '../kafka/within.ts'
 
 /**
- * The destinations that need a backfill. All members of the group share them, and they outlast every process.
+ * The marks of the destinations that need a backfill. All members of the group share the marks. The marks are
+ * kept on Kafka, so they outlast every process.
  */
 export type BackfillMarks = {
   /**

@@ -31,7 +31,7 @@ const linesNobodyWaitsFor = 1_000
 /**
  * Writes changes of audiences and computed traits to `audience-changes`, keyed by user. With flags, writes
  * the one change that the flags describe. Without flags, writes the changes that come from standard input,
- * one in each line. Checks all changes before it sends the first. Returns a summary.
+ * one in each line. Checks all changes before it sends the first change. Returns a summary.
  */
 export async function changeAudience(
   config: Config,

@@ -18,13 +18,13 @@ export type StoppableParts = {
 }
 
 /**
- * Stops a unit while a partition that its deliveries are written to takes no records. The unit's records
+ * Stops a unit while a partition to which its deliveries are written takes no records. The unit's records
  * aren't fetched, and none of its attempts begin. All other units continue.
  */
 export class FailingUnits {
   readonly #options: FailingUnitsOptions
   readonly #parts: () => StoppableParts
-  /** The failing topics of each unit, with their reasons. */
+  /** The topics whose partition takes no records, with the reasons, by unit. */
   readonly #failing = new Map<number, Map<string, string>>()
   /** The units of this worker. */
   #owned: readonly number[] = []

@@ -94,8 +94,8 @@ type GatewayPartOptions = GatewayOptions & {
 }
 
 /**
- * Connects and starts everything that takes messages. If a worker runs in the same process, `metrics` share
- * its registry.
+ * Connects to Kafka, and starts all parts that take messages. If a worker runs in the same process, `metrics`
+ * share the worker's registry.
  */
 export async function startGatewayPart(options: GatewayPartOptions): Promise<GatewayPart> {
   const { config, parts, metrics } = options
@@ -227,7 +227,9 @@ function monotonicMs(): number {
   return performance.now()
 }
 
-/** The part of the shutdown timeout that is reserved for leaving Kafka. */
+/**
+ * The part of the shutdown timeout that is reserved for closing the connections to Kafka, in milliseconds.
+ */
 const leaveMs = 1_000
 
 /** Returns the address on which the gateway listens, with the name of the gateway for messages. */

@@ -200,8 +200,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Throws if the brokers did not keep the times of copied records. Otherwise retries would wait for their
-   * whole time again, and old records would be deleted late.
+   * Throws if the brokers didn't keep the times of copied records. Without these times, retries would wait
+   * for their whole time again, and old records would be deleted late.
    */
   async #checkTimes(copy: string): Promise<void> {
     const { change, reader } = this.#options

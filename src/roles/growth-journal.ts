@@ -20,8 +20,8 @@ type Kafka = ReturnType<typeof createKafka>
 const readStallMs = 10_000
 
 /**
- * Reads the progress of the installation's last growth. Resolves with `undefined` if the installation has
- * never been grown.
+ * Reads the progress of the installation's last growth. Resolves with `undefined` if no growth was ever
+ * begun.
  */
 export async function readGrowth(kafka: Kafka, config: Config): Promise<Growth | undefined> {
   const topic = topicNames(config).backfills
@@ -50,7 +50,7 @@ export async function readGrowth(kafka: Kafka, config: Config): Promise<Growth |
 /**
  * Throws if the layout of the installation isn't the configured layout, or if the installation is being
  * grown. A role that ran nevertheless would lose records or send them twice. Returns the number of partitions
- * before the last growth.
+ * before the last growth, or `undefined` if the last growth isn't complete or there was none.
  */
 export async function refuseOtherLayout(kafka: Kafka, config: Config): Promise<number | undefined> {
   const growth = await readGrowth(kafka, config)

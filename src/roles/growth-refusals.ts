@@ -58,7 +58,7 @@ export async function refuseOtherTopics(kafka: Kafka, config: Config): Promise<v
   throw new StartError(describeTopicFaults(faults))
 }
 
-/** Throws while workers are in the group. */
+/** Throws if the group has members, which are workers that still run. */
 export async function refuseMembers(
   kafka: Kafka,
   config: Config,

@@ -34,7 +34,7 @@ export type GrowthRunOptions = {
    * of the topics' names.
    */
   readonly readCopied: () => Promise<Source>
-  /** Throws while the group has members. */
+  /** Throws if the group has members. */
   readonly refuseMembers: () => Promise<void>
   /**
    * Throws if a right is missing. Brokers don't report rights on topics that don't exist, so this is called

@@ -24,8 +24,8 @@ type Session = { readonly indexing: Indexing; readonly tail: TopicTail }
 
 /**
  * Keeps an index up to date. If the index can't be written, for example because the disk is full, it is
- * reopened again and again until it can. Meanwhile the topic keeps the records, and the rest of the process
- * continues.
+ * opened again and again until it can be written. Meanwhile the topic keeps the records, and the rest of the
+ * process continues.
  */
 export class KeptIndex {
   readonly #options: KeptIndexOptions
@@ -102,8 +102,8 @@ export class KeptIndex {
   }
 
   /**
-   * Opens the index again and again until that succeeds. Never rejects. `before`: the reader of the index
-   * that failed.
+   * Tries to open the index again and again, until it succeeds. Never rejects. `before` is the reader for the
+   * index that has failed. It is stopped first.
    */
   async #openAgain(first: unknown, before?: TopicTail): Promise<void> {
     const { log } = this.#options

@@ -45,5 +45,5 @@ function problemOf({ host, port, what, settings }: Listening, cause: unknown): s
   return `${what} can not listen on ${host}:${port} (${code}): ${advice}.`
 }
 
-/** The codes of the errors by which the port is taken, or reserved for root. */
+/** The codes of the errors which say that the port is taken, or that it is reserved for root. */
 const ofPort: ReadonlySet<string> = new Set(['EADDRINUSE', 'EACCES'])

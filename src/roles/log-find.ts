@@ -19,9 +19,7 @@ const readWithinMs = 10_000
 /** The most payloads that are shown. A message that was sent several times has several payloads. */
 const maxPayloads = 10
 
-/**
- * Finds all records of the delivery log about a message, and the message's payload while Kafka still has it.
- */
+/** Finds all records of the delivery log about a message, and the message's payload if Kafka still has it. */
 export async function findMessage(
   config: Config,
   log: Pick<Logger, 'warn' | 'debug'>,

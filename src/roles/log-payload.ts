@@ -15,9 +15,9 @@ export type PayloadOptions = {
 }
 
 /**
- * Reads the value of the record that brought a message, through the schema registry if the value is framed. A
- * topic that was deleted and created again has other messages at the same offsets, so a record with another
- * `messageId` isn't shown.
+ * Reads the value of the record that brought a message. If the value is framed, decodes it with the schema
+ * registry. A topic that was deleted and created again has other messages at the same offsets, so a record
+ * with another `messageId` isn't shown.
  */
 export async function readPayload(value: Buffer | null, options: PayloadOptions): Promise<ReadPayload> {
   const { messageId, isFramed, decoder, withinMs } = options

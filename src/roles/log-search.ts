@@ -139,8 +139,8 @@ function userGiven(config: Config, user: string): string {
 const agoUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /**
- * Reads a number with a unit, such as `15m`, as the time that long before now. Reads any other text as a time
- * in ISO 8601, in UTC if it names no zone.
+ * Parses a time. A duration such as `15m` means the time that long before now. Any other text has to be a
+ * time in ISO 8601. It is in UTC if it names no zone.
  */
 function timeGiven(flag: string, text: string, nowMs: number): number {
   const ago = /^(\d{1,6})([smhd])$/.exec(text)

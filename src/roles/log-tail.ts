@@ -13,7 +13,7 @@ export type TailOptions = {
   readonly isJson: boolean
   /** Writes a line. Returns false when the reader of the output can't keep up. */
   readonly write: (line: string) => boolean
-  /** Resolves when what was written has been read. */
+  /** Resolves when the reader of the output has read all written lines. */
   readonly drained: () => Promise<void>
   /** Shows a line to the user that says why the log can't be read. */
   readonly say: (line: string) => void

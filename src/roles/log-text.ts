@@ -66,8 +66,8 @@ export function minuteData({ minuteMs, p50Ms, p95Ms, p99Ms, ...counts }: LogMinu
 }
 
 /**
- * Builds a filter from a body that passed schema validation. Returns a text that says what is wrong if the
- * filter makes no sense. `hashUser` returns `undefined` if no key is configured.
+ * Builds a filter from a body that has passed schema validation. Returns a text that says what is wrong if
+ * the filter makes no sense. `hashUser` returns `undefined` if no key is configured.
  */
 export function filterOf(
   body: unknown,

@@ -80,7 +80,8 @@ export function deferEnd({ parts, log, ending, stalls, ...member }: MemberEnd): 
 }
 
 async function leave(consumer: GroupConsumer, log: Logger): Promise<void> {
-  // During a rebalance the coordinator refuses commits for a moment.
+  // The commit is tried several times, because the coordinator refuses commits for a moment during a
+  // rebalance.
   for (let tries = 1; tries <= lastCommitTries; tries++) {
     try {
       await consumer.commit()

@@ -48,8 +48,8 @@ const decidingUnit = 0
 const stallTimeoutMs = 10_000
 const stopWithinMs = 500
 /**
- * The longest interval between two looks at the hooks, in milliseconds. The interval is shorter if a hook
- * counts as failing soon: there are `looksToFail` looks until then.
+ * The longest interval between two looks at the hooks, in milliseconds. The interval is shorter if
+ * `notices.failingAfter` is short, because `looksToFail` looks have to fit into that time.
  */
 const mostEveryMs = 15_000
 const looksToFail = 6

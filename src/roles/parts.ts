@@ -23,8 +23,8 @@ export class Parts {
   #stopping: Promise<void> | undefined
 
   /**
-   * Adds a part that has just started, and returns it. If the role was stopped already, stops the part too
-   * and throws.
+   * Adds a part that was started a moment ago, and returns it. If the role was stopped already, stops the
+   * part too and throws.
    */
   add<T extends Part>(part: T): T {
     if (this.#stopping !== undefined) {

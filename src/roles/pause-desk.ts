@@ -29,7 +29,7 @@ export type PauseDesk = {
   stop(): Promise<void>
 }
 
-/** The time after which every worker knows of a resumption, in milliseconds. */
+/** How long after a resumption every worker knows of it, in milliseconds. */
 export function knownWithinMs(config: Config): number {
   return lookEveryMs(config) + readMs
 }

@@ -16,8 +16,8 @@ export type ProcessesOptions = {
   log: Logger
   parts: Parts
   /**
-   * Called when a process has failed and the others are being stopped. The primary should exit with an error
-   * once `ended` has resolved.
+   * Called when a process has failed and the other processes are being stopped. The primary should exit with
+   * an error once `ended` has resolved.
    */
   onFatal: (error: Error, ended: Promise<void>) => void
 }

@@ -21,7 +21,7 @@ export class Progress {
   #shownMs = performance.now()
   #isDrawn = false
 
-  /** `total`: the value that `at` counts up to; `undefined` when it is unknown. */
+  /** `total` is the value of `done` at the end of the work. It is `undefined` if this value is unknown. */
   constructor(screen: Screen, label: string, total: number | undefined) {
     this.#screen = screen
     this.#label = label

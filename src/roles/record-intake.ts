@@ -25,7 +25,8 @@ export type RecordIntakeOptions = {
 }
 
 /**
- * The entry of a member's records. It counts each record, and passes it to the part that handles its topic.
+ * The part that gets a member's records first. It counts each record, and passes it to the part that handles
+ * the record's topic.
  */
 export type RecordIntake = Pick<Intake<InboundRecord>, 'letGoAbandoned' | 'stop' | 'held'> & {
   readonly accept: (record: InboundRecord, content: RecordContent) => void

@@ -110,7 +110,7 @@ export function auditRecord(deed: Omit<AuditEntry, 'atMs'>): JobRecord {
   return { kind: 'audit', key, entry: { atMs, ...deed } }
 }
 
-/** Returns a name for this process as the owner of replays. No other process has the same. */
+/** Returns a name for this process as the owner of replays. No other process has the same name. */
 export function ownerName(): string {
   return `${hostname()}:${process.pid}:${randomBytes(3).toString('hex')}`
 }

@@ -51,8 +51,8 @@ export type ReplayCommand = {
 type Run = { config: Config; log: Logger; screen: Screen }
 
 /**
- * Counts a selection, has the workers send it again, and shows the progress. The replay continues even if
- * this command is ended. Returns the count and the result in lines.
+ * Counts a selection, orders the workers to send it again, and shows the progress. If the command is ended,
+ * the replay continues nevertheless. Returns the count and the result in lines.
  */
 export async function replay(run: Run, command: ReplayCommand): Promise<string[]> {
   const perSecond = rateOf(command.rate)

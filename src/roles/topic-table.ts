@@ -38,7 +38,10 @@ export async function applyTopicTable(config: Config, log: Log): Promise<string[
   return lines.length > 0 ? lines : ['All topics are as Sluice needs them.']
 }
 
-/** Compares the topics with the table. Throws with all differences that keep a role from starting. */
+/**
+ * Compares the topics with the table. If there are differences that keep a role from starting, throws an
+ * error that lists all of them.
+ */
 export async function checkTopicTable(config: Config, log: Log): Promise<string[]> {
   const withSettings = config.topics.check !== 'off'
   const kafka = await openKafka(config, log, 'topics check')

@@ -96,7 +96,7 @@ export async function startWorker(options: WorkerOptions): Promise<void> {
   options.log.info({ port: telemetry.port, tiers: member.tiers }, 'worker started')
 }
 
-/** The values and parts that a member opens first, and stops last. */
+/** The values and parts that a member opens first. They are stopped last. */
 type OpenedBase = MemberBase & {
   readonly tracing: Tracing | undefined
   readonly laidOut: LaidOut
