@@ -67,7 +67,7 @@ export function decodeGrowth(recordKey: Buffer, value: Buffer | null): DecodedGr
   return { ok: true, growth: { state, from, to, groupId, digest, waiting, done, bounds } }
 }
 
-/** Returns the layout in force. Returns `undefined` if the installation has never been grown. */
+/** Returns the layout in force. Returns `undefined` if no growth was ever begun. */
 function layoutOf(growth: Growth | undefined): Layout | undefined {
   switch (growth?.state) {
     case undefined:
