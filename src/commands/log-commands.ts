@@ -163,7 +163,7 @@ async function tell(
   })
 }
 
-/** Adds the options that narrow a search of the delivery log. */
+/** Adds the options that restrict a search of the delivery log to some records. */
 function logFilter(made: Command): Command {
   return made
     .option('--since <time>', 'from then on: 15m, 24h, 7d ago, or a time as ISO 8601 (default: 1h)')

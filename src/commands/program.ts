@@ -14,8 +14,8 @@ import { createTools, type Surroundings, writeError } from './tools.ts'
 import { addTopicCommands } from './topic-commands.ts'
 
 /**
- * Runs the command that the arguments of the process name, and sets the exit code if the command fails.
- * Commands import their role in their action, so that help, and completion at each Tab, load no role.
+ * Runs the command that the arguments of the process name, and sets the exit code if the command fails. A
+ * command imports its role only when it runs. So help and completion load no role.
  */
 export async function runCommand(surroundings: Surroundings): Promise<void> {
   const program = createProgram()
@@ -71,10 +71,10 @@ Every setting has a variable (SLUICE_KAFKA_BROKERS) and a flag (--kafka-brokers)
     )
 }
 
-/** Writes why a command failed, and returns the exit code. */
+/** Prints why a command has failed. Returns the exit code. */
 function tellFailure(error: unknown): number {
-  // Commander has already written a message. The exit code is 2 for wrong use, and 0 for help that was asked
-  // for.
+  // Commander has already written a message. The exit code is 2 if the command line is wrong, and 0 if help
+  // was requested.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   writeError(
     error instanceof StartError

@@ -8,7 +8,7 @@ import { Parts } from '../roles/parts.ts'
 import { stopRequested } from '../roles/shutdown.ts'
 import { StartError } from '../roles/start-error.ts'
 
-/** A role. Its promise resolves once the role has started. */
+/** The function that starts a role. Its promise resolves once the role has started. */
 export type Role = (options: RoleOptions) => Promise<void>
 
 export type RoleOptions = {
@@ -35,7 +35,7 @@ export type ProcessPlace = 'primary' | number
 /**
  * Starts a role and runs it until SIGINT or SIGTERM. A second signal ends the process at once. If the start
  * fails, or if a signal arrives during the start, the parts that have started are stopped, within a time
- * limit. If a forked process fails, it reports the error to its primary instead of logging it. If the primary
+ * limit. If a forked process fails, it reports the error to its primary, and doesn't log it. If the primary
  * has ended, the forked process stops in good order.
  */
 export async function runRole(role: Role, config: Config, place?: ProcessPlace): Promise<never> {
@@ -50,7 +50,8 @@ export async function runRole(role: Role, config: Config, place?: ProcessPlace):
     process.exit(code)
   }
   let failing: Promise<never> | undefined
-  // Reports only the first failure. Later failures mostly follow from the first, and would mislead.
+  // Only the first failure is reported. Later failures are mostly consequences of the first failure, and
+  // would mislead.
   const fail = (error: unknown, ended?: Promise<unknown>): Promise<never> =>
     (failing ??= endWith(error, ended))
   async function endWith(error: unknown, ended?: Promise<unknown>): Promise<never> {
@@ -88,7 +89,10 @@ export async function runRole(role: Role, config: Config, place?: ProcessPlace):
   return exit(0)
 }
 
-/** Reports an error: on the terminal if its cause is outside of the program, else in the log. */
+/**
+ * Reports an error. Prints it on the terminal if its cause is outside of the program. Otherwise writes it to
+ * the log.
+ */
 function say(error: unknown, log: Logger): void {
   if (error instanceof StartError) process.stderr.write(`sluice: ${error.message}\n`)
   else log.fatal({ err: error }, 'sluice can not go on')

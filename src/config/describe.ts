@@ -5,7 +5,8 @@ export type DescribedKey = {
   /** The name of the key, such as `kafka.brokers`. */
   readonly key: string
   /**
-   * The value in the spelling of a variable. A secret is `(set)` or `(not set)`. An empty value is `(none)`.
+   * The value, as it would be written in an environment variable. A secret is shown as `(set)` or `(not
+   * set)`, and an empty value as `(none)`.
    */
   readonly value: string
   /** The origin of the value: `default`, `env SLUICE_KAFKA_BROKERS` or `flag --kafka-brokers`. */

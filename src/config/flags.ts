@@ -12,8 +12,9 @@ export type ConfigFlag = {
 }
 
 /**
- * Returns the flags to register. They have no defaults, because an option that is always present would win
- * over the variables. Secrets have no flag, because every process of the machine can read the arguments.
+ * Returns the flags to register. They have no defaults, because a flag with a default would always be present
+ * and would overrule the environment variable. Secrets have no flag, because every process of the machine can
+ * read the arguments.
  */
 export function configFlags(): readonly ConfigFlag[] {
   return configKeys.flatMap(({ flag, option, variable, key }) => {

@@ -4,10 +4,13 @@ import { isPlainUrl } from './plain-url.ts'
 import { SECOND, MINUTE, KIB, MIB } from './durations-and-sizes.ts'
 
 const defaultTopicPrefix = 'sluice.'
-/** The default group of the default prefix. In earlier versions, it was the default group of every prefix. */
+/**
+ * The default consumer group for the default topic prefix. In earlier versions of Sluice, it was the default
+ * group for every topic prefix.
+ */
 export const plainGroupId = 'sluice'
 
-/** Returns the default group for a topic prefix. No two prefixes have the same group. */
+/** Returns the default consumer group for a topic prefix. Each prefix has another default group. */
 export function groupIdFor(topicPrefix: string): string {
   return topicPrefix === defaultTopicPrefix ? plainGroupId : `${topicPrefix}workers`
 }

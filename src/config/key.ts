@@ -9,21 +9,27 @@ export type Key<T, Suffix extends '' | 'Ms' = ''> = {
   readonly suffix: Suffix
   /** The name of the flag's value in the help. */
   readonly placeholder: string
-  /** The accepted values, for the documentation and for faults: `a duration from 6s to 5m`. */
+  /**
+   * The accepted values, in words, such as `a duration from 6s to 5m`. The documentation and the messages of
+   * faults contain this text.
+   */
   readonly expected: string
   readonly description: string
-  /** The default. `undefined`: the key is not set by default. */
+  /** The default value. `undefined` if the key isn't set by default. */
   readonly defaultValue: T
   /**
-   * True if the value is never shown. Then the key has no flag, because everyone on the machine can read
-   * arguments.
+   * True if the value is never shown. Such a key has no flag, because every user of the machine can read the
+   * arguments of a process.
    */
   readonly isSecret: boolean
-  /** A second variable. It is read if the first one isn't set. */
+  /** The name of a second environment variable. It is read if the first variable isn't set. */
   readonly alias: string | undefined
-  /** Reads a text. Returns `undefined` if the text is not as `expected` says. Never throws. */
+  /**
+   * Reads a text. Returns `undefined` if the text isn't one of the values that `expected` describes. Never
+   * throws.
+   */
   parse(text: string): { readonly value: T } | undefined
-  /** Returns a text from which `parse` reads the value. */
+  /** Returns the text of a value. `parse` reads the same value from this text. */
   format(value: T): string
 }
 
@@ -91,7 +97,7 @@ export function integer(options: Common<number> & { min: number; max: number }):
 }
 
 /**
- * Makes a key for a whole number or a word. The word stands for a number that is known only once the process
+ * Makes a key for a whole number or a word. The word stands for a number that is known only when the process
  * runs.
  */
 export function integerOr<const Word extends string>(
@@ -157,7 +163,7 @@ export function duration(options: Common<number> & { min: number; max: number })
   )
 }
 
-/** Makes a key for a duration, or `off`. The value is in milliseconds; it is 0 for `off`. */
+/** Makes a key for a duration, or `off`. The value is in milliseconds. For `off`, it is 0. */
 export function durationOrOff(options: Common<number> & { min: number; max: number }): Key<number, 'Ms'> {
   const plain = duration(options)
   return {
@@ -168,7 +174,10 @@ export function durationOrOff(options: Common<number> & { min: number; max: numb
   }
 }
 
-/** The text for no wait. `parseWait` doesn't accept it, because a retry tier always has a wait. */
+/**
+ * The text for a duration of 0. `parseWait` doesn't accept this text, because the wait of a retry tier is
+ * never 0.
+ */
 const noTime = '0s'
 
 function formatDuration(ms: number): string {

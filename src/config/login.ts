@@ -5,8 +5,8 @@ type Key = keyof Kafka
 type Mechanism = Kafka['saslMechanism']
 
 /**
- * The settings that a login uses. Exactly one setting of each list in `needed` must be set. The settings in
- * `optional` may be set.
+ * The settings of one kind of login. Of each list in `needed`, exactly one setting must be set. The settings
+ * in `optional` may be set.
  */
 type Needs = { readonly needed: readonly (readonly Key[])[]; readonly optional: readonly Key[] }
 
@@ -67,8 +67,8 @@ function tlsFaults(kafka: Kafka): readonly string[] {
   }
   if (kafka.ssl) return faults
   const idle = (['certFile', 'keyFile', 'serverName'] as const).filter((key) => isSet(kafka, key))
-  // With OAuth, `caFile` may have the authorities of the token endpoint, so it is useful even without TLS to
-  // the brokers.
+  // With OAuth, `caFile` may contain the certificate authorities of the token endpoint. So it is useful even
+  // if the brokers are reached without TLS.
   if (isSet(kafka, 'caFile') && kafka.saslMechanism !== 'oauthbearer')
     return [...faults, ...idle.map(withoutTls), withoutTls('caFile')]
   return [...faults, ...idle.map(withoutTls)]
@@ -139,7 +139,7 @@ function isSet(kafka: Kafka, key: Key): boolean {
   return Array.isArray(value) ? value.length > 0 : value !== undefined
 }
 
-/** Returns the name of a key with its variable, such as `kafka.caFile (SLUICE_KAFKA_CA_FILE)`. */
+/** Returns the name of a key with its environment variable, such as `kafka.caFile (SLUICE_KAFKA_CA_FILE)`. */
 function spelled(key: Key): string {
   const name = `kafka.${key}`
   return `${name} (${configKeys.find((one) => one.name === name)?.variable ?? name})`

@@ -11,23 +11,23 @@ import { configKeys, type Config, type ConfigKey } from './schema.ts'
 export type ConfigSources = ReadonlyMap<string, string>
 
 export type ConfigInput = {
-  /** The variables. The default is the variables of the process. */
+  /** The environment variables. Default: the environment of the process. */
   env?: Readonly<Record<string, string | undefined>>
   /**
-   * The result of commander's `opts()`. The flags of `configFlags()` must have been registered without
-   * defaults. Other options are ignored.
+   * The result of commander's `opts()`. The flags of `configFlags()` must be registered without defaults.
+   * Options that aren't such flags are ignored.
    */
   flags?: Readonly<Record<string, unknown>>
 }
 
 export type ReadConfig =
   | { ok: true; config: Config; sources: ConfigSources }
-  /** `message` lists all faults below a first line, one on each line. It shows no secret. */
+  /** `message` has a first line, and below it a line for each fault. It contains no secret. */
   | { ok: false; message: string }
 
 /**
- * Reads the configuration: a flag wins over a variable, which wins over the default. An empty variable counts
- * as unset.
+ * Reads the configuration. A flag overrules an environment variable, and a variable overrules the default. An
+ * empty variable counts as unset.
  */
 export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}): ReadConfig {
   const faults: string[] = []
@@ -63,7 +63,7 @@ export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}):
   }
 }
 
-/** Returns only the variables that a catalog may read with `${CATALOG_X}`. */
+/** Returns only those environment variables that a catalog may read, as in `${CATALOG_X}`. */
 export function catalogVariables(env: ConfigInput['env'] = process.env): Readonly<Record<string, string>> {
   const variables: Record<string, string> = {}
   for (const [name, value] of Object.entries(env)) {
@@ -81,7 +81,7 @@ function givenFor(
 ): Given | undefined {
   const fromFlag = flag === undefined ? undefined : flags[option]
   if (fromFlag !== undefined) {
-    // A flag without a value is `true`.
+    // If a flag was given without a value, commander returns `true` for it.
     return {
       text: typeof fromFlag === 'string' ? fromFlag : JSON.stringify(fromFlag),
       source: `flag ${flag}`,
@@ -103,14 +103,14 @@ function valueFault({ name, variable, key }: ConfigKey, { text, source }: Given)
   return `${name} (${variable}): ${source} gives ${shown}; expected ${key.expected}`
 }
 
-/** Hides a login in a URL. Somebody may have written a login into a setting that must not have one. */
+/** Hides a login in a URL. Somebody may have written a login into a setting in which no login is allowed. */
 function withoutLogin(text: string): string {
   return text.replace(/\/\/[^/]*@/, '//…@')
 }
 
 /**
- * Puts the values into their sections. The result has the fields of `Config`, because both come from the
- * table. If a value is faulty, its field is missing. `readConfig` doesn't return such a result.
+ * Puts the values into their sections. The result has the fields of `Config`, because both are made from the
+ * table of keys. If a value is faulty, its field is missing, and `readConfig` doesn't return the result.
  */
 function toConfig(values: ReadonlyMap<string, unknown>): Config {
   const config: Record<string, Record<string, unknown>> = {}
@@ -130,14 +130,14 @@ function replicationFaults({ minInsync, replication, development }: Config['topi
 }
 
 /**
- * The variable that names the folder for the downloads of `src/development`. It isn't part of the
+ * The environment variable that names the folder for the downloads of `src/development`. It isn't part of the
  * configuration.
  */
 const developmentVariable = 'SLUICE_CACHE_DIR'
 
 /**
- * Returns a fault for each unknown variable that begins with `SLUICE_`. Otherwise a misspelled variable would
- * leave the default in force without a word.
+ * Returns a fault for each unknown environment variable that begins with `SLUICE_`. Otherwise nobody would
+ * notice a misspelled variable, and the default would stay in force.
  */
 function unknownVariables(env: NonNullable<ConfigInput['env']>): readonly string[] {
   const known = configKeys.map(({ variable }) => variable)

@@ -11,8 +11,8 @@ import { topicsKeys } from './topics-keys.ts'
 import { SECOND, MINUTE, HOUR, KIB, MIB } from './durations-and-sizes.ts'
 
 /**
- * All keys of the configuration. Their variables, their flags, the table in `docs/configuration.md` and the
- * type `Config` are made from this table.
+ * All keys of the configuration. The environment variables, the flags, the table in `docs/configuration.md`
+ * and the type `Config` are made from this table.
  */
 const configTable = {
   kafka: kafkaKeys,
@@ -179,9 +179,9 @@ type ValueOf<K> = K extends Key<infer T, infer _> ? T : never
 type SuffixOf<K> = K extends Key<infer _, infer Suffix> ? Suffix : never
 
 /**
- * The configuration of a process: `config.kafka.brokers`. Durations are in milliseconds, and their names say
- * so: `config.delivery.timeoutMs`, `config.retry.ladderMs`. The configuration holds secrets
- * (`kafka.saslPassword`), so never log it as a whole.
+ * The configuration of a process. The key `kafka.brokers` is `config.kafka.brokers`. Durations are in
+ * milliseconds, and their names end with `Ms`, as in `config.delivery.timeoutMs`. The configuration holds
+ * secrets (`kafka.saslPassword`), so never log it as a whole.
  */
 export type Config = {
   readonly [Section in keyof Table]: {
@@ -196,13 +196,13 @@ export type ConfigKey = {
   /** The name of the key, such as `kafka.groupId`. */
   readonly name: string
   readonly section: string
-  /** The name of the key's value in its section of `Config`: `groupId`, `sessionTimeoutMs`. */
+  /** The name of the key's value in its section of `Config`, such as `groupId` or `sessionTimeoutMs`. */
   readonly property: string
-  /** The variable, such as `SLUICE_KAFKA_GROUP_ID`. */
+  /** The environment variable, such as `SLUICE_KAFKA_GROUP_ID`. */
   readonly variable: string
   /** The flag, such as `--kafka-group-id`. Secrets have no flag. */
   readonly flag: string | undefined
-  /** The name of the flag among commander's options: `kafkaGroupId`. */
+  /** The name of the flag among commander's options, such as `kafkaGroupId`. */
   readonly option: string
   readonly key: Key<unknown, '' | 'Ms'>
 }

@@ -1,8 +1,8 @@
 import process from 'node:process'
 
 /**
- * The sampler that decides which traces are recorded, in OpenTelemetry's terms. `ratio`: of the traces that
- * begin in Sluice, the share that is recorded, 0 to 1.
+ * The sampler that decides which traces are recorded, in OpenTelemetry's terms. `ratio` is the share (0 to 1)
+ * that is recorded of the traces that begin in Sluice.
  */
 export type TraceSampler = {
   readonly isParentBased: boolean
@@ -10,12 +10,15 @@ export type TraceSampler = {
   readonly ratio: number
 }
 
-/** The OpenTelemetry variables that Sluice reads itself, because the exporter doesn't. */
+/**
+ * The settings from those OpenTelemetry variables that Sluice has to read, because the exporter doesn't read
+ * them.
+ */
 export type TracingSettings = {
   /** The address to which spans are sent, without a login or a query. It is only for log lines. */
   readonly endpoint: string
   readonly sampler: TraceSampler
-  /** The most spans that may wait for their export. When as many wait, further spans are dropped. */
+  /** The most spans that may wait for their export. While this many spans wait, further spans are dropped. */
   readonly queueSize: number
   readonly batchSize: number
   readonly scheduleDelayMs: number

@@ -8,8 +8,8 @@ import type { KafkaNode } from './running-kafka.ts'
 import { lastLines, startTethered, type Tethered } from './tether.ts'
 
 /**
- * The plan of one broker on Java. `folder` belongs to this broker alone. `ports` are the ports for clients
- * and for the controller.
+ * The plan of one broker that runs on Java. `folder` is used by this broker only. `ports` are the port for
+ * clients and the port for the controller.
  */
 export type NodePlan = {
   id: number
@@ -20,26 +20,28 @@ export type NodePlan = {
   clusterId: string
   jars: string
   heapMb: number
-  /** A folder that is removed if this process ends without a stop; `undefined` for kept data. */
+  /**
+   * A folder that is removed if this process ends without calling `stop`. `undefined` if the data is kept.
+   */
   scratch: string | undefined
-  /** Additional listeners and settings, for tests of what real clusters demand of their clients. */
+  /** Additional listeners and settings. Tests use them to demand of clients what real clusters demand. */
   extra?: ExtraPlan
 }
 
-/** Listeners in addition to the plain one, and their settings. */
+/** Listeners in addition to the plain listener, and the settings that they need. */
 export type ExtraPlan = {
   listeners: readonly ExtraListener[]
-  /** Settings of the broker, which override all others. */
+  /** Settings of the broker, which overrule all other settings. */
   properties?: Readonly<Record<string, string>>
-  /** Flags of the broker's Java: `-Dname=value`. */
+  /** Flags for the broker's Java, such as `-Dname=value`. */
   javaFlags?: readonly string[]
-  /** Arguments of `StorageTool format`, for users that must exist from the first start. */
+  /** Arguments for `StorageTool format`. With them, users exist from the first start of the broker on. */
   formatArgs?: readonly string[]
 }
 
 /**
- * An additional listener. It tells its clients to connect to the port `advertised`, for example the port of a
- * proxy. By default, `advertised` is the listener's own port.
+ * An additional listener. Its clients are told to connect to the port `advertised`, for example the port of a
+ * proxy. Default of `advertised`: the listener's own port.
  */
 export type ExtraListener = {
   name: string
@@ -56,7 +58,7 @@ export class JavaNode implements KafkaNode {
   readonly id: number
   readonly port: number
   readonly #plan: NodePlan
-  /** The broker's process; `undefined` while it doesn't run. */
+  /** The broker's process. `undefined` while the broker doesn't run. */
   #process: Tethered | undefined
 
   constructor(plan: NodePlan) {
@@ -73,7 +75,7 @@ export class JavaNode implements KafkaNode {
     return this.#process?.pid
   }
 
-  /** Writes the settings. Formats the data folder if that hasn't been done before. */
+  /** Writes the file with the settings. Formats the data folder if it isn't formatted yet. */
   async prepare(): Promise<void> {
     const { folder, jars, clusterId } = this.#plan
     await mkdir(folder, { recursive: true })
@@ -169,8 +171,8 @@ export class JavaNode implements KafkaNode {
 }
 
 /**
- * Returns the flags for a heap. With a small heap, the broker starts quickly. With a large heap, it gets the
- * collector and the compiler that suit a high load.
+ * Returns the flags for a heap. With a small heap, the broker starts quickly. With a large heap, the broker
+ * gets the garbage collector and the compiler that suit a high load.
  */
 function heapFlags(heapMb: number): string[] {
   const heap = `-Xmx${heapMb}m`

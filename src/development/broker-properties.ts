@@ -1,10 +1,11 @@
 /**
- * The place of one broker in its cluster. `advertised`: the addresses that the broker names to its clients.
+ * The place of one broker in its cluster. `advertised` are the addresses that the broker reports to its
+ * clients.
  */
 export type BrokerPlace = {
   id: number
   count: 1 | 3
-  /** Every controller as `id@host:port`. */
+  /** All controllers of the cluster, each as `id@host:port`. */
   voters: readonly string[]
   listeners: readonly string[]
   advertised: readonly string[]
@@ -61,7 +62,7 @@ const sizes: Readonly<Record<string, string>> = {
   'share.coordinator.state.topic.num.partitions': '1',
   'group.initial.rebalance.delay.ms': '0',
   'group.min.session.timeout.ms': '1000',
-  // If a topic is missing, tests should fail, so topics aren't created automatically.
+  // Topics aren't created automatically, so that tests fail if a topic is missing.
   'auto.create.topics.enable': 'false',
   'num.network.threads': '2',
   'num.io.threads': '2',
@@ -79,8 +80,8 @@ export function renderProperties(properties: Readonly<Record<string, string>>): 
 }
 
 /**
- * Formats settings as the environment of the `apache/kafka` image. None of their names has an underscore or a
- * dash.
+ * Formats settings as the environment of the `apache/kafka` image. This works because no name of these
+ * settings has an underscore or a dash.
  */
 export function renderEnvironment(properties: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(

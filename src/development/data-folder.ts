@@ -9,8 +9,8 @@ import type { ClusterPlan } from './running-kafka.ts'
 import { isSystemError } from './system-error.ts'
 
 /**
- * The file in a kept folder that describes its cluster. `brokers`: the addresses at which the cluster ran
- * last. It may still run there.
+ * The file in a kept folder that describes its cluster. `brokers` are the addresses at which the cluster ran
+ * last. The cluster may still run there.
  */
 const ClusterRecord = Type.Object({
   clusterId: Type.String(),
@@ -36,8 +36,8 @@ export type DataFolder = {
 }
 
 /**
- * Opens or creates the folder of a plan. Rejects if the cluster of the folder runs already, or has another
- * number of brokers.
+ * Opens or creates the folder of a plan. Rejects if the cluster of the folder is running already, or if it
+ * has another number of brokers than the plan.
  */
 export async function openDataFolder(plan: ClusterPlan, way: ClusterRecord['way']): Promise<DataFolder> {
   if (plan.dataDir === undefined) return temporaryFolder()
@@ -64,8 +64,8 @@ export async function openDataFolder(plan: ClusterPlan, way: ClusterRecord['way'
 }
 
 /**
- * Returns whether Docker or Java filled a kept folder. Data that Docker wrote can be read only by Docker, and
- * data of Java only by Java. Returns `undefined` if the folder has no data.
+ * Returns `docker` or `java`, depending on which of them has filled a kept folder. Data that Docker wrote can
+ * be read only by Docker, and data of Java only by Java. Returns `undefined` if the folder has no data.
  */
 export async function runtimeOfFolder(dataDir: string): Promise<ClusterRecord['way'] | undefined> {
   return (await readRecord(resolve(dataDir)))?.way
@@ -83,8 +83,8 @@ async function temporaryFolder(): Promise<DataFolder> {
 }
 
 /**
- * Makes a cluster id: 16 bytes in Kafka's spelling. No id begins with a dash, because Kafka's tool would
- * treat such an id as an option.
+ * Makes a cluster id: 16 random bytes in Kafka's spelling. No id begins with a dash, because Kafka's tool
+ * would treat such an id as an option.
  */
 export function newClusterId(): string {
   const id = randomBytes(16).toString('base64url')

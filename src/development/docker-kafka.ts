@@ -13,7 +13,7 @@ const startTimeoutMs = 120_000
 const stopDeadlineMs = 15_000
 const shownLogLines = 15
 
-/** Ports inside the containers. The port for clients is bound to a port of the host. */
+/** The ports inside the containers. The port for clients is bound to a port of the host. */
 const ports = { client: 9092, internal: 9093, controller: 9094 }
 
 /**
@@ -30,8 +30,8 @@ export async function dockerAvailability(): Promise<Availability> {
 }
 
 /**
- * The advice if the package is missing. An installed Sluice doesn't include the package, because production
- * has its own Kafka.
+ * The advice if the package `testcontainers` is missing. An installed Sluice doesn't include this package,
+ * because production has a Kafka of its own.
  */
 const noPackage = 'the package testcontainers is missing: npm install testcontainers'
 
@@ -100,7 +100,7 @@ async function startContainer(plan: ContainerPlan): Promise<StartedTestContainer
   const container = new GenericContainer(image)
     .withNetwork(plan.network)
     .withNetworkAliases(alias(plan.id))
-    // The port is chosen before the start, so that the broker knows which address to name to its clients.
+    // The port is chosen before the start, so that the broker knows which address to report to its clients.
     .withExposedPorts({ container: ports.client, host: plan.port })
     .withEnvironment(plan.environment)
     .withLogConsumer((stream) => {
@@ -134,7 +134,7 @@ function environmentOf(
       `INTERNAL://:${ports.internal}`,
       `CONTROLLER://:${ports.controller}`,
     ],
-    // Clients connect through the host's port, other brokers through the containers' network.
+    // Clients connect through the host's port. Other brokers connect through the containers' network.
     advertised: [`PLAINTEXT://${address}`, `INTERNAL://${alias(id)}:${ports.internal}`],
     interBroker: 'INTERNAL',
     logDir: '/var/lib/kafka/data',
@@ -151,8 +151,8 @@ function alias(id: number): string {
 }
 
 /**
- * Returns the volume of kept data. It is a named volume, because the image's user can't write to a folder of
- * the host.
+ * Returns the volume for kept data, or `undefined` if the data isn't kept. It is a named volume, because the
+ * image's user can't write to a folder of the host.
  */
 function volumeOf({ isKept, clusterId }: DataFolder, id: number): string | undefined {
   return isKept ? `sluice-kafka-${clusterId}-${id}` : undefined
@@ -171,8 +171,8 @@ function describeCluster(plan: ClusterPlan, folder: DataFolder, brokers: readonl
 }
 
 /**
- * Returns the host at which clients reach the engine. `localhost` is replaced, because it may mean ::1, where
- * a published port isn't always reachable.
+ * Returns the host at which clients reach the Docker engine. `localhost` is replaced by an IPv4 address,
+ * because `localhost` may mean ::1, where a published port isn't always reachable.
  */
 async function engineHost(): Promise<string> {
   const { getContainerRuntimeClient } = await import('testcontainers')

@@ -1,14 +1,14 @@
 import { createServer } from 'node:net'
 
 /**
- * The lowest port to try. All ports that are tried are below the ports that systems give to outgoing
- * connections, so no connection takes a port between the search and its use.
+ * The lowest port to try. All ports that are tried are lower than the ports that operating systems give to
+ * outgoing connections. So no outgoing connection takes a free port before it is used.
  */
 const lowest = 20_000
 const choices = 10_000
 const maxTries = 200
 
-/** Finds free ports of 127.0.0.1, all different. The first is `preferred` if that port is free. */
+/** Finds free ports of 127.0.0.1, all different. The first port is `preferred` if `preferred` is free. */
 export async function freePorts(count: number, preferred?: number): Promise<number[]> {
   const found = new Set<number>()
   if (preferred !== undefined && (await isFree(preferred))) found.add(preferred)
@@ -20,7 +20,7 @@ export async function freePorts(count: number, preferred?: number): Promise<numb
   return [...found]
 }
 
-/** Returns a note about a preferred port that was taken. Returns '' if the port wasn't taken. */
+/** Returns a note for the user if the preferred port was taken. Otherwise returns ''. */
 export function portNote(preferred: number | undefined, brokers: readonly string[]): string {
   const isTaken = preferred !== undefined && !(brokers[0] ?? '').endsWith(`:${preferred}`)
   return isTaken ? `; port ${preferred} was taken` : ''

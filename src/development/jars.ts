@@ -23,12 +23,12 @@ function downloadOf(version: string): MavenDownload {
   }
 }
 
-/** Returns the folder of Kafka's jars if it exists. If it exists, it is complete. */
+/** Returns the folder of Kafka's jars if it exists. An existing folder is always complete. */
 export function findJars(): Promise<string | undefined> {
   return findDownload(downloadOf(kafkaVersion))
 }
 
-/** Downloads Kafka's jars with Maven, unless they exist, and returns their folder. */
+/** Returns the folder of Kafka's jars. If the folder doesn't exist, first downloads the jars with Maven. */
 export function ensureJars(report: Report, version = kafkaVersion): Promise<string> {
   return ensureDownload(downloadOf(version), report)
 }

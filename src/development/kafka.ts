@@ -9,22 +9,27 @@ export type { KafkaNode, RunningKafka } from './running-kafka.ts'
 /** Options of `startKafka`. Every field has a default. */
 export type KafkaOptions = {
   /**
-   * Addresses of a running Kafka, each `host:port`. Default: `KAFKA_BROKERS`. If there are addresses, no
-   * Kafka is started.
+   * The addresses of a running Kafka, each as `host:port`. Default: the environment variable `KAFKA_BROKERS`.
+   * If there are addresses, no Kafka is started.
    */
   brokers?: readonly string[]
   /**
-   * Number of brokers. Three brokers keep three replicas of each partition, and a write needs two of them.
-   * Default 1.
+   * The number of brokers. Three brokers keep three replicas of each partition, and a write needs two of the
+   * replicas. Default: 1.
    */
   count?: 1 | 3
-  /** Folder that keeps the data between starts. Default: a temporary folder, removed at the stop. */
+  /**
+   * The folder that keeps the data between starts. Default: a temporary folder, which is removed at the stop.
+   */
   dataDir?: string
-  /** Preferred port for clients of the first broker. If it was taken, `describe` says so. */
+  /**
+   * The preferred port for clients of the first broker. If the port is taken, another port is used, and
+   * `describe` says so.
+   */
   port?: number
-  /** Java heap of each broker, in MB. Default 256; 1024 is better under load. */
+  /** The Java heap of each broker, in MB. Default: 256. Under load, 1024 is better. */
   heapMb?: number
-  /** Time that a configured Kafka may take to answer. Default 10 s. */
+  /** How long a configured Kafka may take to answer, in milliseconds. Default: 10 s. */
   attachTimeoutMs?: number
   /** The ways to get a Kafka that may be tried, in this order. Default: all three. */
   ways?: readonly KafkaRuntime[]
@@ -34,10 +39,10 @@ export type KafkaOptions = {
 const allWays: readonly KafkaRuntime[] = ['configured', 'docker', 'java']
 
 /**
- * Gets a real Kafka on any machine: the configured Kafka, else one in Docker, else one on the machine's Java.
- * If none of these is possible, rejects with advice on what to install. If a broker doesn't start, rejects
- * with the end of the broker's log. A Kafka that this function has started ends at `stop`, or when this
- * process ends in any way.
+ * Gets a real Kafka on any machine. This is the configured Kafka if there is one, otherwise a Kafka in
+ * Docker, and otherwise a Kafka on the machine's Java. If none of these is possible, rejects with advice on
+ * what to install. If a broker doesn't start, rejects with the end of the broker's log. A Kafka that this
+ * function has started ends at `stop`, or when this process ends in any way.
  */
 export async function startKafka(options: KafkaOptions = {}): Promise<RunningKafka> {
   const startedAt = performance.now()
@@ -81,8 +86,8 @@ function configuredBrokers(): string[] {
 }
 
 /**
- * Attaches to a configured Kafka. One address that answers is enough, as for every client. The other brokers
- * may be down for a while.
+ * Attaches to a configured Kafka. As for every client, it is enough if one of the addresses answers. The
+ * other brokers may be down.
  */
 async function attach(brokers: readonly string[], count: number, timeoutMs = 10_000): Promise<RunningKafka> {
   const first = await Promise.any(

@@ -7,7 +7,10 @@ import { lastLines, startTethered } from './tether.ts'
 const downloadTimeoutMs = 15 * 60_000
 const abandonedAfterMs = 60 * 60_000
 
-/** Returns the folder for downloads, which is outside of any checkout. `SLUICE_CACHE_DIR` overrides it. */
+/**
+ * Returns the folder for downloads, which is outside of any checkout. The environment variable
+ * `SLUICE_CACHE_DIR` sets another folder.
+ */
 export function cacheFolder(): string {
   const { SLUICE_CACHE_DIR: own, XDG_CACHE_HOME: caches } = process.env
   return own || join(caches || join(homedir(), '.cache'), 'sluice')
@@ -15,24 +18,22 @@ export function cacheFolder(): string {
 
 /** A program that Maven downloads into a folder of the cache. */
 export type MavenDownload = {
-  /** The name of the folder: `kafka-4.3.1`. */
+  /** The name of the folder, such as `kafka-4.3.1`. */
   name: string
-  /** The name for people: `Apache Kafka 4.3.1`. */
+  /** The name for people, such as `Apache Kafka 4.3.1`. */
   product: string
   megabytes: number
-  /**
-   * Lets Maven download into the folder `part`, and returns the folder inside of `part` that is to be kept.
-   */
+  /** Lets Maven download into the folder `part`. Returns the folder inside of `part` that has to be kept. */
   fetch: (part: string, maven: (args: readonly string[]) => Promise<void>) => Promise<string>
 }
 
-/** Returns the folder of a download if it exists. If it exists, it is complete. */
+/** Returns the folder of a download if it exists. An existing folder is always complete. */
 export async function findDownload({ name }: Pick<MavenDownload, 'name'>): Promise<string | undefined> {
   const folder = join(cacheFolder(), name)
   return (await exists(folder)) ? folder : undefined
 }
 
-/** Downloads a program, unless it exists, and returns its folder. */
+/** Returns the folder of a program. If the folder doesn't exist, first downloads the program. */
 export async function ensureDownload(download: MavenDownload, report: Report): Promise<string> {
   const cached = await findDownload(download)
   if (cached !== undefined) return cached
@@ -88,8 +89,8 @@ async function countDownloaded(log: string): Promise<number> {
 }
 
 /**
- * Renames the folder, so that the target is complete as soon as it exists. If another process was faster, the
- * folder of that process is used instead.
+ * Moves a folder by renaming it, so that the target is complete as soon as it exists. If another process was
+ * faster, its folder is used, and the source isn't moved.
  */
 async function moveInto(source: string, target: string): Promise<void> {
   try {
@@ -100,8 +101,8 @@ async function moveInto(source: string, target: string): Promise<void> {
 }
 
 /**
- * Removes the folders of downloads that were killed. Keeps recent folders, which may belong to downloads that
- * still run.
+ * Removes the folders of downloads that were killed. Keeps recent folders, because they may belong to
+ * downloads that are still running.
  */
 async function removeAbandoned(cache: string): Promise<void> {
   const parts = (await readdir(cache)).filter((name) => name.startsWith('part-'))

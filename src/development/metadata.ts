@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A broker's answer about its cluster. It lists only brokers that run. */
+/** A broker's answer about its cluster. It lists only the brokers that are running. */
 export type ClusterMetadata = {
   clusterId: string | undefined
   brokers: { id: number; host: string; port: number }[]
@@ -10,8 +10,8 @@ export type ClusterMetadata = {
 const maxAnswerBytes = 1 << 20
 
 /**
- * Asks one broker about its cluster over a plain socket. Rejects if no answer came within `timeoutMs`.
- * Doesn't use the Kafka client, which would log and try again by itself. This function must give up in time.
+ * Asks one broker about its cluster over a plain socket. Rejects if no answer comes within `timeoutMs`. The
+ * Kafka client isn't used, because it would log errors and try again by itself instead of giving up in time.
  */
 export async function askMetadata(address: string, timeoutMs: number): Promise<ClusterMetadata> {
   const socket = connect({ ...splitAddress(address), signal: AbortSignal.timeout(timeoutMs) })
@@ -24,7 +24,7 @@ export async function askMetadata(address: string, timeoutMs: number): Promise<C
 }
 
 /**
- * Waits until the broker at every address lists at least `count` brokers. If that takes longer than
+ * Waits until the broker at every address lists at least `count` brokers. If this takes longer than
  * `timeoutMs`, rejects with the last problem.
  */
 export async function waitForCluster(
@@ -55,8 +55,8 @@ async function problemAt(address: string, count: number, timeoutMs: number): Pro
 }
 
 /**
- * Describes a socket's error in a few words. If several addresses were tried, the error has one part for each
- * address, and only the parts have texts.
+ * Describes a socket's error in a few words. If several addresses were tried, the error itself has no text,
+ * but contains one error for each address.
  */
 export function describeFailure(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(describeFailure).join(', ')

@@ -1,17 +1,17 @@
 /**
- * The way in which a Kafka was obtained: it was configured, or was started in a Docker engine or on the
- * machine's own Java.
+ * The way in which a Kafka was obtained: it was configured, it was started in a Docker engine, or it was
+ * started on the machine's own Java.
  */
 export type KafkaRuntime = 'configured' | 'docker' | 'java'
 
 /** A Kafka that answers. `stop` ends it only if `startKafka` has started it. */
 export type RunningKafka = {
-  /** Addresses for clients, each `host:port`. */
+  /** The addresses for clients, each as `host:port`. */
   brokers: string[]
   way: KafkaRuntime
-  /** A line of text for people: the way in which the Kafka was obtained, and where it runs. */
+  /** A line of text for people, which says how the Kafka was obtained and where it runs. */
   describe: string
-  /** The brokers one by one, for tests of faults. Set only if Kafka was started on Java. */
+  /** The single brokers, for tests that stop and start them. Set only if Kafka was started on Java. */
   nodes?: KafkaNode[]
   stop(): Promise<void>
 }
@@ -20,13 +20,16 @@ export type RunningKafka = {
 export type KafkaNode = {
   readonly id: number
   readonly port: number
-  /** The pid of the Java process; `undefined` while it doesn't run. */
+  /** The pid of the broker's Java process. `undefined` while the broker doesn't run. */
   readonly pid: number | undefined
-  /** Sends the signal, and resolves once the process has ended. Does nothing if the broker doesn't run. */
+  /**
+   * Sends the signal to the broker's process, and resolves once the process has ended. Does nothing if the
+   * broker doesn't run.
+   */
   kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
   /**
-   * Starts the broker, and resolves once it is part of the cluster again. In a cluster of three, this needs
-   * two running brokers.
+   * Starts the broker, and resolves once the broker is part of the cluster again. In a cluster of three
+   * brokers, two must be running for this.
    */
   start(): Promise<void>
 }
@@ -38,15 +41,18 @@ export type Report = (line: string) => void
 export type ClusterPlan = {
   count: 1 | 3
   heapMb: number
-  /** Folder that keeps the data between starts; `undefined`: a temporary folder, removed at the stop. */
+  /**
+   * The folder that keeps the data between starts. `undefined`: the data is in a temporary folder, which is
+   * removed at the stop.
+   */
   dataDir: string | undefined
-  /** Preferred port of the first broker. */
+  /** The preferred port for clients of the first broker. */
   port: number | undefined
   report: Report
 }
 
 /**
- * The availability of a way on this machine. `reason` is half a sentence for the person who has to install
- * something.
+ * Says if Kafka can be started in one of the ways (Docker or Java) on this machine. `reason` is half a
+ * sentence that says what is missing.
  */
 export type Availability = { ok: true } | { ok: false; reason: string }

@@ -1,4 +1,4 @@
-/** Returns true for an error of the operating system with that code, such as `ENOENT`. */
+/** Returns true for an error of the operating system with the given code, such as `ENOENT`. */
 export function isSystemError(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
 }

@@ -3,9 +3,10 @@ import type { Change, Layout } from './layout.ts'
 
 /**
  * The progress of a growth: one record of the topic `backfills`, under a key that no mark has. Compaction
- * leaves the last one.
+ * keeps the last such record.
  *
- * - `copying`: the topics that only Sluice writes are being copied to new ones. The old topics are unchanged.
+ * - `copying`: the topics that only Sluice writes are being copied to new topics. The old topics are
+ *   unchanged.
  * - `switching`: from here on the new layout is in force. The next run of the command does the remaining
  *   steps.
  * - `grown`: the new layout is complete.
@@ -19,17 +20,17 @@ export type Growth = Change & {
    * Neither may change while the growth runs.
    */
   readonly digest: string
-  /** The topics that are copied in the order of their records' times, by the end of their names. */
+  /** The ends of the names of the topics that are copied in the order of their records' times. */
   readonly waiting: readonly string[]
   readonly done: readonly GrowthStep[]
   /**
-   * The offset in each partition of the new `memberships` from which on the group has settled nothing; empty
-   * until that is known.
+   * The offset that is committed for the group in each partition of the new `memberships`. The list is empty
+   * until these offsets are known.
    */
   readonly bounds: readonly number[]
 }
 
-/** A step of a growth. `waiting/` is followed by a topic that is copied by time. */
+/** A step of a growth. `waiting/` is followed by the end of the name of a topic in `waiting`. */
 export type GrowthStep =
   | 'topics'
   | 'states'
@@ -48,10 +49,10 @@ export function encodeGrowth(growth: Growth): { key: Buffer; value: Buffer } {
 
 export type DecodedGrowth =
   | { readonly ok: true; readonly growth: Growth }
-  /** The record is of a growth, in a form that this version doesn't know. */
+  /** The record is about a growth, but in a form that this version of Sluice doesn't know. */
   | { readonly ok: false }
 
-/** Decodes a record of a growth; `undefined` for any other record. Never throws. */
+/** Decodes a record about a growth. Returns `undefined` for any other record. Never throws. */
 export function decodeGrowth(recordKey: Buffer, value: Buffer | null): DecodedGrowth | undefined {
   if (recordKey.toString() !== key || value === null) return undefined
   const fields = parse(value)
@@ -66,7 +67,7 @@ export function decodeGrowth(recordKey: Buffer, value: Buffer | null): DecodedGr
   return { ok: true, growth: { state, from, to, groupId, digest, waiting, done, bounds } }
 }
 
-/** Returns the layout in force; `undefined` if no growth has ever made one. */
+/** Returns the layout in force. Returns `undefined` if no growth was ever begun. */
 function layoutOf(growth: Growth | undefined): Layout | undefined {
   switch (growth?.state) {
     case undefined:
@@ -81,16 +82,16 @@ function layoutOf(growth: Growth | undefined): Layout | undefined {
 }
 
 /**
- * Returns the generation for the next growth. No two growths create topics with the same names, even if one
- * of them was abandoned.
+ * Returns the generation for the next growth. Each growth has another generation, even after an abandoned
+ * growth. So no two growths create topics with the same names.
  */
 export function nextGeneration(growth: Growth | undefined, current: number): number {
   return Math.max(current, growth?.from.generation ?? 0, growth?.to.generation ?? 0) + 1
 }
 
 /**
- * Returns why nothing may run with the configured layout, and what to do; `undefined` if roles and commands
- * may run.
+ * Returns why no role or command may run with the configured layout, and what to do. Returns `undefined` if
+ * they may run.
  */
 export function faultOf(growth: Growth | undefined, configured: Layout): string | undefined {
   switch (growth?.state) {
@@ -105,8 +106,8 @@ export function faultOf(growth: Growth | undefined, configured: Layout): string 
 }
 
 /**
- * Describes a growth that is under way and how to end it. Commands that only write syncs show this text,
- * whatever layout they are configured for.
+ * Describes a growth that is under way, and how to complete it. Commands that only write records show this
+ * text, whatever layout is configured.
  */
 export function underWay({ state, from, to }: Growth): string {
   const again = `run \`sluice topics grow ${to.partitions}\` again until it ends: it continues where it stopped`

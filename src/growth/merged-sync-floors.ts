@@ -6,8 +6,8 @@ export type UnevenAudience = {
   readonly spaceId: string
   readonly audienceId: string
   /**
-   * The units whose last sync of the audience isn't the latest one, and the units that have applied no sync
-   * of it.
+   * The units whose last sync of the audience is older than the latest sync, and the units that have applied
+   * no sync of the audience.
    */
   readonly units: readonly number[]
 }
@@ -15,8 +15,8 @@ export type UnevenAudience = {
 type Audience = { spaceId: string; audienceId: string; floors: Map<number, SyncFloor> }
 
 /**
- * Collects the last sync of each audience, by the units that have applied it. Users who come together in a
- * new unit share one floor there. So the last sync must be the same in all old units.
+ * Collects the last sync of each audience in each unit. When users of several old units become users of one
+ * new unit, they share one floor there. So the last sync must be the same in all old units.
  */
 export class SyncFloors {
   readonly #audiences = new Map<string, Audience>()

@@ -1,6 +1,6 @@
 /**
- * Yields the records of several logs in one order: always the lowest of the records that are next in their
- * logs. Each log keeps its own order, whatever `compare` says of its records.
+ * Merges the records of several logs. Each time, it compares the next records of all logs, and yields the
+ * lowest of them. The records of one log keep their order, even if `compare` orders them differently.
  */
 export async function* merged<T>(
   logs: readonly AsyncIterable<readonly T[]>[],
@@ -51,7 +51,7 @@ class Cursor<T> {
     this.#at++
   }
 
-  /** Moves to the first record of the next batch that has one. */
+  /** Moves to the first record of the next batch that isn't empty. */
   async advance(): Promise<void> {
     this.#at = 0
     do {

@@ -1,5 +1,6 @@
 /**
- * The original place of a copied record, and the time when it was appended there. It is a header of the copy.
+ * The original place of a copied record, and the time when the record was appended there. The copy carries
+ * both in a header.
  */
 export type Place = { readonly partition: number; readonly offset: number; readonly timestampMs: number }
 
@@ -9,7 +10,7 @@ export function encodePlace({ partition, offset, timestampMs }: Place): string {
   return `${partition}/${offset}/${timestampMs}`
 }
 
-/** Decodes a text that `encodePlace` wrote; `undefined` for any other text. */
+/** Decodes a text that `encodePlace` wrote. Returns `undefined` for any other text. */
 export function decodePlace(text: string | undefined): Place | undefined {
   const match = /^(\d{1,10})\/(\d{1,15})\/(-?\d{1,15})$/.exec(text ?? '')
   if (match === null) return undefined

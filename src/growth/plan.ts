@@ -4,10 +4,13 @@ import type { Change } from './layout.ts'
 export type TopicCount = {
   readonly topic: string
   readonly copy: string
-  /** The number of records that are written to the copy. `bytes` counts their keys, values and headers. */
+  /**
+   * The number of records that are written to the copy. `bytes` is the size of their keys, values and
+   * headers.
+   */
   readonly records: number
   readonly bytes: number
-  /** The number of these records that wait for their delivery. */
+  /** The number of records that still have to be delivered or processed, at most. */
   readonly waiting: number
 }
 
@@ -24,13 +27,10 @@ export type Plan = {
   readonly minutesOfRefresh: number
 }
 
-/**
- * The least speed of a growth whose brokers aren't far away. The command prints the actual speed while it
- * runs.
- */
+/** The least speed of a growth if the brokers are near. The command prints the actual speed while it runs. */
 const recordsPerSecond = 15_000
 const bytesPerSecond = 10 * 1024 ** 2
-/** Seconds for starting the command, creating topics and writing commits. */
+/** The seconds that it takes to start the command, to create topics and to write commits. */
 const overheadSeconds = 20
 
 function secondsOf(counts: readonly TopicCount[]): number {

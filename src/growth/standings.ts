@@ -4,9 +4,9 @@ import type { Change } from './layout.ts'
 
 /**
  * Returns the records of standings and of tracked units for the new layout. The users of a new unit come from
- * several old ones, so a destination gets the worst of its standings to the old units: receiving some values
- * twice is better than missing any. The result can be written repeatedly, even after a part of it was
- * written.
+ * several old units. So a destination gets the worst of its standings in the old units, because it is better
+ * to receive some values twice than to miss any. The records can be written repeatedly, even after a part of
+ * them was written.
  */
 export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mark[] {
   const before = numbers(0, from.partitions)
@@ -18,14 +18,14 @@ export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mar
     for (const unit of numbers(0, to.partitions))
       written.push({ kind: 'unit', destinationId, spaceId, unit, standing: calm(standing) })
   }
-  // These records follow the standings. While the log lacks them, the owner of a new unit treats connections
-  // without a standing as `told`.
+  // The records of tracked units are written after the standings. While the log lacks these records, the
+  // owner of a new unit treats connections without a standing as `told`.
   if (before.every((unit) => marks.isTracked(unit)))
     for (const unit of numbers(from.partitions, to.partitions)) written.push({ kind: 'tracked', unit })
   return written
 }
 
-/** Returns the standing that the owner of a unit assumes if none was written. */
+/** Returns the standing that the owner of a unit assumes if no standing was written. */
 function unwritten(isTracked: boolean): Standing {
   return isTracked ? { kind: 'new' } : { kind: 'told', upTo: 0 }
 }

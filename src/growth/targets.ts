@@ -9,9 +9,9 @@ import type { Change } from './layout.ts'
 /**
  * Returns the partitions that get a copy of a record of `memberships` that was in `partition`. A property
  * goes to the unit of its user. The last sync of an audience goes to every new unit whose number is
- * `partition` plus a multiple of the old number of units. A deletion floor goes to the same units, with one
- * exception: the user's new unit gets the floor only from the user's old unit. So the floor stays in order
- * with the user's states.
+ * `partition` plus a multiple of the old number of units. The floor of a deletion goes to these units too,
+ * with one exception: the new unit of the user gets the floor only from the old unit of the user. So the
+ * floor keeps its order among the user's states.
  */
 export function unitsOfState(key: Buffer | null, partition: number, { from, to }: Change): readonly number[] {
   const stateKey = key === null ? undefined : parseStateKey(key)
@@ -38,7 +38,7 @@ function* heirsOf(unit: number, from: number, to: number): IterableIterator<numb
 /**
  * Returns the partition for a record of a retry topic or of `replays` that was in `partition`. A delivery
  * with a property goes to the unit of its user, which judges it. Other deliveries are placed by their keys,
- * so those of one user stay together.
+ * so the deliveries of one user stay together.
  */
 export function unitOfWaiting(
   { key, headers }: { readonly key: Buffer | null; readonly headers: ReceivedHeaders },

@@ -2,18 +2,18 @@ import type { Assignment, Subscription } from './claim.ts'
 import { assignSticky } from './sticky.ts'
 
 /**
- * Assigns partitions to the members of a group. Pure. The assignment is sticky and balanced, and assigns
- * whole units: partition i of every topic goes to the same member, so one worker owns everything that
- * concerns a user. Only members that subscribe to a topic get its partitions. While workers with a changed
- * ladder are rolled out, members subscribe to different topics. The assignment doesn't look at which
- * partitions exist: if a partition can't be read now, its owner waits for it.
+ * Assigns partitions to the members of a group. The functions here are pure. The assignment is sticky and
+ * balanced, and assigns whole units: partition i of every topic goes to the same member, so one worker owns
+ * everything that concerns a user. Only members that subscribe to a topic get its partitions. While workers
+ * with a changed ladder are rolled out, members subscribe to different topics. The assignment doesn't look at
+ * which partitions exist: if a partition can't be read now, its owner waits for it.
  */
 
 export type Subscriber = Subscription & { readonly memberId: string }
 
 /**
- * Returns the partitions of each member, by member id. `partitions` is the number of units for members whose
- * claim doesn't give one.
+ * Returns the partitions of each member, by member id. `partitions` is the number of units of an installation
+ * in which no claim names a number.
  */
 export function assignPartitions(
   members: readonly Subscriber[],
@@ -49,8 +49,8 @@ function ownersOf(count: number, members: readonly Subscriber[]): readonly strin
 }
 
 /**
- * Returns the owner of the unit if it subscribes to the topic. Otherwise returns another subscriber. The
- * choice doesn't depend on which member leads the group.
+ * Returns `owner`, the owner of the unit, if `owner` subscribes to the topic. Otherwise returns another
+ * member that subscribes to the topic. Every member that leads the group would choose the same member.
  */
 function takerOf(unit: number, owner: string, subscribers: readonly string[]): string {
   if (subscribers.includes(owner)) return owner
@@ -58,9 +58,9 @@ function takerOf(unit: number, owner: string, subscribers: readonly string[]): s
 }
 
 /**
- * Groups members into installations. Two members are of one installation if they share a topic, directly or
- * through other members. A consumer group should have only one installation. Any further installation has
- * joined the group by mistake.
+ * Groups members into installations. Two members belong to one installation if they share a topic, directly
+ * or through other members. A consumer group should have only one installation. The members of a second
+ * installation have joined the group by mistake.
  */
 function installationsOf<T extends { readonly topics: readonly string[] }>(
   members: readonly T[],
@@ -80,8 +80,8 @@ function installationsOf<T extends { readonly topics: readonly string[] }>(
 }
 
 /**
- * Returns the topics of the other installations in the group, sorted. A member that subscribes to one of
- * these topics shares no topic with this member, directly or through other members.
+ * Returns the topics of the other installations in the group, sorted. The members of another installation
+ * share no topic with this member, neither directly nor through other members.
  */
 export function foreignTopics(
   members: readonly Subscription[],
@@ -94,7 +94,7 @@ export function foreignTopics(
   return [...new Set(foreign.flat().flatMap(({ topics }) => topics))].sort()
 }
 
-/** Returns true if an assignment names other topics than `ownTopics`. An empty assignment doesn't count. */
+/** Returns true if an assignment has partitions, but not of exactly the topics in `ownTopics`. */
 export function isOfOtherTopics(assignment: Assignment, ownTopics: readonly string[]): boolean {
   const given = [...assignment].flatMap(([topic, { length }]) => (length > 0 ? [topic] : []))
   const own = new Set(ownTopics)

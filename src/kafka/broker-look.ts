@@ -14,7 +14,7 @@ export type BrokerLook = {
    * nothing.
    */
   readonly problem: string | undefined
-  /** The facts that this broker can't report, and what follows from that for the operator. */
+  /** The facts that this broker can't report, and what this means for the operator, in one line. */
   readonly caution?: string | undefined
   readonly topics: ReadonlyMap<string, Allowed>
   readonly group: Allowed
@@ -36,7 +36,10 @@ type AskedBroker = {
 type Pool = { readonly findConnectedBroker: () => Promise<AskedBroker> }
 
 const keys = { metadata: 3, findCoordinator: 10, describeGroups: 15 } as const
-/** The first versions whose answers list the allowed operations: Apache Kafka 2.3. */
+/**
+ * The first versions of Metadata and of DescribeGroups whose answers list the allowed operations. Apache
+ * Kafka 2.3 has brought both.
+ */
 const tellingMetadata = 8
 const tellingDescribeGroups = 3
 const findCoordinatorVersion = 2
@@ -83,8 +86,9 @@ export async function lookAtBroker(
 }
 
 /**
- * Returns `unreported` for an error of kafkajs: the coordinator may be moving to another broker. A member
- * that joins waits for the coordinator. Throws any other error.
+ * Returns `unreported` for an error of kafkajs. Such an error isn't a problem yet: the coordinator may be
+ * moving to another broker, and a member that joins the group waits for the coordinator. Throws any other
+ * error.
  */
 function unreportedWhileAway(error: unknown): Allowed {
   if (error instanceof kafkajs.KafkaJSError) return 'unreported'
@@ -96,7 +100,8 @@ async function askTopics(
   broker: AskedBroker,
   topics: readonly string[],
 ): Promise<ReadonlyMap<string, Allowed>> {
-  // The flags: don't create topics, leave out the rights on the cluster, report the rights on the topics.
+  // The three flags mean: don't create topics, leave out the rights on the cluster, and report the rights on
+  // the topics.
   const body = Buffer.concat([arrayOf(topics), Buffer.from([0, 0, 1])])
   const request = { apiKey: keys.metadata, apiVersion: tellingMetadata, apiName: 'Metadata' }
   return send(broker, request, body, (at) => {
@@ -126,7 +131,7 @@ async function askTopics(
 
 /**
  * Asks for the allowed operations on the group: FindCoordinator, version 2, then DescribeGroups, version 3.
- * Only the coordinator can answer the second.
+ * Only the group's coordinator can answer DescribeGroups.
  */
 async function askGroup(cluster: Cluster, broker: AskedBroker, groupId: string): Promise<Allowed> {
   const find = {
@@ -141,8 +146,8 @@ async function askGroup(cluster: Cluster, broker: AskedBroker, groupId: string):
     return { code, nodeId: at.int32() }
   })
   if (found.code === errors.groupAuthorization) return new Set()
-  // The coordinator is being created or loaded. If a right is missing, the later join fails and names the
-  // right.
+  // The coordinator isn't ready yet, so the rights aren't known. If a right is missing, the later join fails
+  // and names the right.
   if (found.code !== errors.none) return 'unreported'
   await cluster.refreshMetadata()
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
@@ -199,7 +204,9 @@ function send<T>(broker: AskedBroker, request: Request, body: Buffer, read: (at:
   })
 }
 
-/** Reads the fields of an answer in their order. Throws a RangeError if the answer ends too soon. */
+/**
+ * Reads the fields of an answer in their order. The methods throw a RangeError if the answer ends too soon.
+ */
 class Reader {
   readonly #bytes: Buffer
   #at = 0

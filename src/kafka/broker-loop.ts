@@ -8,30 +8,31 @@ import { withoutAborted } from './transactions.ts'
 import { ask } from './wire.ts'
 
 /**
- * A fetch waits until the broker has `minFetchBytes` for it, but no longer than `fetchWaitMs`. The broker
- * collects records because a fetch that brings a handful of records costs as much as a fetch that brings
- * hundreds. `fetchWaitMs` is also the longest time before a resumed partition is fetched again.
+ * The broker holds back the answer to a fetch until it has `minFetchBytes` of records, but no longer than
+ * `fetchWaitMs`. The broker collects records because a fetch that brings a handful of records costs as much
+ * as a fetch that brings hundreds. A partition that is resumed during a fetch waits for the end of the fetch,
+ * so at most `fetchWaitMs`.
  */
 const minFetchBytes = 16 * 1024
 export const fetchWaitMs = 25
 const maxFetchBytes = 10 * 1024 ** 2
 /**
- * The most bytes of one partition in a fetch: not much more than is needed to make a request worthwhile. The
- * limit is low because some records are fetched more than once. Records that arrive while the buffer is full
- * are fetched again later. The records after the head of a retry topic are fetched each time that the worker
+ * The most bytes of one partition in a fetch. The limit is low because some records are fetched more than
+ * once, but high enough to make a request worthwhile. Records that arrive while the buffer is full are
+ * fetched again later. The records after the head of a retry topic are fetched each time that the worker
  * looks at the head.
  */
 const maxBytesPerPartition = 64 * 1024
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
-/** The number of times that a damaged batch is fetched again before it counts as damaged on the disk. */
+/** How often a damaged batch is fetched again before it counts as damaged on the broker's disk. */
 const damagedTries = 3
 
 export type BrokerLoopOptions = {
   readonly nodeId: number
   readonly view: ClusterView
   readonly longestWaitMs: () => number
-  /** Requests a check of whether the log of this handle is still the same. */
+  /** Asks the fetcher to check that the log of this handle is still the same. */
   readonly check: (handle: PartitionHandle) => void
 }
 
@@ -39,7 +40,7 @@ type Asked = {
   readonly handle: PartitionHandle
   readonly offset: number
   readonly turn: number
-  /** True once the answer says something about this partition. */
+  /** True once it is known that the answer names this partition. */
   isNamed: boolean
 }
 
@@ -102,8 +103,8 @@ export class BrokerLoop {
   }
 
   /**
-   * Returns the time until the loop may ask for a partition again. `undefined` if the loop rests until it is
-   * woken.
+   * Returns how long the loop rests before it may ask for a partition again. Returns `undefined` if the loop
+   * rests until it is woken.
    */
   #restMs(): number | undefined {
     let soonestMs = Infinity
@@ -112,7 +113,7 @@ export class BrokerLoop {
     return soonestMs === Infinity ? undefined : Math.max(1, soonestMs - Date.now())
   }
 
-  /** Rests for a time, or until `wake` is called if `isLight` is true. */
+  /** Rests for `forMs`. If `isLight` is true, a call of `wake` ends the rest early. */
   async #rest(forMs: number | undefined, { isLight = true } = {}): Promise<void> {
     const rested = Promise.withResolvers<void>()
     const timer = forMs === undefined ? undefined : setTimeout(rested.resolve, forMs)
@@ -126,7 +127,9 @@ export class BrokerLoop {
     return backoffMs * (0.5 + Math.random() / 2)
   }
 
-  /** Records a failure of the broker as a whole. Another broker may lead its partitions by now. */
+  /**
+   * Records that the broker as a whole failed. By now, another broker may lead the partitions of this broker.
+   */
   #failed(wanted: readonly PartitionHandle[], error: unknown): void {
     this.#failures++
     const { view, nodeId } = this.#options
@@ -164,8 +167,8 @@ export class BrokerLoop {
     return {
       ...this.#session.next(wanted),
       maxWaitMs: longestWaitMs ?? fetchWaitMs,
-      // If the last fetch brought no records, this one ends at the first record. Otherwise it collects
-      // records.
+      // If the last fetch brought no records, the broker answers this fetch at the first record. Otherwise
+      // the broker collects records first.
       minBytes: longestWaitMs === undefined ? minFetchBytes : 1,
       maxBytes: maxFetchBytes,
       maxBytesPerPartition,
@@ -186,7 +189,7 @@ export class BrokerLoop {
         await this.#takePartition(one, answer, askedAtMs)
       }
     }
-    // A partition that the answer of a session doesn't name is unchanged.
+    // In a fetch session, the answer doesn't name partitions that are unchanged.
     for (const one of asked) {
       if (one.isNamed || !this.#isCurrent(one)) continue
       one.handle.stillEnds(askedAtMs)
@@ -209,8 +212,8 @@ export class BrokerLoop {
   }
 
   /**
-   * Returns true if the handle is still at the position that was asked for, and this broker still leads its
-   * partition, as far as this member knows.
+   * Returns true if the handle is still at the position that the request named, and if this broker still
+   * leads the handle's partition, as far as this member knows.
    */
   #isCurrent({ handle, offset, turn }: Asked): boolean {
     return (
@@ -288,8 +291,8 @@ function indexed(asked: readonly Asked[]): Map<string, Map<number, Asked>> {
 }
 
 /**
- * Passes a batch to the listener. If the listener throws, the batch is lost. Then the handle is closed,
- * because reading on would skip the records of the batch. The error is thrown outside of the loop.
+ * Passes a batch to the listener. If the listener throws, the handle is closed, because further reading would
+ * skip the records of the batch. The error is thrown again outside of the loop.
  */
 function handOver(handle: PartitionHandle, batch: FetchedBatch): void {
   try {

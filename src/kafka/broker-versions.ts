@@ -12,10 +12,11 @@ type Spoken = {
 }
 
 /**
- * The versions of requests that a broker has to know. The requests of this folder are written in these
- * versions. Sluice needs what the lowest versions brought: record batches have headers (Produce 3, Fetch 4),
- * a request for metadata doesn't create topics (Metadata 4), the broker's setting decides how long commits
- * are kept (OffsetCommit 3), and a member sets how long a rebalance may take (JoinGroup 2).
+ * The versions of requests that a broker has to know. The code in this folder writes requests in these
+ * versions. Sluice needs the features that came with the lowest versions: record batches have headers
+ * (Produce 3, Fetch 4), a request for metadata doesn't create topics (Metadata 4), the broker's setting
+ * decides how long commits are kept (OffsetCommit 3), and a member sets how long a rebalance may take
+ * (JoinGroup 2).
  */
 export const spoken: readonly Spoken[] = [
   { apiKey: 0, name: 'Produce', lowest: 3, highest: 7 },
@@ -37,7 +38,7 @@ export const supportedKafka = { oldest: '3.3', newest: '4.3' } as const
 
 /**
  * Returns why Sluice can't work with a broker of these versions, in one line. Returns `undefined` if Sluice
- * can. `hasInstanceId`: the worker joins its group as a static member.
+ * can work with the broker. `hasInstanceId`: true if the worker joins its group as a static member.
  */
 export function versionProblem(known: KnownVersions, hasInstanceId = false): string | undefined {
   const missing = spoken.flatMap((request) => faultOf(request, known, hasInstanceId) ?? [])
@@ -69,8 +70,8 @@ function faultOf(
 const idsFrom = 10
 
 /**
- * Returns which facts a broker of these versions can't report, and what follows from that for the operator,
- * in one line. `undefined` if it reports everything.
+ * Returns which facts a broker of these versions can't report, and what this means for the operator, in one
+ * line. Returns `undefined` if such a broker reports everything.
  */
 export function versionCaution(known: KnownVersions): string | undefined {
   if ((known.get(3)?.highest ?? 0) >= idsFrom) return undefined

@@ -2,7 +2,7 @@ import { AssignerProtocol } from 'kafkajs'
 
 /** The data that a member sends to the group with each join. */
 export type Claim = {
-  /** The units that the member owns, and so keeps if possible. */
+  /** The units that the member owns. It keeps them at the join if possible. */
   units: readonly number[]
   /**
    * The time when the member was given these units, in epoch milliseconds. 0 while the member owns no unit
@@ -20,8 +20,8 @@ export type Claim = {
    */
   busyWithState: readonly number[]
   /**
-   * The number of units of the member's installation. Absent in claims of earlier Sluice versions, which
-   * count the partitions of topics.
+   * The number of units of the member's installation. Absent in claims of earlier Sluice versions, in which
+   * the number of a topic's partitions counts instead.
    */
   partitions?: number
 }
@@ -42,7 +42,10 @@ export function writeSubscription({ topics, claim }: Subscription): Buffer {
 
 const noClaim: Claim = { units: [], sinceMs: 0, busy: [], busyWithState: [] }
 
-/** Reads a subscription. If that fails, returns a subscription to no topic, with a claim to no unit. */
+/**
+ * Reads a subscription. If the bytes can't be read, returns a subscription without topics, and with a claim
+ * without units.
+ */
 export function readSubscription(metadata: Buffer): Subscription {
   try {
     const { topics = [], userData } = AssignerProtocol.MemberMetadata.decode(metadata) ?? {}
@@ -101,7 +104,7 @@ export function writeAssignment(assignment: Assignment): Buffer {
   })
 }
 
-/** Reads an assignment. Returns an empty one if there is none. */
+/** Reads an assignment. Returns an empty assignment if there are no bytes. */
 export function readAssignment(bytes: Buffer): Assignment {
   const decoded = bytes.length === 0 ? null : AssignerProtocol.MemberAssignment.decode(bytes)
   return new Map(Object.entries(decoded?.assignment ?? {}))

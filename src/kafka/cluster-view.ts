@@ -12,28 +12,32 @@ export type ClusterView = {
   /** Resolves when the brokers have reported all topics once. Rejects when no broker can be reached. */
   connect(): Promise<void>
   /**
-   * Returns the leader. `undefined` while the partition has none, or isn't known. A leader of an older epoch
-   * never replaces the leader of a later epoch.
+   * Returns the partition's leader. Returns `undefined` while the partition has no leader, or isn't known. A
+   * leader of an older epoch never replaces the leader of a later epoch.
    */
   leaderOf(topic: string, partition: number): Leader | undefined
   /**
-   * Returns the topic's id in 22 characters, as Kafka prints it. `undefined` if brokers have no ids (before
-   * Kafka 2.8), or the topic isn't known. If a name has another id than before, the topic was deleted and
-   * created again.
+   * Returns the topic's id in 22 characters, as Kafka prints it. Returns `undefined` if the topic isn't
+   * known, or if brokers give topics no ids (before Kafka 2.8). If a name has another id than before, the
+   * topic was deleted and created again.
    */
   topicIdOf(topic: string): string | undefined
   /** Returns the number of the topic's partitions. 0 while the topic isn't known, or has been deleted. */
   partitionsOf(topic: string): number
   /**
-   * Returns what is wrong with a partition or its topic, and what to do. `undefined` while nothing is wrong.
+   * Returns what is wrong with a partition or its topic, and what to do. Returns `undefined` while nothing is
+   * wrong.
    */
   troubleOf(topic: string, partition: number): string | undefined
-  /** Resolves with a connected broker. Rejects when it can't be reached, or no broker has this id. */
+  /**
+   * Resolves with a broker to which a connection is open. Rejects when that broker can't be reached, or when
+   * no broker has this id.
+   */
   broker(nodeId: number): Promise<WireBroker>
   /**
-   * Asks the brokers again. Calls that come together share one request. Requests are at least 100 ms apart,
-   * and up to seconds apart while they fail or bring nothing new. Resolves when the request is over. Never
-   * rejects.
+   * Asks the brokers again. Calls that come together share one request. There are at least 100 ms between two
+   * requests, and up to some seconds while requests fail or bring nothing new. Resolves when the request has
+   * ended, with or without success. Never rejects.
    */
   refresh(): Promise<void>
   /**
@@ -49,21 +53,24 @@ export type ClusterViewOptions = {
   readonly kafka: Kafka
   readonly topics: readonly string[]
   /**
-   * The number of partitions that each topic should have. Partitions beyond this number are logged, and
-   * nobody reads them.
+   * The number of partitions that each topic should have. If a topic has more partitions, a log line says so,
+   * and nobody reads the surplus partitions.
    */
   readonly partitions?: number | undefined
   readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
-  /** The interval at which the brokers are asked even without a call of `refresh`, in milliseconds. */
+  /** The interval at which the brokers are asked without a call of `refresh`, in milliseconds. */
   readonly refreshEveryMs?: number
 }
 
 const defaultRefreshEveryMs = 30_000
 const minPauseMs = 100
-/** The longest pause between answers that bring nothing new, for example while a partition is offline. */
+/**
+ * The longest pause after an answer that brings nothing new, in milliseconds. Such answers come, for example,
+ * while a partition is offline.
+ */
 const maxIdlePauseMs = 1_000
 const maxFailedPauseMs = 5_000
-/** The time without a request after which pauses are short again, because whatever made them long is over. */
+/** After this time without a request, in milliseconds, the pauses between requests are short again. */
 const restMs = 10_000
 
 export function createClusterView(options: ClusterViewOptions): ClusterView {
@@ -77,7 +84,7 @@ class BrokersView implements ClusterView {
   readonly #listeners = new Set<() => void>()
   readonly #closing = new AbortController()
   #timer: NodeJS.Timeout | undefined
-  /** The refresh that waits, and isn't sent yet. */
+  /** The next refresh, while its request isn't sent yet. */
   #next: Promise<void> | undefined
   #last: Promise<void> = Promise.resolve()
   #pauseMs = minPauseMs
@@ -144,7 +151,8 @@ class BrokersView implements ClusterView {
     await before
     const { signal } = this.#closing
     await delay(this.#waitMs, undefined, { signal }).catch(() => undefined)
-    // A caller that asks from here on wants the state after this moment. So that caller gets a later refresh.
+    // A caller that asks for a refresh from here on wants the state after this moment. Such a caller gets a
+    // later refresh.
     if (this.#next !== undefined) this.#last = this.#next
     this.#next = undefined
     if (!signal.aborted) await this.#refreshNow()

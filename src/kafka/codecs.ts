@@ -4,8 +4,8 @@ import kafkajs from 'kafkajs'
 
 /**
  * Teaches kafkajs the codecs that it lacks. kafkajs has only gzip, and a batch in any other codec stops the
- * consumer. Such a batch then stops each consumer that takes over the partition. Call this once, before the
- * first client is created.
+ * consumer. The next consumer that takes over the partition is stopped by the same batch. Call this once,
+ * before the first client is created.
  */
 export function registerCodecs(): void {
   const { CompressionCodecs, CompressionTypes } = kafkajs
@@ -24,13 +24,13 @@ export function registerCodecs(): void {
   })
 }
 
-// The native libraries take 3 MB each, so they are loaded with the first batch that needs them.
+// Each native library takes 3 MB, so each is loaded only when the first batch needs it.
 const snappy = () => loaded('snappy', import('snappy'))
 const lz4 = () => loaded('lz4-napi', import('lz4-napi'))
 
 /**
- * Waits for a native library. If it can't be loaded, ends the process with an error instead of rejecting: the
- * batch must not count as damaged, because its records would be skipped.
+ * Waits for a native library. If the library can't be loaded, ends the process with an error. A rejection
+ * would make the batch count as damaged, and its records would be skipped.
  */
 async function loaded<T>(name: string, loading: Promise<T>): Promise<T> {
   try {
@@ -55,8 +55,8 @@ export const tooLongCode = 'ERR_BUFFER_TOO_LARGE'
 const unlimited = 2 ** 31
 
 /**
- * Decompresses bytes. Rejects if they are damaged or `codec` isn't known. Rejects with the code `tooLongCode`
- * before the output takes much more than `maxBytes`.
+ * Decompresses bytes. Rejects if the bytes are damaged, or if `codec` isn't known. Rejects with the code
+ * `tooLongCode` before the output takes much more than `maxBytes`.
  */
 export async function decompress(codec: number, bytes: Buffer, maxBytes = unlimited): Promise<Buffer> {
   switch (codec) {
@@ -117,7 +117,7 @@ function snappyBlocks(buffer: Buffer): Buffer[] {
   return blocks
 }
 
-/** Returns the size of a snappy block once decompressed: the varint at its start. */
+/** Returns the decompressed size of a snappy block, which is the varint at the start of the block. */
 function snappyLength(block: Buffer): number {
   let length = 0
   for (let at = 0; at < 5; at++) {
@@ -130,12 +130,12 @@ function snappyLength(block: Buffer): number {
 
 const lz4Magic = 0x184d2204
 const lz4HeaderBytes = 7
-/** The most bytes that one byte of LZ4 can stand for. */
+/** The most decompressed bytes for each byte of LZ4. */
 const lz4MaxRatio = 255
 
 /**
- * Returns the most bytes that LZ4 frames can decompress to, by the sizes of their blocks. The library has no
- * limit of its own. Source: LZ4 frame format 1.6.
+ * Returns an upper bound of the decompressed size of LZ4 frames, by the sizes of their blocks. It is needed
+ * because the library has no limit for the decompressed size. Source: LZ4 frame format 1.6.
  */
 function lz4Bound(bytes: Buffer): number {
   let bound = 0

@@ -2,12 +2,13 @@
  * The metadata string of an offset commit. It says which records above the committed offset are settled
  * already.
  *
- * The string is base64 of an 8-byte header and a bitmap. Byte 0 is the format, 1. Byte 1 has the flags. Bytes
- * 2-5 are the writer's epoch, big-endian. Bytes 6-7 are the low half of the CRC-32 of everything else. Bit i
- * of the bitmap (least significant first) is offset `position + i`. The broker refuses more than 4,096
- * characters.
+ * The string is base64 of an 8-byte header and a bitmap. Byte 0 is the number of the format: 1 or 2. Byte 1
+ * has the flags. Bytes 2-5 are the writer's epoch, big-endian. Bytes 6-7 are the low half of the CRC-32 of
+ * all other bytes. Bit i of the bitmap (least significant first) is offset `position + i`. The broker refuses
+ * more than 4,096 characters.
  *
- * Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`.
+ * Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`. The writer may
+ * have started records below this offset.
  *
  * After the base64 comes a `=`. Then come the topic's id at the time of the commit, in 22 characters, and the
  * low half of the id's CRC-32 in hexadecimal. After another `=` comes the leader epoch of the bitmap's last
@@ -28,15 +29,15 @@ const topicIdCharacters = 22
 const checkCharacters = 4
 const epochCharacters = 10
 /**
- * The most characters of base64. Earlier versions read only the base64. The number is a multiple of four, and
- * leaves room for the parts after the base64.
+ * The most characters of base64. The number is a multiple of four, and leaves room for the parts after the
+ * base64. Earlier versions of Sluice read only the base64.
  */
 const maxBase64 =
   4 * Math.floor((maxCharacters - topicIdCharacters - epochCharacters - 2 * checkCharacters - 3) / 4)
 
 /**
- * The number of offsets above the watermark that always fit. Settled records beyond them are repeated after a
- * restart. Earlier versions had room for more offsets.
+ * The number of offsets above the watermark that always fit into the metadata. Records that are settled at
+ * still higher offsets are delivered again after a restart. Earlier versions had room for more offsets.
  */
 export const maxRememberedOffsets = ((maxBase64 / 4) * 3 - headerBytes - begunBytes) * 8
 
@@ -44,11 +45,12 @@ const isFinalFlag = 1
 
 /**
  * The state that an owner leaves to the next one. `isFinal`: the owner has finished all that it had in
- * flight, and nobody has started anything since. `epoch` counts owners: each writes one more than it found.
- * `begunBelow`: an owner that left without a final mark may have started records below this offset. Absent if
- * all such records are settled. `topicId`: the id of the log that the offset belongs to, if known. Another
- * log under the same name has another id. `settledEpoch`: the epoch of the leader that wrote the last record
- * of `settledAbove`, if known. After an unclean election the log may have other records at those offsets.
+ * flight, and nobody has started anything since. `epoch` counts owners: each owner finds the number of the
+ * previous owner and writes the next number. `begunBelow`: an owner that left without a final mark may have
+ * started records below this offset. Absent if all such records are settled. `topicId`: the id of the topic
+ * when the offset was committed, if known. A topic that was deleted and created again has another id.
+ * `settledEpoch`: the epoch of the leader that wrote the last record of `settledAbove`, if known. After an
+ * unclean election the log may have other records at those offsets.
  */
 export type CommitMemory = OwnerMark & { settledAbove: number[] }
 
@@ -102,22 +104,27 @@ function checkOf(text: string): string {
 }
 
 /**
- * Returns the topic id. `undefined` if the id is missing or damaged. Then nothing is concluded about the log.
+ * Returns the topic id. Returns `undefined` if the id is missing or damaged. Nothing is then concluded about
+ * the log.
  */
 function topicIdOf(text: string): string | undefined {
   const topicId = text.slice(0, topicIdCharacters)
   return text === topicId + checkOf(topicId) && topicId.length === topicIdCharacters ? topicId : undefined
 }
 
-/** Returns the epoch. `undefined` if it is missing or damaged. Then nothing is concluded about the log. */
+/**
+ * Returns the epoch. Returns `undefined` if the epoch is missing or damaged. Nothing is then concluded about
+ * the log.
+ */
 function settledEpochOf(text: string): number | undefined {
   const [epoch = '', check] = text.split('.')
   return /^\d{1,10}$/.test(epoch) && check === checkOf(epoch) ? Number(epoch) : undefined
 }
 
 /**
- * Decodes the metadata of a commit. Returns `undefined` if it is damaged or another program wrote it. The
- * records above the watermark are then delivered again, which is allowed. Skipping them wouldn't be allowed.
+ * Decodes the metadata of a commit. Returns `undefined` if the metadata is damaged, or if another program
+ * wrote it. The records above the watermark are then delivered again, which is allowed. Skipping them
+ * wouldn't be allowed.
  */
 export function decodeCommitMetadata(position: number, metadata: string | null): CommitMemory | undefined {
   if (!metadata || metadata.length > maxCharacters) return undefined

@@ -15,16 +15,16 @@ export type CommitsOptions = {
 export type News = { readonly partition: Partition; readonly standing: Standing }
 
 /**
- * The estimated size of the first requests, in bytes. A broker keeps each request as one batch, and refuses a
- * batch over its limit, which is 1 MB by default.
+ * The estimated size of the first requests, in bytes. A broker stores the commits of a request as one batch,
+ * and refuses a batch that is larger than its limit, which is 1 MB by default.
  */
 const firstRequestBytes = 400_000
 const leastRequestBytes = 20_000
 const entryBytes = 80
 const mostPartitionsPerFetch = 2_000
 /**
- * The fewest remembered offsets that are tried. If the broker refuses even metadata of that size, commits
- * list no settled offset any more.
+ * The number of remembered offsets below which the metadata isn't shortened further. If the broker refuses
+ * even metadata of that size, commits no longer list any settled offset.
  */
 const leastMemory = 512
 
@@ -40,7 +40,7 @@ export class Commits {
    * metadata.
    */
   #memory = maxRememberedOffsets
-  /** Partitions whose commits are refused. Each refusal is logged once. */
+  /** Partitions whose commits are refused. The set serves to log each refusal only once. */
   readonly #refused = new Set<string>()
 
   constructor(options: CommitsOptions) {
@@ -48,8 +48,8 @@ export class Commits {
   }
 
   /**
-   * Returns the commits in the order of `partitions`, with `noCommit` where the group has none. Throws if the
-   * coordinator can't report all of them.
+   * Returns the commits in the order of `partitions`. If the group has no commit for a partition, its entry
+   * is `noCommit`. Throws if the coordinator can't report all of them.
    */
   async read(partitions: readonly Partition[]): Promise<StoredCommit[]> {
     const { coordinator, groupId } = this.#options
@@ -70,10 +70,10 @@ export class Commits {
   }
 
   /**
-   * Commits as the member `identity`. Tells each partition whose commit was accepted what was committed.
-   * Returns the partitions whose commits were refused for a reason of their own, and logs each. Throws if the
-   * coordinator refuses the member. Commits that the coordinator accepted before it refused the member stay
-   * valid.
+   * Commits as the member `identity`. Reports the committed state to each partition whose commit was
+   * accepted. Returns the partitions whose commits were refused for a reason that concerns only the
+   * partition, and logs each of them. Throws if the coordinator refuses the member. Commits that the
+   * coordinator accepted before it refused the member stay valid.
    */
   async write(news: readonly News[], identity: Identity): Promise<ReadonlySet<Partition>> {
     const refused = new Set<Partition>()
@@ -112,7 +112,7 @@ export class Commits {
     )
   }
 
-  /** Splits off as many partitions as fit into one request, and at least one. */
+  /** Splits off as many partitions as fit into one request, and at least one partition. */
   #part(news: readonly News[]): { now: readonly Sized[]; later: readonly News[] } {
     const now: Sized[] = []
     let bytes = 0
@@ -175,10 +175,13 @@ function sizeOf({ topic }: Partition, { metadata }: StoredCommit, groupId: strin
   return entryBytes + topic.length + groupId.length + (metadata?.length ?? 0)
 }
 
-/** The errors of a batch of commits that is too large. Kafka 4 reports it as an unknown error. */
+/**
+ * The errors that say that a request's commits are too large together. Kafka 4 reports this as an unknown
+ * error.
+ */
 const tooLarge = [errorCodes.INVALID_COMMIT_OFFSET_SIZE, errorCodes.UNKNOWN_SERVER_ERROR]
 
-/** The errors of one partition, which say nothing against the member. */
+/** The errors that concern one partition only. They don't say that the group refuses the member. */
 const ofPartition: ReadonlySet<number> = new Set([
   errorCodes.UNKNOWN_TOPIC_OR_PARTITION,
   errorCodes.TOPIC_AUTHORIZATION_FAILED,

@@ -11,7 +11,7 @@ export type CommitterOptions = {
   readonly owned: OwnedPartitions
   readonly lostPartitions: LostPartitions
   readonly everyMs: number
-  /** True when the member starts nothing more. */
+  /** Returns true once the member starts no further record. */
   readonly isStopping: () => boolean
   /**
    * Called when everything that has settled is committed. Lost partitions with nothing left to commit have
@@ -25,8 +25,8 @@ export type CommitterOptions = {
 }
 
 /**
- * The time between a failed commit and a repeated commit of all partitions. The failed commit may still be
- * under way to a broker that hangs, and could arrive after a newer commit.
+ * How long after a failed commit all partitions are committed once more, in milliseconds. The failed commit
+ * may still be under way to a broker that hangs. It could arrive after a newer commit and undo that commit.
  */
 const commitAgainMs = 15_000
 
@@ -37,8 +37,8 @@ export class Committer {
   #timer: NodeJS.Timeout | undefined
   #lastCommitMs = 0
   /**
-   * The time when everything is committed once more, in epoch milliseconds. 0 when the group's commits aren't
-   * in doubt.
+   * The time at which all partitions are committed once more, in epoch milliseconds. 0 if no commit has
+   * failed since the last such time.
    */
   #commitAgainAtMs = 0
 
@@ -64,14 +64,14 @@ export class Committer {
   }
 
   /**
-   * Commits everything that has settled since the last commit. Throws when the broker refuses or can't be
-   * reached.
+   * Commits everything that has settled since the last commit. Throws if the coordinator refuses the commit
+   * or can't be reached.
    */
   commit(): Promise<void> {
     return this.#committing.run()
   }
 
-  /** Commits without a result to wait for. Reports an error to `onTrouble`. */
+  /** Starts a commit and doesn't wait for its end. Reports an error to `onTrouble`. */
   soon(): void {
     this.commit().catch((error: unknown) => this.#options.onTrouble(error))
   }
@@ -99,13 +99,14 @@ export class Committer {
     const lost = await lostPartitions.stillCommittable((partitions) => commits.read(partitions))
     const isAgain = this.#commitAgainAtMs > 0 && Date.now() >= this.#commitAgainAtMs
     if (isAgain) this.#commitAgainAtMs = 0
-    // No `await` may stand between here and the sending, so that the states that are sent are the present
-    // ones.
+    // From here until the commit is sent there must be no `await`: the states that are sent have to be the
+    // present ones.
     const news = [...owned.begun, ...lost]
       .map((partition) => ({ partition, standing: partition.standing(isStopping()) }))
       .filter(({ partition, standing }) => isAgain || partition.isNews(standing))
     if (news.length > 0) await this.send(news)
-    // Nothing new has settled, so everything is committed for as long as the group knows this member.
+    // Here every settled record is committed. That holds for the time at which the group last answered this
+    // member.
     this.#lastCommitMs = Math.max(this.#lastCommitMs, membership.heardAtMs)
     lostPartitions.dropFinished()
     onCommitted()

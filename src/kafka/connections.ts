@@ -10,7 +10,7 @@ export type Connection = {
   readonly versions: unknown
   /** Null before the first connect. */
   readonly socket: Socket | null
-  /** Set while the answer to a login is due. */
+  /** Not null while an answer to a login is due. */
   readonly authHandlers: { onError(): void } | null
   readonly requestQueue: { waitForPendingRequests(): Promise<void>; destroy(): void }
   authenticatedAt: unknown
@@ -38,7 +38,7 @@ export type ConnectionPoolBuilder = {
 
 /** The longest time that the close of a connection waits for answers that are due, in milliseconds. */
 const drainMs = 2_000
-/** The time by which a connect may exceed kafkajs' own limit, in milliseconds. */
+/** How much longer than kafkajs' own limit a connect may take, in milliseconds. */
 const graceMs = 1_000
 
 /**
@@ -53,8 +53,8 @@ const graceMs = 1_000
  * - While the old connection connects again, it opens a socket for each request that comes, and forgets all
  *   of these sockets but the last.
  *
- * So each connect gets a new connection, callers that come together share it, and a connection that ends
- * rejects its requests.
+ * So each connect makes a new connection, which callers share if they come at the same time. A connection
+ * that ends rejects its requests.
  */
 export class Connections {
   readonly #build: ConnectionPoolBuilder['build']
@@ -73,11 +73,11 @@ export class Connections {
   }
 }
 
-/** Replaces the connects and the closes of one pool of kafkajs. */
+/** Replaces the methods by which one pool of kafkajs opens and closes connections. */
 class GuardedPool {
   readonly pool: ConnectionPool
   readonly #build: ConnectionPoolBuilder['build']
-  /** All pools with a connection that is open, or that may open. This one adds and removes itself. */
+  /** All pools with a connection that is open, or that may open. This pool adds itself and removes itself. */
   readonly #used: Set<GuardedPool>
   readonly #connecting = new Map<number, Promise<Connection>>()
   /** Connections that wait for their last answers. They take no new requests. */
@@ -113,8 +113,8 @@ class GuardedPool {
 
   /**
    * Closes the connections that are open at the time of the call. A connection that is being opened isn't
-   * closed: kafkajs closes a pool whenever one of its callers could not connect, and by then the next caller
-   * is connecting.
+   * closed. The reason is that kafkajs closes a pool whenever one of its callers could not connect, and that
+   * the next caller is connecting by then.
    */
   async #close(): Promise<void> {
     const open = this.pool.pool.filter(isOpen)
@@ -162,9 +162,9 @@ class GuardedPool {
 const wasClosed = 'the connection to the broker was closed'
 
 /**
- * Rejects when the socket of a connection is closed. kafkajs' own error says more and comes in the same turn,
- * so it is given the time to come first. kafkajs has no error for a socket that ends before it is connected,
- * or that is destroyed.
+ * Rejects when the socket of a connection is closed. kafkajs usually rejects too, in the same turn of the
+ * event loop, and its error says more. So this error comes a moment later. kafkajs has no error for a socket
+ * that is destroyed, or that ends before it is connected.
  */
 function closeOf(connection: Connection): Promise<never> {
   return new Promise((_resolve, reject) => {

@@ -4,8 +4,8 @@ import type { OnTruncation } from './handover.ts'
 import type { PartitionState } from './partition-state.ts'
 
 /**
- * A record that is lent to the worker. The group doesn't commit past it before `settle` is called. The worker
- * calls either `settle` or `giveBack`, once.
+ * A record that is lent to the worker. The group doesn't commit past the record before `settle` is called.
+ * The worker calls either `settle` or `giveBack`, once.
  */
 export type InboundRecord = {
   readonly topic: string
@@ -13,19 +13,25 @@ export type InboundRecord = {
   readonly offset: number
   /** The time when the broker appended the record, in epoch milliseconds. */
   readonly timestampMs: number
-  /** True when the worker took the record long after it was available or due, because it is catching up. */
+  /**
+   * True when the worker took the record long after it was available or due, because the worker is catching
+   * up.
+   */
   readonly isLate: boolean
-  /** True when the partition has moved to another member: start nothing more for it. */
+  /**
+   * True when the partition has moved to another member. From then on the worker must start nothing more for
+   * this record.
+   */
   readonly isAbandoned: boolean
   /**
-   * True when the record is abandoned and its next owner did not wait for this member. That owner delivers
-   * the record again in full.
+   * True when the record is abandoned and its next owner did not wait for this member. The next owner then
+   * delivers the record again to all its destinations.
    */
   readonly isElsewhere: boolean
   /**
-   * True when a previous owner that left without a final mark may have started the record. Always false for
-   * topics without `needsState`. For topics with `needsState`, also true if it isn't known whether such an
-   * owner has started the record.
+   * True when a previous owner that left without a final mark may have started the record. For topics with
+   * `needsState`, also true if it isn't known whether such an owner has started the record. Always false for
+   * topics without `needsState`.
    */
   readonly mayHaveBegun: boolean
   settle(): void
@@ -34,12 +40,13 @@ export type InboundRecord = {
 }
 
 /**
- * The content of a record: slices of a whole fetch. Keep none of them, or the whole fetch stays in memory.
+ * The content of a record. The buffers are slices of the answer to a fetch: as long as one of them is kept,
+ * the whole answer stays in memory.
  */
 export type RecordContent = Pick<KafkaMessage, 'key' | 'value' | 'headers'> & {
   /**
-   * The reason why this record can't be read. The records directly before it may be unreadable too. Key and
-   * value are empty then.
+   * The reason why this record can't be read. Its key and its value are then empty. The records directly
+   * before it may be unreadable too.
    */
   readonly unreadable?: string
 }
@@ -51,9 +58,9 @@ export type TopicSubscription = {
   /** If true, a partition starts only once `prepare` has resolved for its unit. */
   needsState?: boolean
   /**
-   * If false, only the watermark is committed, without the settled offsets above it. The next owner then
-   * takes all records above the watermark again. In return, fetching doesn't stop when unsettled records are
-   * far apart.
+   * If false, commits contain only the watermark, without the settled offsets above it. The next owner then
+   * takes all records above the watermark again. In return, the partition has no window that can become full
+   * and stop fetching.
    */
   hasWindow?: false
 }
@@ -69,8 +76,8 @@ export type ConsumerOptions = {
   kafka: Kafka
   groupId: string
   /**
-   * The id of a static member. Such a member keeps its partitions through a restart within the session
-   * timeout, and no other member notices.
+   * The id of a static member. If such a member restarts within the session timeout, it keeps its partitions,
+   * and the group doesn't rebalance.
    */
   instanceId?: string | undefined
   /**
@@ -88,7 +95,7 @@ export type ConsumerOptions = {
    * number are not read.
    */
   partitions: number
-  /** The reaction to a partition whose log isn't the one that was read before. */
+  /** What to do when the log of a partition isn't the log that was read before. */
   onTruncation: OnTruncation
   sessionTimeoutMs: number
   commitIntervalMs: number
@@ -102,25 +109,29 @@ export type ConsumerOptions = {
   onRecord: (record: InboundRecord, content: RecordContent) => void
   /**
    * Called after each join with the partition numbers of this member. Records of partitions with other
-   * numbers are abandoned from then on. Also called when this member loses its partitions, or starts some
-   * again.
+   * numbers are abandoned from then on. Also called when this member loses its partitions, or when it starts
+   * some of its partitions again.
    */
   onAssigned: (units: readonly number[]) => void
   /**
    * Makes the state of a unit ready for the topics with `needsState`. Called once in each tenure of the unit,
-   * when all previous owners have finished those topics. If it rejects, it is called again a second later.
+   * when all previous owners have finished those topics. If its promise rejects, `prepare` is called again a
+   * second later.
    */
   prepare?: (unit: number) => Promise<void>
   /**
-   * Called once after `prepare`, when the first of these happens: the unit is lost, has nothing in flight and
-   * is committed; `handoverMs` has passed since its loss; the member stops. `prepare` may still be running,
-   * and should then end. The unit is prepared again only after the promises of `prepare` and `released` have
-   * settled.
+   * Called once after `prepare`, when the first of these happens: the unit is lost, it has nothing in flight,
+   * and it is committed; `handoverMs` has passed since the loss of the unit; or the member stops. `prepare`
+   * may still be running, and should then end. `prepare` is called again for the unit only after the promises
+   * of both functions have settled.
    */
   released?: (unit: number) => void | Promise<void>
   /** Called when records were deleted before they were settled. `count` is approximate. */
   onLost?: (topic: string, count: number) => void
-  /** Called when the log of a partition ends before the last record that was read, or is another log. */
+  /**
+   * Called when the log of a partition isn't the log that was read before: it ends before the last record
+   * that was read, or has other records.
+   */
   onTruncated?: (topic: string) => void
   /** Called when a commit was refused, or got no answer. The commit is tried again. */
   onCommitFailed?: () => void
@@ -130,27 +141,27 @@ export type ConsumerOptions = {
    * Called when nothing was heard from the group for a session timeout, and when something is heard again.
    */
   onSilent?: (isSilent: boolean) => void
-  /** Called when the group will never accept this member. */
+  /** Called when it is certain that the group will never accept this member. */
   onFatal: (error: Error) => void
   log: ConsumerLog
 }
 
 export type GroupConsumer = {
   /**
-   * True while the group knows this member, and the member has started all partitions that it was given.
-   * Partitions that can't be read don't make this false, unless they are stopped because their log is another
-   * one.
+   * True while the group knows this member, and the member has started all partitions that it was given. A
+   * partition that can't be read doesn't make this false, unless it is stopped because its log isn't the log
+   * that was read before.
    */
   readonly isJoined: boolean
   /**
    * Returns true if, by the clock, this member still owns its partitions. Returns false once nothing was
    * heard from the group for a session timeout, for example after the process was suspended. The member may
-   * start nothing then, because other members may have started the same records.
+   * then start nothing, because other members may have started the same records.
    */
   checkInTouch(): boolean
   /**
-   * True while partitions wait because this process replaces a killed one, whose requests may still be in
-   * flight.
+   * True while partitions wait because this process replaces a killed process. Requests of the killed process
+   * may still be in flight.
    */
   readonly isWaitingForPredecessor: boolean
   /** The reasons why partitions aren't read, and the members that shouldn't be in the group, in words. */
@@ -166,15 +177,15 @@ export type GroupConsumer = {
    * before the first time.
    */
   readonly lastCommitMs: number
-  /** Stops and starts fetching. The member stays in the group. */
+  /** Stops and starts fetching from all partitions. The member stays in the group. */
   setFull(isFull: boolean): void
-  /** Stops and starts fetching from the partitions that are behind, and from no others. */
+  /** Stops and starts fetching, but only from those partitions that are behind. */
   setCongested(isCongested: boolean): void
   /**
-   * Stops and starts fetching from one partition. Records that were fetched already still come. Ignores a
-   * partition that isn't this member's, and forgets the setting when the partition is lost. `holder` names
-   * the part of the worker that asks. The partition stays stopped until each part that stopped it has started
-   * it again.
+   * Stops and starts fetching from one partition. Records that were fetched already are still passed to
+   * `onRecord`. Ignores a partition that this member doesn't own. Forgets the setting when the partition is
+   * lost. `holder` names the part of the worker that asks. The partition stays stopped until each part that
+   * stopped it has started it again.
    */
   setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void
   /**
@@ -182,20 +193,20 @@ export type GroupConsumer = {
    * partitions. 0 while that isn't known. The end of the log is looked up every few seconds.
    */
   endSeenMs(topic: string, id: number): number
-  /** Takes no further record. Records taken before can still settle and be committed. */
+  /** Takes no further record. Records that were taken before can still settle and be committed. */
   quiesce(): void
   /** Commits all that has settled. Throws when the broker refuses or can't be reached. */
   commit(): Promise<void>
   /**
-   * Leaves the group, unless this is a static member without `leaveOnStop`, and waits until all units are
-   * released. Commit first.
+   * Leaves the group, and waits until all units are released. A static member leaves the group only with
+   * `leaveOnStop`. Call `commit` before.
    */
   stop(): Promise<void>
 }
 
 /**
- * Starts one member of the consumer group. Resolves once the brokers have reported the topics. The group may
- * accept the member later: see `isJoined`.
+ * Starts one member of the consumer group. Resolves once the brokers have reported the topics. By then the
+ * group may not have accepted the member yet: see `isJoined`.
  */
 export async function startConsumer(options: ConsumerOptions): Promise<GroupConsumer> {
   const member = new GroupMember(options)

@@ -12,8 +12,8 @@ const answerTimeoutMs = 5_000
 const closed = 'the connection to the coordinator was closed'
 
 /**
- * The errors of a broker that isn't the coordinator any more, or isn't the coordinator yet. Before the next
- * request the coordinator is looked up again.
+ * The errors of a broker that isn't the coordinator any more, or isn't the coordinator yet. After such an
+ * error, the coordinator is looked up again before the next request.
  */
 const elsewhere: ReadonlySet<number> = new Set([
   errorCodes.COORDINATOR_LOAD_IN_PROGRESS,
@@ -22,9 +22,9 @@ const elsewhere: ReadonlySet<number> = new Set([
 ])
 
 /**
- * A connection to the coordinator of a group. It is made when it is first used, and again after an error. A
- * broker answers the requests of a connection in their order, so a connection that gives no answer for
- * seconds counts as dead.
+ * A connection to the coordinator of a group. The connection is made when it is first used. After an error it
+ * is made again. A broker answers the requests of a connection in their order, so a connection on which no
+ * answer comes for seconds counts as dead.
  */
 export class Coordinator {
   readonly #kafka: Kafka
@@ -33,7 +33,8 @@ export class Coordinator {
   #opened: Opened | undefined
 
   /**
-   * Prepares the connection. `topic`: any topic of the group, so that the brokers needn't report all topics.
+   * Prepares the connection. `topic` may be any topic of the group. With it, the client asks the brokers for
+   * this topic only, and not for all topics.
    */
   constructor(kafka: Kafka, groupId: string, topic: string) {
     this.#kafka = kafka
@@ -42,15 +43,15 @@ export class Coordinator {
   }
 
   /**
-   * Returns the answer with its error codes. Throws the errors which say that this broker isn't the
-   * coordinator. Throws also when no broker can be reached, and when no answer comes within 5 s, or within
-   * the request's own timeout if that is longer.
+   * Returns the answer, in which error codes may remain. Throws if an error code says that this broker isn't
+   * the coordinator. Throws if no broker can be reached. Throws if no answer comes within 5 s, or within the
+   * request's own timeout if that is longer.
    */
   async ask<T>(request: WireRequest<T>): Promise<T> {
     const opened = (this.#opened ??= this.#open())
     try {
       const answered = opened.broker.then((broker) => {
-        // A request that was given up must not be sent later: an old commit would undo a newer one.
+        // A request that was given up must not be sent later: an old commit would undo a newer commit.
         if (this.#opened !== opened) throw new Error(closed)
         return ask(broker, request)
       })
@@ -73,7 +74,8 @@ export class Coordinator {
   #close(opened: Opened): void {
     if (this.#opened === opened) this.#opened = undefined
     opened.cut(closed)
-    // kafkajs goes on trying for a while, and opens a connection for that. So it is cut off once more.
+    // kafkajs tries to connect for a while after the close, and may open a further connection. So all
+    // connections are cut off once more.
     void opened.broker.catch(() => undefined).then(() => opened.cut(closed))
   }
 
@@ -103,8 +105,8 @@ type Brokers = {
 }
 
 /**
- * Returns the error code of the whole answer. If there is none, returns the code of the first partition,
- * because all partitions have the same code if the broker isn't the coordinator.
+ * Returns the error code of the whole answer. If the answer has no such code, returns the code of the first
+ * partition. If the broker isn't the coordinator, all partitions have the same code.
  */
 function codesOf(answer: unknown): readonly number[] {
   const of: unknown = Array.isArray(answer) ? answer[0] : answer

@@ -7,8 +7,8 @@ export type CopiedRecord = {
   readonly value: Buffer | null
   readonly headers: Readonly<Record<string, Buffer | string | null | (Buffer | null)[] | undefined>>
   /**
-   * The record's time in epoch milliseconds; `undefined` stands for the present time. Topics with
-   * `message.timestamp.type=CreateTime` keep the given time.
+   * The record's time in epoch milliseconds. `undefined` stands for the present time. A topic keeps the given
+   * time if its `message.timestamp.type` is `CreateTime`.
    */
   readonly timestampMs: number | undefined
 }
@@ -16,8 +16,8 @@ export type CopiedRecord = {
 /** A writer of records to one topic. It writes them in the order of the calls, with the given times. */
 export type CopyWriter = {
   /**
-   * Adds a record. Resolves when there is room for more. Rejects when Kafka has accepted nothing for a
-   * minute.
+   * Adds a record. Resolves when there is room for a further record. Rejects when Kafka has accepted no
+   * record for a minute.
    */
   write(record: CopiedRecord): Promise<void>
   /** Resolves when all in-sync replicas have all records. */
@@ -36,11 +36,11 @@ const recordOverheadBytes = 64
 const headerOverheadBytes = 16
 
 /**
- * Starts a producer that sends one request of a partition at a time, so earlier records of a partition are
- * written before later ones. A request that is sent again after its answer was lost may write its records
- * twice.
+ * Starts a producer that has at most one request per partition under way, so earlier records of a partition
+ * are written before later records. A request that is sent again after its answer was lost may write its
+ * records twice.
  *
- * @param batchBytes the most bytes that are written to a partition at once, except for a single larger record
+ * @param batchBytes the most bytes of records in one batch. A larger record is sent in a batch of its own.
  */
 export async function startCopyProducer(
   kafka: Kafka,
@@ -95,8 +95,8 @@ function messageOf({ partition, key, value, headers, timestampMs }: CopiedRecord
 }
 
 /**
- * Replaces null, which the client can't write, by an empty value. All readers of these headers treat both
- * alike.
+ * Replaces null by an empty value, because the client can't write null. All readers of these headers treat
+ * null and an empty value alike.
  */
 function valuesOf(given: CopiedRecord['headers'][string]): Buffer | string | (Buffer | string)[] {
   if (Array.isArray(given)) return given.map((one) => one ?? '')

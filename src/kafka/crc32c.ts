@@ -1,7 +1,7 @@
 /**
- * Returns the CRC-32C (RFC 3720, B.4) of a part of a buffer, as an unsigned number. Takes 16 bytes a step,
- * with a table for each of the 16 (slicing-by-16), and reads the bytes as words. That takes 0.5 µs for 1 KB.
- * Steps of eight single bytes take 0.9 µs.
+ * Returns the CRC-32C (RFC 3720, B.4) of a part of a buffer, as an unsigned number. Processes 16 bytes in
+ * each step, with one table for each of the 16 positions (slicing-by-16), and reads the bytes as words. A
+ * buffer of 1 KB takes 0.5 µs this way. With steps of eight single bytes it takes 0.9 µs.
  */
 export function crc32c(bytes: Uint8Array, start: number, end: number): number {
   const words = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -36,8 +36,8 @@ export function crc32c(bytes: Uint8Array, start: number, end: number): number {
 
 const reversedPolynomial = 0x82f63b78
 /**
- * Sixteen tables of 256 entries. Table n starts at n × 256. It has the effect that a byte has on the checksum
- * n bytes later.
+ * Sixteen tables of 256 entries. Table n starts at the index n × 256. Its entry for a byte is the effect of
+ * that byte on the checksum n bytes later.
  */
 const tables = makeTables()
 

@@ -2,17 +2,22 @@ const maxEntries = 64
 
 type Entry = { readonly from: number; readonly leaderEpoch: number }
 
-/** The leader epochs of a partition's records, as far as they were read. The oldest are forgotten. */
+/** The leader epochs of those records of a partition that were read. The oldest epochs are forgotten. */
 export class EpochHistory {
   /** The epochs, ascending by offset. Each applies up to the offset of the next epoch. */
   readonly #entries: Entry[] = []
 
-  /** Starts with the epoch of the last record before `offset`, or -1 if it isn't known. */
+  /**
+   * Starts with the epoch of the last record before `offset`. `leaderEpoch` is -1 if this epoch isn't known.
+   */
   constructor(offset: number, leaderEpoch: number) {
     if (leaderEpoch >= 0) this.#entries.push({ from: Math.min(0, offset), leaderEpoch })
   }
 
-  /** Notes the epoch of the records from an offset on. Forgets earlier notes about these offsets. */
+  /**
+   * Notes the epoch of the records at and after the offset `from`. Forgets what was noted about these offsets
+   * before.
+   */
   add(from: number, leaderEpoch: number): void {
     const last = this.#entries.at(-1)
     if (last !== undefined && from >= last.from && last.leaderEpoch === leaderEpoch) return
@@ -22,12 +27,12 @@ export class EpochHistory {
     if (this.#entries.length > maxEntries) this.#entries.shift()
   }
 
-  /** Returns the epoch of the last record before `offset`, or -1 if it isn't known. */
+  /** Returns the epoch of the last record before `offset`, or -1 if this epoch isn't known. */
   before(offset: number): number {
     return this.#entries.findLast(({ from }) => from < offset)?.leaderEpoch ?? -1
   }
 
-  /** Forgets the notes about this offset and later ones. */
+  /** Forgets the notes about this offset and all higher offsets. */
   #cutFrom(offset: number): void {
     while ((this.#entries.at(-1)?.from ?? -1) >= offset) this.#entries.pop()
   }

@@ -1,8 +1,8 @@
 import { kafkajsFile } from './kafkajs-file.ts'
 
 /**
- * The error codes of Kafka that code here depends on, by Kafka's names. Source: the Kafka protocol, error
- * codes.
+ * The error codes of Kafka on which Sluice's code depends, by Kafka's names. Source: the Kafka protocol,
+ * error codes.
  */
 export const errorCodes = {
   UNKNOWN_SERVER_ERROR: -1,

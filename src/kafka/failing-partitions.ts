@@ -1,12 +1,15 @@
 import { partitionName } from './partition-name.ts'
 
-/** A partition that takes no records, or a topic with `unknownPartition` while its partitions are unknown. */
+/**
+ * A partition that takes no records. While the partitions of a topic are unknown, `partition` is
+ * `unknownPartition`.
+ */
 export type FailingPartition = { readonly topic: string; readonly partition: number; readonly reason: string }
 
 export type FailingPartitionsOptions = {
   /**
-   * The time for which a partition has to fail before it is reported, in milliseconds. It leaves time to
-   * follow a leader that moves.
+   * How long a partition has to fail before it is reported, in milliseconds. In this time the producer can
+   * find a leader that has moved to another broker.
    */
   readonly patienceMs: number
   /**
@@ -14,7 +17,10 @@ export type FailingPartitionsOptions = {
    * again.
    */
   readonly onFailing: (failing: FailingPartition, isFailing: boolean) => void
-  /** Called when no partition takes records, and again when some partition takes records. */
+  /**
+   * Called with true when no partition takes records any more, and with false when a partition takes records
+   * again.
+   */
   readonly onStalled: (isStalled: boolean, reason: string) => void
   /**
    * Returns true if a partition that doesn't fail could take records. Called while failing partitions are
@@ -31,7 +37,7 @@ type Failing = { failing: FailingPartition; isReported: boolean; readonly timer:
 /** The most reasons that a message lists. */
 const namedReasons = 5
 
-/** Lists the first reasons, each only once, and counts the others. */
+/** Lists the first reasons, each only once, and the number of the other reasons. */
 export function describeReasons(reasons: readonly string[]): string {
   const each = [...new Set(reasons)]
   const some = each.slice(0, namedReasons).join('; ')
@@ -40,8 +46,8 @@ export function describeReasons(reasons: readonly string[]): string {
 
 /**
  * Keeps track of the partitions that don't take the records written to them, and reports each. Kafka counts
- * as away only when no partition takes records. If nothing is written to a partition, nobody sees whether it
- * takes records. So the brokers are asked.
+ * as away only when no partition takes records. If nothing is written to a partition, its records don't show
+ * whether it takes any. Such partitions are looked up by `isAnyOpen`.
  */
 export class FailingPartitions {
   readonly #options: FailingPartitionsOptions
@@ -76,8 +82,8 @@ export class FailingPartitions {
   }
 
   /**
-   * Notes that a partition has not taken records. With `isOverdue`, reports it at once, because it has taken
-   * none for `patienceMs`.
+   * Notes that a partition has not taken records. With `isOverdue`, the partition has taken no records for
+   * `patienceMs` already, and is reported at once.
    */
   failed(failing: FailingPartition, isOverdue = false): void {
     if (this.#isStopped) return
@@ -117,8 +123,8 @@ export class FailingPartitions {
   }
 
   /**
-   * Finds out whether any partition takes records. Repeats that from time to time while a partition is
-   * reported.
+   * Finds out whether any partition takes records. While a partition is reported as failing, repeats this
+   * from time to time.
    */
   async #look(): Promise<void> {
     if (this.#isLooking || this.#isOver) return

@@ -7,13 +7,16 @@ import type { FetchedRecord } from './record-batch.ts'
 import { RetryWait } from './retry-wait.ts'
 import type { KnownLog } from './stored-commit.ts'
 
-/** The switches that stop fetching from all partitions of a member, or from those that are behind. */
+/**
+ * The switches that stop fetching from all partitions of a member, or only from its partitions that are
+ * behind.
+ */
 export class Gate {
   /** True while the buffer is full. */
   isFull = false
   /** True while nothing was heard from the group for a session timeout. */
   isSilent = false
-  /** True once the member starts nothing more. */
+  /** True once the member starts no further record. */
   isStopping = false
   isCongested = false
 
@@ -28,32 +31,35 @@ export type FeedOptions = {
   readonly gate: Gate
   /** Takes one record that the partition hasn't taken before. `isLate`: the worker is catching up. */
   readonly onRecord: (partition: Partition, record: FetchedRecord, isLate: boolean) => void
-  /** Called when `count` offsets were deleted before they were read. Some of them may have had no record. */
+  /**
+   * Called when `count` offsets were deleted before they were read. Some of these offsets may never have had
+   * a record.
+   */
   readonly onLost: (partition: Partition, count: number) => void
   /**
-   * Called when the log isn't the one that was read before. This feed reads nothing more, and should be
+   * Called when the log isn't the log that was read before. This feed reads nothing more, and should be
    * closed.
    */
   readonly onTruncated: (partition: Partition, truncation: Truncation) => void
 }
 
-/** The offset from which a partition is read, and what is known of its log there. */
+/** The offset from which a partition is read, and what is known of the partition's log at this offset. */
 export type FeedStart = {
   readonly offset: number
-  /** The epoch of the last record before `offset`, or -1 if it isn't known. */
+  /** The epoch of the last record before `offset`, or -1 if this epoch isn't known. */
   readonly leaderEpoch: number
   readonly topicId: string | undefined
 }
 
 /**
- * The delay that shows that the worker is behind: from a record's append, or from the time when it was due,
- * until the record is taken.
+ * The delay, in milliseconds, from which on the worker counts as behind. The delay of a record is how long
+ * after its append, or after it was due, the record is taken.
  */
 const lateAfterMs = 10_000
 
 /**
- * The time that a fetch waits at a broker whose last answer had no records, if no partition is about to be
- * resumed.
+ * How long a fetch waits at a broker whose last answer had no records, in milliseconds, if no partition will
+ * be resumed soon.
  */
 const idleFetchWaitMs = 250
 
@@ -73,16 +79,16 @@ export function longestWaitMs(feeds: Iterable<Feed>): number {
 }
 
 /**
- * The most bytes that a fetch brings of a partition whose records don't wait. The partitions of a tier have
- * half of this limit, because their records behind the head are fetched again each time that the head is
- * looked at. With the higher limit, a fetch brings large batches of producers together with batches of other
- * partitions, and a delivery costs a few per cent less CPU.
+ * The most bytes that a fetch brings of a partition that isn't of a tier. The limit of a tier's partition is
+ * half as high, because its records behind the head are fetched again each time that the head is looked at.
+ * Thanks to the higher limit, one fetch brings large batches from several partitions. A delivery then costs a
+ * few per cent less CPU.
  */
 const liveFetchBytes = 128 * 1024
 
 /**
  * Fetches from one partition, from the time when this member starts the partition until the member loses it.
- * Decides the partition's pauses and seeks, and its waits for a head.
+ * Decides when the partition is paused, where it seeks, and how long it waits for the head of a retry topic.
  */
 export class Feed implements FetchListener, KnownLog {
   readonly #options: FeedOptions
@@ -91,7 +97,10 @@ export class Feed implements FetchListener, KnownLog {
   /** The wait for the head of a retry topic. */
   readonly #headWait = new RetryWait()
   #isPaused = false
-  /** True when the last record was taken long after it was available or due: this partition has a backlog. */
+  /**
+   * True when the last record was taken long after it was available or due, which means that this partition
+   * has a backlog.
+   */
   #isBehind = false
 
   /** Prepares a feed, which reads nothing before `open`. */
@@ -101,8 +110,8 @@ export class Feed implements FetchListener, KnownLog {
   }
 
   /**
-   * Changes the offset at which reading starts. Call it before `open`. The new offset must not be before the
-   * one that the feed was made for.
+   * Changes the offset at which reading starts. Call it before `open`. The new offset must not be lower than
+   * the offset with which the feed was made.
    */
   startAt(offset: number): void {
     if (offset !== this.#start.offset) this.#start = { ...this.#start, offset, leaderEpoch: -1 }
@@ -154,8 +163,8 @@ export class Feed implements FetchListener, KnownLog {
   }
 
   /**
-   * The end of the log as its leader last reported it. `atMs` is when the leader was asked, and 0 before
-   * that.
+   * The end of the log as its leader last reported it. `atMs` is the time at which the leader was asked, in
+   * epoch milliseconds. It is 0 before the first answer.
    */
   get end(): FetchHandle['end'] {
     return this.#handle?.end ?? { offset: 0, atMs: 0 }
@@ -208,7 +217,10 @@ export class Feed implements FetchListener, KnownLog {
     this.#options.onTruncated(this.#options.partition, truncation)
   }
 
-  /** Takes a record. Returns false if the record isn't due: it and all later ones will be fetched again. */
+  /**
+   * Takes a record. Returns false if the record isn't due. This record and all later records will then be
+   * fetched again.
+   */
   #take(record: FetchedRecord): boolean {
     const { partition, onRecord } = this.#options
     const { offset, timestampMs } = record
@@ -226,9 +238,9 @@ export class Feed implements FetchListener, KnownLog {
   }
 
   /**
-   * Pauses the partition until the next look at its head. A retry topic is a queue in due order, since all
-   * its records wait equally long, so only the head is looked at. Nothing of the batch is kept, so waiting
-   * costs no memory and stalls nothing.
+   * Pauses the partition until the next look at its head. All records of a retry topic wait equally long, so
+   * they fall due in their order, and only the head has to be looked at. Nothing of the batch is kept, so the
+   * wait costs no memory.
    */
   #waitForHead(offset: number, dueMs: number): void {
     const { partition } = this.#options

@@ -8,34 +8,35 @@ export type FetchedBatch = {
   /** The offset that the fetch asked for. */
   readonly from: number
   /**
-   * The records in order, none before `from`. Markers of transactions and records of aborted transactions are
-   * left out. The list may be empty.
+   * The records in the order of their offsets, none before `from`. Markers of transactions and records of
+   * aborted transactions are left out. The list may be empty.
    */
   readonly records: readonly FetchedRecord[]
   /**
-   * The offset that the next fetch asks for. From `from` up to this offset there are no other records than
+   * The offset that the next fetch asks for. Between `from` and this offset there are only the records in
    * `records`.
    */
   readonly nextOffset: number
 }
 
 /**
- * The callbacks of a handle, called one after another. They must not throw or wait, and may use the handle.
+ * The callbacks of a handle. They are called one after another. They must not throw or wait. They may call
+ * methods of the handle.
  */
 export type FetchListener = {
   /**
    * Takes a batch. Called only while the handle is open and not paused, and only if its position is still the
-   * one that the fetch began at.
+   * offset that the fetch asked for.
    */
   batch(batch: FetchedBatch): void
   /**
-   * Called when records `from` to before `to` were deleted before they were read. Reading goes on at `to`.
-   * The fetcher logs the loss.
+   * Called when the records at `from` and later offsets, up to but without `to`, were deleted before they
+   * were read. Reading continues at `to`. The fetcher logs the loss.
    */
   lost(from: number, to: number): void
   /**
-   * Called when the log isn't the one that was being read. Nothing is read until `seek` or `close`. The
-   * fetcher doesn't log this.
+   * Called when the log isn't the log that was being read. From then on nothing is read until `seek` is
+   * called. The fetcher doesn't log this.
    */
   truncated(truncation: Truncation): void
 }
@@ -44,21 +45,20 @@ export type FetchOrder = {
   readonly topic: string
   readonly partition: number
   readonly offset: number
-  /** The epoch of the last record before `offset`. -1 or absent if it isn't known. */
+  /** The epoch of the last record before `offset`. -1 or absent if this epoch isn't known. */
   readonly leaderEpoch?: number | undefined
   /** The topic id of the log that `offset` belongs to, as found by `locate`. */
   readonly topicId?: string | undefined
   readonly isPaused?: boolean
   /**
-   * The most bytes that one fetch brings of the partition, unless its first batch is larger; absent: 64 KiB.
+   * The most bytes that one fetch brings of the partition, unless the first batch alone is larger. Default:
+   * 64 KiB.
    */
   readonly maxBytes?: number
   readonly on: FetchListener
 }
 
-/**
- * One partition that one owner reads. Batches that were fetched for another handle never reach this handle.
- */
+/** One partition that one owner reads. A handle never gets batches that were fetched for another handle. */
 export type FetchHandle = {
   readonly topic: string
   readonly partition: number
@@ -66,29 +66,34 @@ export type FetchHandle = {
   readonly position: number
   readonly isPaused: boolean
   /**
-   * The end of the log as the leader last reported it. `atMs` is when the leader was asked, in epoch
-   * milliseconds, and 0 before the first answer.
+   * The end of the log as the leader last reported it. `atMs` is the time at which the leader was asked, in
+   * epoch milliseconds. It is 0 before the first answer.
    */
   readonly end: { readonly offset: number; readonly atMs: number }
   /** The start of the log as the leader last reported it. -1 before the first report. */
   readonly logStart: number
-  /** The reason why nothing is read from the partition, in words. `undefined` while there is none. */
+  /**
+   * The reason why nothing is read from the partition, in words. `undefined` while the partition can be read.
+   */
   readonly trouble: string | undefined
   /**
-   * Returns the leader epoch of the last record before `offset`, for commits. Returns -1 if this handle
-   * didn't read it.
+   * Returns the leader epoch of the last record before `offset`, which a commit needs. Returns -1 if this
+   * handle hasn't read that record.
    */
   leaderEpochBefore(offset: number): number
   pause(): void
   resume(): void
-  /** Reads from this offset on. After `truncated`, accepts the present log as the one to read. */
+  /**
+   * Reads from this offset on. After a call of `truncated`, this also accepts the present log as the log to
+   * read.
+   */
   seek(offset: number): void
   close(): void
 }
 
 /** The callbacks and lookups that a handle needs from its fetcher. */
 export type HandleOwner = {
-  /** Called when a partition may be read that couldn't be read before. */
+  /** Called when the partition of a handle may be read again, after it could not be read. */
   wake(handle: PartitionHandle): void
   topicIdOf(topic: string): string | undefined
   closed(handle: PartitionHandle): void
@@ -100,8 +105,8 @@ type HandleLog = Record<'info' | 'warn' | 'error', (fields: object, message: str
 const minBackoffMs = 100
 const maxBackoffMs = 5_000
 /**
- * The time after which a failure counts as trouble. A leader that moves, or a broker that restarts, takes
- * less.
+ * How long a partition has to fail before this counts as trouble, in milliseconds. The move of a leader and
+ * the restart of a broker take less time.
  */
 const troubleAfterMs = 3_000
 
@@ -121,8 +126,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   /** True after a truncation was reported, until `seek`. */
   #isResting = false
   /**
-   * A number that grows with each seek. Answers to requests that were sent under an earlier number are
-   * dropped.
+   * A number that grows with each seek. If a request was sent before the number grew, its answer is dropped.
    */
   #turn = 0
   #trouble: string | undefined
@@ -135,9 +139,9 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   leaderEpoch = -1
   /** The topic id of the log that the position belongs to. */
   topicId: string | undefined
-  /** True while it isn't known whether the log is still the same. */
+  /** True while it has to be checked whether the log is still the log that was read before. */
   mustCheck = false
-  /** The number of times that the batch at the position arrived damaged. */
+  /** How often the batch at the position has arrived damaged. */
   damaged = 0
   logStart = -1
   #endOffset = -1
@@ -162,7 +166,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     return this.#position
   }
 
-  /** The position, as a `FetchPosition` names it. */
+  /** The position, under the name that `FetchPosition` has for it. */
   get offset(): number {
     return this.#position
   }
@@ -253,7 +257,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#endAtMs = askedAtMs
   }
 
-  /** Notes that the log still ended at the known offset when the leader was asked. */
+  /** Notes that the log still ended at the known end when the leader was asked. */
   stillEnds(askedAtMs: number): void {
     if (this.#endOffset >= 0) this.#endAtMs = askedAtMs
   }
@@ -267,7 +271,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
 
   /**
    * Notes that the partition can't be read now. The fetcher tries again after a pause that grows with each
-   * failure. `isCertain`: waiting alone won't cure the failure, so it counts as trouble at once.
+   * failure. `isCertain`: true if the failure won't end by waiting alone. It then counts as trouble at once.
    */
   failed(reason: string, { isCertain = false } = {}): void {
     const nowMs = Date.now()
@@ -280,8 +284,8 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   }
 
   /**
-   * Logs that a batch stays damaged, however often it is fetched. A record that says so takes the batch's
-   * place.
+   * Logs that a batch is still damaged after several fetches. In place of its records, the listener gets one
+   * record that says so.
    */
   sayDamaged(nextOffset: number): void {
     const { topic, partition, position: from } = this
@@ -303,7 +307,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#trouble = undefined
   }
 
-  /** Ends the pause after a failure, since something has changed. */
+  /** Ends the pause after a failure early, because something has changed in the cluster. */
   hurry(): void {
     this.#waitUntilMs = 0
   }
@@ -314,7 +318,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#owner.log.warn({ topic, partition, trouble }, message)
   }
 
-  /** Accepts the present log, of which no record was read yet. */
+  /** Accepts the present log as the log to read. No record of this log was read yet. */
   #beginAnew(offset: number): void {
     this.#isResting = false
     this.topicId = this.#owner.topicIdOf(this.topic)

@@ -5,8 +5,8 @@ import type { WireRequest } from './wire.ts'
 
 const fetchApiKey = 1
 /**
- * The first version whose answers have the record format that is read here. Requests to brokers before Kafka
- * 2.3 leave out the fields that these brokers don't know.
+ * The first version whose answers have the record format that is read here. Brokers before Kafka 2.3 don't
+ * know all fields of a request, so requests to them leave out these fields.
  */
 const lowest = 4
 const highest = 11
@@ -17,11 +17,11 @@ export type FetchPosition = {
   readonly partition: number
   readonly offset: number
   /**
-   * The leader's epoch, as far as known. A broker that knows another epoch answers with an error. -1 asks it
-   * not to compare.
+   * The leader's epoch, as far as this client knows it. A broker that knows another epoch answers with an
+   * error. With -1, the broker doesn't compare epochs.
    */
   readonly leaderEpoch: number
-  /** The most bytes that are read at once, instead of `maxBytesPerPartition`. */
+  /** The most bytes that one answer brings of this partition. Default: `maxBytesPerPartition`. */
   readonly maxBytes?: number | undefined
 }
 
@@ -35,7 +35,7 @@ export type FetchRequest = {
   readonly sessionId: number
   readonly sessionEpoch: number
   readonly positions: readonly FetchPosition[]
-  /** The partitions that the session reads no longer. */
+  /** The partitions that the session no longer reads. */
   readonly forgotten: readonly Pick<FetchPosition, 'topic' | 'partition'>[]
 }
 
@@ -54,7 +54,7 @@ export type FetchedPartition = {
   /** The first offset that the log still has. -1 if the broker doesn't report it. */
   readonly logStart: number
   readonly abortedTransactions: readonly AbortedTransaction[]
-  /** Record batches, a slice of the answer. The last one may be incomplete. */
+  /** Record batches, as a slice of the answer. The last batch may be incomplete. */
   readonly recordSet: Buffer
 }
 
@@ -94,7 +94,7 @@ export function writeFetchRequest(request: FetchRequest, version = highest): Buf
       out.int32(partition)
       if (version >= 9) out.int32(leaderEpoch)
       out.int64(offset)
-      // A follower reports the start of its log here. A consumer has no log.
+      // Followers write the start of their log here. A consumer has no log.
       if (version >= 5) out.int64(-1)
       out.int32(maxBytes ?? request.maxBytesPerPartition)
     })
@@ -104,7 +104,7 @@ export function writeFetchRequest(request: FetchRequest, version = highest): Buf
       out.string(topic).array(partitions, ({ partition }) => void out.int32(partition))
     })
   }
-  // Without a rack, the leader itself is asked.
+  // The id of this client's rack. It is empty, so the leader itself answers.
   if (version >= 11) out.string('')
   return out.finished()
 }
@@ -114,7 +114,7 @@ const topicOf = ({ topic }: { readonly topic: string }): string => topic
 export function readFetchAnswer(bytes: Buffer, version = highest): FetchAnswer {
   const reader = new ByteReader(bytes)
   const throttleMs = reader.int32()
-  // In older versions, the broker has waited for the throttle time itself before it answered.
+  // In versions before 8, the broker itself waits for the throttle time before it answers.
   const clientSideThrottleTime = version >= 8 ? throttleMs : 0
   const errorCode = version >= 7 ? reader.int16() : 0
   const sessionId = version >= 7 ? reader.int32() : 0
@@ -135,7 +135,7 @@ function readPartition(reader: ByteReader, version: number): FetchedPartition {
     producerId: String(reader.bigint()),
     firstOffset: reader.int64(),
   }))
-  // The replica to read from, for consumers that have a rack. It is skipped.
+  // The preferred replica, which only consumers with a rack use. It is skipped.
   if (version >= 11) reader.int32()
   const recordSet = reader.data()
   return { partition, errorCode, highWatermark, lastStableOffset, logStart, abortedTransactions, recordSet }

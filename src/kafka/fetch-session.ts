@@ -2,7 +2,8 @@ import { errorCodes } from './error-codes.ts'
 import type { FetchAnswer, FetchPosition, FetchRequest } from './fetch-message.ts'
 
 /**
- * The part of a fetch request that changes within a session: only positions that the broker doesn't know yet.
+ * The part of a fetch request that depends on the session. `positions` has only positions that the broker
+ * doesn't know yet.
  */
 export type SessionRequest = Pick<FetchRequest, 'sessionId' | 'sessionEpoch' | 'positions' | 'forgotten'>
 
@@ -13,7 +14,7 @@ const firstEpoch = 0
 const lastEpoch = 0x7fff_ffff
 const nothing: SessionRequest['forgotten'] = []
 
-/** The session fields of a single fetch, of which the broker keeps nothing. */
+/** The session fields of a fetch outside of a session. The broker keeps nothing of such a fetch. */
 export const withoutSession = { sessionId: noSession, sessionEpoch: -1, forgotten: nothing }
 
 /**
@@ -21,7 +22,7 @@ export const withoutSession = { sessionId: noSession, sessionEpoch: -1, forgotte
  * request names only the positions that have changed since the last request. An answer names only partitions
  * in which something has changed, so idle partitions cost nothing.
  *
- * A broker without room for more sessions opens none. Each request is then complete.
+ * A broker without room for a further session opens no session. Each request then names all positions.
  */
 export class FetchSession {
   #id = noSession
@@ -52,8 +53,8 @@ export class FetchSession {
   }
 
   /**
-   * Notes the broker's answer. If the broker has lost the session, or expects another epoch of it, the answer
-   * is an error of the session and nothing else. The next request is then complete.
+   * Notes the broker's answer. If the broker has lost the session, or expects another epoch of the session,
+   * the answer holds only an error code. The next request then names all positions.
    */
   answered({ errorCode, sessionId }: Pick<FetchAnswer, 'errorCode' | 'sessionId'>): void {
     if (errorCode === 0 && sessionId !== noSession) {
@@ -66,8 +67,8 @@ export class FetchSession {
   }
 
   /**
-   * Notes that no answer came, so it isn't known which request the broker has got. The next request is
-   * complete, and ends the present session.
+   * Notes that no answer came, so it isn't known whether the broker has got the last request. The next
+   * request names all positions, and ends the present session.
    */
   lost(): void {
     this.#epoch = firstEpoch
@@ -105,8 +106,8 @@ export class FetchSession {
 }
 
 /**
- * Returns true if an answer says only that the broker has lost the session, or expects another epoch of it.
- * The next request starts a new session.
+ * Returns true if an answer says only that the broker has lost the session, or that the broker expects
+ * another epoch of the session. The next request starts a new session.
  */
 export function isOfSession(errorCode: number): boolean {
   return (
@@ -118,7 +119,7 @@ export function isOfSession(errorCode: number): boolean {
 /**
  * Shuffles the partitions of a request. A broker fills an answer in the order of the partitions in the
  * request. If batches are large, the answer has room only for the first partition. In a fixed order, the last
- * partitions would get no data while the first ones fill every answer.
+ * partitions would get no data while the first partitions fill every answer.
  */
 function shuffled<T>(all: T[]): T[] {
   for (let left = all.length - 1; left > 0; left--) {

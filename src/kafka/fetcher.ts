@@ -11,7 +11,7 @@ export type TroubledPartition = {
 }
 
 export type Fetcher = {
-  /** Opens a partition, which is read from the next request on. Throws if the partition is open already. */
+  /** Opens a partition. The next request already reads it. Throws if the partition is open already. */
   open(order: FetchOrder): FetchHandle
   readonly troubled: readonly TroubledPartition[]
   /** Closes all handles. Resolves when no request is under way any more. Never rejects. */
@@ -31,14 +31,17 @@ export type FetcherOptions = {
 type FetcherLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 
 const tendEveryMs = 500
-/** The age at which the known end of a log that isn't read now is looked up again. */
+/**
+ * How old the known end of a log may become before it is looked up, in milliseconds. This applies to logs
+ * that aren't read now.
+ */
 const endKnownForMs = 5_000
 const listEveryMs = 2_000
 
 /**
- * Creates a fetcher, which reads partitions from their leaders. A partition with trouble doesn't hold up the
- * others: it waits, is logged once, and is tried again. The fetcher follows a leader that moves. Each broker
- * gets one fetch at a time.
+ * Creates a fetcher, which reads partitions from their leaders. A partition that can't be read doesn't hold
+ * up the other partitions: it is logged once, and is tried again after a pause. When another broker becomes
+ * the leader of a partition, the fetcher asks that broker. Each broker gets one fetch at a time.
  */
 export function createFetcher(options: FetcherOptions): Fetcher {
   return new LogFetcher(options)
@@ -46,7 +49,7 @@ export function createFetcher(options: FetcherOptions): Fetcher {
 
 /**
  * Logs records that were deleted before they were read. Also called when a partition is started, because
- * records may have been deleted before that.
+ * records may have been deleted before the start.
  */
 export function logLostRecords(
   log: Pick<FetcherLog, 'error'>,
@@ -59,7 +62,10 @@ export function logLostRecords(
   log.error({ topic, partition, from, to, lost: to - from }, message)
 }
 
-/** Logs that a partition has another log than before. The old position means nothing in the new log. */
+/**
+ * Logs that a partition has another log than before. The offset up to which the old log was read means
+ * nothing in the new log.
+ */
 export function logOtherLog(log: Pick<FetcherLog, 'error'>, fields: object): void {
   log.error(
     fields,
@@ -135,8 +141,8 @@ class LogFetcher implements Fetcher, HandleOwner {
   }
 
   /**
-   * Gives a handle to the loop of the broker that leads its partition. Under another leader epoch, or another
-   * topic id, the log may be another one, so the handle has to be checked.
+   * Gives a handle to the loop of the broker that leads its partition. If the leader epoch or the topic id
+   * has changed, the log may have changed too, so the log of the handle has to be checked.
    */
   #place(handle: PartitionHandle): void {
     const { topic, partition } = handle
@@ -178,7 +184,10 @@ class LogFetcher implements Fetcher, HandleOwner {
     return loop
   }
 
-  /** Ends the loops of brokers that lead no open partition any more. Such a broker may be gone for good. */
+  /**
+   * Ends the loops of brokers that no longer lead an open partition. Such a broker may have been removed from
+   * the cluster.
+   */
   #endIdleLoops(): void {
     const led = new Set([...this.#handles.values()].map(({ nodeId }) => nodeId))
     for (const [nodeId, loop] of this.#loops) {
@@ -267,7 +276,10 @@ class LogFetcher implements Fetcher, HandleOwner {
     this.wake(handle)
   }
 
-  /** Looks up the ends of logs that aren't read now because they are paused. Lags are computed from them. */
+  /**
+   * Looks up the ends of logs that aren't read now because their partitions are paused. The lags are computed
+   * from these ends.
+   */
   async #listEnds(nowMs: number): Promise<void> {
     if (this.#isListing || nowMs - this.#listedAtMs < listEveryMs) return
     const unknown = [...this.#handles.values()].filter(

@@ -15,7 +15,7 @@ export type GroupLag = {
    * count.
    */
   readonly lag: ReadonlyMap<string, number>
-  /** The partitions that can't be read, as `TOPIC/PARTITION`, with the reasons. */
+  /** The partitions that can't be read, as `TOPIC/PARTITION`, each with its reason. */
   readonly failures: ReadonlyMap<string, string>
   /** The number of partitions that were asked about. */
   readonly partitions: number
@@ -25,33 +25,42 @@ export type GroupLag = {
 type Place = { readonly topic: string; readonly partition: number }
 type Led = Place & { readonly leader: number }
 
-/** The most partitions of one OffsetFetch request: each answer may hold 4 KiB of metadata. */
+/**
+ * The most partitions of one OffsetFetch request. The answer may hold 4 KiB of metadata for each partition.
+ */
 const commitsInRequest = 1_000
 /**
- * The longest wait for an answer. A broker that hangs must not hide the lag of the other brokers' partitions.
+ * The longest wait for an answer, in milliseconds. A broker that hangs must not keep the lag of the other
+ * brokers' partitions from being reported.
  */
 const answerWithinMs = 5_000
 
 /**
  * Reads how many records a group has still to commit. A partition without a commit counts from the start of
- * its log. The figures come from the brokers, so they are known even if nobody is in the group. An error
+ * its log. The figures come from the brokers, so they are known even if the group has no members. An error
  * concerns only its own partition.
  */
 export class GroupLagReader {
   readonly #opened: ReturnType<typeof openPartwiseCluster>
   readonly #coordinator: Coordinator
   readonly #groupId: string
-  /** True after a partition could not be read, because another broker may lead it by now. */
+  /**
+   * True after a partition could not be read. The leaders are then looked up again, because another broker
+   * may lead the partition by now.
+   */
   #isStale = false
 
-  /** Prepares the reader, which connects when it is first used. `topic`: any topic of the group. */
+  /** Prepares the reader, which connects when it is first used. `topic` may be any topic of the group. */
   constructor(kafka: Kafka, groupId: string, topic: string) {
     this.#groupId = groupId
     this.#opened = openPartwiseCluster(kafka)
     this.#coordinator = new Coordinator(kafka, groupId, topic)
   }
 
-  /** Reads the lag of these topics. Rejects if no broker, or no coordinator, can be asked. */
+  /**
+   * Reads the lag of these topics. Rejects if no broker answers, or if the group's coordinator doesn't
+   * answer.
+   */
   async read(topics: readonly string[]): Promise<GroupLag> {
     if (topics.length === 0) return { lag: new Map(), failures: new Map(), partitions: 0 }
     const failures = new Map<string, string>()
@@ -61,7 +70,7 @@ export class GroupLagReader {
     const ends = await this.#offsetsOf(places, 'end', failures)
     const isBehind = (place: Led): boolean =>
       (ends.get(partitionName(place)) ?? 0) > (positions.get(partitionName(place)) ?? 0)
-    // Only a partition with records left can have lost some of them to retention.
+    // Retention can have deleted uncommitted records only in a partition that has uncommitted records.
     const starts = await this.#offsetsOf(places.filter(isBehind), 'start', failures)
     const lag = new Map<string, number>()
     for (const place of places) {
@@ -95,7 +104,7 @@ export class GroupLagReader {
     )
   }
 
-  /** Reads the committed offset of each partition, 0 if there is no commit. */
+  /** Reads the committed offset of each partition. It is 0 if there is no commit. */
   async #positionsOf(places: readonly Led[], failures: Map<string, string>): Promise<Map<string, number>> {
     const positions = new Map<string, number>()
     for (let start = 0; start < places.length; start += commitsInRequest) {

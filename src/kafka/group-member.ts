@@ -20,7 +20,7 @@ import type { Truncation } from './positions.ts'
 import type { StoredCommit } from './stored-commit.ts'
 import { UnitTenures } from './unit-tenures.ts'
 
-/** The member of a group behind `GroupConsumer`, with its partitions and those that it has lost. */
+/** One member of a group, with its partitions and the lost partitions that it has still to finish. */
 export class GroupMember implements GroupConsumer {
   readonly #options: ConsumerOptions
   readonly #view: ClusterView
@@ -36,11 +36,13 @@ export class GroupMember implements GroupConsumer {
   readonly #predecessor: Predecessor
   readonly #committer: Committer
   readonly #gate = new Gate()
-  /** The number of joins. Work of an earlier join must not touch partitions of the latest join. */
+  /**
+   * The number of joins. Work that started after an earlier join must not touch the partitions of the latest
+   * join.
+   */
   #joins = 0
   /**
-   * The units that this member was given, and the time. The claim lists these units, so that the member keeps
-   * them.
+   * The units that this member was given, and the time of that. The claim lists them, so that it keeps them.
    */
   #assigned: Pick<Claim, 'units' | 'sinceMs'> = { units: [], sinceMs: 0 }
 
@@ -279,8 +281,8 @@ export class GroupMember implements GroupConsumer {
   #joined({ isAnew, partitions: assignment }: Assigned): void {
     this.#joins++
     if (this.#joins > 1) this.#options.onRebalanced?.()
-    // A new member id means that this member was out of the group. Others may have had its partitions
-    // meanwhile.
+    // A new member id means that this member was out of the group. Meanwhile, other members may have owned
+    // its partitions.
     if (isAnew) this.#lose(this.#owned.all)
     const before = new Set(this.#owned.all)
     const given = this.#options.topics.flatMap(({ topic }) =>
@@ -291,8 +293,8 @@ export class GroupMember implements GroupConsumer {
     const kept = new Set(given)
     this.#lose([...before].filter((partition) => !kept.has(partition)))
     const gained = given.filter((partition) => !before.has(partition)).length
-    // The units are those of the first topic. While a changed ladder is rolled out, the member may also have
-    // partitions of retry topics that other members don't read.
+    // The partitions of the first topic show the units. While a changed ladder is rolled out, the member may
+    // also have partitions of retry topics that other members don't read.
     const units = [...(assignment.get(this.#options.topics[0]?.topic ?? '') ?? [])]
     this.#assigned = { units, sinceMs: Date.now() }
     this.#options.onAssigned(unitsOf(given))
@@ -304,7 +306,7 @@ export class GroupMember implements GroupConsumer {
     this.#watch.joined()
     if (this.#lostPartitions.size > 0) this.#committer.soon()
     this.#handover.takeOver(this.#owned.waiting)
-    // A static member that comes back gets its old partitions, even if it subscribes to other topics now.
+    // A static member that comes back gets its old partitions, even if it now subscribes to other topics.
     const isStatic = this.#options.instanceId !== undefined
     const topics = topicsOf(this.#options)
     if (isAnew && isStatic && isOfOtherTopics(assignment, topics)) this.#membership.joinAgain()
@@ -321,13 +323,13 @@ export class GroupMember implements GroupConsumer {
     this.#releaseUnits()
   }
 
-  /** Releases the lost units that have no lost partition left to finish. */
+  /** Releases the lost units whose lost partitions are all finished. */
   #releaseUnits(): void {
     const out = new Set(this.#lostPartitions.all.map(({ id }) => id))
     this.#units.release((unit) => !out.has(unit))
   }
 
-  /** Abandons all partitions: the group has gone on without this member, and has given them to others. */
+  /** Abandons all partitions, because the group has removed this member. */
   #expelled(): void {
     for (const partition of [...this.#owned.all, ...this.#lostPartitions.all]) partition.goElsewhere()
     this.#lose(this.#owned.all)
@@ -352,8 +354,8 @@ export class GroupMember implements GroupConsumer {
   }
 
   /**
-   * Starts a partition again with its present log. If the partition needs the state of its unit, all such
-   * partitions of the unit start again, because that state was made from the former log.
+   * Starts a partition again with its present log. If the partition needs the state of its unit, all
+   * partitions of the unit that need it start again, because the state was made from the former log.
    */
   #renew(partition: Partition, truncation: Truncation): void {
     this.#sayTruncated(partition, truncation)
@@ -368,7 +370,7 @@ export class GroupMember implements GroupConsumer {
       // The commit may belong to the former log too.
       one.readsAnotherLog(truncation.at)
     }
-    // The callback drops waiting records of the former log.
+    // This callback makes the worker drop the waiting records of the former log.
     this.#options.onAssigned(unitsOf(this.#owned.all))
     this.#handover.takeOver(fresh)
   }

@@ -2,8 +2,9 @@ import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
 /**
- * The requests of a member to its group's coordinator, in versions that aren't flexible (KIP-482). Answers
- * keep each error code where the broker has put it. Source: the Kafka protocol, and KIP-345 for instance ids.
+ * The requests of a member to its group's coordinator, in versions that aren't flexible (KIP-482). A decoded
+ * answer has its error codes at the same places as the broker's answer. Source: the Kafka protocol, and
+ * KIP-345 for instance ids.
  */
 
 const apiKeys = {
@@ -48,7 +49,10 @@ function request<A>(
   }
 }
 
-/** The version of each request from which a member may have an instance id: Kafka 2.3 and later. */
+/**
+ * The first version of each request in which a member may have an instance id. Kafka 2.3 has brought these
+ * versions.
+ */
 const withInstance = { join: 5, sync: 3, heartbeat: 3, leave: 3, commit: 7 } as const
 
 function versions(
@@ -92,13 +96,13 @@ export type JoinAnswer = Answer & {
   readonly generationId: number
   readonly leaderId: string
   readonly memberId: string
-  /** All members of the group, if this member leads it. Empty in the answers to other members. */
+  /** All members of the group, if this member is the group's leader. Empty for other members. */
   readonly members: readonly JoinedMember[]
 }
 
 /**
- * The extra time that the answer to a join may take. A broker holds that answer back until all members have
- * joined.
+ * How much longer than the rebalance timeout and the session timeout the answer to a join may take, in
+ * milliseconds. A broker holds this answer back until all members have joined.
  */
 const joinSlackMs = 5_000
 
@@ -135,7 +139,7 @@ export type SyncAnswer = Answer & { readonly assignment: Buffer }
 
 /**
  * Asks for the member's assignment. `assignments`: the assignments of all members, by member id. Only the
- * leader sends them; from other members the map is empty.
+ * group's leader sends them. The map of any other member is empty.
  */
 export function syncGroup(
   groupId: string,
@@ -176,8 +180,8 @@ export function heartbeat(
 }
 
 /**
- * Removes a member from the group, by its member id. If the member id is empty, removes whichever member has
- * the instance id.
+ * Removes the member with the member id from the group. If the member id is empty, removes the member that
+ * has the instance id.
  */
 export function leaveGroup(
   groupId: string,
@@ -255,8 +259,8 @@ export type CommitEntry = {
   readonly partition: number
   readonly offset: number
   /**
-   * The leader epoch in which the record before the offset was written. -1 if it isn't known, or the broker
-   * keeps none.
+   * The leader epoch in which the record before the offset was written. -1 if the epoch isn't known, or if
+   * the broker keeps no epochs.
    */
   readonly leaderEpoch: number
   readonly metadata: string | null
@@ -279,7 +283,7 @@ export function commitOffsets(
     (out, version) => {
       out.string(groupId).int32(generationId).string(memberId)
       if (version >= withInstance.commit) out.string(instanceId ?? null)
-      // The broker keeps commits for its default time.
+      // -1 means that the broker's setting decides how long the commits are kept.
       if (version < 5) out.int64(-1)
       out.array([...Map.groupBy(entries, ({ topic }) => topic)], ([topic, ofTopic]) => {
         out.string(topic).array(ofTopic, ({ partition, offset, leaderEpoch, metadata }) => {

@@ -5,14 +5,14 @@ import type { GroupCommit } from './group-state.ts'
 export type GroupPlace = {
   readonly topic: string
   readonly partition: number
-  /** The committed offset. -1 if there is none yet. */
+  /** The committed offset. -1 if nothing is committed yet. */
   readonly offset: number
   /** The offsets above `offset` whose records are settled. */
   readonly settledAbove: ReadonlySet<number>
   /** True if the last owner has finished all that it had started, or if there was no owner. */
   readonly isFinal: boolean
   readonly epoch: number
-  /** The topic id of the log that the offset belongs to, if known. */
+  /** The topic's id when the offset was committed, if known. */
   readonly topicId: string | undefined
 }
 
@@ -33,7 +33,7 @@ export function placeOf({ topic, partition, offset: text, metadata }: GroupCommi
 
 /**
  * Returns a commit that `placeOf` reads as this place. Leaves out settled offsets that are too far above the
- * offset.
+ * committed offset for the metadata.
  */
 export function commitOf({
   topic,

@@ -3,9 +3,9 @@ import { type Admin, AssignerProtocol, type Broker, type Kafka, type MemberDescr
 import { openCluster } from './open-cluster.ts'
 import { isProtocolError } from './protocol-error.ts'
 
-/** Functions that read a group, and set its offsets, without being a member of it. */
+/** Functions that read a group and set its offsets. The caller isn't a member of the group. */
 
-/** A group's commit for a partition. The offset is -1 if there is none. */
+/** A group's commit for a partition. The offset is -1 if the group has no commit. */
 export type GroupCommit = {
   readonly topic: string
   readonly partition: number
@@ -21,8 +21,8 @@ const lookAgainMs = 250
 const commitsInRequest = 100
 
 /**
- * Reads the commits of all partitions of these topics, with offset -1 where there is none. Waits for a
- * coordinator that is being created, or loads its groups.
+ * Reads the commits of all partitions of these topics. A partition without a commit has the offset -1. Waits
+ * while the coordinator is being created or loads its groups.
  */
 export async function readCommits(
   admin: Admin,
@@ -48,12 +48,15 @@ const notYet: ReadonlySet<string> = new Set([
   'NOT_COORDINATOR_FOR_GROUP',
 ])
 
-/** The states in which a group doesn't report what its members read, because they are joining. */
+/**
+ * The states in which a group doesn't report which topics its members read, because the members are joining.
+ */
 const joining: ReadonlySet<string> = new Set(['PreparingRebalance', 'CompletingRebalance'])
 
 /**
- * Returns the group's members that read some of the topics, or may do so. While the group is joining, asks
- * again for `patienceMs`. After that, a member whose topics the group doesn't report counts too.
+ * Returns the group's members that read some of the topics, or that may read some of them. While the group is
+ * joining, asks again for `patienceMs`. Once `patienceMs` is over, members whose topics the group doesn't
+ * report are returned too.
  */
 export async function readMembers(
   admin: Admin,
@@ -80,8 +83,8 @@ function mayRead({ memberMetadata }: MemberDescription, topics: ReadonlySet<stri
 }
 
 /**
- * Commits as no member and in no generation, like Kafka's own tools. Brokers accept that only while the group
- * has no members.
+ * Commits without being a member of the group, as Kafka's own tools do. Brokers accept such a commit only
+ * while the group has no members.
  */
 export async function commitAsNobody(
   kafka: Kafka,
@@ -94,7 +97,7 @@ export async function commitAsNobody(
   const { cluster } = opened
   try {
     await cluster.connect()
-    // With one topic, the brokers needn't report all topics.
+    // Without a target topic, kafkajs would ask the brokers for all topics.
     await cluster.addTargetTopic(first.topic)
     const coordinator = await cluster.findGroupCoordinator({ groupId })
     for (let start = 0; start < commits.length; start += commitsInRequest)

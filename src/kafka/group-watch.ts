@@ -25,7 +25,7 @@ export type GroupWatchOptions = {
 const againMs = 60_000
 const afterTroubleMs = 5_000
 
-/** Reports which other members the group has, as of this member's last join. */
+/** Reports which other members the group had at this member's last join. */
 export class GroupWatch {
   readonly #options: GroupWatchOptions
   #look: Promise<Described> | undefined
@@ -37,7 +37,10 @@ export class GroupWatch {
     this.#options = options
   }
 
-  /** The topics of other installations that share the group by mistake, sorted. Empty if there are none. */
+  /**
+   * The topics of other installations that share the group by mistake, sorted. Empty if there is no such
+   * installation.
+   */
   get foreign(): readonly string[] {
     return this.#foreign
   }
@@ -49,8 +52,8 @@ export class GroupWatch {
   }
 
   /**
-   * Returns the claims of the other members at the last join. Returns `undefined` while the group is joining
-   * again, and can't report claims.
+   * Returns the claims of the other members at the last join. Returns `undefined` while the group can't
+   * report claims because it is joining again.
    */
   async claims(): Promise<readonly Claim[] | undefined> {
     const { state, members } = await this.#described()
@@ -71,7 +74,9 @@ export class GroupWatch {
     return members.filter(({ memberId }) => memberId !== own)
   }
 
-  /** Returns the description of the group. Asks once a generation, at the first call. */
+  /**
+   * Returns the description of the group. Asks the coordinator once in each generation, at the first call.
+   */
   async #described(): Promise<Described> {
     this.#look ??= this.#describe()
     const look = this.#look
@@ -123,7 +128,7 @@ export class GroupWatch {
 
   /**
    * Removes former processes of this worker from the group, once none of their requests can be in flight.
-   * Returns how many still have to be removed later.
+   * Returns how many former processes still have to be removed later.
    */
   async #dismiss(members: readonly DescribedMember[]): Promise<number> {
     const { coordinator, groupId, isFormerProcess, settleMs, log } = this.#options

@@ -10,7 +10,7 @@ import { type Ready, takeOver } from './takeover.ts'
 import type { UnitTenures } from './unit-tenures.ts'
 
 /**
- * The behaviour for a partition whose log isn't the one that was read before. `earliest`: the partition is
+ * What to do when the log of a partition isn't the log that was read before. `earliest`: the partition is
  * read from the first offset at which the two logs differ. `stop`: the partition isn't read.
  */
 export type OnTruncation = 'earliest' | 'stop'
@@ -23,8 +23,8 @@ export type HandoverOptions = {
   /** The partitions that this member owns. */
   readonly owned: () => readonly Partition[]
   /**
-   * The number of the latest join of the group. Work that started during an earlier join must not touch the
-   * partitions that a later one gave this member.
+   * The number of the latest join of the group. Work that started after an earlier join must not touch the
+   * partitions that this member got at a later join.
    */
   readonly joins: () => number
   /**
@@ -32,7 +32,7 @@ export type HandoverOptions = {
    * for the units in the claim of that join.
    */
   readonly mayBegin: () => boolean
-  /** True when no further partition may begin, since the member stops. */
+  /** Returns true once the member stops, so no further partition may begin. */
   readonly isStopping: () => boolean
   /**
    * Returns true if this member, or the killed process that it replaces, may have requests in flight for the
@@ -40,7 +40,8 @@ export type HandoverOptions = {
    */
   readonly isBusyHere: (partition: Partition, stored: StoredCommit) => boolean
   /**
-   * Reads the claims that other members sent with the last join. `undefined` while the group doesn't answer.
+   * Reads the claims that other members sent with the last join. Resolves with `undefined` while the group
+   * doesn't report them.
    */
   readonly readClaims: () => Promise<readonly Claim[] | undefined>
   readonly readStored: (partitions: readonly Partition[]) => Promise<StoredCommit[]>
@@ -58,8 +59,8 @@ const lookLessOften = 1.5
 const longestPauseMs = 1_000
 
 /**
- * Begins the partitions that a join has given to this member. Each begins once its previous owner has
- * finished with it.
+ * Begins the partitions that a join has given to this member. Each partition begins once its previous owner
+ * has finished with it.
  */
 export class Handover {
   readonly #options: HandoverOptions
@@ -70,7 +71,10 @@ export class Handover {
     this.#options = options
   }
 
-  /** Takes over all partitions that wait: after each join, and when partitions have to begin again. */
+  /**
+   * Takes over the given partitions, which wait for their begin. Called after each join, and when partitions
+   * have to begin again.
+   */
   takeOver(waiting: readonly Partition[]): void {
     void this.#takeOver(
       waiting.filter(({ needsState }) => !needsState),
@@ -129,8 +133,8 @@ export class Handover {
   }
 
   /**
-   * Begins the partitions of a prepared unit. Tries until all have begun, also after rejoins, for as long as
-   * this member owns the unit.
+   * Begins the partitions of a prepared unit. Tries again until all of them have begun or this member no
+   * longer owns the unit. A rejoin doesn't end these tries.
    */
   async beginPrepared(unit: number): Promise<void> {
     const { units, isStopping, log } = this.#options
@@ -200,8 +204,8 @@ export class Handover {
   }
 
   /**
-   * Reports records that were lost, and a log that was replaced. Called only once the partition has begun:
-   * several attempts to begin it may fail before that, and each would report the same.
+   * Reports records that were lost, and a log that was replaced. Called only once the partition has begun.
+   * Several tries to begin it may fail before, and each of them would report the same.
    */
   #tell(one: Ready, location: Location): void {
     const { onLost, onTruncated } = this.#options
@@ -216,7 +220,8 @@ export class Handover {
   }
 
   /**
-   * Sets the offset at which the partition begins, and returns its feed. `undefined` if it can't begin now.
+   * Sets the offset at which the partition begins, and returns its feed. Returns `undefined` if the partition
+   * can't begin now.
    */
   #place(one: Ready, location: Location): Feed | undefined {
     const { partition, stored } = one
@@ -281,8 +286,8 @@ function placeOf({ partition: { topic, id }, stored }: Ready): LogPlace {
 }
 
 /**
- * Returns how the log differs from the one that the commit describes, at the committed offset or after it.
- * `undefined` if no difference is known.
+ * Returns how the log, at the committed offset or after it, differs from the log that the commit describes.
+ * Returns `undefined` if no difference is known.
  */
 function truncationOf(one: Ready, location: Location): Truncation | undefined {
   if (location.kind === 'later') return undefined

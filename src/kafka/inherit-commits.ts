@@ -9,8 +9,8 @@ export type Inheritance =
   | { kind: 'complete' }
   | { kind: 'taken'; partitions: number }
   /**
-   * Members of `from` read some of the topics, or may read some of them. If members of `to` read these topics
-   * as well, both groups would make the same deliveries.
+   * Members of `from` read some of the topics, or may read some of them. If the commits were copied now, both
+   * groups would read these topics and make the same deliveries.
    */
   | { kind: 'inUse'; members: readonly string[] }
   /** Kafka doesn't let this user read the group `from`. */
@@ -23,8 +23,8 @@ export type Inheriting = {
   /** Topics that all exist. */
   topics: readonly string[]
   /**
-   * The time that a rebalance of `from` may take. Once it has passed, all members of `from` count as readers
-   * of the topics.
+   * The time that a rebalance of `from` may take, in milliseconds. Once this time has passed, members whose
+   * topics `from` doesn't report count as readers of the topics.
    */
   patienceMs?: number
 }
@@ -34,8 +34,8 @@ const defaultPatienceMs = 15_000
 /**
  * Copies the commits of `topics` from one consumer group to another, with their metadata, before a member
  * joins `to`. If `to` already has a commit for a partition, that commit stays. Several processes may copy at
- * once: brokers accept the copied commits only while `to` has no member, so no process sets back a group that
- * has members already. The next call completes a copy that was interrupted.
+ * the same time. Brokers accept the copied commits only while `to` has no member, so no process sets back the
+ * offsets of a group that has started. If a copy is interrupted, the next call completes it.
  */
 export async function inheritCommits(inheriting: Inheriting): Promise<Inheritance> {
   const { kafka, to } = inheriting
@@ -45,7 +45,7 @@ export async function inheritCommits(inheriting: Inheriting): Promise<Inheritanc
     try {
       await commitAsNobody(kafka, to, found)
     } catch (error) {
-      // Another process has copied everything, and joined.
+      // Perhaps another process has copied everything, and a member has joined.
       const left = isUnknownMember(error) ? await findInherited(admin, inheriting) : undefined
       if (left !== undefined && 'kind' in left) return left
       throw error

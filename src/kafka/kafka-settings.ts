@@ -9,7 +9,7 @@ export type KafkaSettings = {
   keyFile?: string | undefined
   keyPassword?: string | undefined
   keyPasswordFile?: string | undefined
-  /** The name that the brokers' certificates are for, if it isn't the host name. */
+  /** The name in the brokers' certificates, if it isn't the brokers' host name. */
   serverName?: string | undefined
   saslMechanism: 'none' | 'plain' | 'scram-sha-256' | 'scram-sha-512' | 'oauthbearer' | 'aws-iam'
   saslUsername: string | undefined

@@ -4,7 +4,8 @@ const require = createRequire(import.meta.url)
 const replaced = new Set<string>()
 
 /**
- * Returns the exports of a file inside kafkajs, or their replacement. Throws when there is no such file.
+ * Returns the exports of a file inside kafkajs, or what `replaceFile` has put in their place. Throws when
+ * there is no such file.
  *
  * @typeParam T the type of the exports, for which kafkajs declares none
  */
@@ -15,9 +16,9 @@ export function kafkajsFile<T>(file: string): T {
 }
 
 /**
- * Replaces the exports of a kafkajs file by those that `make` returns, once in a process. The replacement
- * reaches only files that load this one later, as kafkajs does at the first request of a kind. Throws when
- * there is no such file.
+ * Replaces the exports of a file inside kafkajs by the exports that `make` returns. Does this only once in a
+ * process. Only files that load the replaced file after this call get the replacement. kafkajs loads such a
+ * file at the first request of its kind. Throws when there is no such file.
  *
  * @typeParam T the type of the exports, for which kafkajs declares none
  */

@@ -3,8 +3,8 @@ import { errorCodes, protocolError } from './error-codes.ts'
 import { type Identity, leaveGroup } from './group-messages.ts'
 
 /**
- * The answers of the coordinator after which the member is out of the group: it has left, or another member
- * has its instance id.
+ * The error codes of the coordinator which mean that the member isn't in the group any more: it has left, or
+ * another member has its instance id.
  */
 const hasLeft: ReadonlySet<number> = new Set([
   errorCodes.NONE,
@@ -13,7 +13,7 @@ const hasLeft: ReadonlySet<number> = new Set([
 ])
 
 /**
- * Leaves the group. Never rejects: if leaving fails, the group removes the member when the member's session
+ * Leaves the group. Never rejects. If the member can't leave, the group removes it when its session timeout
  * is over.
  */
 export async function leave(

@@ -1,7 +1,10 @@
 /** The end of a partition's log, as far as the owner of the partition knows it. */
 export class LogEnd {
   #offset = 0
-  /** An offset and a time: all records up to the offset were in the log at that time. */
+  /**
+   * An offset and a time in epoch milliseconds. The record at this offset, and all records before it, were in
+   * the log at this time.
+   */
   #seen = { offset: -1, atMs: 0 }
   #asked = { offset: 0, atMs: 0 }
   #takenMs = 0
@@ -11,21 +14,24 @@ export class LogEnd {
     return this.#offset
   }
 
-  /** Notes that the log has records up to `offset` at least. */
+  /** Notes that the log contains at least the records before `offset`. */
   reachesTo(offset: number): void {
     this.#offset = Math.max(this.#offset, offset)
   }
 
-  /** Notes where the log ended, by the broker's answer to a request that was sent at `askedAtMs`. */
+  /**
+   * Notes the end of the log that the broker has reported. The request was sent at `askedAtMs`, in epoch
+   * milliseconds.
+   */
   reported(offset: number, askedAtMs: number): void {
     this.reachesTo(offset)
     this.#asked = { offset, atMs: askedAtMs }
   }
 
   /**
-   * Returns a time, in epoch milliseconds: every record that the log had at that time was taken. It is the
-   * latest such time that is known; 0 while none is known. `top`: all records before this offset were taken;
-   * `undefined` if there is no such offset.
+   * Returns the latest known time, in epoch milliseconds, of which this is true: every record that the log
+   * had at this time was taken. Returns 0 while no such time is known. `top`: all records before this offset
+   * were taken. `undefined` if nothing was taken yet.
    */
   takenMs(top: number | undefined): number {
     if (top !== undefined && top >= this.#asked.offset) this.#takenMs = this.#asked.atMs
@@ -33,8 +39,8 @@ export class LogEnd {
   }
 
   /**
-   * Returns the time since which the record at `offset` is known to be in the log, in epoch milliseconds.
-   * Notes the same time for all other records that are in the log now.
+   * Returns the time since which the record at `offset` is known to be in the log, in epoch milliseconds. If
+   * this record is new, notes the same time for all other new records that are in the log now.
    */
   thereSinceMs(offset: number, nowMs: number): number {
     if (offset > this.#seen.offset) this.#seen = { offset: Math.max(offset, this.#offset - 1), atMs: nowMs }

@@ -8,7 +8,10 @@ import { type FetchedRecord, readRecordSet, type RecordSet } from './record-batc
 import { withoutAborted } from './transactions.ts'
 import { ask as askBroker } from './wire.ts'
 
-/** The offsets of a partition's log: from `start` to before `end`. Some of them may have no record. */
+/**
+ * The offsets of a partition's log, from `start` up to but without `end`. Some of these offsets may have no
+ * record.
+ */
 export type LogRange = { readonly start: number; readonly end: number }
 
 /** A piece of the log: its records, and the offset at which the next piece begins. */
@@ -17,19 +20,20 @@ export type Piece<T> = { readonly records: T[]; readonly next: number }
 /** Converts a record, or returns `undefined` to leave it out. */
 export type Take<T> = (record: FetchedRecord) => T | undefined
 
-/** The time for which a broker holds back the answer to a fetch that finds no records. */
+/** How long a broker holds back the answer to a fetch that finds no records, in milliseconds. */
 const fetchWaitMs = 200
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
 /**
- * The number of answers without records after which the rest of the range counts as compacted away, although
- * the log goes on. One such answer isn't enough, because a new leader gives them for a moment.
+ * After this number of answers without records, the rest of the range counts as removed by compaction, even
+ * if the log is longer. One such answer isn't enough, because a new leader answers without records for a
+ * moment.
  */
 const emptyAnswers = 3
 
 /**
- * The number of times that a damaged batch is fetched again before the reader skips it. The bytes may have
- * been damaged on their way.
+ * How often a damaged batch is fetched again before the reader skips it. The batch may have been damaged only
+ * on its way through the network.
  */
 const damagedAnswers = 3
 
@@ -40,11 +44,13 @@ export type LogOptions = {
   readonly signal: AbortSignal
   readonly stallTimeoutMs: number
   readonly fetchBytes: number
-  /** Called with a description, for each group of records that is skipped because it can't be read. */
+  /**
+   * Called with a description for each group of records that is skipped because the records can't be read.
+   */
   readonly onUnreadable?: ((detail: string) => void) | undefined
 }
 
-/** A reader of one partition. It is used for a single reading. */
+/** A reader of one partition. A new reader is made for each reading. */
 export class LogReader {
   readonly #brokers: PartwiseCluster
   readonly #options: LogOptions
@@ -68,7 +74,7 @@ export class LogReader {
       position = next
       if (position < end) {
         coming = this.#piece(position, end, take)
-        // A caller that stops reading here doesn't wait for this piece.
+        // If the caller stops reading here, nobody waits for this piece, and its error must not be unhandled.
         coming.catch(() => undefined)
       }
       if (records.length > 0) yield records
@@ -76,7 +82,7 @@ export class LogReader {
     }
   }
 
-  /** Fetches once. Returns the records of the answer that lie from `from` to before `to`. */
+  /** Fetches once. Returns the records of the answer from the offset `from` up to but without `to`. */
   async piece<T>(from: number, to: number, take: Take<T>): Promise<Piece<T>> {
     await this.#patiently(() => this.#connect())
     const { records, next } = await this.#piece(from, to, take)
@@ -106,7 +112,7 @@ export class LogReader {
     return { start, end }
   }
 
-  /** Returns the partition's leader. Throws the brokers' error if they report one. */
+  /** Returns the partition's leader. Throws an error if the brokers report one for the partition. */
   #leader(): number {
     const { topic, partition } = this.#options
     const reported = this.#brokers.metadata?.topicMetadata.find((one) => one.topic === topic)
@@ -118,7 +124,7 @@ export class LogReader {
     return leader
   }
 
-  /** Returns the records from `position` to before `end`, as far as one fetch goes. */
+  /** Returns those records from `position` up to but without `end` that one fetch brings. */
   async #piece<T>(position: number, end: number, take: Take<T>): Promise<Piece<T>> {
     const { stallTimeoutMs, signal } = this.#options
     const deadlineMs = performance.now() + stallTimeoutMs
@@ -133,8 +139,8 @@ export class LogReader {
         empty++
         continue
       }
-      // Reasons: a new leader doesn't know yet how far its replicas are, this client's quota is used up, or a
-      // batch is damaged.
+      // The answer has no records for one of these reasons: a new leader doesn't know yet how far its
+      // replicas are, this client's quota is used up, or a batch is damaged.
       empty = 0
       if (performance.now() > deadlineMs) throw new Error(this.#nothingCame(position))
       await delay(minBackoffMs, undefined, { signal })
@@ -168,8 +174,8 @@ export class LogReader {
     const code = answer?.errorCode ?? errorCode
     if (code === errorCodes.NONE) return answer ?? 'later'
     if (code === errorCodes.OFFSET_OUT_OF_RANGE && (await this.#askRange()).start > position) return 'gone'
-    // Otherwise the offset lies after the log's end: the leader has lost records, or doesn't know of them
-    // yet.
+    // Otherwise the offset lies after the log's end: the leader has lost records, or doesn't know of all
+    // records yet.
     throw protocolError(code)
   }
 
@@ -189,8 +195,8 @@ export class LogReader {
   }
 
   /**
-   * Repeats a request until it succeeds, or until `stallTimeoutMs` is over. An error that isn't from Kafka is
-   * thrown at once.
+   * Repeats a request until it succeeds. Throws its error once `stallTimeoutMs` is over, or at once if the
+   * error isn't from Kafka.
    */
   async #patiently<T>(ask: () => Promise<T>): Promise<T> {
     const { signal, stallTimeoutMs } = this.#options
@@ -240,7 +246,9 @@ function readableEnd({ highWatermark, lastStableOffset }: FetchedPartition): num
   return lastStableOffset < 0 ? highWatermark : lastStableOffset
 }
 
-/** Waits for `work`, but only until `signal` fires. From then on, `work` goes on unobserved. */
+/**
+ * Waits for `work`, but only until `signal` fires. After that, `work` continues, and its result is ignored.
+ */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()
   const onAbort = (): void => aborted.reject(signal.reason)

@@ -4,9 +4,9 @@ export class LoginError extends Error {
 }
 
 /**
- * The last trouble that kept a client from connecting or logging in. Its text names the setting to look at.
- * Only the sockets and the logins learn of the cause: the final error of kafkajs says only that it has tried
- * often enough.
+ * The last trouble because of which a client could not connect or log in. The text of the trouble names the
+ * setting to look at. The cause is known only where sockets are opened and logins are made. The final error
+ * of kafkajs says only that it has tried often enough.
  */
 export class ReportedTroubles {
   readonly #log: (message: string) => void
@@ -14,8 +14,8 @@ export class ReportedTroubles {
   #loggedMs = -Infinity
 
   /**
-   * Takes the function that writes a line of the log. A new trouble is logged at once, a repeated one no more
-   * than once a minute.
+   * `log` writes a line of the log. A new trouble is logged at once. A repeated trouble is logged at most
+   * once a minute.
    */
   constructor(log: (message: string) => void) {
     this.#log = log

@@ -2,7 +2,7 @@
 export type Token = { readonly value: string; readonly endsMs: number }
 
 export type TokensOptions = {
-  /** Requests a new token. Rejects if it can't get one. */
+  /** Requests a new token. Rejects if there is no new token. */
   readonly ask: () => Promise<Token>
   /** Called when no new token could be obtained, so that the old token stays in use. */
   readonly onKept: (reason: string) => void
@@ -10,25 +10,26 @@ export type TokensOptions = {
 }
 
 /**
- * The remaining share of a token's lifetime at which a new token is requested. See also `renewedBeforeMs`.
+ * A new token is requested when only this share of the old token's lifetime remains, or earlier because of
+ * `renewedBeforeMs`.
  */
 const renewedBeforeShare = 0.2
 /**
- * The time before a token's end at which a new one is requested at the latest, in milliseconds. A connection
- * logs in again 10 s before its token ends, and a broker refuses a connection that does so twice within a
- * second. With less time than this, each request would log in again.
+ * A new token is requested at least this time before the old token ends, in milliseconds. A connection logs
+ * in again 10 s before its token ends. With a token that ends sooner than that, each request would log in
+ * again, and a broker refuses a connection that logs in twice within a second.
  */
 const renewedBeforeMs = 15_000
 /**
- * The remaining time below which a token isn't used any more, because it may have ended when it reaches the
- * broker.
+ * A token whose remaining time is shorter than this isn't used any more, in milliseconds. It could end before
+ * it reaches the broker.
  */
 const sparedMs = 2_000
 
 /**
  * The token that all connections of a process share. The token is renewed when a connection asks for it and
- * its end is near. If a new token can't be obtained, the old token stays in use until its end. Connections
- * log in again by themselves before their broker ends them, so no timer is needed.
+ * the end of the token is near. If a new token can't be obtained, the old token stays in use until its end.
+ * No timer is needed, because connections log in again by themselves before their broker would close them.
  */
 export class Tokens {
   readonly #options: TokensOptions
@@ -40,7 +41,7 @@ export class Tokens {
     this.#options = options
   }
 
-  /** Returns a token. Rejects if there is none. */
+  /** Returns a token that is still valid. Rejects if no such token can be had. */
   async current(): Promise<string> {
     const nowMs = this.#options.now()
     const token = this.#token

@@ -7,29 +7,35 @@ import { type ProducedRecords, ProduceLink } from './produce-link.ts'
 import type { WrittenRecord } from './produce-request.ts'
 import { within } from './within.ts'
 
-/** A producer of records that may be lost. It never throws, and nobody waits for it. */
+/**
+ * A producer of records that may be lost. `offer` never throws, and nobody waits for the records to be
+ * written.
+ */
 export type LossyProducer = {
-  /** True while the producer holds as many bytes as it may. */
+  /** True while the producer holds as many bytes as `maxBytes` allows. */
   readonly isFull: boolean
   /**
    * Takes a value for a partition. `records` says how many records the value holds. Drops the value if there
    * is no room.
    */
   offer(partition: number, value: Buffer, records: number): void
-  /** Writes what the producer holds, for `withinMs` at most. Drops the rest. */
+  /**
+   * Writes the values that the producer holds, for at most `withinMs` milliseconds. Drops the values that
+   * aren't written by then.
+   */
   stop(withinMs: number): Promise<void>
 }
 
 export type LossyProducerOptions = {
   readonly kafka: Kafka
   readonly topic: string
-  /** The limit of bytes that wait or are being sent. */
+  /** The most bytes that may wait or be under way to Kafka. */
   readonly maxBytes: number
   readonly onWritten: (records: number) => void
   readonly onDropped: (records: number, why: DropReason) => void
   /**
-   * Called with a reason when Kafka begins to refuse all records of some partition. Called with `undefined`
-   * when no partition is refused any more.
+   * Called with a reason when records of some partition can't be written, after all partitions could be
+   * written. Called with `undefined` when no partition fails any more.
    */
   readonly onTrouble: (reason: string | undefined) => void
   /** Opens connections. Default: connections to Kafka. */
@@ -50,14 +56,14 @@ const maxRequestBytes = 512 * 1024
 const minBackoffMs = 250
 const maxBackoffMs = 5_000
 /**
- * The number of times that a value is sent at the most. A value is sent again only if Kafka reports that it
- * has not taken the value. The repetitions give a leader the time to move.
+ * The most tries to send a value. A value is sent again only if Kafka reports that it has not taken the
+ * value. In the time of these tries, the leader of a partition can move to another broker.
  */
 const maxTries = 5
 
 /**
- * The time after which the failure of a partition is forgotten. Otherwise a partition that gets no more
- * values would count as failing for good.
+ * The time after which the failure of a partition is forgotten, in milliseconds. Otherwise a partition that
+ * gets no further values would count as failing for good.
  */
 const troubleForgottenMs = 60_000
 
@@ -75,7 +81,7 @@ type Parcel = ProducedRecords & { readonly waiting: readonly Waiting[] }
 /** The queue of values for one leader, or of the values whose leader isn't known yet. */
 class Line {
   queue: Waiting[] = []
-  /** The bytes of the values in the queue, and of those being sent. */
+  /** The bytes of the values in the queue, plus the bytes of the values that are being sent. */
   bytes = 0
   running: Promise<void> | undefined
   backoffMs = minBackoffMs
@@ -96,22 +102,22 @@ export function startLossyProducer(options: LossyProducerOptions): LossyProducer
 }
 
 /**
- * Sends one request at a time to each leader, on connections of its own. So a broker that hangs doesn't delay
- * the records for other brokers. Records that may have been written aren't sent again, so none is written
- * twice.
+ * Sends one request at a time to each leader. Each leader has connections of its own, so a broker that hangs
+ * doesn't delay the records for other brokers. Records that may have been written aren't sent again, so no
+ * record is written twice.
  */
 class BoundedProducer implements LossyProducer {
   readonly #options: LossyProducerOptions
   readonly #stopping = new AbortController()
   /** The lines, by leader. */
   readonly #lines = new Map<number, Line>()
-  /** The line of partitions whose leader isn't known. */
+  /** The line of the values whose leader isn't known. */
   readonly #unplaced: Line
   /** The known leaders, by partition. */
   readonly #leaders = new Map<number, number>()
   /**
-   * The time of each partition's last failure, by `performance.now`, if nothing was written to the partition
-   * since.
+   * The time of each partition's last failure, by `performance.now`. A partition to which values were written
+   * after its failure isn't listed.
    */
   readonly #failed = new Map<number, number>()
   #heldBytes = 0
@@ -141,7 +147,7 @@ class BoundedProducer implements LossyProducer {
   async stop(withinMs: number): Promise<void> {
     const lines = (): Line[] => [this.#unplaced, ...this.#lines.values()]
     const allSent = async (): Promise<void> => {
-      // A value that `#place` moves to a leader's line starts that line.
+      // `#place` moves values to the lines of their leaders, and these lines then run too.
       for (;;) {
         const running = lines().flatMap((line) => line.running ?? [])
         if (running.length === 0) return
@@ -171,9 +177,8 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Returns true if a line holds as many bytes as the producer still has room for. Always returns false while
-   * there is only one leader. With several leaders, a leader that hangs can thus take half of the room at
-   * most.
+   * Returns true if a line holds at least as many bytes as the producer still has room for. So a leader that
+   * hangs can take at most half of the room. While there is only one leader, always returns false.
    */
   #isOverShare(line: Line): boolean {
     return this.#lines.size > 1 && line.bytes >= this.#options.maxBytes - this.#heldBytes
@@ -200,8 +205,8 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Moves the values without a known leader to the lines of their leaders. Returns false if none has a
-   * leader.
+   * Looks up the leaders of the values without a known leader, and moves the values to the lines of their
+   * leaders. Returns false if no value has a leader.
    */
   async #place(): Promise<boolean> {
     const line = this.#unplaced
@@ -232,11 +237,11 @@ class BoundedProducer implements LossyProducer {
     return isPlaced
   }
 
-  /** Sends some values of a line. Returns false if Kafka took none. */
+  /** Sends some values of a line. Returns false if Kafka took none of them. */
   async #sendSome(line: Line): Promise<boolean> {
     const { topic } = this.#options
     try {
-      // While the connections aren't there, nothing is being sent, so no value has to be given up.
+      // If the connections can't be opened, nothing was sent, so the values can stay in the queue.
       await line.link.prepare(topic)
     } catch (error) {
       for (const { partition } of line.queue) this.#failedToSend(partition, messageOf(error))
@@ -288,8 +293,8 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Counts a failed try of a value: Kafka hasn't taken it, or its partition has no leader. Drops the value,
-   * and returns false, when it has no tries left.
+   * Counts a failed try of a value: Kafka hasn't taken the value, or its partition has no leader. Returns
+   * true if a further try is allowed. Otherwise drops the value and returns false.
    */
   #hasTriesLeft(line: Line, one: Waiting): boolean {
     if (++one.tries < maxTries && !this.#stopping.signal.aborted) return true
@@ -298,8 +303,8 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Moves a value to the line of values whose leaders are looked up, since its partition may have another
-   * leader by now.
+   * Moves a value to the line of the values whose leader isn't known, because the value's partition may have
+   * another leader by now.
    */
   #move(line: Line, one: Waiting): void {
     this.#leaders.delete(one.partition)
@@ -308,7 +313,10 @@ class BoundedProducer implements LossyProducer {
     this.#run(this.#unplaced)
   }
 
-  /** Looks up the leaders of all values of a line again. Called when a leader takes nothing. */
+  /**
+   * Looks up the leaders of all values of a line again. Called when the leader of the line has taken none of
+   * the values that were sent.
+   */
   #placeAnew(line: Line): void {
     for (const one of line.queue.splice(0)) this.#move(line, one)
   }
@@ -341,7 +349,7 @@ class BoundedProducer implements LossyProducer {
   }
 }
 
-/** Takes the values to send next out of the queue. Their bytes still count for the line. */
+/** Removes the values that are sent next from the queue. The bytes of the line still include them. */
 function takeSome({ queue }: Line): Waiting[] {
   let bytes = 0
   let count = 0

@@ -1,10 +1,13 @@
 import type { Partition } from './partition.ts'
 import type { StoredCommit } from './stored-commit.ts'
 
-/** The time before the end of the handover time at which this member stops committing a lost partition. */
+/**
+ * How long before the end of the handover time this member stops committing a lost partition, in
+ * milliseconds.
+ */
 const marginMs = 500
 
-/** The lost partitions whose deliveries in flight, or whose final commit, are not complete yet. */
+/** The lost partitions that still have deliveries in flight, or whose final commit is still to be made. */
 export class LostPartitions {
   readonly #partitions = new Set<Partition>()
   readonly #handoverMs: number
@@ -38,8 +41,8 @@ export class LostPartitions {
   }
 
   /**
-   * Returns the partitions that this member may still commit, because their next owners haven't started them.
-   * Drops the others.
+   * Returns the lost partitions that this member may still commit, because their next owners haven't started
+   * them. Drops all other lost partitions.
    */
   async stillCommittable(
     readStored: (partitions: readonly Partition[]) => Promise<StoredCommit[]>,

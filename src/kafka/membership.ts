@@ -27,49 +27,49 @@ import { BrokerTooOldError } from './wire.ts'
 export type MembershipOptions = {
   readonly kafka: Kafka
   readonly groupId: string
-  /** The id of a static member (KIP-345), which keeps its partitions through a restart within its session. */
+  /** The id of a static member (KIP-345). If it restarts within its session, it keeps its partitions. */
   readonly instanceId: string | undefined
   /** True if a static member leaves the group when it stops. Other members always leave. */
   readonly leaveOnStop: boolean
   readonly sessionTimeoutMs: number
   readonly topics: readonly string[]
-  /** The number of partitions that each topic has for the assignment. */
+  /** The number of partitions of each topic that are assigned to members. */
   readonly partitions: number
-  /**
-   * The coordinator for heartbeats and for leaving. Joins have a connection of their own, because they may
-   * wait for long.
-   */
+  /** The coordinator for heartbeats and for leaving. Joins use another connection, `#joining`. */
   readonly coordinator: Coordinator
   /** Returns the claim of this member. Called at each join. */
   readonly claim: () => Omit<Claim, 'partitions'>
   readonly onAssigned: (assigned: Assigned) => void
-  /** Called when the group has expelled this member. Others may have its partitions until it joins again. */
+  /** Called when the group has expelled this member. Its partitions may then belong to other members. */
   readonly onExpelled: () => void
-  /** Called when nothing was heard of the group for a session timeout, and when something is heard again. */
+  /**
+   * Called with true when nothing was heard from the group for a session timeout, and with false when
+   * something is heard again.
+   */
   readonly onSilent: (isSilent: boolean) => void
-  /** Called when this process can't be a member, whatever it tries. */
+  /** Called when this process can't become a member, however often it tries. */
   readonly onFatal: (error: Error) => void
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
 
 export type Assigned = {
   /**
-   * True after the first join, and after a join under a new id: others may have had the partitions before.
+   * True at the first join, and at a join under a new member id: other members may have had the partitions.
    */
   readonly isAnew: boolean
   readonly partitions: Assignment
 }
 
 const protocol = 'sluice-units'
-/** The time that the group gives its members to join again. */
+/** How long the group waits for its members to join again, in milliseconds. */
 const rebalanceTimeoutMs = 60_000
 const longestHeartbeatMs = 3_000
 const beatAgainMs = 1_000
 const firstPauseMs = 100
 const longestPauseMs = 5_000
 /**
- * The number of refused heartbeats in a row after which the answer to a join counts as lost. The coordinator
- * refuses heartbeats because the group has a newer generation.
+ * After this number of refused heartbeats in a row, the answer to a join counts as lost. Only heartbeats
+ * count that the coordinator refuses because the group has a newer generation.
  */
 const staleBeats = 3
 
@@ -78,14 +78,11 @@ type State = 'out' | 'joining' | 'stable' | 'left'
 /**
  * The membership of this process in its group. This class joins, joins again whenever the group rebalances,
  * and sends a heartbeat every few seconds. It holds the member's id and generation. The listener decides what
- * an assignment means for partitions. This class doesn't deal with leaders that move.
+ * an assignment means for partitions. This class doesn't follow the leaders of partitions.
  */
 export class Membership {
   readonly #options: MembershipOptions
-  /**
-   * The coordinator for joins only, because a broker may not answer a join until a killed member's session is
-   * over.
-   */
+  /** The coordinator for joins only. The answer may take until the session of a killed member is over. */
   readonly #joining: Coordinator
   #state: State = 'out'
   #memberId = ''
@@ -113,33 +110,34 @@ export class Membership {
   }
 
   /**
-   * True while a join is under way or due. No partition begins meanwhile, since the claim of the join
-   * wouldn't list it.
+   * True while a join is under way or due. Then no partition begins, as the join's claim wouldn't list it.
    */
   get isJoining(): boolean {
     return this.#state !== 'stable'
   }
 
-  /** True if the group knows this member, and the member has heard from it within the session timeout. */
+  /**
+   * True if the group knows this member, and the member has heard from the group within the session timeout.
+   */
   get isMember(): boolean {
     return this.#identity !== undefined && this.#state !== 'left' && !this.isSilent
   }
 
-  /** True if nothing was heard for a session timeout. The group may have gone on without the member. */
+  /** True if nothing was heard for a session timeout. The group may then have expelled the member. */
   get isSilent(): boolean {
     return Date.now() - this.#heardAtMs > this.#options.sessionTimeoutMs
   }
 
   /**
-   * Looks at the clock. Returns false once nothing was heard of the group for a session timeout: other
-   * members may have been given this member's partitions. Calls `onSilent` before it returns.
+   * Looks at the clock. Returns false once nothing was heard from the group for a session timeout, because
+   * other members may then own this member's partitions. If that has changed, first calls `onSilent`.
    */
   checkInTouch(): boolean {
     this.#noticeSilence()
     return this.#identity === undefined || !this.#isSilent
   }
 
-  /** The time of the coordinator's last answer to this member, in epoch milliseconds; 0 before the first. */
+  /** The time of the coordinator's last answer to this member, in epoch milliseconds. 0 if there is none. */
   get heardAtMs(): number {
     return this.#heardAtMs
   }
@@ -160,15 +158,14 @@ export class Membership {
     if (code !== undefined) this.#judge(code, as)
   }
 
-  /** Joins again, because the assignment doesn't belong to this member's present subscription. */
+  /** Joins again. Called when the assignment doesn't belong to this member's present subscription. */
   joinAgain(): void {
     this.#mustJoin()
   }
 
   /**
-   * Stops joining. Leaves the group, unless this is a static member without `leaveOnStop`: the group expects
-   * such a member back until its session is over. Never rejects: if leaving fails, the group removes the
-   * member when the session is over.
+   * Stops joining. Leaves the group, unless this is a static member without `leaveOnStop`, which the group
+   * expects back. Never rejects. A member that hasn't left is removed when its session is over.
    */
   async stop(): Promise<void> {
     const { coordinator, groupId, instanceId, leaveOnStop, log } = this.#options
@@ -215,7 +212,7 @@ export class Membership {
 
   #tell(error: unknown): void {
     const { log, groupId } = this.#options
-    // Another member has joined meanwhile, so all members join once more.
+    // Another member has joined meanwhile, so all members join once more. This isn't a failure.
     if (typeOf(error) === 'REBALANCE_IN_PROGRESS') return
     const isForeign = typeOf(error) === 'INCONSISTENT_GROUP_PROTOCOL'
     if (isForeign) log.error({ err: error, groupId }, foreignProgram)
@@ -264,7 +261,7 @@ export class Membership {
         }),
       )
     let joined = await ask()
-    // The group gives the member an id first, and wants it in a second request.
+    // The group first answers with a member id, and wants a second request with this id.
     if (joined.errorCode === errorCodes.MEMBER_ID_REQUIRED) {
       this.#memberId = joined.memberId
       if (!this.#isOver) joined = await ask()
@@ -280,7 +277,7 @@ export class Membership {
     return new Map([...assignments].map(([memberId, assignment]) => [memberId, writeAssignment(assignment)]))
   }
 
-  /** Throws the group's error, if any. Gives the identity up if the group doesn't know the member. */
+  /** Throws the error of an answer, if any. Gives up the identity if the group doesn't know the member. */
   #refuse({ errorCode }: Answer): void {
     if (errorCode === errorCodes.NONE) return
     if (errorCode === errorCodes.UNKNOWN_MEMBER_ID) this.#expelled()
@@ -323,7 +320,8 @@ export class Membership {
   }
 
   /**
-   * Handles the answer to a request that was sent as `as`. Ignores the answer if `as` is an earlier identity.
+   * Handles the answer to a request that was sent with the identity `as`. Ignores the answer if the identity
+   * has changed since.
    */
   #judge(errorCode: number, as: Identity): void {
     if (this.#isOver || as !== this.#identity) return
@@ -339,7 +337,7 @@ export class Membership {
       case errorCodes.ILLEGAL_GENERATION:
         this.#heard()
         this.#mustJoin()
-        // The answer to the join that is under way is late, or was lost.
+        // The answer to the join that is under way is late or was lost.
         if (++this.#staleBeats >= staleBeats) this.#joinAnew()
         return
       case errorCodes.UNKNOWN_MEMBER_ID:

@@ -2,9 +2,9 @@ import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
 /**
- * A broker's description of the cluster and its topics, in the form in which kafkajs stores it. It adds the
- * ids of topics and the epochs of leaders. Each topic and partition has its own error code. Source: the Kafka
- * protocol, Metadata API.
+ * A broker's description of the cluster and its topics, in the form in which kafkajs stores it. The ids of
+ * topics and the epochs of leaders are added. Each topic and each partition has an error code of its own.
+ * Source: the Kafka protocol, Metadata API.
  */
 export type Metadata = {
   readonly clientSideThrottleTime: number
@@ -24,7 +24,7 @@ type BrokerPlace = {
 export type TopicMetadata = {
   readonly topicErrorCode: number
   readonly topic: string
-  /** The topic's id in 22 characters, as Kafka prints it. `undefined` if the broker has none. */
+  /** The topic's id in 22 characters, as Kafka prints it. `undefined` if the broker gives topics no ids. */
   readonly topicId: string | undefined
   readonly isInternal: boolean
   readonly partitionMetadata: readonly PartitionMetadata[]
@@ -33,9 +33,9 @@ export type TopicMetadata = {
 export type PartitionMetadata = {
   readonly partitionErrorCode: number
   readonly partitionId: number
-  /** The node id of the leader; -1 while there is none. */
+  /** The node id of the leader. -1 while the partition has no leader. */
   readonly leader: number
-  /** The leader's epoch; -1 if the broker doesn't report it. */
+  /** The leader's epoch. -1 if the broker doesn't report it. */
   readonly leaderEpoch: number
   readonly replicas: readonly number[]
   readonly isr: readonly number[]
@@ -70,7 +70,7 @@ function write(topics: readonly string[], version: number): Buffer {
   })
   const mayCreateTopics = false
   out.bool(mayCreateTopics)
-  // These flags would ask for this client's rights on the cluster and on each topic.
+  // With these flags set, the answer would list this client's rights on the cluster and on each topic.
   if (version >= 8 && version <= 10) out.bool(false)
   if (version >= 8) out.bool(false)
   return out.tags().finished()
@@ -79,7 +79,7 @@ function write(topics: readonly string[], version: number): Buffer {
 function read(body: Buffer, version: number): Metadata {
   const reader = new ByteReader(body, { isFlexible: version >= flexibleFrom })
   const throttleMs = reader.int32()
-  // Before version 6, a broker waits for the throttle time itself, and then answers.
+  // In versions before 6, the broker itself waits for the throttle time before it answers.
   const clientSideThrottleTime = version >= 6 ? throttleMs : 0
   const brokers = reader.array(() => readBroker(reader))
   const clusterId = reader.nullableString()

@@ -2,8 +2,8 @@ import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
 /**
- * Requests for the offsets at which logs begin and end, and at which the epochs of their leaders end. Source:
- * the Kafka protocol, ListOffsets and OffsetForLeaderEpoch APIs.
+ * Requests for the offsets at which logs begin and end, and for the offsets at which the epochs of leaders
+ * end. Source: the Kafka protocol, ListOffsets and OffsetForLeaderEpoch APIs.
  */
 
 /** A question about one partition. */
@@ -11,8 +11,8 @@ export type OffsetQuestion = {
   readonly topic: string
   readonly partition: number
   /**
-   * The epoch of the leader, as far as known. A broker that knows another epoch answers with an error. -1:
-   * the broker doesn't compare epochs.
+   * The epoch of the leader, as far as this client knows it. A broker that knows another epoch answers with
+   * an error. With -1, the broker doesn't compare epochs.
    */
   readonly currentLeaderEpoch: number
 }
@@ -30,15 +30,15 @@ export type EpochAnswer = {
   readonly topic: string
   readonly partition: number
   readonly errorCode: number
-  /** The latest epoch that isn't after the requested one; -1 if there is none. */
+  /** The latest epoch of the log that isn't later than the requested epoch. -1 if there is no such epoch. */
   readonly leaderEpoch: number
-  /** The offset after the last record of that epoch; -1 if there is none. */
+  /** The offset after the last record of the epoch `leaderEpoch`. -1 if there is no such epoch. */
   readonly endOffset: number
 }
 
 const noReplica = -1
 const readUncommitted = 0
-/** Kafka's codes for the two ends of a log, which take the place of a time. */
+/** Kafka's codes for the start and the end of a log. A request has them in the field for a time. */
 const times = { start: -2, end: -1 } as const
 
 /**
@@ -69,7 +69,7 @@ export function listOffsetsRequest(
       return eachPartition(reader, (topic) => {
         const partition = reader.int32()
         const errorCode = reader.int16()
-        // The time of the record, if the request asked for a time.
+        // The time of the record, which is set only if the request has asked for a time. It is skipped.
         reader.int64()
         const offset = reader.int64()
         if (version >= 4) reader.int32()
@@ -80,7 +80,7 @@ export function listOffsetsRequest(
 }
 
 /**
- * Builds a request for the ends of leaders' epochs. Needs a broker of Kafka 2.3 or later, since earlier ones
+ * Builds a request for the ends of leaders' epochs. Needs a broker of Kafka 2.3 or later. Earlier brokers
  * require more rights than a consumer has.
  */
 export function epochEndRequest(questions: readonly EpochQuestion[]): WireRequest<readonly EpochAnswer[]> {

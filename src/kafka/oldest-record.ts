@@ -1,27 +1,28 @@
 /**
- * An offset and a time: the records from the offset on were appended at that time or later, in epoch
- * milliseconds.
+ * An offset and a time in epoch milliseconds. The record at the offset, and all records after it, were
+ * appended at this time or later.
  */
 type Mark = { offset: number; appendedMs: number }
 
 const stepMs = 1_000
 /**
- * The most marks that are kept. When there are this many, every second mark is dropped. So records between
- * two marks count as slightly older than they are.
+ * The most marks that are kept. When there are this many marks, every second mark is dropped. A record
+ * between two marks counts as old as the earlier mark, so it counts as slightly older than it is.
  */
 const mostMarks = 256
 
 /**
- * The append time of a partition's oldest record that isn't settled, to about a second. The memory that this
- * takes doesn't grow with the number of unsettled records.
+ * The append time of a partition's oldest record that isn't settled, with an error of about a second. The
+ * memory that this takes doesn't grow with the number of unsettled records.
  */
 export class OldestRecord {
   #marks: Mark[] = []
-  /** The offset after the last record that was seen. */
+  /** The offset after the last record that `see` was called with. */
   #seenBelow = 0
 
   /**
-   * Notes a record that came, whether it was taken or isn't due yet. `position` is the partition's watermark.
+   * Notes that a record was fetched. It may have been taken, or it may not be due yet. `position` is the
+   * partition's watermark.
    */
   see(offset: number, appendedMs: number, position: number): void {
     if (offset < this.#seenBelow) return
@@ -34,9 +35,9 @@ export class OldestRecord {
   }
 
   /**
-   * Returns the append time in epoch milliseconds. 0 if every record is settled, or if the time isn't known.
-   * Records from `position` to `end` aren't settled. Records among them that this member hasn't seen yet were
-   * appended after `endSeenMs`.
+   * Returns the append time of the oldest record that isn't settled, in epoch milliseconds. Returns 0 if
+   * every record is settled, or if the time isn't known. `position` is the watermark, and `end` is the end of
+   * the log. Records that this member hasn't fetched yet were appended after `endSeenMs`.
    */
   appendedMs(position: number, { end, endSeenMs }: { end: number; endSeenMs: number }): number {
     this.#forgetBefore(position)

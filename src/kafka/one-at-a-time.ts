@@ -1,5 +1,5 @@
 /**
- * Does some work, never twice at the same time. A caller that comes during a run waits for the next run,
+ * Runs some work, but never twice at the same time. A caller that comes during a run waits for the next run,
  * because the present run may miss what has changed since it began. All such callers share the next run.
  */
 export class OneAtATime {

@@ -6,7 +6,9 @@ type CreateAdmin = (parts: { logger: Logger; cluster: Cluster; retry?: RetryOpti
 
 const retries = new WeakMap<Kafka, RetryOptions>()
 
-/** Notes how often the admin clients of `kafka` repeat a request, since kafkajs doesn't expose that. */
+/**
+ * Notes how often the admin clients of `kafka` repeat a request, because kafkajs doesn't expose this setting.
+ */
 export function noteRetry(kafka: Kafka, retry: RetryOptions): void {
   retries.set(kafka, retry)
 }
@@ -14,10 +16,10 @@ export function noteRetry(kafka: Kafka, retry: RetryOptions): void {
 /**
  * Makes an admin client in which an error concerns only its own partition or topic. The client of
  * `kafka.admin()` fails as a whole while any partition of the cluster has no leader, even if nobody asked
- * about its topic. With that client, no role could start then.
+ * about its topic. With that client, no role could start while any partition has no leader.
  *
- * `fetchTopicMetadata` reports an unknown topic as one without partitions, and a missing leader as the leader
- * -1.
+ * `fetchTopicMetadata` of this client reports an unknown topic as a topic without partitions, and a missing
+ * leader as the leader -1.
  */
 export function openAdmin(kafka: Kafka): Admin {
   const createAdmin = kafkajsFile<CreateAdmin>('kafkajs/src/admin')

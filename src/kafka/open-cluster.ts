@@ -7,20 +7,23 @@ import { type ConnectionPoolBuilder, Connections } from './connections.ts'
  */
 export type OpenCluster = {
   readonly cluster: Cluster
-  /** Waits for the answers that are still to come, for seconds at most, and closes. Never rejects. */
+  /**
+   * Waits a few seconds at most for the answers that are still to come, and closes the connections. Never
+   * rejects.
+   */
   close(): Promise<void>
-  /** Rejects all requests under way with this reason, and closes at once. */
+  /** Rejects all requests under way with this reason, and closes the connections at once. */
   cut(reason: string): void
 }
 
 /**
- * Opens a cluster client. kafkajs hands its cluster only to partition assigners, so this takes the cluster
- * from a consumer that never joins a group.
+ * Opens a cluster client. kafkajs passes its cluster only to partition assigners. So this function creates a
+ * consumer that never joins a group, and gets the cluster by a partition assigner of that consumer.
  */
 export function openCluster(kafka: Kafka): OpenCluster {
   let cluster: Cluster | undefined
   const consumer = kafka.consumer({
-    // The consumer never sends this to a broker.
+    // The consumer never sends this group id to a broker.
     groupId: 'none',
     allowAutoTopicCreation: false,
     partitionAssigners: [

@@ -9,7 +9,7 @@ export class OwnedPartitions {
   readonly #subscriptions: readonly TopicSubscription[]
   readonly #partitions = new Map<string, Partition>()
   readonly #feeds = new Map<Partition, Feed>()
-  /** The number of partitions that this member was given since its start. */
+  /** The number of partitions that this member has been given since its start. */
   #taken = 0
 
   constructor(subscriptions: readonly TopicSubscription[]) {
@@ -46,7 +46,8 @@ export class OwnedPartitions {
   }
 
   /**
-   * Returns the partition if this member owns it already. Otherwise adds it as a new partition, which waits.
+   * Returns the partition if this member owns it already. Otherwise adds it as a new partition, which isn't
+   * started yet.
    */
   add(topic: string, id: number): Partition {
     const known = this.get(topic, id)
@@ -82,8 +83,8 @@ export class OwnedPartitions {
 }
 
 /**
- * Returns the n-th number of a sequence of numbers between 0 and 1. Any consecutive numbers of the sequence
- * are spread evenly (by the golden ratio, as in Fibonacci hashing).
+ * Returns the n-th number of a sequence of numbers between 0 and 1. Consecutive numbers of the sequence are
+ * spread evenly, however many they are (by the golden ratio, as in Fibonacci hashing).
  */
 function turnOf(n: number): number {
   return (n * 0.618_033_988_749_895) % 1

@@ -10,7 +10,10 @@ import {
 import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts'
 import type { FetchedRecord, RecordHeaders } from './record-batch.ts'
 
-/** A record that has a key. Key and value are slices of a whole fetch: copy what you keep. */
+/**
+ * A record that has a key. Key and value are slices of the answer to a fetch. Copy them to keep them, or the
+ * whole answer stays in memory.
+ */
 export type KeyedRecord = {
   readonly offset: number
   readonly key: Buffer
@@ -20,7 +23,10 @@ export type KeyedRecord = {
   readonly timestampMs: number
 }
 
-/** A record as the log has it, to be copied. Key, value and headers are slices of a whole fetch. */
+/**
+ * A record as the log has it. Key, value and headers are slices of the answer to a fetch. Copy them to keep
+ * them, or the whole answer stays in memory.
+ */
 export type WholeRecord = {
   readonly offset: number
   readonly key: Buffer | null
@@ -28,7 +34,10 @@ export type WholeRecord = {
   readonly headers: RecordHeaders
   /** The time of the record in epoch milliseconds. */
   readonly timestampMs: number
-  /** The reason why the content can't be read. Such a record stands for the rest of its batch. */
+  /**
+   * The reason why the content can't be read. Such a record takes the place of all further records of its
+   * batch.
+   */
   readonly unreadable?: string
 }
 
@@ -36,34 +45,37 @@ export type ReadOptions = {
   readonly topic: string
   readonly partition: number
   /**
-   * The offset of the first record wanted. If the log begins later, reading begins at the start of the log.
+   * The offset of the first record to read. If the log begins at a higher offset, the reading begins at the
+   * start of the log.
    */
   readonly from: number
-  /** The signal that ends the reading. Its reason becomes the error. */
+  /** The signal that ends the reading. The reason of the signal becomes the error of the reading. */
   readonly signal?: AbortSignal
-  /** The time without any progress after which the reading fails, in milliseconds. Default: a minute. */
+  /** The reading fails after this time without any progress, in milliseconds. Default: a minute. */
   readonly stallTimeoutMs?: number
-  /** Called with a description, for each group of records that is skipped because it can't be read. */
+  /**
+   * Called with a description for each group of records that is skipped because the records can't be read.
+   */
   readonly onUnreadable?: (detail: string) => void
 }
 
 type Where = Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutMs'>
 
-/** A reader of partitions that is in no consumer group. */
+/** A reader of partitions. It isn't in any consumer group. */
 export type PartitionReader = {
   range(where: Where): Promise<LogRange>
   /**
-   * Reads the records with a key from `from` to the end that the partition has at the call. Yields them in
-   * ascending batches, none of them empty. Only one further fetch is under way while a batch is worked on. A
-   * few partitions are read at a time, and the others wait for their turn. Throws when Kafka delivers nothing
-   * for too long.
+   * Reads the records that have a key, from the offset `from` to the end that the partition has at the time
+   * of the call. Yields the records in batches, in the order of their offsets. No batch is empty. While the
+   * caller works on a batch, at most one further fetch is under way. A few partitions are read at the same
+   * time, and further calls wait for their turn. Throws when Kafka delivers nothing for `stallTimeoutMs`.
    */
   read(options: ReadOptions): AsyncGenerator<readonly KeyedRecord[], void>
-  /** Reads like `read`, but with headers, and with the records that have no key. */
+  /** Reads like `read`, but also yields headers, and also yields the records that have no key. */
   readWhole(options: ReadOptions): AsyncGenerator<readonly WholeRecord[], void>
   /**
-   * Fetches once from the log. Returns the records of the answer that lie from `from` to before `to`, with or
-   * without a key.
+   * Fetches once from the log. Returns the records of the answer from the offset `from` up to but without
+   * `to`, with or without a key.
    */
   piece(where: PieceOptions): Promise<LogPiece>
   /** Ends all readings with an error. */
@@ -72,19 +84,22 @@ export type PartitionReader = {
 
 export type PieceOptions = Where & {
   readonly from: number
-  /** The offset at which the piece ends at the latest. It must not be beyond the log's end. */
+  /** The offset before which the piece ends. It must not be higher than the end of the log. */
   readonly to: number
 }
 
 /**
- * Records in ascending order. `next` is the offset of the next piece, at most `to`. Keys, values and headers
- * are slices of a whole fetch.
+ * The records of a piece, in the order of their offsets. `next` is the offset at which the next piece begins,
+ * at most `to`. Keys, values and headers are slices of the answer to a fetch.
  */
 export type LogPiece = Piece<WholeRecord>
 
 /** The number of bytes that one fetch may bring for a partition. */
 const defaultFetchBytes = 1024 ** 2
-/** The number of partitions that are read at a time. Each holds two fetches in memory. */
+/**
+ * The number of partitions that are read at the same time. The answers to two fetches are in memory for each
+ * of them.
+ */
 const readsAtATime = 4
 const defaultStallTimeoutMs = 60_000
 function keyed({ offset, key, value, timestampMs }: FetchedRecord): KeyedRecord | undefined {
@@ -95,7 +110,7 @@ function whole(record: FetchedRecord): WholeRecord {
   return record
 }
 
-/** A limit on the number of readings at a time. The others wait. */
+/** A limit on the number of readings at the same time. Further readings wait. */
 class Turns {
   readonly #atATime: number
   readonly #queue: (() => void)[] = []
@@ -127,7 +142,10 @@ class Turns {
   }
 }
 
-/** The connections to the brokers, one to each broker. All readings that are under way share them. */
+/**
+ * The connections to the brokers, one to each broker. All readings that are under way share these
+ * connections.
+ */
 class Session {
   readonly opened: PartwiseCluster
   users: number
@@ -139,8 +157,8 @@ class Session {
   }
 
   /**
-   * Runs one piece of work after the other. If two of them connected, or added a topic, at the same time,
-   * kafkajs would forget the brokers of the first and never close their connections.
+   * Runs pieces of work one after another. If two of them connected or added a topic at the same time,
+   * kafkajs would forget the brokers of the first piece, and would never close their connections.
    */
   readonly inTurn: LogOptions['inTurn'] = (work) => {
     this.#turn = this.#turn.catch(() => undefined).then(() => work(this.opened.cluster))
@@ -149,8 +167,8 @@ class Session {
 }
 
 /**
- * The present session. It opens with the first reading. It closes with the last reading, unless `keepsOpen`
- * is set.
+ * The present session. It opens when a reading begins while no other reading is under way. It closes when the
+ * last reading under way ends, unless `keepsOpen` is set.
  */
 class Sessions {
   readonly #kafka: Kafka
@@ -162,7 +180,7 @@ class Sessions {
     this.#keepsOpen = keepsOpen
   }
 
-  /** Lends the session to a reading, which gives it back by `release`. */
+  /** Lends the session to a reading. The reading gives the session back by `release`. */
   take(): Session {
     this.#present ??= new Session(this.#kafka, this.#keepsOpen ? 1 : 0)
     this.#present.users++
@@ -183,13 +201,13 @@ class Sessions {
 
 export type ReaderOptions = {
   /**
-   * The number of partitions that are read at a time, each with two fetches in memory. The others wait for
-   * their turn.
+   * The number of partitions that are read at the same time. The answers to two fetches are in memory for
+   * each of them. Further partitions wait for their turn.
    */
   readonly atATime?: number
   /**
-   * The number of bytes that one fetch may bring for a partition. A single larger batch is fetched
-   * nevertheless.
+   * The number of bytes that one fetch may bring for a partition. If the first batch alone is larger, it is
+   * fetched nevertheless.
    */
   readonly fetchBytes?: number
   /** True if the connections stay open between two readings, until the reader is stopped. */
@@ -198,7 +216,8 @@ export type ReaderOptions = {
 
 /**
  * Creates a reader that sends `fetch` requests to the brokers without a consumer group. So there is no group
- * to wait for, to rebalance or to delete, and the reader can tell an empty answer from a missing one.
+ * to wait for, to rebalance or to delete. The reader can also distinguish an empty answer from a missing
+ * answer.
  */
 export function createPartitionReader(
   kafka: Kafka,

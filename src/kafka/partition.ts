@@ -12,20 +12,22 @@ const nowhere: Standing = { position: 0, settledCount: 0, isFinal: false }
 export type PartitionOptions = {
   /** True if the partition begins only when the state of its unit is ready. */
   readonly needsState?: boolean
-  /** True if the commit records what is settled above the watermark. */
+  /** True if commits list the settled offsets above the watermark. */
   readonly hasWindow?: boolean
-  /** The moment in each period, 0 to 1, at which the head of a busy retry topic is looked at. */
+  /**
+   * When the head of a busy retry topic is looked at: a fraction (0 to 1) of the period between two looks.
+   */
   readonly turn?: number
 }
 
 /**
- * A partition that this member owns: what the member has taken, what it may commit, and why the partition
- * isn't read yet.
+ * A partition that this member owns. It knows which records the member has taken, which offset may be
+ * committed, and why the partition isn't read yet.
  */
 export class Partition {
   readonly topic: string
   readonly id: number
-  /** The time that a record waits after its append, in milliseconds; 0 for topics that don't wait. */
+  /** How long a record waits after its append, in milliseconds. 0 for topics whose records don't wait. */
   readonly waitMs: number
   readonly needsState: boolean
   readonly hasWindow: boolean
@@ -39,21 +41,18 @@ export class Partition {
   #isLost = false
   #lostAtMs = 0
   #isElsewhere = false
-  /**
-   * The offset below which the log has the records that the previous owner knew. From this offset on, the log
-   * has other records.
-   */
+  /** The offset from which on the log differs from the log that the previous owner knew. */
   #knownBelow = Infinity
   #isTruncationReported = false
   #isStopped = false
   #trouble: string | undefined
-  /** Called when the last record that was handed out has come back. */
+  /** Called when the last of the records that were handed out has settled or was given back. */
   #onIdle: (() => void) | undefined
-  /** The number of this owner. If two owners commit, the owner with the higher number is right. */
+  /** The epoch of this owner. If two owners commit, the owner with the higher epoch is the present owner. */
   #epoch = 0
   /** The number of records that were handed out, and have neither settled nor been given back. */
   #lent = 0
-  /** A counter that grows with each record that settles. */
+  /** The number of records that have settled so far. */
   #settledCount = 0
   #committed = nowhere
   readonly #end = new LogEnd()
@@ -86,16 +85,16 @@ export class Partition {
   }
 
   /**
-   * Returns true until `begun` is called. Nothing is fetched before, because the previous owner may not have
-   * finished, or the state of the unit isn't ready.
+   * Returns true until `begun` is called. Until then nothing is fetched, because the previous owner may not
+   * have finished, or because the state of the unit isn't ready.
    */
   get isWaiting(): boolean {
     return this.#isWaiting
   }
 
   /**
-   * Returns true once nobody else counts as having requests in flight for the partition. If the partition
-   * still waits then, it waits for the state of its unit.
+   * Returns true once all previous owners count as finished with the partition, so none has a request in
+   * flight. If the partition isn't started yet, it then waits only for the state of its unit.
    */
   get isCleared(): boolean {
     return this.#isCleared
@@ -107,21 +106,21 @@ export class Partition {
   }
 
   /**
-   * Returns true if the partition belongs to another member now. Requests in flight are finished, and waiting
-   * records are given back.
+   * Returns true if the partition belongs to another member now. This member finishes the partition's
+   * requests in flight, and gives back its waiting records.
    */
   get isLost(): boolean {
     return this.#isLost
   }
 
-  /** The time of the loss in epoch milliseconds; 0 while the partition isn't lost. */
+  /** The time of the loss in epoch milliseconds. 0 while the partition isn't lost. */
   get lostAtMs(): number {
     return this.#lostAtMs
   }
 
   /**
-   * Returns true if the group has gone on without this member. Then the next owner doesn't wait for this one,
-   * and repeats all deliveries that aren't committed.
+   * Returns true if the group has removed this member. The next owner then doesn't wait for this member, and
+   * repeats all deliveries that aren't committed.
    */
   get isElsewhere(): boolean {
     return this.#isElsewhere
@@ -166,8 +165,8 @@ export class Partition {
   }
 
   /**
-   * Notes that the log was found, and ends at `end`. From `below` on, the log doesn't have the records that
-   * the previous owner knew.
+   * Notes that the log was found, and that it ends at `end`. From the offset `below` on, the log doesn't have
+   * the records that the previous owner knew.
    */
   findLog({ below, end }: { below: number; end: number }): void {
     this.#isStopped = false
@@ -182,8 +181,8 @@ export class Partition {
   }
 
   /**
-   * Notes that the partition goes to another member. `onIdle` is called when the last record that was handed
-   * out has come back.
+   * Notes that the partition moves to another member. `onIdle` is called when the last of the records that
+   * were handed out has settled or was given back.
    */
   lose(onIdle: () => void, nowMs: number): void {
     this.#isLost = true
@@ -191,17 +190,17 @@ export class Partition {
     this.#onIdle = onIdle
   }
 
-  /** Notes that the group goes on without this member. */
+  /** Notes that the group has removed this member. */
   goElsewhere(): void {
     this.#isElsewhere = true
   }
 
-  /** Notes that the log has records up to `endOffset` at least. */
+  /** Notes that the log contains at least the records before `endOffset`. */
   reachesTo(endOffset: number): void {
     this.#end.reachesTo(endOffset)
   }
 
-  /** Notes that the previous owner has finished, or that its time is up. `stored` is its last commit. */
+  /** Notes that the previous owner has finished, or that its time is over. `stored` is its last commit. */
   clear(stored: StoredCommit): void {
     const memory = memoryOf(stored)
     this.#isCleared = true
@@ -217,8 +216,8 @@ export class Partition {
   }
 
   /**
-   * Continues from the group's commit, as the next owner. Commit once before anything is fetched: that commit
-   * removes the final mark of the previous owner.
+   * Continues from the group's commit, as the next owner. The caller has to commit once before anything is
+   * fetched, because this commit removes the final mark of the previous owner.
    */
   begin(stored: StoredCommit, log?: KnownLog): void {
     const memory = memoryOf(stored)
@@ -232,8 +231,8 @@ export class Partition {
   }
 
   /**
-   * Begins at `offset` of a log that isn't the one that the commit describes. Nothing that the commit says
-   * about records applies. Only its epoch is continued.
+   * Begins at `offset` of a log that isn't the log that the commit describes. What the commit says about
+   * records doesn't apply to this log. Only the epoch of the commit is continued.
    */
   beginAnew(stored: StoredCommit, offset: number, log?: KnownLog): void {
     this.begin(stored, log)
@@ -241,14 +240,14 @@ export class Partition {
     this.#begunBelow = 0
   }
 
-  /** Passes over all offsets before `offset`. Any records at these offsets were taken or deleted. */
+  /** Passes over all offsets before `offset`. If there were records, they were taken or deleted. */
   passOver(offset: number): void {
     this.#watermark.skipTo(offset)
   }
 
   /**
-   * Returns true if fetching should pause. Invariant: in a partition with a window, the span stays within
-   * what a commit can remember, plus one fetch.
+   * Returns true if fetching should pause. Invariant: with a window, the offsets from the watermark to the
+   * last fetched record are at most as many as a commit can describe, plus those of one fetch.
    */
   get wantsPause(): boolean {
     const isWindowFull = this.hasWindow && this.#watermark.span >= maxRememberedOffsets
@@ -257,19 +256,16 @@ export class Partition {
 
   /**
    * Returns when a record may be taken, in epoch milliseconds: its append time plus the wait of this topic.
-   * An append time in the future comes from another clock, or from a producer that sets times itself. Such a
-   * record waits from the time since which it is known to be in the log. So neither it nor the records after
-   * it wait for longer than the topic says.
+   * An append time in the future comes from another clock, or from a producer that sets times itself. The
+   * wait of such a record begins when this member first knows that the record is in the log. So neither this
+   * record nor the records after it wait for longer than `waitMs`.
    */
   dueMsOf(offset: number, timestampMs: number, nowMs: number): number {
     if (timestampMs <= nowMs) return timestampMs + this.waitMs
     return this.#end.thereSinceMs(offset, nowMs) + this.waitMs
   }
 
-  /**
-   * Returns true if some part of the worker can take no more records of this partition. Fetching from it then
-   * pauses.
-   */
+  /** Returns true if some part of the worker can take no more records. Fetching then pauses. */
   get isFull(): boolean {
     return this.#fullFor.size > 0
   }
@@ -279,12 +275,12 @@ export class Partition {
     else this.#fullFor.delete(holder)
   }
 
-  /** Notes a record that came, which may not be due yet. */
+  /** Notes that a record was fetched. The record may not be due yet. */
   see(offset: number, timestampMs: number): void {
     this.#oldest.see(offset, timestampMs, this.#watermark.position)
   }
 
-  /** Takes a record. Returns true if the record is new, and so is handed out. */
+  /** Takes a record. Returns true if the record is new. It then has to be handed out. */
   take(offset: number): boolean {
     if (this.#watermark.receive(offset) !== 'new') return false
     this.#lent++
@@ -297,34 +293,34 @@ export class Partition {
     this.#returned()
   }
 
-  /** Takes a record back unsettled. The next owner delivers it. */
+  /** Notes that a record came back without being settled. The next owner delivers it. */
   giveBack(): void {
     this.#returned()
   }
 
-  /** Returns true if all records that were handed out have come back. */
+  /** Returns true if all records that were handed out have settled or were given back. */
   get isIdle(): boolean {
     return this.#lent === 0
   }
 
   /**
-   * Returns the state that a commit records. `isEnding`: the member stops. If the member stops or has lost
-   * the partition, and all records that were handed out have come back, the commit has the final mark.
+   * Returns the state that a commit records. `isEnding`: true if the member stops. The commit has the final
+   * mark if the member stops or has lost the partition, and if `isIdle` is true.
    */
   standing(isEnding: boolean): Standing {
     const isFinal = (isEnding || this.#isLost) && this.isIdle
-    // Without a window, no commit lists what is settled above the watermark, so such records need no commit.
+    // Without a window, commits don't list the settled offsets above the watermark.
     const settledCount = this.hasWindow ? this.#settledCount : 0
     return { position: this.#watermark.position, settledCount, isFinal }
   }
 
-  /** Returns true if the group doesn't know this state yet. */
+  /** Returns true if this state differs from the last committed state. */
   isNews({ position, settledCount, isFinal }: Standing): boolean {
     const known = this.#committed
     return position !== known.position || settledCount !== known.settledCount || isFinal !== known.isFinal
   }
 
-  /** Makes a commit that lists what is settled of the next `memory` offsets above the position. */
+  /** Makes a commit that lists the settled offsets among the next `memory` offsets above the position. */
   commitOf({ position, isFinal }: Standing, memory = maxRememberedOffsets): StoredCommit {
     const settledAbove = this.hasWindow ? this.#watermark.settledAbove(memory) : []
     const settledEpoch = this.hasWindow ? this.#epochOf(this.#watermark.lastSettledAbove(memory)) : -1
@@ -337,13 +333,13 @@ export class Partition {
         epoch: this.#epoch,
         ...(topicId !== undefined && { topicId }),
         ...(settledEpoch >= 0 && { settledEpoch }),
-        // The next owner has to know this even if the present one leaves with a final mark.
+        // The next owner has to know this offset even if this owner leaves with a final mark.
         ...(this.#begunBelow > position && { begunBelow: this.#begunBelow }),
       }),
     }
   }
 
-  /** Returns the epoch of the leader that wrote a settled record; -1 if it isn't known. */
+  /** Returns the epoch of the leader that wrote a settled record. Returns -1 if the epoch isn't known. */
   #epochOf(offset: number): number {
     if (offset < 0) return -1
     return offset < this.#watermark.top
@@ -356,22 +352,25 @@ export class Partition {
   }
 
   /**
-   * Returns true if a later owner has started the partition. A commit of this owner would then set the group
-   * back.
+   * Returns true if a later owner has started the partition. This owner must then no longer commit, because
+   * it would set back the offset of the later owner.
    */
   isOvertaken(stored: StoredCommit | undefined): boolean {
     return stored !== undefined && (memoryOf(stored)?.epoch ?? 0) > this.#epoch
   }
 
-  /** Notes where the log ended, by the broker's answer to a request that was sent at `askedAtMs`. */
+  /**
+   * Notes the end of the log by a broker's answer. The broker was asked at `askedAtMs`, in epoch
+   * milliseconds.
+   */
   endsAt(offset: number, askedAtMs: number): void {
     this.#end.reported(offset, askedAtMs)
   }
 
   /**
-   * A time, in epoch milliseconds: every record that the log had at that time was taken. It is the latest
-   * known one; 0 while none is known. The time doesn't move while `isFull`, since the part of the worker that
-   * is full may still have records to take.
+   * The latest known time, in epoch milliseconds, of which this is true: every record that the log had at
+   * this time was taken. 0 while no such time is known. The time doesn't change while `isFull`, because the
+   * part of the worker that is full may still have records to take.
    */
   get endSeenMs(): number {
     const isTaking = !this.#isWaiting && !this.isFull
@@ -379,15 +378,15 @@ export class Partition {
   }
 
   /**
-   * The append time of the oldest record that isn't settled, in epoch milliseconds. 0 if there is none, or if
-   * it isn't known.
+   * The append time of the oldest record that isn't settled, in epoch milliseconds. 0 if every record is
+   * settled, or if the time isn't known.
    */
   get oldestUnsettledMs(): number {
     const { endSeenMs } = this
     return this.#oldest.appendedMs(this.#watermark.position, { end: this.#end.offset, endSeenMs })
   }
 
-  /** The number of records that the group has still to settle, as far as known. */
+  /** The number of offsets from the watermark to the end of the log, as far as this member knows the end. */
   get lag(): number {
     return Math.max(0, this.#end.offset - this.#watermark.position)
   }

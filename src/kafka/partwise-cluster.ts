@@ -10,19 +10,19 @@ type BrokerPool = {
 }
 
 export type PartwiseCluster = OpenCluster & {
-  /** The last metadata that a broker sent; `undefined` before that. */
+  /** The last metadata that a broker has sent. `undefined` before the first answer. */
   readonly metadata: Metadata | undefined
   findBroker(nodeId: number): Promise<WireBroker>
 }
 
-/** The time after which a broker that doesn't answer is no longer asked over the same connection. */
+/** If a broker doesn't answer within this time, in milliseconds, its connection counts as dead. */
 const metadataTimeoutMs = 5_000
 
 /**
  * Opens a cluster client in which an error concerns only its own partition or topic. kafkajs throws the first
- * error of a partition or topic in an answer. Because of that error, the rest of the answer is lost: one
- * partition without a leader would hide all topics. Here a partition without a leader has the leader -1, and
- * a topic with an error has no partitions.
+ * error of a partition or topic in an answer, and the rest of the answer is lost. So one partition without a
+ * leader would hide all topics. Here a partition without a leader has the leader -1, and a topic with an
+ * error has no partitions.
  */
 export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
   const opened = openCluster(kafka)

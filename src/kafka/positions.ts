@@ -12,22 +12,22 @@ import { partitionName } from './partition-name.ts'
 import { ask, BrokerTooOldError, type WireBroker } from './wire.ts'
 import { within } from './within.ts'
 
-/** A place in a partition's log, with what is remembered of the log as it was when the place was reached. */
+/** A place in a partition's log, with facts about the log from the time when the place was reached. */
 export type LogPlace = {
   readonly topic: string
   readonly partition: number
   /**
-   * The offset of the next record wanted. -1 for a partition that has never been read, which begins at the
-   * log's start.
+   * The offset of the next record to read. -1 for a partition that has never been read. Its reading begins at
+   * the log's start.
    */
   readonly offset: number
-  /** The leader epoch of the last record before `offset`; -1 if it isn't known. */
+  /** The leader epoch of the last record before `offset`. -1 or absent if this epoch isn't known. */
   readonly leaderEpoch?: number | undefined
-  /** The topic's id in 22 characters; `undefined` if it isn't known. */
+  /** The topic's id in 22 characters. `undefined` if the id isn't known. */
   readonly topicId?: string | undefined
   /**
-   * The offset of the last record that is remembered as settled, at `offset` or above, and the record's
-   * leader epoch (-1 if it isn't known).
+   * The last record at or above `offset` that is remembered as settled: its offset, and its leader epoch,
+   * which is -1 if it isn't known.
    */
   readonly settled?: { readonly last: number; readonly leaderEpoch: number } | undefined
 }
@@ -42,49 +42,53 @@ export type LogFacts = {
   readonly end: number
   readonly topicId: string | undefined
   /**
-   * The latest epoch of the log that isn't after the remembered one, and the offset at which it ends. Both
-   * are -1 if the log has no such epoch. `undefined` if no epoch is remembered, or if the broker is too old
-   * to answer.
+   * The latest epoch of the log that isn't later than `leaderEpoch` of the place, and the offset at which
+   * this epoch ends. Both are -1 if the log has no such epoch. `undefined` if the place has no epoch, or if
+   * the broker is too old to answer.
    */
   readonly epochEnd: EpochEnd | undefined
-  /** The same as `epochEnd`, for the epoch of the last record that is remembered as settled. */
+  /** Like `epochEnd`, but for the leader epoch of the last record that is remembered as settled. */
   readonly settledEpochEnd?: EpochEnd | undefined
 }
 
 export type TruncationReason =
-  /** The topic has another id, since it was recreated or restored. */
+  /** The topic has another id, because it was deleted and created again, or was restored. */
   | 'recreated'
   /** The log ends before the place. */
   | 'shorter'
-  /** The log has other records before the place than the ones that were read. */
+  /** Before the place, the log has other records than the records that were read. */
   | 'diverged'
 
 export type Truncation = {
   /**
-   * The first offset at which the logs differ, or the log's start if that isn't known. The present log's
-   * records from this offset on were never read.
+   * The first offset at which the present log differs from the former log. If this offset isn't known, it is
+   * the start of the present log. The present log's records from this offset on were never read.
    */
   readonly at: number
-  /** The offset at which the reader was. */
+  /** The offset of the place: the reader would have continued there. */
   readonly from: number
   readonly reason: TruncationReason
 }
 
-/** The judgement whether the log is still the same, and from which offset it is read. */
+/** The judgement of a place: whether the log is still the same, and at which offset its reading continues. */
 export type PlaceJudgement =
   | { readonly kind: 'goOn'; readonly offset: number }
-  /** The records from `from` to before `to` were deleted before they were read. */
+  /** The records from the offset `from` up to but without `to` were deleted before they were read. */
   | { readonly kind: 'retentionWon'; readonly from: number; readonly to: number }
   | ({ readonly kind: 'truncated' } & Truncation)
 
-/** The result of the search for a place. `later`: the leader can't be asked now. */
+/**
+ * The result of looking up a place. `later`: the leader can't be asked now, so the place has to be looked up
+ * later.
+ */
 export type Location =
   | (PlaceJudgement & { readonly log: LogFacts })
   | { readonly kind: 'later'; readonly reason: string }
 
 /**
- * Judges whether a place still exists in a log. Pure. A place below the start of the same log was overtaken
- * by retention. The rules for the leader epoch are those of Kafka's own client (KIP-320).
+ * Judges whether a place still exists in a log. This function is pure. If the place lies below the start of
+ * the same log, retention has deleted its records. The rules for the leader epoch are those of Kafka's own
+ * client (KIP-320).
  */
 export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log: LogFacts): PlaceJudgement {
   const { start, end, epochEnd } = log
@@ -100,8 +104,8 @@ export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log:
   if (offset < start) return { kind: 'retentionWon', from: offset, to: start }
   const reason = end < offset ? 'shorter' : 'diverged'
   if (epochEnd === undefined) return end < offset ? truncatedAt(start, reason) : { kind: 'goOn', offset }
-  // The log has no record of the epoch in which the last record was read, so it isn't known where the two
-  // logs part.
+  // The log has no record of the epoch of the record that was read last, so it isn't known where the two logs
+  // begin to differ.
   if (epochEnd.leaderEpoch < leaderEpoch && (epochEnd.endOffset < 0 || epochEnd.endOffset >= offset))
     return truncatedAt(start, reason)
   if (epochEnd.endOffset < offset) return truncatedAt(epochEnd.endOffset, reason)
@@ -110,28 +114,32 @@ export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log:
 
 /** The extent to which the log still has the records that are remembered as settled. */
 export type KnownSettled = {
-  /** The offset below which the log is known to have the same records. Infinity if it has all of them. */
+  /**
+   * The offset below which the log is known to have the same records. Infinity if the log has all of the
+   * records that are remembered as settled.
+   */
   readonly below: number
-  /** True if the log has lost records that were read, and is another one from `below` on. */
+  /** True if the log has lost records that were read, and has other records from `below` on. */
   readonly isCutOff: boolean
 }
 
 /**
- * Judges which records after a place are still those that are remembered as settled. Pure. The log may have
- * lost records after the place, and have others at their offsets now. Call it only for a place from which
- * reading continues.
+ * Judges which records after a place are still the records that are remembered as settled. This function is
+ * pure. The log may have lost records after the place, and may have other records at their offsets now. Call
+ * this only for a place at which the reading can continue.
  */
 export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: LogFacts): KnownSettled {
   if (settled === undefined) return allKnown
   const { epochEnd, settledEpochEnd } = log
   if (settledEpochEnd !== undefined) {
-    // If the log has no record of that epoch at all, nobody knows up to which offset it is the same.
+    // If the log has no record of that epoch at all, nobody knows up to which offset the log is still the
+    // same.
     const isThere = settledEpochEnd.leaderEpoch === settled.leaderEpoch
     const below = isThere ? settledEpochEnd.endOffset : offset
     return below > settled.last ? allKnown : { below, isCutOff: true }
   }
-  // Commits of earlier versions don't record this epoch. Records of a later epoch than the place's may be the
-  // same or not.
+  // Commits of earlier Sluice versions don't record this epoch. So records of a later epoch than
+  // `leaderEpoch` may have been replaced, and don't count as known.
   const ends = epochEnd?.leaderEpoch === leaderEpoch ? [log.end, epochEnd?.endOffset ?? log.end] : [log.end]
   const below = Math.min(...ends)
   return below > settled.last ? allKnown : { below, isCutOff: false }
@@ -140,8 +148,8 @@ export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: Lo
 const allKnown: KnownSettled = { below: Infinity, isCutOff: false }
 
 /**
- * Locates these places by asking their leaders, with at most four requests to each. Returns the results in
- * the order of `places`. Never rejects.
+ * Looks up these places by asking their leaders, with at most four requests to each leader. Returns the
+ * results in the order of `places`. Never rejects.
  */
 export async function locate(view: ClusterView, places: readonly LogPlace[]): Promise<readonly Location[]> {
   const locations = new Map<LogPlace, Location>()
@@ -169,8 +177,8 @@ function later(reason: string): Location {
 }
 
 /**
- * Locates the places of one broker. If the broker hangs, its places are located later, so that they don't
- * hold up the places of other brokers.
+ * Looks up the places of which one broker is the leader. If the broker hangs, these places have the result
+ * `later`, so they don't hold up the places of other brokers.
  */
 async function locateInTime(
   view: ClusterView,
@@ -282,7 +290,9 @@ function isOfAuthorization(errorCode: number): boolean {
   return errorCode === errorCodes.TOPIC_AUTHORIZATION_FAILED
 }
 
-/** Returns the ends of partitions' logs, as far as their leaders answer now. Never rejects. */
+/**
+ * Returns the ends of partitions' logs. Leaves out partitions whose leaders don't answer now. Never rejects.
+ */
 export async function listEnds(
   view: ClusterView,
   partitions: readonly { readonly topic: string; readonly partition: number }[],

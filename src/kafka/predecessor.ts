@@ -3,23 +3,20 @@ import type { StoredCommit } from './stored-commit.ts'
 
 export type PredecessorOptions = {
   /**
-   * The id of a static member. Absent if the member isn't static: the group gives the partitions of a killed
-   * process to others when its session is over.
+   * The id of a static member. `undefined` if the member isn't static. The group then gives the partitions of
+   * a killed process to other members once the session of the killed process is over.
    */
   readonly instanceId: string | undefined
-  /**
-   * The time after the death of a process when none of its requests can be in flight any more, in
-   * milliseconds.
-   */
+  /** How long after the death of a process its requests may still be in flight, in milliseconds. */
   readonly settleMs: number
   readonly log: { info(fields: object, message: string): void }
 }
 
 /**
  * Decides whether requests of the killed predecessor process may still be in flight. A static member that
- * comes back is given its partitions at once. An endpoint may still have requests of the killed process then.
- * If a newer value were sent meanwhile, an older one could overtake it. The time counts from the start of
- * this process, which is after the death of its predecessor.
+ * comes back is given its partitions at once. At this time, an endpoint may still be working on requests of
+ * the killed process. If a newer value were sent now, the endpoint could process an older value after it.
+ * `settleMs` counts from the start of this process, which is later than the death of its predecessor.
  */
 export class Predecessor {
   readonly #options: PredecessorOptions
@@ -36,7 +33,8 @@ export class Predecessor {
 
   /**
    * Returns true if the predecessor, or an earlier owner, may have requests in flight for the partition. If
-   * so, the partition counts as waiting for them. `stored`: a commit without the final mark.
+   * so, the partition counts as waiting for these requests. Call this only with a commit that lacks the final
+   * mark.
    */
   mayHaveInFlight(partition: Partition, { offset }: StoredCommit): boolean {
     const { instanceId, settleMs, log } = this.#options

@@ -2,7 +2,10 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { KafkaSettings } from './kafka-settings.ts'
 
-/** Returns the principal that the brokers' authorizer probably sees: brokers may map names to others. */
+/**
+ * Returns the principal that the brokers' authorizer probably sees. Brokers may be configured to map names to
+ * other names.
+ */
 export function principalOf(settings: KafkaSettings): string {
   switch (settings.saslMechanism) {
     case 'plain':

@@ -21,8 +21,8 @@ export type ProducedRecords = {
 }
 
 /**
- * The outcome for the records of one partition. `offset` is that of the first record. Records that were not
- * acknowledged may have been written nevertheless.
+ * The outcome for the records of one partition. `offset` is the offset of the first record. Records that
+ * weren't acknowledged may have been written nevertheless.
  */
 export type ProduceOutcome =
   | { readonly isWritten: true; readonly offset: number }
@@ -30,11 +30,11 @@ export type ProduceOutcome =
 
 export type LinkTimeouts = {
   /**
-   * The time that a broker may wait for its replicas before it reports that they didn't follow, in
-   * milliseconds.
+   * How long a broker may wait until the in-sync replicas have the records, in milliseconds. If they don't
+   * have them by then, the broker answers with an error.
    */
   readonly replicasTimeoutMs: number
-  /** The time that a send waits for the answer of each broker, in milliseconds. */
+  /** How long a send waits for the answers of the brokers, in milliseconds. */
   readonly sendTimeoutMs: number
 }
 
@@ -50,8 +50,8 @@ export type MakeRequest = (
 type Settle<T> = (item: T, outcome: ProduceOutcome) => void
 
 /**
- * Connections to the brokers for writing records. Each partition succeeds or fails by itself. Connections
- * that seem dead are opened anew.
+ * Connections to the brokers for writing records. The write to one partition may succeed while the write to
+ * another partition fails. Connections that seem dead are replaced.
  */
 export class ProduceLink {
   readonly #kafka: Kafka
@@ -78,8 +78,8 @@ export class ProduceLink {
   }
 
   /**
-   * Returns the partition in which Java's clients place a record with this key. `undefined` while the topic
-   * has no partitions. Rejects when no broker answers.
+   * Returns the partition in which Java's clients place a record with this key. Returns `undefined` while the
+   * topic has no partitions. Rejects when no broker answers.
    */
   async placeOf(topic: string, key: Buffer | null): Promise<number | undefined> {
     const { cluster } = this.#opened
@@ -91,14 +91,17 @@ export class ProduceLink {
     return undefined
   }
 
-  /** Connects, and reads which brokers lead the partitions of a topic. Rejects by `sendTimeoutMs`. */
+  /**
+   * Connects, and reads which brokers lead the partitions of a topic. Rejects after `sendTimeoutMs` at the
+   * latest.
+   */
   async prepare(topic: string): Promise<void> {
     await this.#inTime((opened) => this.#prepare(opened.cluster, [topic]))
   }
 
   /**
    * Returns the leaders of a topic's partitions, by partition, as a broker reports them now. Leaves out
-   * partitions without a leader. Rejects by `sendTimeoutMs`.
+   * partitions without a leader. Rejects after `sendTimeoutMs` at the latest.
    */
   async leadersOf(topic: string): Promise<ReadonlyMap<number, number>> {
     const leaders = new Map<number, number>()
@@ -113,8 +116,8 @@ export class ProduceLink {
   }
 
   /**
-   * Sends each item once. A batch has one item for each partition at the most. Settles everything within
-   * `sendTimeoutMs`, or rejects. Nothing is tried again.
+   * Sends each item once. A batch has at most one item for each partition. Calls `settle` for every item
+   * within `sendTimeoutMs`, or rejects. Nothing is tried again.
    */
   async send<T extends ProducedRecords>(batch: readonly T[], settle: Settle<T>): Promise<void> {
     const opened = this.#opened
@@ -126,7 +129,7 @@ export class ProduceLink {
 
   /**
    * Returns the partitions of these topics that have a leader, and at least `minInsync` in-sync replicas.
-   * Asks all known brokers, and takes the first answer. Rejects when none of them answers within `timeoutMs`.
+   * Asks all known brokers, and takes the first answer. Rejects when no broker answers within `timeoutMs`.
    */
   async openPartitions(
     topics: readonly string[],
@@ -145,7 +148,7 @@ export class ProduceLink {
     )
   }
 
-  /** Does some work, and opens the connections anew if the work fails or takes too long. */
+  /** Does some work, and replaces the connections if the work fails or takes too long. */
   async #inTime(work: (opened: PartwiseCluster) => Promise<void>): Promise<void> {
     const opened = this.#opened
     const { sendTimeoutMs } = this.#timeouts
@@ -195,8 +198,7 @@ export class ProduceLink {
       const answered = opened
         .findBroker(nodeId)
         .then((broker) => ask(broker, this.#requestOf(topicDataOf(items), replicasTimeoutMs)))
-      // The connections to other brokers are still of use. kafkajs closes the connection to this broker by
-      // itself.
+      // The connections to other brokers are kept. kafkajs closes the connection to this broker by itself.
       const late = `no answer within ${sendTimeoutMs} ms`
       const { topics } = await answerWithin(untilMs - performance.now(), answered, late)
       const answers = new Map<string, PartitionAnswer>(
@@ -214,21 +216,21 @@ export class ProduceLink {
   }
 
   /**
-   * Reads again which brokers lead the partitions, since that may have changed. Nobody waits for the result:
-   * records that failed are sent again later, if at all.
+   * Reads again which brokers lead the partitions, because the leaders may have changed. Nobody waits for the
+   * result: if a caller sends failed records again, it does so later.
    */
   #refresh(opened: PartwiseCluster): void {
     if (opened !== this.#opened) return
     const refresh = (): Promise<void> => opened.cluster.connect().then(() => opened.cluster.refreshMetadata())
-    // The second try goes to another broker, in case the first one hangs.
+    // The second try goes to another broker, in case the first broker hangs.
     const refreshed = refresh().catch(refresh)
     refreshed.catch(() => this.#reopen(opened, refreshed))
   }
 
   /**
-   * Opens the connections anew. `work` may still be under way over the dead connections: kafkajs goes on
-   * trying for a while, and connects again to do so. So the dead client is closed once more when `work` has
-   * ended.
+   * Replaces the client and its connections by new ones. `work` may still be under way over the dead
+   * connections, because kafkajs tries for a while and connects again for these tries. So the dead client is
+   * closed once more when `work` has ended.
    */
   #reopen(dead: PartwiseCluster, work: Promise<unknown>): void {
     if (dead === this.#opened) {

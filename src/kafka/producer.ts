@@ -9,8 +9,8 @@ import { type LinkTimeouts, type ProducedRecords, ProduceLink, type ProduceOutco
 import { within } from './within.ts'
 
 /**
- * A record to write. A record that was made from another one keeps its partition number. A new record is
- * placed by its key, with murmur2 as in Java's clients.
+ * A record to write. A record that was made from another record keeps the partition number of that record. A
+ * new record is placed by its key, with murmur2 as in Java's clients.
  */
 export type OutboundRecord = {
   topic: string
@@ -29,12 +29,12 @@ export type ProduceResult = 'acknowledged' | 'refused'
 export type RecordProducer = {
   /**
    * Resolves once all in-sync replicas have the record. If the partition doesn't take the record, the
-   * producer sends it again for as long as it runs. It never gives a record up.
+   * producer sends the record again and again until it is stopped. The producer never gives up a record.
    */
   produce(record: OutboundRecord): Promise<ProduceResult>
   /**
    * Writes a record like `produce`, and returns its offset. If an acknowledgement was lost, the record may
-   * also be at other offsets, before or after.
+   * also exist at other offsets, lower or higher.
    */
   produceAt(record: OutboundRecord): Promise<{ offset: number } | 'refused'>
   /** The number of records that wait for their acknowledgement. */
@@ -47,43 +47,48 @@ export type RecordProducer = {
 export type ProducerOptions = {
   kafka: Kafka
   /**
-   * The limit for a record, in bytes. A larger record is refused without being sent. A broker answers a
-   * request over its `socket.request.max.bytes` by closing the connection, so such a record would be tried
-   * again forever.
+   * The limit for a record, in bytes. A larger record is refused without being sent. If a request is larger
+   * than the broker's `socket.request.max.bytes`, the broker closes the connection. Without this limit, such
+   * a record would be sent again forever.
    */
   maxRecordBytes: number
   /**
-   * The limit for the records that are sent at once, in bytes. A single larger record is sent nevertheless.
+   * The limit for the records of a partition that are sent together, in bytes. A record that is larger by
+   * itself is sent alone.
    */
   batchBytes?: number
-  /** The number of in-sync replicas that a partition needs to take records. */
+  /** The number of in-sync replicas without which a partition takes no records. */
   minInsync?: number
   /** Called each time that a partition has not taken what was sent to it. */
   onFailed?: () => void
   /**
    * Called when a partition has taken nothing for some seconds, and with `isFailing` false when it takes
-   * records again. The records of other partitions go on.
+   * records again. The records of other partitions are still written.
    */
   onFailing?: (failing: FailingPartition, isFailing: boolean) => void
-  /** Called when no partition takes records, and again when some partition takes records. */
+  /**
+   * Called with true when no partition takes records any more, and with false when a partition takes records
+   * again.
+   */
   onStalled?: (isStalled: boolean, reason: string) => void
 }
 
 const defaultBatchBytes = 900_000
 const mostRecords = 1_000
 /**
- * Milliseconds for which records are collected before they are sent together. A request costs as much CPU as
- * a hundred records, and no record of this producer is in a hurry.
+ * How long records are collected before they are sent together, in milliseconds. A request costs as much CPU
+ * as a hundred records, and no record of this producer is urgent.
  */
 const lingerMs = 20
 const backoffs = { minBackoffMs: 250, maxBackoffMs: 5_000 }
 /**
- * The time after which a partition that takes nothing is reported. A leader that moves is usually found
- * within this time.
+ * The time after which a partition that takes nothing is reported, in milliseconds. If the leader of a
+ * partition moves, the new leader is usually found within this time.
  */
 const patienceMs = 3_000
 /**
- * Generous timeouts, so that slow replicas can follow. Only the records of the same partition wait meanwhile.
+ * Long timeouts, so that slow replicas can get the records in time. While a request is under way, only
+ * records of the same partitions wait.
  */
 const timeouts: LinkTimeouts = { replicasTimeoutMs: 10_000, sendTimeoutMs: 20_000 }
 
@@ -104,9 +109,9 @@ export async function startProducer(options: ProducerOptions): Promise<RecordPro
 }
 
 /**
- * Collects records while the batch before them is under way. The producer isn't idempotent. Each partition
- * has one produce under way at a time, so its records are written in the order in which they came. A lost
- * acknowledgement writes a record twice, which is allowed.
+ * Collects the records of a partition while the previous batch of the partition is under way. The producer
+ * isn't idempotent. Each partition has one produce under way at a time, so its records are written in the
+ * order in which they came. A lost acknowledgement writes a record twice, which is allowed.
  */
 class PartitionedProducer implements RecordProducer {
   readonly #options: ProducerOptions
@@ -303,8 +308,8 @@ class PartitionedProducer implements RecordProducer {
 const noAnswer = `no acknowledgement within ${patienceMs} ms`
 
 /**
- * The most bytes that Kafka adds to a record: those of a batch that has only this record, and of all length
- * fields.
+ * The most bytes that the format adds to a record: the header of a batch that has only this record, and all
+ * length fields.
  */
 const recordOverheadBytes = 128
 const headerOverheadBytes = 10
@@ -318,8 +323,8 @@ function sizeOf({ key, value, headers }: OutboundRecord): number {
 }
 
 /**
- * Makes an `onFailing` that reports when the first partition fails, with its reason, and when no partition
- * fails any more.
+ * Makes an `onFailing` that calls `tell` when the first partition fails, with the reason, and again when no
+ * partition fails any more.
  */
 export function whileAnyFails(
   tell: (isFailing: boolean, reason: string) => void,

@@ -7,7 +7,7 @@ import { within } from './within.ts'
 
 export type RecordPlace = { readonly topic: string; readonly partition: number; readonly offset: number }
 
-/** The result of the reading. `gone`: Kafka has no record at this place, or no longer has it. */
+/** The result of reading a record. `gone`: Kafka has no record at this place, or no longer has the record. */
 export type RecordAt = { readonly record: FetchedRecord } | 'gone' | { readonly trouble: string }
 
 const silent = { info() {}, warn() {}, error() {} }

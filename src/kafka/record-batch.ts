@@ -15,10 +15,16 @@ import {
 import { decompress, tooLongCode } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
 
-/** The header values as they came, by name. A repeated header has a list of values. */
+/**
+ * The header values, as the record has them, by name. If a record has several headers of a name, the value is
+ * a list.
+ */
 export type RecordHeaders = Record<string, Buffer | null | (Buffer | null)[]>
 
-/** A record as it was fetched. Key, value and headers are slices of a whole fetch: copy what you keep. */
+/**
+ * A record as it was fetched. Key, value and headers are slices of the answer to a fetch. Copy them to keep
+ * them, or the whole answer stays in memory.
+ */
 export type FetchedRecord = {
   readonly offset: number
   readonly timestampMs: number
@@ -26,29 +32,32 @@ export type FetchedRecord = {
   readonly value: Buffer | null
   readonly headers: RecordHeaders
   /**
-   * True for a transaction marker, and for a place that compaction has left empty. Such a record isn't
-   * delivered.
+   * True for a transaction marker. Also true for the empty record that stands for the end of a batch whose
+   * last records compaction has removed. Such a record isn't delivered.
    */
   readonly isControlRecord: boolean
-  /** The facts by which records of aborted transactions are found. */
+  /**
+   * The producer of the record's batch, and whether the batch is part of a transaction. These facts show
+   * which records belong to aborted transactions.
+   */
   readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean }
-  /** The reason why the content can't be read. Such a record stands for the rest of its batch. */
+  /**
+   * The reason why the content can't be read. Such a record takes the place of all further records of its
+   * batch.
+   */
   readonly unreadable?: string
 }
 
 /** The records that a fetch brought for one partition. */
 export type RecordSet = {
   readonly records: FetchedRecord[]
-  /**
-   * The leader epochs of the log from given offsets on, ascending, with an entry for each batch that was
-   * read.
-   */
+  /** The leader epoch of each batch that was read, with the offset from which it applies, ascending. */
   readonly epochs: readonly { readonly from: number; readonly leaderEpoch: number }[]
-  /** The offset after the last batch that was read; -1 if no batch was read. */
+  /** The offset after the last batch that was read. -1 if no batch was read. */
   readonly nextOffset: number
   /**
-   * The reason why reading ended before a batch: the batch isn't what the producer wrote. That batch is the
-   * one at `nextOffset`, or the first one if no batch was read.
+   * The reason why reading ended before a batch that is damaged. The damaged batch begins at `nextOffset`. If
+   * no batch was read, it is the first batch.
    */
   readonly damage: string | undefined
 }
@@ -60,27 +69,31 @@ export type ReadRecordSetOptions = {
    */
   readonly passDamaged: boolean
   /**
-   * The offset after the last one of the log. A damaged batch ends before this offset, because the last
+   * The offset at which the log ends. A damaged batch is taken to end before this offset, because the last
    * offset that the batch itself states can't be trusted.
    */
   readonly end: number
 }
 
 /**
- * The memory that a batch may take once it is read: this many times its size, or `minAllowanceBytes` if that
- * is more. A batch that needs more is an attack or an accident, and not a batch of compressed messages.
+ * The memory that the records of a batch may take: this many times the size of the batch, or
+ * `minAllowanceBytes` if that is more. A batch that needs more memory doesn't come from compressed messages,
+ * but from an attack or an accident.
  */
 const maxExpansion = 64
 const minAllowanceBytes = 64 * 1024 ** 2
 /**
- * The memory that a fetch of a partition may take. At this size, its further batches are left for the next
- * fetch.
+ * The memory that the records of one fetch of a partition may take, in bytes. Once they take this much,
+ * further batches aren't read, and the next fetch brings them again.
  */
 const maxFetchBytes = 8 * 1024 ** 2
-/** The memory that the objects of a record and of a header take. */
+/** The estimated memory of the objects for a record, and for a header, in bytes. */
 const recordBytes = 256
 const recordHeaderBytes = 128
-/** The limit of a record's headers. Further headers are skipped, since nobody means to send so many. */
+/**
+ * The most headers that are read of a record. Further headers are skipped, because nobody sends so many on
+ * purpose.
+ */
 export const maxRecordHeaders = 1_000
 
 const codecMask = 0x07
@@ -100,17 +113,17 @@ type BatchHead = {
   readonly context: FetchedRecord['batchContext']
 }
 
-/** Returns true for the present format. Batches from before Kafka 0.11 have another one. */
+/** Returns true if a batch has the present format. Batches from before Kafka 0.11 have another format. */
 function isRecordBatch(bytes: Buffer): boolean {
   return bytes[magicAt] === 2
 }
 
 /**
- * Reads the record batches that a fetch brought for a partition. Checks the checksum of each batch, since a
- * disk may return other bytes than were written. A batch with a right checksum may still be unreadable: its
- * content is garbage, or costs too much memory. Such a batch becomes one record that says so, at its last
- * offset. Otherwise a batch could bring down a worker, and then each further worker that the partition goes
- * to.
+ * Reads the record batches that a fetch brought for a partition. Checks the checksum of each batch, because a
+ * disk may return other bytes than the bytes that were written. A batch with a correct checksum may still be
+ * unreadable, because its content is garbage or takes too much memory. Such a batch becomes one record that
+ * says so, at the last offset of the batch. Otherwise a batch could crash a worker, and then each further
+ * worker that becomes the owner of the partition.
  *
  * Skips an incomplete batch at the end. Never rejects.
  */
@@ -145,7 +158,7 @@ export async function readRecordSet(
   return { records, epochs, nextOffset, damage }
 }
 
-/** Returns the batch at `start`; `undefined` if it isn't complete. */
+/** Returns the batch at `start`. Returns `undefined` if the batch isn't complete. */
 function batchAt(bytes: Buffer, start: number): Buffer | undefined {
   const end = start + afterLength + bytes.readInt32BE(start + lengthAt)
   return end > bytes.length || end < start + recordsAt ? undefined : bytes.subarray(start, end)
@@ -168,8 +181,9 @@ function lastOffsetOf(batch: Buffer): number {
 }
 
 /**
- * Returns the last offset of a damaged batch, whose own statement about it may be damaged too. The batch ends
- * where the next one begins, and not after the end of the log.
+ * Returns the last offset of a damaged batch. The field with the last offset may be damaged too. So if
+ * another batch follows, the damaged batch ends where that batch begins. Otherwise the damaged batch ends at
+ * the end of the log at the latest.
  */
 function lastOffsetOfDamaged(batch: Buffer, bytes: Buffer, next: number, end: number): number {
   const first = readInt64(batch, 0)
@@ -193,7 +207,7 @@ async function readBatch(batch: Buffer, into: FetchedRecord[]): Promise<number> 
     const compressed = batch.subarray(recordsAt)
     const content = head.codec === 0 ? compressed : await decompress(head.codec, compressed, allowedBytes)
     reader.read(content, into)
-    // Compaction has removed the last records.
+    // In this case, compaction has removed the last records of the batch.
     if (reader.nextOffset <= head.lastOffset) into.push({ ...emptyRecord(head), isControlRecord: true })
   } catch (error) {
     const why = whyOf(error, allowedBytes)
@@ -250,8 +264,8 @@ function whyOf(error: unknown, allowedBytes: number): string {
 }
 
 /**
- * Reads the records of one batch. Throws if the batch is damaged. Throws with the code `tooLongCode` if it
- * takes too much memory.
+ * Reads the records of one batch. Throws if the batch is damaged. Throws with the code `tooLongCode` if the
+ * records take too much memory.
  */
 class BatchReader {
   readonly #head: BatchHead
@@ -289,7 +303,7 @@ class BatchReader {
     this.#end = end
     const { baseOffset, lastOffset, firstTimestampMs, maxTimestampMs, isAppendTime, isControl, context } =
       this.#head
-    // The record's attributes, which Kafka doesn't use.
+    // The attributes of the record. Kafka doesn't use this field.
     this.#byte()
     const timestampMs = firstTimestampMs + this.#varint()
     const offset = baseOffset + this.#varint()
@@ -338,7 +352,9 @@ class BatchReader {
     return data
   }
 
-  /** Reads a zigzag integer of any length. A value beyond 2^53 is garbage and needn't be exact. */
+  /**
+   * Reads a zigzag integer of any length. A value beyond 2^53 can only be garbage, so it needn't be exact.
+   */
   #varint(): number {
     let value = 0
     let scale = 1

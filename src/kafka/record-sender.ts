@@ -29,20 +29,20 @@ export type Obstacle = {
 }
 
 /**
- * The connections that records take. A broker answers the requests of one connection in their order, and all
- * partitions of a request at once. So records of a partition that may be failing take the `isolated` route,
- * where they don't hold up the records of other partitions.
+ * The connections that records take. A broker answers the requests of one connection in their order, and
+ * answers for all partitions of a request together. So a failing partition delays the other records on its
+ * connections. Records of a partition that may be failing therefore take the `isolated` route.
  */
 export type ProduceRoute = 'main' | 'isolated'
 
 /**
- * A writer of records in batches, for a caller that has to answer for each record and can't wait long. Its
- * methods never throw.
+ * A writer of records in batches, for a caller that has to report the outcome of each record and can't wait
+ * long. The methods never throw.
  */
 export type RecordSender = {
   /**
-   * Sends each item once. `batch` has one item for each partition at the most. Calls `onSettled` once for
-   * each item, as soon as the outcome is known, after three seconds at the latest. `failure` is absent when
+   * Sends each item once. `batch` has at most one item for each partition. Calls `onSettled` once for each
+   * item, as soon as the outcome is known, and after three seconds at the latest. `failure` is absent when
    * all in-sync replicas have the records. Otherwise it is the error of Kafka or its client, and the records
    * may have been written nevertheless. Nothing is tried again.
    */
@@ -59,14 +59,15 @@ export type RecordSender = {
   stop(): Promise<void>
 }
 
-/** Short timeouts, since a caller waits for each of these records. */
+/** Short timeouts, because a caller waits for each of these records. */
 const timeouts: LinkTimeouts = { replicasTimeoutMs: 1_500, sendTimeoutMs: 3_000 }
 const lookTimeoutMs = 3_000
 
 /**
- * Starts a sender over kafkajs' connections. The sender isn't idempotent, so have only one produce of a
- * partition under way at a time: otherwise records that are sent again after a lost answer would be out of
- * order. `kafka` should have short timeouts and few retries. Rejects when no broker can be reached.
+ * Starts a sender over kafkajs' connections. The sender isn't idempotent. So the caller must have only one
+ * request for a partition under way at a time. Otherwise records that are sent again after a lost answer
+ * would be out of order. `kafka` should have short timeouts and few retries. Rejects when no broker can be
+ * reached.
  */
 export async function startRecordSender(kafka: Kafka): Promise<RecordSender> {
   const links = { main: new ProduceLink(kafka, timeouts), isolated: new ProduceLink(kafka, timeouts) }

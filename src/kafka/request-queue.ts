@@ -6,9 +6,9 @@ type RequestQueueClass = {
 }
 
 /**
- * Changes kafkajs so that a connection polls its queue only while a request waits to be sent. Without this,
- * each connection polls a thousand times a second from its first answer on, forever. Node then warns of a
- * timer of minus 57 years. Call this before the first client is made.
+ * Changes kafkajs so that a connection polls its queue only while a request waits to be sent. Without this
+ * change, each connection polls its queue a thousand times a second, forever, from its first answer on. Node
+ * then also warns of a timer of minus 57 years. Call this before the first client is made.
  */
 export function silenceRequestQueue(): void {
   replaceFile<RequestQueueClass>('kafkajs/src/network/requestQueue/index.js', (original) => {

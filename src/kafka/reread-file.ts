@@ -5,18 +5,18 @@ import { LoginError } from './login-error.ts'
 
 export type RereadOptions = {
   readonly path: string
-  /** The setting's name for messages: `kafka.caFile (SLUICE_KAFKA_CA_FILE)`. */
+  /** The setting's name for messages, for example `kafka.caFile (SLUICE_KAFKA_CA_FILE)`. */
   readonly setting: string
-  /** Throws if the text can't be used. */
+  /** Checks the text of the file. Throws if the text can't be used. */
   readonly check?: (text: string) => void
-  /** Called once when the file can't be used any more, and its previous content stays in force. */
+  /** Called once when the file can't be used any more. The previous content of the file then stays in use. */
   readonly onKept: (message: string) => void
 }
 
 /**
- * A file with a certificate or a password, which somebody renews while this process runs. It is small, and
- * needed only once for each connection, so it is read each time. No change is missed, and a rotation needs no
- * restart.
+ * A file with a certificate or a password. Somebody may renew the file while this process runs. The file is
+ * small, and each connection needs it only once, so it is read for each connection. So no change is missed,
+ * and a rotation needs no restart.
  */
 export class RereadFile {
   readonly #options: RereadOptions
@@ -29,7 +29,7 @@ export class RereadFile {
 
   /**
    * Returns the present content. While the file can't be used, returns its last usable content. Throws a
-   * LoginError if there is none.
+   * LoginError if the file has never been usable.
    */
   read(): string {
     const { path, setting, check = refuseEmpty, onKept } = this.#options
@@ -50,8 +50,8 @@ export class RereadFile {
 }
 
 /**
- * Returns a function that reads a password, which is given directly or in a file. Throws a LoginError at once
- * if the file can't be used.
+ * Returns a function that reads a password. The settings give the password directly or in a file. Throws a
+ * LoginError at once if the file can't be used.
  */
 export function passwordReader(
   given: string | undefined,
@@ -66,9 +66,9 @@ export function passwordReader(
 }
 
 /**
- * Returns a function that reads the authorities that may sign a server's certificate: those that Node trusts,
- * and those of the file. The function returns `undefined` if no file is set. Throws a LoginError at once if
- * the file can't be used.
+ * Returns a function that reads the authorities that may sign a server's certificate: the authorities that
+ * Node trusts, and the authorities of the file. The function returns `undefined` if no file is set. Throws a
+ * LoginError at once if the file can't be used.
  */
 export function authorityReader(
   path: string | undefined,

@@ -4,7 +4,7 @@ import { withAdmin } from './with-admin.ts'
 
 /**
  * Returns how long each topic keeps a record, in milliseconds, by the brokers' present settings. Leaves out
- * topics that never drop a record for its age, and topics whose settings can't be read.
+ * topics that never delete a record because of its age, and topics whose settings can't be read.
  */
 export async function readRetentions(
   kafka: Kafka,
@@ -27,8 +27,8 @@ async function retentionOf(admin: Admin, topic: string): Promise<number | undefi
 }
 
 /**
- * Reads the settings of one topic. A request for several topics would be refused as a whole if one of them is
- * gone, or may not be read.
+ * Reads the settings of one topic. A request for several topics would be refused as a whole if one of the
+ * topics doesn't exist any more, or may not be read.
  */
 async function readValues(admin: Admin, topic: string): Promise<ReadonlyMap<string, string>> {
   const configNames = ['cleanup.policy', 'retention.ms']

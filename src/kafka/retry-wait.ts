@@ -1,13 +1,13 @@
 /**
- * The time between looks at the head of a busy retry topic. Each look costs a fetch, and most of the records
- * that it brings aren't due yet.
+ * The time between two looks at the head of a busy retry topic, in milliseconds. Each look costs a fetch, and
+ * most of the records that it brings aren't due yet.
  */
 const headPeriodMs = 500
 
 /**
  * The wait for the head of one partition of a retry topic. A record is due when the wait of its topic has
  * passed since its append (`Partition.dueMsOf`). All records of a topic wait equally long, so they are due in
- * the order of the log, and only the head has to be waited for.
+ * the order of the log. So only the wait for the head matters.
  */
 export class RetryWait {
   #dueMs = 0
@@ -25,9 +25,11 @@ export class RetryWait {
   }
 
   /**
-   * Waits for a head that is due at `dueMs`, and then calls `onLook`. The head may still not be due by then.
+   * Waits until the time of the next look at a head that is due at `dueMs`, and then calls `onLook`. At this
+   * time the head may not be due yet.
    *
-   * @param turn the partition's share of `headPeriodMs` at which its looks begin, from 0 to 1
+   * @param turn the moment of this partition's looks within each period of `headPeriodMs`, as a fraction from
+   * 0 to 1
    */
   begin({ dueMs, turn }: { readonly dueMs: number; readonly turn: number }, onLook: () => void): void {
     this.#dueMs = dueMs
@@ -46,8 +48,8 @@ export class RetryWait {
 /**
  * Returns when to look at a head again, in epoch milliseconds. A head that isn't due soon is looked at when
  * it is due. Any other head is looked at in its partition's turn. All partitions of a busy tier have due
- * records all the time. If one fetch looked at all of these partitions, everything else would wait for the
- * end of that fetch.
+ * records all the time. If one fetch looked at the heads of all these partitions, all other work would wait
+ * until the records of this fetch are processed.
  */
 function lookAtMs(turn: number, dueMs: number): number {
   const nowMs = Date.now()

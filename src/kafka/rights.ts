@@ -21,9 +21,12 @@ export type Right = {
   readonly isOptional?: true
 }
 
-/** The rights that a role needs beyond reading and writing topics, which the table of topics lists. */
+/**
+ * The rights that a role needs in addition to reading and writing topics. The table of topics lists which
+ * topics a role reads and writes.
+ */
 type Needs = {
-  /** The topics whose settings the role reads: those that it uses, or all. */
+  /** The topics whose settings the role reads: only the topics that it uses, or all topics. */
   readonly settings?: 'used' | 'all'
   readonly isMember?: true
   readonly creates?: true
@@ -58,9 +61,9 @@ export type RightsScope = {
 }
 
 /**
- * Returns all operations that a role may need, by the table of topics. Except for the optional ones, the role
- * can't do without any of them. READ and WRITE of a topic, and READ of a group, include DESCRIBE.
- * ALTER_CONFIGS includes DESCRIBE_CONFIGS.
+ * Returns all operations that a role may need, by the table of topics. The role needs all of them, except for
+ * the optional rights. READ and WRITE of a topic, and READ of a group, include DESCRIBE. ALTER_CONFIGS
+ * includes DESCRIBE_CONFIGS.
  */
 export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
   if (role === 'topics grow') return rightsToGrow(scope)
@@ -84,8 +87,8 @@ export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
 }
 
 /**
- * Returns the rights for a growth. A growth reads the topics that it copies, creates and writes the new ones,
- * and adds partitions to the topics that others write.
+ * Returns the rights for a growth. A growth reads the topics that it copies. It creates the new topics and
+ * writes to them. It adds partitions to the topics that upstream services write.
  */
 function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
   const { present, next } = ownTopics(layout)
@@ -108,7 +111,7 @@ function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
 /** Returns the operations that a growth needs on a topic that keeps its name. */
 function sharedRights(name: string): Operation[] {
   if (name === 'backfills') return ['READ', 'WRITE']
-  // These topics always have one partition, so they only have to exist.
+  // These topics always have one partition, so a growth only checks that they exist.
   if (name === 'replay-jobs' || name === 'notices') return ['DESCRIBE']
   return name === 'audience-changes' ? ['READ', 'ALTER'] : ['ALTER']
 }
@@ -126,7 +129,7 @@ function rightsToAbandon({ layout }: RightsScope): Right[] {
   ]
 }
 
-/** Returns the rights for removing the old topics. `layout` is the one after the growth. */
+/** Returns the rights for removing the old topics. `layout` is the layout after the growth. */
 function rightsToClean({ layout }: RightsScope): Right[] {
   const { prefix, generation } = layout
   const before = Array.from({ length: generation - 1 }, (_, index) => index + 1)
@@ -140,7 +143,9 @@ function toDelete(name: string): Right {
   return { resource: 'Topic', name, operation: 'DELETE' }
 }
 
-/** Returns the topics that a growth copies, by their present and their next names. */
+/**
+ * Returns the names of the topics that a growth copies: the present names, and the names after the growth.
+ */
 function ownTopics(layout: TopicLayout): { present: string[]; next: string[] } {
   const namesOf = (generation: number): string[] =>
     topicTable({ ...layout, generation }).map(({ topic }) => topic)
@@ -160,8 +165,8 @@ export function rightsMarkdown(scope: RightsScope): string {
 }
 
 /**
- * Returns the scope that a role runs with. `sluice topics grow --clean` runs with the settings that follow
- * the growth.
+ * Returns the scope with which a role runs. `sluice topics grow --clean` runs with the settings that apply
+ * after the growth.
  */
 function scopeOf(role: KafkaRole, scope: RightsScope): RightsScope {
   if (role !== 'topics grow --clean') return scope

@@ -13,10 +13,10 @@ type Keep = (message: string) => void
 const tokenTimeoutMs = 5_000
 
 /**
- * Returns how each connection logs in; `undefined` if no login is configured. Passwords and secrets are read
- * when they are needed. A login that fails is tried again with the connection, since the password may be
- * changing: the broker may already have the new password while the file still has the old one. Throws a
- * LoginError at once if a file of the settings can't be used.
+ * Returns how each connection logs in. Returns `undefined` if no login is configured. Passwords and secrets
+ * are read when they are needed. After a failed login, the client connects again and tries again to log in,
+ * because the broker may already have a new password while the file still has the old password. Throws a
+ * LoginError at once if a file that the settings name can't be used.
  */
 export function createLogin(settings: KafkaSettings, troubles: ReportedTroubles): Mechanism | undefined {
   const { saslMechanism } = settings
@@ -82,8 +82,8 @@ function passwordProvider(
 
 /**
  * Logs in by sending a token. A broker that refuses the token answers with the reason and without an error
- * code. kafkajs would treat that answer as a successful login, and fail later at the closed connection.
- * Source: RFC 7628, section 3.
+ * code. kafkajs would treat this answer as a successful login, and would fail later when the broker closes
+ * the connection. Source: RFC 7628, section 3.
  */
 function bearerProvider(tokens: Tokens, { oauthExtensions = [] }: KafkaSettings): Provider {
   return ({ saslAuthenticate }) => ({

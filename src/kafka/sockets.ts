@@ -51,7 +51,10 @@ function watched(socket: Socket): Socket {
   return socket.setKeepAlive(true, keepAliveMs)
 }
 
-/** The TLS context that connections share. It is made again when one of its files has changed. */
+/**
+ * The TLS context that connections share. The context is made again when one of the files that it uses has
+ * changed.
+ */
 class TlsContext {
   readonly #ca: () => readonly string[] | undefined
   readonly #cert: RereadFile | undefined
@@ -79,7 +82,8 @@ class TlsContext {
       this.#made = { of, context: createSecureContext({ ca: ca && [...ca], cert, key, passphrase }) }
       return this.#made.context
     } catch (cause) {
-      // This happens while a new certificate is there already, but its key isn't there yet.
+      // This happens while the file of the certificate is renewed already, but the file of the key isn't
+      // renewed yet.
       const problem = `kafka.certFile (SLUICE_KAFKA_CERT_FILE) and kafka.keyFile (SLUICE_KAFKA_KEY_FILE) do not belong together (${cause instanceof Error ? cause.message : String(cause)})`
       if (this.#made === undefined) throw new LoginError(problem, { cause })
       this.#onKept(`${problem}: the files read before stay in force`)

@@ -1,13 +1,14 @@
 /**
- * The assignment of units to members. A unit is a partition number: partition i of every topic. Pure.
+ * The assignment of units to members. A unit is a partition number: partition i of every topic. The functions
+ * here are pure.
  *
- * Balanced: the numbers of units of any two members differ by one at the most. Sticky: a unit moves only for
- * the balance, so a join or a leave disturbs as few units as possible.
+ * Balanced: the numbers of units of any two members differ by at most one. Sticky: a unit moves only if the
+ * balance requires it, so as few units as possible move when a member joins or leaves.
  */
 
 /**
- * A member's claim: the units that it owns, and when it got them, in epoch milliseconds (0: it owns none
- * yet).
+ * A member's claim: the units that it owns, and the time at which it got them, in epoch milliseconds. The
+ * time is 0 while the member owns no unit yet.
  */
 export type MemberClaim = { memberId: string; sinceMs: number; units: readonly number[] }
 
@@ -20,8 +21,8 @@ export function assignSticky(unitCount: number, claims: readonly MemberClaim[]):
 
   const fewest = Math.floor(unitCount / Math.max(1, members.length))
   const extra = unitCount - fewest * members.length
-  // Members that keep the most units get one more when the units can't be divided evenly. Ties go by name, so
-  // every leader decides the same.
+  // If the units can't be divided evenly, the members that keep the most units own one unit more than the
+  // others. Among equal members the member id decides, so every leader decides in the same way.
   const bySize = [...members].sort((a, b) => sizeOf(kept, b) - sizeOf(kept, a) || compare(a, b))
   const room = new Map(bySize.map((memberId, index) => [memberId, fewest + (index < extra ? 1 : 0)]))
 
@@ -43,8 +44,8 @@ export function assignSticky(unitCount: number, claims: readonly MemberClaim[]):
 }
 
 /**
- * Leaves each unit to the member that got it last, since an older claim comes from a zombie: a member that
- * the group has already replaced.
+ * Leaves each unit to that member of its claimants which got it last. An older claim to the unit comes from a
+ * member that the group has already replaced.
  */
 function keepClaims(unitCount: number, claims: readonly MemberClaim[]): Map<string, number[]> {
   const owners = new Map<number, MemberClaim>()

@@ -6,15 +6,15 @@ import { memoryOf, noCommit, type StoredCommit } from './stored-commit.ts'
 export type Takeover = {
   partitions: readonly Partition[]
   /**
-   * The time that the previous owner may need to finish its requests in flight, in milliseconds:
-   * `delivery.timeout` and 3 s more, so 8 s by default.
+   * The time that the previous owner may need to finish its requests in flight, in milliseconds. It is
+   * `delivery.timeout` plus 3 s, which is 8 s by default.
    */
   handoverMs: number
   /** Reads the group's commits, in the order of `partitions`. */
   readStored: (partitions: readonly Partition[]) => Promise<StoredCommit[]>
   /**
-   * Reads the units for which another member may have requests in flight; `undefined` while the group doesn't
-   * answer.
+   * Reads the units for which another member may have requests in flight. Resolves with `undefined` while the
+   * group doesn't report them.
    */
   readBusyUnits: () => Promise<ReadonlySet<number> | undefined>
   /**
@@ -22,9 +22,11 @@ export type Takeover = {
    * for the partition.
    */
   isBusyHere: (partition: Partition, stored: StoredCommit) => boolean
-  /** Begins partitions. Those that still wait afterwards, and aren't cleared, are looked at again. */
+  /** Begins partitions. Partitions that still wait afterwards and aren't cleared are looked at again. */
   begin: (ready: readonly Ready[]) => Promise<void>
-  /** Returns true after another join, or when the member stops. Then no further partition begins. */
+  /**
+   * Returns true after another join, or when the member stops. In both cases, no further partition begins.
+   */
   isOver: () => boolean
   onTrouble: (error: unknown) => void
 }
@@ -33,7 +35,8 @@ export type Ready = { partition: Partition; stored: StoredCommit }
 
 const lookEveryMs = 100
 /**
- * The factor by which the pause grows while nothing changes. All members that wait ask the same coordinator.
+ * The factor by which the pause between two looks grows while nothing changes. It limits the load, because
+ * all members that wait ask the same coordinator.
  */
 const lookLessOften = 1.5
 const longestPauseMs = 1_000
@@ -54,8 +57,8 @@ export async function takeOver(takeover: Takeover): Promise<void> {
       busyUnits ??= await readBusyUnits()
       const stored = await readStored(waiting)
       if (isOver()) return
-      // A member commits before it begins with a partition. So without a commit, nobody has requests in
-      // flight for it.
+      // A member commits before it begins a partition. So if the partition has no commit, nobody has requests
+      // in flight for it.
       const isBusy = (partition: Partition, commit: StoredCommit): boolean =>
         isBusyHere(partition, commit) || (commit.offset >= 0 && (busyUnits?.has(partition.id) ?? true))
       const isTimeUp = performance.now() >= deadlineMs

@@ -11,20 +11,20 @@ export type TokenRequest = {
   readonly clientSecret: string
   readonly scope: string | undefined
   readonly audience: string | undefined
-  /** The trusted certificates, as PEM; `undefined` for those that Node trusts. */
+  /** The trusted certificates, as PEM. If `undefined`, the certificates that Node trusts are used. */
   readonly ca: readonly string[] | undefined
   /** The time within which the whole answer has to arrive, in milliseconds. */
   readonly timeoutMs: number
 }
 
-/** The limit of an answer. Tokens take kilobytes. */
+/** The largest answer that is accepted, in bytes. A token takes a few kilobytes. */
 const maxAnswerBytes = 256 * 1024
-/** The lifetime of a token if neither the answer nor the token names it. */
+/** The lifetime of a token, in milliseconds, if neither the answer nor the token names a lifetime. */
 const unsaidLifeMs = 5 * 60_000
 
 /**
- * Requests a token by client credentials. Rejects with a LoginError that has the endpoint's answer, and never
- * the secret. Source: RFC 6749, sections 2.3.1, 4.4 and 5.
+ * Requests a token by client credentials. Rejects with a LoginError that contains the endpoint's answer, but
+ * never the secret. Source: RFC 6749, sections 2.3.1, 4.4 and 5.
  */
 export async function requestToken(asked: TokenRequest, now: () => number): Promise<Token> {
   const askedMs = now()
@@ -109,7 +109,7 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Returns the expiry that a JSON Web Token names; `undefined` for any other token. */
+/** Returns the expiry that a JSON Web Token names. Returns `undefined` for any other token. */
 function endOf(token: string): number | undefined {
   const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
   const { exp } = objectOf(payload)

@@ -12,20 +12,24 @@ export type Refusal = { readonly topic: string; readonly problem: string }
 export type Applied = {
   readonly created: readonly string[]
   readonly corrected: readonly string[]
-  /** Settings without which a topic was created, and settings that could not be corrected. */
+  /** The settings and topics that the cluster refuses, and the settings that could not be corrected. */
   readonly refused: readonly Refusal[]
   readonly report: TopicReport
 }
 
 export type ApplyOptions = {
   /**
-   * True if a topic is created without the settings that the cluster refuses. False if it then isn't created.
+   * True if a topic is created without those settings that the cluster refuses. False if such a topic isn't
+   * created at all.
    */
   readonly mayLeaveOut: boolean
   readonly withSettings: boolean
 }
 
-/** Makes missing topics and corrects settings. Returns what can't be corrected in place. */
+/**
+ * Creates missing topics and corrects settings. Returns what was changed, what the cluster has refused, and
+ * the faults that remain.
+ */
 export function applyTopics(kafka: Kafka, layout: TopicLayout, options: ApplyOptions): Promise<Applied> {
   return withAdmin(kafka, async (admin) => {
     const table = topicTable(layout)
@@ -47,8 +51,8 @@ export function applyTopics(kafka: Kafka, layout: TopicLayout, options: ApplyOpt
 }
 
 /**
- * Reports on the topics. Any broker may answer, and each learns of new topics at its own time. So the
- * function asks again while an answer lacks a new topic.
+ * Reports on the topics. Any broker may answer, and a broker may learn of a new topic later than the others.
+ * So the function asks again while an answer lacks a new topic.
  */
 async function reportWithNew(
   admin: Admin,
@@ -99,8 +103,8 @@ async function createTopics(
 }
 
 /**
- * Returns the settings with which the cluster would not create the topic. Tries each setting by itself,
- * without making the topic.
+ * Returns the settings with which the cluster would not create the topic. Asks the cluster about each setting
+ * alone, without creating the topic.
  */
 async function refusedSettings(admin: Admin, definition: TopicDefinition): Promise<TopicSetting[]> {
   if ((await tryToCreate(admin, definition, [], true)) !== undefined) return []
@@ -111,7 +115,10 @@ async function refusedSettings(admin: Admin, definition: TopicDefinition): Promi
   return refused
 }
 
-/** Creates a topic. Returns why the cluster refuses; throws if the cluster could not be asked. */
+/**
+ * Creates a topic. Returns `undefined` if the cluster has created it, or the reason why the cluster refuses.
+ * Throws if the cluster could not be asked.
+ */
 export async function tryToCreate(
   admin: Admin,
   { topic, partitions, replication }: TopicDefinition,
@@ -121,7 +128,7 @@ export async function tryToCreate(
   try {
     await admin.createTopics({
       validateOnly,
-      // The client's own wait fails if a broker doesn't know the topic yet.
+      // kafkajs' own wait for leaders would fail if a broker doesn't know the topic yet.
       waitForLeaders: false,
       timeout: 30_000,
       topics: [
@@ -144,8 +151,8 @@ const servedWithinMs = 30_000
 const notServedTypes: ReadonlySet<string> = new Set(['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE'])
 
 /**
- * Waits until the brokers know the new topics. They learn of them a moment after the controller has made
- * them.
+ * Waits until the brokers know the new topics. The brokers learn of a topic a moment after the controller has
+ * created it.
  */
 export async function untilServed(admin: Admin, topics: string[]): Promise<void> {
   const deadlineMs = performance.now() + servedWithinMs
@@ -164,7 +171,7 @@ async function areServed(admin: Admin, topics: string[]): Promise<boolean> {
   )
 }
 
-/** Corrects the settings that differ from the table. Other settings stay. */
+/** Corrects the settings that differ from the table. Other settings stay as they are. */
 export async function correctSettings(
   admin: Admin,
   { topic, settings }: TopicDefinition,
@@ -173,7 +180,7 @@ export async function correctSettings(
   if (typeof actual === 'string') return { problem: `does not tell its settings (${actual})` }
   const wrong = settings.filter((setting) => !satisfies(setting, actual.get(setting.name)?.value))
   if (wrong.length === 0) return 'right'
-  // The call replaces all of a topic's own settings, so those that somebody else made are sent along.
+  // The call replaces all of a topic's own settings, so the settings that somebody else made are sent along.
   const own = [...actual].flatMap(([name, { value, isDefault }]) =>
     isDefault ? [] : [[name, value] as const],
   )

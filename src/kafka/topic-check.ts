@@ -4,8 +4,8 @@ import { type TopicDefinition, type TopicLayout, topicTable } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
 
 /**
- * A difference between the table and the cluster, in words. `structure`: Sluice can't work with it, since a
- * topic is missing or has another number of partitions. `setting`: Sluice works. But a setting makes a
+ * A difference between the table and the cluster, in words. `structure`: a topic is missing or has another
+ * number of partitions, so Sluice can't work with it. `setting`: Sluice can work, but a setting makes a
  * guarantee weaker, or the cluster doesn't report the setting.
  */
 export type TopicFault = {
@@ -16,12 +16,18 @@ export type TopicFault = {
 
 export type TopicReport = {
   readonly faults: readonly TopicFault[]
-  /** The largest batch that a topic takes, in bytes, for those topics that report it. */
+  /**
+   * The largest batch that each topic takes, in bytes. Topics for which the cluster doesn't report this
+   * setting are absent.
+   */
   readonly maxMessageBytes: ReadonlyMap<string, number>
 }
 
 export type CheckOptions = {
-  /** True if replicas and settings are checked as well as the structure. */
+  /**
+   * True if replicas and settings are checked too. Otherwise only the existence of topics and their
+   * partitions are checked.
+   */
   readonly withSettings: boolean
   /** Returns true if a topic of the table is checked. By default, all topics are checked. */
   readonly isWanted?: (topic: string) => boolean

@@ -7,13 +7,13 @@ import { readSettings } from './topic-settings.ts'
 import type { TopicDefinition } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
 
-/** Operations on topics for a growth. They return what a cluster refuses, in its words. */
+/** Operations on topics for a growth. They return what the cluster refuses, with the text of its error. */
 
 const timeType = 'message.timestamp.type'
 
 /**
- * Returns the definition of a topic while records are copied to it: each record keeps the time that it is
- * written with.
+ * Returns the definition of a topic with the setting that it has while records are copied to it. With this
+ * setting, each record keeps the time with which it is written.
  */
 function withOwnTimes(definition: TopicDefinition): TopicDefinition {
   const settings = definition.settings.map((setting) =>
@@ -23,8 +23,8 @@ function withOwnTimes(definition: TopicDefinition): TopicDefinition {
 }
 
 /**
- * Makes the topics that don't exist yet, so that records keep their times in them. With `validateOnly`,
- * creates no topic, and only asks whether the cluster would create them.
+ * Creates the topics that don't exist yet, with a setting by which copied records keep their times. With
+ * `validateOnly`, creates no topic, and only asks whether the cluster would create the topics.
  */
 export function makeCopies(
   kafka: Kafka,
@@ -50,7 +50,7 @@ export function makeCopies(
   })
 }
 
-/** Returns the topics whose records may not keep their times, by the cluster's present settings. */
+/** Returns the topics whose present settings don't let records keep their times. */
 async function withoutOwnTimes(admin: Admin, definitions: readonly TopicDefinition[]): Promise<Refusal[]> {
   const refusals: Refusal[] = []
   for (const { topic } of definitions) {
@@ -78,8 +78,8 @@ export function enforceAppendTimes(
 }
 
 /**
- * Adds partitions to those topics that exist and have fewer than `partitions`. With `validateOnly`, the
- * cluster is only asked whether it would add them.
+ * Adds partitions to those topics that exist and have fewer than `partitions`. With `validateOnly`, adds no
+ * partition, and only asks whether the cluster would add them.
  */
 export function addPartitions(
   kafka: Kafka,
@@ -126,7 +126,7 @@ const refusalTypes: ReadonlySet<string> = new Set([
   'UNKNOWN',
 ])
 
-/** Returns those of the topics that exist. */
+/** Returns the topics in `topics` that exist. */
 export function existingOf(kafka: Kafka, topics: readonly string[]): Promise<string[]> {
   return withAdmin(kafka, async (admin) => {
     const existing = new Set(await admin.listTopics())
@@ -135,8 +135,8 @@ export function existingOf(kafka: Kafka, topics: readonly string[]): Promise<str
 }
 
 /**
- * Removes those of the topics that exist, with all their records and the group's commits for them. Returns
- * their names.
+ * Removes the topics in `topics` that exist, with all their records and the group's commits for them. Returns
+ * the names of the removed topics.
  */
 export async function removeTopics(kafka: Kafka, topics: readonly string[]): Promise<string[]> {
   const present = await existingOf(kafka, topics)
@@ -153,8 +153,8 @@ export function topicsBeginning(kafka: Kafka, begins: string): Promise<string[]>
 }
 
 /**
- * Returns the ids of the topics, as far as the cluster reports them. Another log of the same name has another
- * id.
+ * Returns the ids of the topics. Leaves out topics whose ids the cluster doesn't report. A topic that was
+ * deleted and created again has another id.
  */
 export async function topicIdsOf(
   kafka: Kafka,

@@ -1,10 +1,10 @@
 import type { KafkaRole } from './kafka-roles.ts'
 
 /**
- * The rule by which a topic keeps records. The first kind keeps all records for `forMs`. The second keeps the
- * latest record of each key. Compaction spares records younger than `noneBeforeMs`, since they may not be
- * delivered yet. A deletion stays readable for `deletionsForMs`. The third keeps the latest record of each
- * key for `forMs`.
+ * The rule by which a topic keeps records. The first kind keeps all records for `forMs`. The second kind
+ * keeps the latest record of each key. In topics of the second kind, compaction spares records younger than
+ * `noneBeforeMs`, because they may not be delivered yet. A deletion stays readable for `deletionsForMs`. The
+ * third kind keeps the latest record of each key for `forMs`.
  */
 export type Keeping =
   | { forMs: number }
@@ -13,27 +13,30 @@ export type Keeping =
 
 const day = 24 * 3_600_000
 /**
- * The retention of topics that upstream services write, and so the longest outage of Sluice after which no
- * record is lost.
+ * The retention of topics that upstream services write, in milliseconds. An outage of Sluice that is no
+ * longer than this loses no record.
  */
 const sourceKeptMs = 7 * day
 const kibi = 1024
 /**
- * The least time for which `memberships` still has the deletion of a key. A store that is older has to read
- * the whole topic again.
+ * The least time for which `memberships` still has the deletion of a key, in milliseconds. A store that is
+ * older than this time has to read the whole topic again.
  */
 export const deletionsKeptMs = 30 * day
 /**
- * The retention of `replay-jobs`, which says who replayed what. A replay ends long before that, since the
- * records that it reads are kept for two weeks.
+ * The retention of `replay-jobs`, which says who replayed what. A replay ends long before its record is
+ * deleted, because the records that the replay reads are kept for two weeks.
  */
 const replayJobsKept = { latestOfKey: true, forMs: 90 * day } as const
-/** The largest batch that a topic takes by default, and so the least that producers may count on. */
+/**
+ * The largest batch that a topic takes by Kafka's default, in bytes. Producers may rely on this size, so no
+ * topic here takes less.
+ */
 const kafkaDefaultBytes = 1_048_588
 const batchHeaderBytes = 12
 /**
- * The room for headers in addition to the message. The headers of retried records and dead letters have
- * limits that keep them within it.
+ * The room for headers in addition to the message, in bytes. The headers of retried records and dead letters
+ * have limits, so they fit into this room.
  */
 const headersBytes = 64 * kibi
 
@@ -55,15 +58,15 @@ export function maxRetryRecordBytes(maxMessageBytes: number): number {
 
 /**
  * Returns the retention of records on Sluice's own topics, in milliseconds. When an outage begins, a record
- * may already have waited for all of its retries. It must still exist when the oldest record of `events` is
- * read after the outage. So this retention is at least a day longer than that of `events`. The extra day is
- * the time to catch up.
+ * may already have waited for all of its retries. This record must still exist when the oldest record of
+ * `events` is read after the outage. So this retention is at least a day longer than the retention of
+ * `events`. The extra day is the time to catch up.
  */
 function retryKeptMs(retryLimitMs: number): number {
   return sourceKeptMs + Math.max(day, retryLimitMs)
 }
 
-/** The settings that the retention of a topic depends on, in milliseconds. */
+/** The settings on which the retention of a topic depends, in milliseconds. */
 type KeptBy = { readonly retryLimitMs: number; readonly attemptsKeptMs: number }
 
 /** A topic, with all that the code and the documentation know of it. */
@@ -71,31 +74,41 @@ export type Topic = {
   /** The topic's name after the prefix. */
   readonly name: string
   readonly purpose: string
-  /** The meaning of the key of a record, in words. */
+  /** A text that says what the key of a record of the topic is. */
   readonly key: string
   readonly kept: (by: KeptBy) => Keeping
-  /** Returns the largest batch. `maxMessageBytes` is the largest message that is delivered. */
+  /**
+   * Returns the size of the largest batch that the topic takes, in bytes. `maxMessageBytes` is the size of
+   * the largest message that is delivered.
+   */
   readonly maxBytes: (maxMessageBytes: number) => number
   readonly readers: readonly KafkaRole[]
   readonly writers: readonly KafkaRole[]
-  /**
-   * The terms under which the workers' consumer group reads the topic. Absent if the group doesn't read it.
-   */
+  /** How the workers' consumer group reads the topic. Absent if the group doesn't read the topic. */
   readonly subscription?: {
-    /** True if records wait until the state of their unit is read. */
+    /** True if records of the topic wait until the state of their unit is read. */
     readonly needsState?: true
-    /** False if a commit has only the watermark, and not what is settled above it. */
+    /** False if a commit has only the watermark, without the settled offsets above it. */
     readonly hasWindow?: false
   }
   /** True if upstream services write the topic. Its values may be framed for a schema registry. */
   readonly isFramed?: true
-  /** True if only Sluice writes the topic, and its records belong to units. Each growth makes a new topic. */
+  /**
+   * True if only Sluice writes the topic, and its records belong to units. Each growth replaces such a topic
+   * by a new topic.
+   */
   readonly isOwn?: true
-  /** True if there is a topic for each tier of the ladder. `name` is then the beginning of their names. */
+  /**
+   * True if there is a topic for each tier of the ladder. `name` is then the beginning of the names of these
+   * topics.
+   */
   readonly tiers?: true
   /** True if the topic belongs to no unit, and has one partition. */
   readonly hasOnePartition?: true
-  /** True if deliveries don't depend on this topic. A role that can't use it logs that and starts anyway. */
+  /**
+   * True if deliveries don't depend on this topic. A role that can't use the topic logs this and starts
+   * anyway.
+   */
   readonly isOptional?: true
 }
 
@@ -116,7 +129,7 @@ export const topics = {
     kept: asSource,
     maxBytes: maxSourceBytes,
     readers: [...worker, 'replay', 'admin', 'log find'],
-    // A worker writes notices. For a replay, it also writes refused messages back to this topic.
+    // A worker writes notices. For a replay, a worker also writes refused messages to this topic again.
     writers: [...worker, 'gateway', 'send'],
     subscription: {},
     isFramed: true,
@@ -128,7 +141,7 @@ export const topics = {
     kept: asSource,
     maxBytes: maxSourceBytes,
     readers: worker,
-    // A worker moves a change that came to the wrong partition.
+    // If a change came to the wrong partition, a worker writes it to the right partition.
     writers: [...worker, 'gateway', 'audience sync', 'audience change'],
     subscription: { needsState: true, hasWindow: false },
     isFramed: true,
@@ -216,7 +229,7 @@ export const topics = {
     kept: () => replayJobsKept,
     maxBytes: kafkaDefault,
     readers: [...worker, 'replay', 'admin'],
-    // `sluice destinations` writes who has resumed a destination.
+    // `sluice destinations` writes here who has resumed a destination.
     writers: [...worker, 'replay', 'destinations', 'admin'],
     hasOnePartition: true,
   },

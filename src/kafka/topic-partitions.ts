@@ -2,8 +2,8 @@ import type { Kafka } from 'kafkajs'
 import { withAdmin } from './with-admin.ts'
 
 /**
- * Returns the number of a topic's partitions; `undefined` if the topic doesn't exist, or the user may not see
- * it.
+ * Returns the number of a topic's partitions. Returns `undefined` if the topic doesn't exist, or if the user
+ * may not see it.
  */
 export function countPartitions(kafka: Kafka, topic: string): Promise<number | undefined> {
   return withAdmin(kafka, async (admin) => {

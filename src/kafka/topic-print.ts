@@ -3,7 +3,7 @@ import type { TopicDefinition, TopicSetting } from './topics.ts'
 export const printFormats = ['kafka-topics', 'strimzi', 'terraform'] as const
 export type PrintFormat = (typeof printFormats)[number]
 
-/** Returns the topics as lines of text for the tool of somebody who may create topics. */
+/** Returns the topics as lines of text for the tool with which somebody else creates topics. */
 export function printTopics(
   table: readonly TopicDefinition[],
   format: PrintFormat,

@@ -2,14 +2,14 @@ import kafkajs, { type Admin } from 'kafkajs'
 import { isProtocolError } from './protocol-error.ts'
 import type { TopicSetting } from './topics.ts'
 
-/** A topic's settings by name, as the cluster reports them. Empty if the cluster reports none. */
+/** A topic's settings by name, as the cluster reports them. Empty if the cluster reports no settings. */
 export type ReportedSettings = ReadonlyMap<string, { readonly value: string; readonly isDefault: boolean }>
 
 const topicConfigSource: unknown = 1
 
 /**
- * Reads the settings of one topic. Returns the error as text if this user may not read them, or the cluster
- * doesn't report settings.
+ * Reads the settings of one topic. Returns the error as text if this user may not read the settings, or if
+ * the cluster doesn't report settings.
  */
 export async function readSettings(admin: Admin, topic: string): Promise<ReportedSettings | string> {
   try {
@@ -21,7 +21,7 @@ export async function readSettings(admin: Admin, topic: string): Promise<Reporte
     return new Map(
       entries.map((entry) => [
         entry.configName,
-        // Source 1 is the topic's own configuration; all others are defaults of the cluster.
+        // The source 1 is the topic's own configuration. All other sources are defaults of the cluster.
         { value: entry.configValue, isDefault: entry.configSource !== topicConfigSource },
       ]),
     )

@@ -7,8 +7,8 @@ import { type Location, locate } from './positions.ts'
 import type { FetchedRecord } from './record-batch.ts'
 
 /**
- * The place from which a partition is read. `topicId` is the id of the topic whose log `next` belongs to, and
- * is empty if it isn't known.
+ * The place from which a partition is read. `topicId` is the id of the topic when `next` was noted. It is
+ * empty if the id isn't known.
  */
 export type TailStart = { readonly next: number; readonly topicId: string } | 'beginning' | 'end'
 
@@ -17,29 +17,38 @@ export type TopicTailOptions = {
   readonly topic: string
   readonly startOf: (partition: number) => TailStart
   /**
-   * Called before the first record of a partition, and when its log was replaced by another one (`isOther`).
+   * Called before the first record of a partition. Called again, with `isOther` true, when the log of the
+   * partition was replaced by another log.
    */
   readonly onStart: (partition: number, next: number, topicId: string, isOther: boolean) => void
-  /** Called with records in order, each once. Keys and values are slices of a whole fetch. */
+  /**
+   * Called with the records in the order of their offsets, once for each record. Keys and values are slices
+   * of the answer to a fetch.
+   */
   readonly onRecords: (partition: number, records: readonly FetchedRecord[]) => void
   readonly log: Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 }
 
 /** A reader of all partitions of a topic, outside any consumer group. It reads until it is stopped. */
 export type TopicTail = {
-  /** Pauses fetching while `isFull`. */
+  /** Pauses fetching while `isFull` is true. */
   setFull(isFull: boolean): void
-  /** The reason why nothing is read, in words; `undefined` while all partitions are read. */
+  /**
+   * The reason why the topic or one of its partitions can't be read, in words. `undefined` while all
+   * partitions are read.
+   */
   readonly trouble: string | undefined
   /**
    * The age of the last record that was read from the partition that is furthest behind, in milliseconds. 0
-   * if everything is read, and -1 while that isn't known.
+   * if all records are read. -1 while the age isn't known.
    */
   readonly behindMs: number
   stop(): Promise<void>
 }
 
-/** The pause between two looks for a topic that doesn't exist yet, or for a leader that doesn't answer. */
+/**
+ * The pause between two tries, in milliseconds, while the topic doesn't exist yet or a leader doesn't answer.
+ */
 const againMs = 1_000
 const longestWaitMs = 250
 
@@ -67,7 +76,9 @@ class PartitionsTail implements TopicTail {
     this.#fetcher = createFetcher({ view: this.#view, longestWaitMs: () => longestWaitMs, log })
   }
 
-  /** Opens partitions until all are open, and then looks for new ones, until stopped. Never rejects. */
+  /**
+   * Opens all partitions, and later opens new partitions. Resolves when the reader is stopped. Never rejects.
+   */
   async run(): Promise<void> {
     const { signal } = this.#stopping
     while (!signal.aborted) {

@@ -3,21 +3,21 @@ import type { PartitionMetadata, TopicMetadata } from './metadata-request.ts'
 
 export type Leader = {
   readonly nodeId: number
-  /** The leader's epoch; -1 if the broker doesn't report it, since it is older than Kafka 2.1. */
+  /** The leader's epoch. -1 if the broker doesn't report it, because the broker is older than Kafka 2.1. */
   readonly leaderEpoch: number
 }
 
 const noLeader = -1
 
 /**
- * The known facts about one topic, from the brokers' answers that `take` gets. This class asks no broker
- * itself.
+ * The known facts about one topic. They come from the brokers' answers that are passed to `take`. This class
+ * asks no broker itself.
  */
 export class TopicView {
   readonly #topic: string
   #errorCode: number = errorCodes.LEADER_NOT_AVAILABLE
   #topicId: string | undefined
-  /** The ids that the topic had before. A broker that is behind may still report them. */
+  /** The ids that the topic had before. A broker whose metadata is out of date may still report them. */
   readonly #formerIds = new Set<string>()
   #partitions = new Map<number, PartitionMetadata>()
 
@@ -41,8 +41,8 @@ export class TopicView {
   }
 
   /**
-   * Takes a broker's answer, except for what is older than the known facts. Returns true if that has changed
-   * something.
+   * Takes over the facts of a broker's answer, except for facts that are older than the known facts. Returns
+   * true if something has changed.
    */
   take({ topicErrorCode, topicId, partitionMetadata }: TopicMetadata): boolean {
     if (topicId !== undefined && this.#formerIds.has(topicId)) return false
@@ -78,8 +78,8 @@ export class TopicView {
 const noPartitions: ReadonlyMap<number, PartitionMetadata> = new Map()
 
 /**
- * Returns the later of two answers about the leader of the same log. Without a topic id, nobody knows whether
- * the log is the same, so the new answer counts.
+ * Returns the later of two answers about the leader of the same log. If the new answer has no topic id,
+ * nobody knows whether the log is the same, so the new answer counts.
  */
 function laterOf(
   reported: PartitionMetadata,

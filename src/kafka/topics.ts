@@ -7,22 +7,22 @@ import { withAdmin } from './with-admin.ts'
 export type TopicLayout = {
   prefix: string
   /**
-   * The number of partitions of every topic that the group reads. A record keeps its partition number from
-   * topic to topic.
+   * The number of partitions of every topic that the group reads. A record that is written on to another
+   * topic keeps its partition number.
    */
   partitions: number
   /**
-   * The generation of the topics that only Sluice writes. Each growth creates new topics. The names of the
-   * first generation don't contain its number.
+   * The generation of the topics that only Sluice writes. Each growth creates the topics of the next
+   * generation. The names of the first generation don't contain its number.
    */
   generation: number
   replication: number
   minInsync: number
-  /** The time after the first try within which another try may be due, in milliseconds. */
+  /** How long after its first attempt a delivery may still have a further attempt, in milliseconds. */
   retryLimitMs: number
-  /** The waits of the retry tiers, spelled as in their topics' names. */
+  /** The waits of the retry tiers, spelled as in the names of the topics. */
   tiers: readonly string[]
-  /** The largest message that is delivered, with its key, in bytes. */
+  /** The size of the largest message that is delivered, including its key, in bytes. */
   maxMessageBytes: number
   /** The retention of the delivery log, in milliseconds. */
   attemptsKeptMs: number
@@ -31,7 +31,10 @@ export type TopicLayout = {
 export type TopicSetting = {
   name: string
   value: string
-  /** The comparison with the actual value. `atLeast`: more is fine, and -1 means no limit. */
+  /**
+   * The comparison with the actual value. `atLeast`: the actual value may be higher, or -1, which means no
+   * limit.
+   */
   rule: 'equal' | 'atLeast'
 }
 
@@ -43,13 +46,16 @@ export type TopicDefinition = {
   partitions: number
   replication: number
   settings: readonly TopicSetting[]
-  /** True if deliveries don't depend on this topic. A role that can't use it logs that and starts anyway. */
+  /**
+   * True if deliveries don't depend on this topic. A role that can't use the topic logs this and starts
+   * anyway.
+   */
   isOptional?: true
 }
 
 /**
- * Returns the beginning of the names of topics that only Sluice writes, and whose records belong to units. A
- * growth copies these topics.
+ * Returns the beginning of the names of those topics which only Sluice writes and whose records belong to
+ * units. A growth copies these topics.
  */
 export function ownPrefix({ prefix, generation }: Pick<TopicLayout, 'prefix' | 'generation'>): string {
   return generation === 1 ? prefix : `${prefix}g${generation}.`
@@ -74,7 +80,7 @@ function isFramed(topic: Topic): boolean {
   return topic.isFramed === true
 }
 
-/** Returns what the consumer group reads: each topic that it subscribes to, with the given tiers. */
+/** Returns the topics that the consumer group reads, with a retry topic for each of the given tiers. */
 export function groupSubscriptions(
   names: TopicNames,
   tiers: readonly { readonly topic: string; readonly waitMs: number }[],
@@ -84,7 +90,7 @@ export function groupSubscriptions(
   )
 }
 
-/** Returns true if the consumer group reads a topic, even a tier of an earlier ladder. */
+/** Returns true if the consumer group reads a topic. This includes the tiers of an earlier ladder. */
 export function isRead(names: TopicNames, topic: string): boolean {
   return subscribed.some(({ key, tiers }) => (tiers ? topic.startsWith(names[key]) : topic === names[key]))
 }
@@ -104,8 +110,8 @@ export function shortTopicName(topic: string, prefix: string): string {
 
 /**
  * Returns the table of topics for a layout. `sluice topics apply` and `sluice up` create the topics by this
- * table, through `topic-apply.ts`. Except for a growth, nothing else creates any of them. All other roles
- * compare the cluster with the table at their start.
+ * table, through `topic-apply.ts`. A growth creates topics too. All other roles create none: they compare the
+ * cluster with the table at their start.
  */
 export function topicTable(layout: TopicLayout): TopicDefinition[] {
   const names = topicNames(layout)
@@ -151,7 +157,8 @@ function keepingSettings(kept: Keeping): TopicSetting[] {
     return [
       { name: 'cleanup.policy', value: 'latestOfKey' in kept ? 'compact,delete' : 'delete', rule: 'equal' },
       { name: 'retention.ms', value: String(kept.forMs), rule: 'atLeast' },
-      // A flood, or the parked records of a long outage, must not push out older records.
+      // Many new records, for example the parked records of a long outage, must not cause the deletion of
+      // older records.
       { name: 'retention.bytes', value: '-1', rule: 'equal' },
     ]
   }
@@ -163,8 +170,8 @@ function keepingSettings(kept: Keeping): TopicSetting[] {
 }
 
 /**
- * Returns the tiers of every retry topic that exists, even those of an earlier ladder. All of them are
- * consumed until they are empty.
+ * Returns the tier of every retry topic that exists. This includes tiers of an earlier ladder, because these
+ * are read until they are empty.
  */
 export async function existingRetryTiers(kafka: Kafka, retryPrefix: string): Promise<string[]> {
   return withAdmin(kafka, async (admin) => {

@@ -4,9 +4,9 @@ import type { FetchedRecord } from './record-batch.ts'
 const abortMarker = Buffer.from([0, 0, 0, 0])
 
 /**
- * Returns the records of a fetch that are passed on: those from `from` on, without the markers of
- * transactions and without records of aborted ones. An aborted transaction begins at its first offset and
- * ends with the marker of its producer. `records` are all records of the fetch, in order. Source: the Kafka
+ * Returns those records of a fetch that are passed on. They begin at `from`. Markers of transactions, and
+ * records of aborted transactions, are left out. An aborted transaction begins at its first offset and ends
+ * with the marker of its producer. `records` are all records of the fetch, in order. Source: the Kafka
  * protocol, Fetch response and control batches.
  */
 export function withoutAborted(
@@ -16,11 +16,14 @@ export function withoutAborted(
 ): readonly FetchedRecord[] {
   if (isPlain(records, transactions, from)) return records
   const isAborted = abortedBy(transactions)
-  // `isAborted` has to see every record, since markers end transactions.
+  // `isAborted` has to be called for every record, because it notes the markers that end transactions.
   return records.filter((record) => !isAborted(record) && record.offset >= from && !record.isControlRecord)
 }
 
-/** Returns true if no record is left out, which is nearly always so. Then the list isn't copied. */
+/**
+ * Returns true if no record has to be left out, which is nearly always the case. The list then needn't be
+ * copied.
+ */
 function isPlain(
   records: readonly FetchedRecord[],
   transactions: readonly AbortedTransaction[],

@@ -9,7 +9,7 @@ export type UnitTenuresOptions = {
   onTrouble: (error: unknown, unit: number) => void
 }
 
-/** The time in which this member owns a unit. */
+/** One tenure of a unit at this member, from its assignment until its loss. */
 type Tenure = {
   readonly unit: number
   isPrepared: boolean
@@ -17,8 +17,8 @@ type Tenure = {
   isCalled: boolean
   isOver: boolean
   /**
-   * Resolves when the unit has nothing in flight any more, when `handoverMs` has passed since its loss, or
-   * when the member stops.
+   * Resolves when the lost unit has nothing in flight any more, when `handoverMs` has passed since its loss,
+   * or when the member stops.
    */
   readonly atRest: PromiseWithResolvers<void>
   timer: NodeJS.Timeout | undefined
@@ -27,10 +27,10 @@ type Tenure = {
 const againAfterMs = 1_000
 
 /**
- * Prepares and releases the states of units. A tenure of a unit calls `prepare` once, and again only if it
- * rejects, and then calls `released` once. `prepare` may still be running at that time. A tenure begins when
- * the previous tenure of the unit has ended. If the unit is lost before its tenure begins, the tenure calls
- * neither function.
+ * Prepares and releases the states of units. A tenure of a unit calls `prepare` once, and calls it again only
+ * if its promise rejects. Later the tenure calls `released` once. `prepare` may still be running when
+ * `released` is called. A tenure begins when the previous tenure of the unit has ended. If the unit is lost
+ * before its tenure begins, the tenure calls neither function.
  */
 export class UnitTenures {
   readonly #options: UnitTenuresOptions
@@ -38,7 +38,7 @@ export class UnitTenures {
   readonly #tenures = new Map<number, Tenure>()
   /** The tenures of lost units that aren't at rest yet. */
   readonly #leaving = new Set<Tenure>()
-  /** Promises that resolve when the last tenure of a unit ends. */
+  /** The promise of each unit that resolves when its latest tenure ends. */
   readonly #ends = new Map<number, Promise<void>>()
 
   constructor(options: UnitTenuresOptions) {
@@ -56,7 +56,7 @@ export class UnitTenures {
       .sort((a, b) => a - b)
   }
 
-  /** Prepares the state of a unit, unless that was started in this tenure. */
+  /** Begins to prepare the state of a unit, unless this member has begun that in the present tenure. */
   prepare(unit: number): void {
     if (this.#tenures.has(unit)) return
     const tenure: Tenure = {
@@ -74,7 +74,7 @@ export class UnitTenures {
     this.#ends.set(unit, end)
   }
 
-  /** Notes that the unit belongs to another member now. */
+  /** Notes that this member has lost the unit. */
   lose(unit: number): void {
     const tenure = this.#tenures.get(unit)
     if (tenure === undefined) return
@@ -102,7 +102,7 @@ export class UnitTenures {
     tenure.atRest.resolve()
   }
 
-  /** Runs a tenure. Resolves at its end. */
+  /** Runs a tenure, after the previous tenure `before` has ended. Resolves at the end of the tenure. */
   async #hold(tenure: Tenure, before: Promise<void> | undefined): Promise<void> {
     await before
     const preparing = this.#prepareUntilOver(tenure)

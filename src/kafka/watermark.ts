@@ -1,16 +1,17 @@
 /**
- * The settled records of one partition, and so the offset that may be committed.
+ * The settled records of one partition. They determine the offset that may be committed.
  *
  * Records settle out of order. The watermark is the first offset that isn't settled. The commit's metadata
  * (`commit-metadata.ts`) lists the settled offsets above the watermark, so that the next owner doesn't repeat
  * their records.
  *
- * Offsets are numbers: a partition would need 285,000 years at 1,000 records/s to pass 2^53.
+ * Offsets are stored as numbers, which are exact up to 2^53. At 1,000 records/s, a partition would reach this
+ * number in 285,000 years.
  */
 
 /**
- * The result of `receive`. The caller has to settle a `new` record. A `held` or `settled` record came before,
- * and must not be settled again.
+ * The result of `receive`. The caller has to settle a `new` record. A `held` or `settled` record was received
+ * before, and must not be settled again.
  */
 export type Receipt = 'new' | 'held' | 'settled'
 
@@ -19,12 +20,13 @@ const initialCapacity = 1024
 export class Watermark {
   /** The watermark. Invariant: this member has no unsettled record below it. */
   #base: number
-  /** The offset after the highest one received or passed over. Invariant: #base <= #top. */
+  /** The offset after the highest offset that was received or passed over. Invariant: #base <= #top. */
   #top: number
   /**
-   * The records from #base on, ascending, in a ring: entry n is at (#head + n) & #mask. An offset from #base
-   * to #top that isn't in the ring has no record. So offsets that compaction or markers leave out take no
-   * memory. Invariant: the first entry isn't settled, and has the offset #base.
+   * The records from #base on, ascending, in a ring: entry n is at (#head + n) & #mask. If an offset from
+   * #base to #top isn't in the ring, the log has no record at this offset. So the empty offsets of compaction
+   * and transaction markers take no memory. Invariant: the first entry isn't settled, and has the offset
+   * #base.
    */
   #offsets: Float64Array
   #settled: Uint8Array
@@ -32,7 +34,8 @@ export class Watermark {
   #head = 0
   #count = 0
   /**
-   * The offsets that a former owner settled and that haven't come yet, ascending, from #nextRemembered on.
+   * The offsets that a former owner settled, ascending. From the index #nextRemembered on, their records
+   * haven't been fetched by this member yet.
    */
   readonly #remembered: readonly number[]
   #nextRemembered = 0
@@ -40,7 +43,7 @@ export class Watermark {
 
   /**
    * @param position the committed offset: the first record that the partition still has to settle
-   * @param settledAbove offsets above it that a former owner settled, ascending
+   * @param settledAbove the offsets above `position` that a former owner settled, ascending
    */
   constructor(position: number, settledAbove: Iterable<number> = []) {
     this.#base = position
@@ -51,12 +54,12 @@ export class Watermark {
     this.#remembered = [...settledAbove].filter((offset) => offset >= position)
   }
 
-  /** The offset to commit. All records before it are settled. Never goes back. */
+  /** The offset to commit. All records before this offset are settled. The offset never decreases. */
   get position(): number {
     return this.#base
   }
 
-  /** The offset after the highest one received or passed over. */
+  /** The offset after the highest offset that was received or passed over. */
   get top(): number {
     return this.#top
   }
@@ -66,22 +69,22 @@ export class Watermark {
     return this.#top - this.#base
   }
 
-  /** The number of records received and not settled. */
+  /** The number of records that were received and aren't settled. */
   get heldCount(): number {
     return this.#heldCount
   }
 
   /**
-   * Notes a record that was fetched. Passes over the offsets between the previous record and this one. They
-   * have no records, because of compaction or transaction markers. After a rejoin the broker sends records
-   * again from the commit on: those are `held` or `settled`.
+   * Notes a record that was fetched. Passes over the offsets between the previous record and this record,
+   * because compaction or transaction markers have left them without records. After a rejoin, records are
+   * fetched again from the committed offset on. Such records are `held` or `settled`.
    */
   receive(offset: number): Receipt {
     if (offset < this.#base) return 'settled'
     if (offset < this.#top) return this.#again(offset)
     const wasSettled = this.#forget(offset)
     this.#top = offset + 1
-    // If no record before it is open, a settled record needs no entry.
+    // If no earlier record is unsettled, a settled record needs no entry.
     if (wasSettled && this.#count === 0) this.#base = this.#top
     else this.#append(offset, wasSettled)
     return wasSettled ? 'settled' : 'new'
@@ -103,9 +106,9 @@ export class Watermark {
   }
 
   /**
-   * Passes over all offsets below `offset`. The partition will never deliver records at these offsets: they
-   * hold, for example, the markers at the end of a transaction. Otherwise the committed offset of a partition
-   * without new records would stay before them.
+   * Passes over all offsets below `offset`. This member will never get records at these offsets, because, for
+   * example, the markers at the end of a transaction are there. If they weren't passed over, the committed
+   * offset of a partition without new records would stay before them.
    */
   skipTo(offset: number): void {
     if (offset <= this.#top) return
@@ -130,7 +133,7 @@ export class Watermark {
     }
   }
 
-  /** Returns the last offset of `settledAbove`; -1 if there is none. */
+  /** Returns the last offset that `settledAbove` yields. Returns -1 if it yields none. */
   lastSettledAbove(limit: number): number {
     const end = this.#base + limit
     const remembered = this.#remembered.findLast((offset) => offset < end) ?? -1
@@ -143,17 +146,17 @@ export class Watermark {
     return -1
   }
 
-  /** Handles a record below the top. Such a record has come before. */
+  /** Handles a record below the top. Such a record was received before. */
   #again(offset: number): Receipt {
     const index = this.#find(offset)
-    // The offset was passed over, since the broker had no record there.
+    // The offset was passed over, because the log had no record there.
     if (index < 0) return 'settled'
     return this.#settled[index] === 1 ? 'settled' : 'held'
   }
 
   /**
-   * Drops what a former owner settled up to this offset. Returns true if that owner settled this offset
-   * itself.
+   * Forgets the remembered offsets up to and including this offset. Returns true if a former owner settled
+   * this very offset.
    */
   #forget(offset: number): boolean {
     let last = -1
@@ -183,7 +186,7 @@ export class Watermark {
     this.#base = this.#count === 0 ? this.#top : (this.#offsets[this.#head] ?? this.#top)
   }
 
-  /** Returns the index of a record in the ring; -1 if the ring doesn't have its offset. */
+  /** Returns the index of a record in the ring. Returns -1 if its offset isn't in the ring. */
   #find(offset: number): number {
     // If no offset before the record is missing, the record is at `high`. Otherwise the record is nearer to
     // the head.

@@ -6,10 +6,10 @@ import { within } from './within.ts'
  * some of which kafkajs doesn't declare.
  */
 export type WireBroker = {
-  /** The versions that the broker understands, by API key; null before the first connection. */
+  /** The versions that the broker understands, by API key. Null before the first connection. */
   readonly versions: Readonly<Record<number, VersionRange>> | null
   readonly connectionPool: {
-    /** Returns the connection for a request. Connects if there is none. */
+    /** Returns the connection for a request. Opens a connection if there is none. */
     getConnectionByRequest(protocol: {
       readonly request: { readonly apiKey: number }
     }): Promise<WireConnection>
@@ -19,7 +19,7 @@ export type WireBroker = {
 /** The parts of a connection that requests use. */
 type WireConnection = Connection & {
   readonly clientId: string
-  /** Null where nobody has to log in. */
+  /** Null if the connection needs no login. */
   readonly sasl: unknown
   readonly requestQueue: {
     push(request: {
@@ -34,7 +34,7 @@ type WireConnection = Connection & {
   nextCorrelationId(): number
 }
 
-/** A request that waits for its answer. `payload`: the answer after its correlation id. */
+/** A request that waits for its answer. `payload` is the part of the answer after its correlation id. */
 type Entry = {
   readonly apiKey: number
   readonly apiName: string
@@ -49,7 +49,7 @@ type VersionRange = { readonly minVersion: number; readonly maxVersion: number }
 /** A request that Sluice writes itself. */
 export type WireRequest<T> = {
   readonly apiKey: number
-  /** Kafka's name of the API, for errors and log lines. */
+  /** Kafka's name of the API. Errors and log lines contain it. */
   readonly apiName: string
   /**
    * The lowest and highest version that `write` and `read` know. `ask` uses the highest of these versions
@@ -59,7 +59,10 @@ export type WireRequest<T> = {
   readonly highest: number
   /** The first version with tagged fields in its header (KIP-482). Absent if no version has them. */
   readonly flexibleFrom?: number
-  /** The time that the answer may take, in milliseconds, if that is longer than the client's own timeout. */
+  /**
+   * How long the answer may take, in milliseconds. It counts only if it is longer than the client's own
+   * timeout.
+   */
   readonly timeoutMs?: number | undefined
   /** Writes the body, without the header of the request. */
   write(version: number): Buffer
@@ -73,13 +76,13 @@ export class BrokerTooOldError extends Error {
 }
 
 /**
- * Sends one request to one broker over kafkajs' connections. Returns the answer with its error codes, and
- * leaves the codes to the caller. Rejects only when the connection or the request as a whole failed. Rejects
- * with a `BrokerTooOldError` if the broker has none of the versions.
+ * Sends one request to one broker over kafkajs' connections. Returns the answer. The caller has to check the
+ * error codes in the answer. Rejects only when the connection or the request as a whole failed. Rejects with
+ * a `BrokerTooOldError` if the broker knows none of the request's versions.
  *
  * @param broker a broker that a cluster's `findBroker` returned
- * @param mostMs the time after which the connection counts as dead, in milliseconds, if that is shorter than
- * the client's own timeout
+ * @param mostMs the time after which the connection counts as dead, in milliseconds. It counts only if it is
+ * shorter than the client's own timeout
  */
 export async function ask<T>(broker: WireBroker, request: WireRequest<T>, mostMs?: number): Promise<T> {
   const { apiKey, apiName, flexibleFrom = Infinity } = request
@@ -99,7 +102,7 @@ export async function ask<T>(broker: WireBroker, request: WireRequest<T>, mostMs
   return request.read(isFlexible ? behindTags(payload) : payload, apiVersion)
 }
 
-/** Returns the highest version that both sides have. */
+/** Returns the highest version that both the request and the broker know. */
 function versionFor(
   { versions }: WireBroker,
   {
@@ -120,8 +123,8 @@ function versionFor(
 }
 
 /**
- * Sends a request, and returns the answer after its correlation id. kafkajs' own way copies the body twice,
- * each time into memory of up to twice its size.
+ * Sends a request. Returns the part of the answer after its correlation id. kafkajs' own code would copy the
+ * body twice, each time into memory of up to twice the body's size.
  */
 async function send<T>(
   connection: WireConnection,
@@ -176,12 +179,15 @@ function headOf(
   return head
 }
 
-/** Reports that a connection gave no answer within a time that a caller set. */
+/** Reports that no answer came over a connection within the time that the caller has set. */
 class NoAnswerError extends Error {
   override readonly name = 'NoAnswerError'
 }
 
-/** Returns true if the connection is closed or gives no answer. kafkajs would go on using it. */
+/**
+ * Returns true if an error means that the connection is closed or that no answer comes over it. kafkajs would
+ * continue to use such a connection.
+ */
 function isDead(error: unknown): error is Error {
   return error instanceof Error && deadConnection.has(error.name)
 }
@@ -192,7 +198,7 @@ const deadConnection: ReadonlySet<string> = new Set([
   'NoAnswerError',
 ])
 
-/** Removes the header of an answer: a list of tagged fields, which all brokers send empty. */
+/** Removes the header of an answer: a list of tagged fields. All brokers send an empty list. */
 function behindTags(bytes: Buffer): Buffer {
   if (bytes[0] !== 0) throw new Error('the header of an answer has unknown fields')
   return bytes.subarray(1)

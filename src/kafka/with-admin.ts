@@ -1,7 +1,7 @@
 import type { Admin, Kafka } from 'kafkajs'
 import { openAdmin } from './open-admin.ts'
 
-/** Does some work with an admin connection of its own, which is closed afterwards. */
+/** Calls `work` with an admin client of its own, and closes the client afterwards. */
 export async function withAdmin<T>(kafka: Kafka, work: (admin: Admin) => Promise<T>): Promise<T> {
   const admin = openAdmin(kafka)
   await admin.connect()

@@ -1,6 +1,6 @@
 /**
- * Returns true if `work` resolves in time. Otherwise returns false, and `work` goes on unobserved. Rejects if
- * `work` rejects.
+ * Returns true if `work` resolves in time. Otherwise returns false, and the later result of `work` is
+ * ignored. Rejects if `work` rejects in time.
  */
 export async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
@@ -15,8 +15,8 @@ export async function within(timeoutMs: number, work: Promise<unknown>): Promise
 }
 
 /**
- * Returns what `work` resolves to. Rejects with `whenLate` if that takes longer than `timeoutMs`: `work` then
- * goes on unobserved. Rejects also if `work` rejects.
+ * Returns what `work` resolves to. Rejects with an error of the text `whenLate` if `work` takes longer than
+ * `timeoutMs`. The later result of `work` is then ignored. Rejects also if `work` rejects in time.
  */
 export async function answerWithin<T>(timeoutMs: number, work: Promise<T>, whenLate: string): Promise<T> {
   if (await within(timeoutMs, work)) return work

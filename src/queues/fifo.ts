@@ -1,4 +1,4 @@
-/** A queue, first in, first out. The cost of an operation doesn't depend on the length. */
+/** A queue, first in, first out. Adding or removing one item costs the same, however long the queue is. */
 export class Fifo<T> {
   #items: (T | undefined)[] = []
   #head = 0
@@ -26,7 +26,9 @@ export class Fifo<T> {
     return item
   }
 
-  /** Removes the items for which `isToGo` returns true. The others keep their order. */
+  /**
+   * Removes the items for which `isToGo` returns true, and returns them. The other items keep their order.
+   */
   take(isToGo: (item: T) => boolean): T[] {
     const gone: T[] = []
     const kept: T[] = []

@@ -10,7 +10,7 @@ export type Batch<T extends Sized> = {
 
 /**
  * The outcome of a batch. `taken`: Kafka has the items. `failed`: the items in `again` are sent again after a
- * rest. `split`: each item in `again` is sent again at once, by itself.
+ * rest. `split`: each item in `again` is sent again at once, in a batch of its own.
  */
 export type BatchEnd<T> =
   | { readonly kind: 'taken' }
@@ -22,8 +22,8 @@ export type PartitionDispatchOptions<T extends Sized> = PartitionQueueOptions<T>
   /** The time for which items wait for other items to be sent with them, in milliseconds. */
   readonly lingerMs: number
   /**
-   * True if items wait for `lingerMs` after each send too. If false, the next send follows the previous one
-   * at once.
+   * True if items wait for `lingerMs` after each send too. If false, the next send begins as soon as the
+   * previous send has ended.
    */
   readonly lingersBetween: boolean
   /**
@@ -38,14 +38,14 @@ export type PartitionDispatchOptions<T extends Sized> = PartitionQueueOptions<T>
 }
 
 /**
- * The time for which the next send waits for the current one, in milliseconds. A send that takes longer has a
- * failing partition in it, so the other partitions don't wait for it any longer.
+ * How long the next send waits for the end of the current send, in milliseconds. A send that takes longer
+ * probably contains a failing partition, so the other partitions stop waiting for it.
  */
 const slowMs = 250
 
 /**
  * Decides when waiting items are sent, and by which route. One send of healthy partitions is in flight at a
- * time, and the next one takes all items that have arrived meanwhile. The items of a failing partition are
+ * time, and the next send takes all items that have arrived meanwhile. The items of a failing partition are
  * sent again after a rest, alone and by the isolated route, until the partition takes them.
  */
 export class PartitionDispatch<T extends Sized> {
@@ -111,7 +111,10 @@ export class PartitionDispatch<T extends Sized> {
     this.#rests.add(rest)
   }
 
-  /** Schedules the next send, if no send is in flight. The items wait a moment for other items. */
+  /**
+   * Schedules the next send after `lingerMs`, unless a send is in flight. In this time, further items can
+   * join it.
+   */
   #sendLater(): void {
     if (this.#isSending || this.#timer !== undefined || this.#ready.size === 0 || this.#isStopped) return
     this.#timer = setTimeout(() => {

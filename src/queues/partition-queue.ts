@@ -1,23 +1,26 @@
-/** The room that is still free in a produce. */
+/** The room that is still free in a produce request. */
 export type Room = { records: number; bytes: number }
 
-/** An item that waits: one record, or several that are sent together. */
+/** An item that waits: one record, or several records that are sent together. */
 export type Sized = { readonly bytes: number }
 
 export type PartitionQueueOptions<T> = {
   /** Returns how many records an item has. */
   readonly recordsOf: (item: T) => number
-  /** The limit on the bytes of one produce: the most that the topic accepts in one batch. */
+  /** The most bytes of one produce: the largest batch that the topic accepts. */
   readonly batchBytes: number
-  /** The rest after the first failure in a row, in milliseconds. `maxBackoffMs`: the longest rest. */
+  /**
+   * The rest after the first of several failures in a row, in milliseconds. `maxBackoffMs` is the longest
+   * rest.
+   */
   readonly minBackoffMs: number
   readonly maxBackoffMs: number
 }
 
 /**
- * Holds the items that wait for one partition. Only one produce of a partition is in flight at a time, and
- * items that the partition didn't take come first in the next produce. So records are written in the order in
- * which they arrived.
+ * Holds the items that wait for one partition. Only one produce of a partition is in flight at a time. Items
+ * that the partition didn't take are the first items of the next produce. So records are written in the order
+ * in which they arrived.
  */
 export class PartitionQueue<T extends Sized> {
   readonly topic: string
@@ -57,8 +60,8 @@ export class PartitionQueue<T extends Sized> {
   }
 
   /**
-   * Takes as many items from the head as there is room for, and reduces the room. With `isFirst`, takes the
-   * first item in any case.
+   * Takes as many items from the head of the queue as `room` allows, and reduces `room`. With `isFirst`,
+   * takes the first item even if it is larger than `room`.
    */
   take(room: Room, isFirst: boolean): readonly T[] {
     const { recordsOf, batchBytes } = this.#options
@@ -85,14 +88,16 @@ export class PartitionQueue<T extends Sized> {
     this.#failures = 0
   }
 
-  /** Puts `items`, which were sent, back to the head of the queue. */
+  /** Puts `items`, which were sent without success, back to the head of the queue. */
   failed(items: readonly T[]): void {
     this.isSending = false
     this.#failures++
     this.#putBack(items)
   }
 
-  /** Puts `items`, which were sent together, back to the head of the queue. Each is then sent alone. */
+  /**
+   * Puts `items`, which were sent together, back to the head of the queue. Each of them is then sent alone.
+   */
   split(items: readonly T[]): void {
     this.isSending = false
     this.#single += items.length

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { FramedReason } from './frame.ts'
 
-/** The fault of a value, thrown from within it. `createAvroReader` catches it. */
+/** A fault of a value, which is thrown while the value is read. `createAvroReader` catches it. */
 export class AvroFault extends Error {
   readonly reason: FramedReason
 
@@ -12,22 +12,23 @@ export class AvroFault extends Error {
 }
 
 /**
- * The number of items that a value may have in addition to one item for each of its bytes. Without a limit, a
- * value could claim any number of items that take no bytes, such as nulls.
+ * The number of items that a value may have in addition to one item for each of its bytes. Without this
+ * limit, a value of a few bytes could claim any number of items that take no bytes, such as nulls.
  */
 const spareItems = 1_000
 /**
- * Limit on the fields of a value: `spareFields`, and `fieldsPerByte` for each byte. Records take no bytes of
- * their own. If a record holds another record twice, which holds another twice, and so on, there are soon
- * more fields than memory has room for.
+ * The limit on the fields of a value is `spareFields` plus `fieldsPerByte` for each byte of the value. The
+ * limit is needed because a record takes no bytes of its own. If a schema's record holds a second record
+ * twice, the second holds a third twice, and so on, a value soon has more fields than fit into memory.
  */
 const spareFields = 10_000
 const fieldsPerByte = 8
 
 /**
- * Reads the primitives of Avro's binary encoding from the beginning of a value to its end. Reading always
- * ends, whatever the bytes are. Each item of an array or a map, and each field, is first counted against a
- * limit, and then read. The limit depends on the value's length. Throws an AvroFault.
+ * Reads the primitives of Avro's binary encoding from the beginning of a value to its end. Each item of an
+ * array or a map, and each field, is counted against a limit before it is read. The limit depends on the
+ * value's length. So reading always ends, whatever the bytes are. The methods throw an AvroFault if the value
+ * is faulty.
  */
 export class Cursor {
   readonly #bytes: Buffer
@@ -41,7 +42,7 @@ export class Cursor {
     this.#fieldsLeft = bytes.length * fieldsPerByte + spareFields
   }
 
-  /** The number of bytes that were not read yet. */
+  /** The number of bytes that weren't read yet. */
   get left(): number {
     return this.#bytes.length - this.#at
   }
@@ -111,7 +112,7 @@ export class Cursor {
     const length = this.integer()
     const start = this.#skip(length)
     const text = this.#bytes.toString('utf8', start, this.#at)
-    // Bytes that can't be decoded become U+FFFD. But the text may also contain that character itself.
+    // Bytes that aren't UTF-8 become U+FFFD. But a correct text may contain this character too.
     if (text.includes('\ufffd') && !isUtf8(this.#bytes.subarray(start, this.#at))) {
       throw new AvroFault('not_utf8', 'a string is not UTF-8')
     }
@@ -126,7 +127,8 @@ export class Cursor {
     let length = this.integer()
     if (length < 0) {
       length = -length
-      // After a negative number, the size of the block follows, for readers that want to skip the block.
+      // A negative number of items is followed by the size of the block in bytes, for readers that skip the
+      // block.
       this.integer()
     }
     this.#itemsLeft -= length
@@ -134,7 +136,7 @@ export class Cursor {
     return length
   }
 
-  /** Counts the fields of a record. Call it before they are read. */
+  /** Counts the fields of a record against the limit. Call this before the fields are read. */
   countFields(count: number): void {
     this.#fieldsLeft -= count
     if (this.#fieldsLeft < 0) throw mismatch('its records have too many fields for its length')
@@ -147,7 +149,7 @@ export class Cursor {
     return byte
   }
 
-  /** Moves past `length` bytes, and returns the place before them. */
+  /** Moves past `length` bytes, and returns the place at which these bytes begin. */
   #skip(length: number): number {
     const start = this.#at
     if (length < 0 || length > this.left) throw tooShort()

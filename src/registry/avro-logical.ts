@@ -2,8 +2,8 @@ import avro, { type Schema } from 'avsc'
 import { AvroFault, type Cursor } from './avro-cursor.ts'
 
 /**
- * A logical type whose values have a text of their own in JSON. avsc builds it in place of the underlying
- * type, which has the same bytes.
+ * A logical type whose values become JSON in a way of their own. avsc builds it in place of the underlying
+ * type. The bytes of a value are the same for both types.
  */
 export class NamedType extends avro.types.LogicalType {
   readonly logicalName: string
@@ -18,7 +18,8 @@ export class NamedType extends avro.types.LogicalType {
     this.scale = typeof scale === 'number' && scale >= 0 && scale <= maxScale ? Math.trunc(scale) : undefined
   }
 
-  // avsc passes defaults of a schema through these methods. `logicalReader` reads values.
+  // avsc uses these methods only for the default values in a schema. The values of messages are read by
+  // `logicalReader`.
   protected override _fromValue(value: unknown): unknown {
     return value
   }
@@ -33,8 +34,8 @@ export class NamedType extends avro.types.LogicalType {
 }
 
 /**
- * The logical types for avsc. All other logical types are ignored, as Avro demands: their values are read as
- * values of the underlying type.
+ * The logical types for avsc. All other logical types are ignored, as Avro's specification demands: their
+ * values are read as values of the underlying type.
  */
 export const logicalTypes: Readonly<Record<string, typeof NamedType>> = Object.fromEntries(
   [
@@ -54,8 +55,9 @@ export const logicalTypes: Readonly<Record<string, typeof NamedType>> = Object.f
 
 /**
  * Returns the reader for the values of a logical type. Returns `undefined` if the name doesn't fit the
- * underlying type, and so has no meaning. Moments, dates and times become ISO 8601, as in messages. A decimal
- * becomes a number if a number can hold it exactly, else text.
+ * underlying type, because the logical type then has no meaning. Moments, dates and times become texts in ISO
+ * 8601, as in messages. A decimal becomes a number if a number can hold it exactly. Otherwise it becomes a
+ * text.
  */
 export function logicalReader(type: NamedType): ((cursor: Cursor) => unknown) | undefined {
   const { logicalName, scale, underlyingType } = type
@@ -110,18 +112,18 @@ function fixedReader(
 const dayMs = 86_400_000
 const uuidBytes = 16
 /**
- * Limit on the bytes of a decimal. A decimal of this size has more digits than any database supports. The
- * time to write a decimal grows with the square of its digits.
+ * The most bytes of a decimal. A decimal of this size has more digits than any database supports. A limit is
+ * needed because the time to format a decimal grows with the square of the number of its digits.
  */
 const maxDecimalBytes = 128
 const maxScale = 300
-/** Limits on digits and scale within which a double holds every decimal exactly. */
+/** The number of digits, and the scale, up to which a double holds every decimal exactly. */
 const exactDigits = 15
 const exactScale = 22
 
 /**
- * Formats a moment: `2009-11-10T23:00:00.000`, with finer digits unless they are all 0. `digits` is the
- * precision of the unit: 3, 6 or 9.
+ * Formats a moment, such as `2009-11-10T23:00:00.000`. Digits after the milliseconds are written only if they
+ * aren't all 0. `digits` is the precision of `value`: 3, 6 or 9 digits after the second.
  */
 function momentText(value: number | bigint, digits: number): string {
   if (digits === 3 && typeof value === 'number') return isoText(value).slice(0, -1)
@@ -147,7 +149,7 @@ function isoText(ms: number): string {
   return date.toISOString()
 }
 
-/** Reads a decimal in two's complement, big-endian. */
+/** Decodes a decimal, whose digits are a big-endian integer in two's complement. */
 function decimal(bytes: Buffer, scale: number): number | string {
   if (bytes.length > maxDecimalBytes) throw outOfRange(`a decimal has more than ${maxDecimalBytes} bytes`)
   const unscaled =

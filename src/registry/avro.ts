@@ -3,14 +3,14 @@ import { AvroFault, Cursor, mismatch } from './avro-cursor.ts'
 import { logicalReader, NamedType } from './avro-logical.ts'
 import { type PayloadReader, refuseFramed } from './frame.ts'
 
-/** Reads one value. Throws an AvroFault. */
+/** A function that reads one value. It throws an AvroFault if the value is faulty. */
 type Read = (cursor: Cursor) => unknown
 
 /**
  * Creates a reader of Avro's binary encoding. The values that it reads become JSON:
  *
- * - A null in a field whose default is null is left out, because that is how Avro spells an absent optional
- *   field. Other nulls stay: in fields without this default, in arrays and in maps.
+ * - A null in a field whose default is null is left out, because this is how Avro expresses an absent
+ *   optional field. All other nulls stay: in fields without this default, in arrays and in maps.
  * - A union becomes its value, without the name of the branch.
  * - A long beyond 2^53 becomes text, because most receivers would read such a number inexactly.
  * - Bytes and fixed become base64, and an enum becomes its symbol. `logicalReader` describes logical types.
@@ -29,7 +29,7 @@ export function createAvroReader(type: Type): PayloadReader {
       return { ok: true, value: Buffer.from(JSON.stringify(value)) }
     } catch (error) {
       if (error instanceof AvroFault) return refuseFramed(error.reason, error.message)
-      // The value is nested so deeply that reading it has exhausted the stack.
+      // The value is nested so deeply that the stack was exhausted.
       if (error instanceof RangeError) return refuseFramed('schema_mismatch', 'it is nested too deeply')
       throw error
     }
@@ -39,7 +39,7 @@ export function createAvroReader(type: Type): PayloadReader {
 function readerOf(type: Type, made: Map<Type, Read>): Read {
   const known = made.get(type)
   if (known !== undefined) return known
-  // A record can hold itself. Then the inner reader calls the reader that is set below.
+  // A record type can contain itself. The reader of the inner record then calls the reader that is set below.
   const later: { read: Read } = { read: () => undefined }
   made.set(type, (cursor) => later.read(cursor))
   later.read = makeReader(type, made)
@@ -139,7 +139,8 @@ function enumReader({ symbols }: types.EnumType): Read {
 }
 
 /**
- * Sets a field. Assigning `__proto__` would set the prototype, so a field of that name is defined instead.
+ * Sets a field. An assignment to `__proto__` would set the prototype, so a field of this name is defined as a
+ * property.
  */
 function put(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== '__proto__') object[name] = value

@@ -7,8 +7,8 @@ export type Decoded = PlainValue | FramedRefusal
 export type Decoder = {
   /**
    * Decodes a value that begins with the magic byte. If the value's schema isn't known yet, returns a promise
-   * that resolves when `decode` should be called again. The promise stays pending while the registry can't be
-   * asked, and never rejects. After `stop`, it stays pending forever.
+   * that resolves when `decode` should be called again. The promise never rejects. It stays pending while the
+   * registry can't be asked, and forever after `stop`.
    */
   decode(value: Buffer): Decoded | Promise<void>
   /** Stops asking the registry. */
@@ -20,32 +20,33 @@ export type DecoderOptions = {
   /** Called after each request to the registry. */
   onAnswer: (kind: SchemaAnswer['kind']) => void
   /**
-   * Called with true and the reason when a schema can't be fetched, and with false when no schema is missing
-   * any more.
+   * Called with true and the reason when a schema can't be fetched. Called with false when no lookup of a
+   * schema fails any more.
    */
   onDown: (isDown: boolean, why: string) => void
-  /** Returns epoch milliseconds. */
+  /** Returns the present time in epoch milliseconds. */
   now: () => number
-  /** Resolves after `ms`. Rejects when the signal is aborted. */
+  /** Resolves after `ms` milliseconds. Rejects when the signal is aborted. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
 /**
- * Time in milliseconds after which a refused schema is asked for again. So a repair in the registry needs no
- * restart of Sluice.
+ * How long a refused schema counts as refused, in milliseconds. After this time the registry is asked again,
+ * so a repair in the registry needs no restart of Sluice.
  */
 const refusedForMs = 30_000
 /**
- * Number of denials after which a schema counts as unknown. A node of the registry may not know a schema yet
- * that another node has accepted, so the registry is asked again first.
+ * A schema counts as unknown once the registry has said this many times that it has no such schema. One
+ * answer isn't enough, because a node of the registry may not yet know a schema that another node has
+ * accepted.
  */
 const denialsBelieved = 3
 const denialPauseMs = 500
 const firstPauseMs = 500
 const longestPauseMs = 10_000
 /**
- * Limit on remembered schemas. Schemas never change, and services have a handful of them. So only producers
- * that invent ids reach this limit.
+ * The most schemas that are remembered. A schema never changes, and a service has only a handful of schemas.
+ * So only a producer that invents ids reaches this limit.
  */
 const maxSchemas = 1_000
 
@@ -59,9 +60,9 @@ class RegistryDecoder implements Decoder {
   readonly #stopping = new AbortController()
   readonly #readers = new Map<number, PayloadReader>()
   readonly #refused = new Map<number, { refusal: FramedRefusal; untilMs: number }>()
-  /** Lookups under way, by schema. All values that need a schema wait for the same answer. */
+  /** The lookups under way, by schema id. All values that need a schema wait for the same answer. */
   readonly #lookups = new Map<number, Promise<void>>()
-  /** Schemas that could not be fetched at the last try. */
+  /** The ids of schemas that could not be fetched at the last try. */
   readonly #failing = new Set<number>()
 
   constructor(options: DecoderOptions) {
@@ -162,7 +163,7 @@ function unusable(schemaId: number, why: string): FramedRefusal {
   return refuseFramed('unusable_schema', `Send with another schema than ${schemaId}: ${why}.`)
 }
 
-/** Adds an entry. Drops the oldest entries if there are too many. */
+/** Adds an entry to the map. Drops the oldest entries if the map has too many entries. */
 function keep<T>(map: Map<number, T>, schemaId: number, value: T): void {
   for (const oldest of map.keys()) {
     if (map.size < maxSchemas) break
@@ -172,8 +173,8 @@ function keep<T>(map: Map<number, T>, schemaId: number, value: T): void {
 }
 
 /**
- * Returns a random part, at least half, of a time that doubles with each failure. The time is random so that
- * several workers don't ask at once.
+ * Returns a random time, in milliseconds. It is at least half of a time that doubles with each failure, and
+ * at most the whole. It is random so that several workers don't ask at the same time.
  */
 function backoffMs(failures: number): number {
   const wholeMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))

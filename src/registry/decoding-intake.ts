@@ -1,19 +1,19 @@
 import type { Decoded } from './decoder.ts'
 import { type FramedRefusal, magicByte } from './frame.ts'
 
-/** The part of a record that the intake needs. */
+/** The parts of a record that the intake needs. */
 export type Arriving = {
   readonly topic: string
   readonly partition: number
   /** True if the partition has moved to another member. */
   readonly isAbandoned: boolean
-  /** Gives the record back unsettled. This worker does nothing more with it. */
+  /** Gives the record back without settling it. This worker does nothing more with the record. */
   giveBack(): void
 }
 
 type Headers = Readonly<Record<string, Buffer | string | (Buffer | string)[] | undefined>>
 
-/** The content of a record: slices of a whole fetch. */
+/** The content of a record. The buffers are slices of the answer to a fetch. */
 export type ArrivingContent = {
   readonly key: Buffer | null
   readonly value: Buffer | null
@@ -22,9 +22,9 @@ export type ArrivingContent = {
 }
 
 export type IntakeOptions<R extends Arriving> = {
-  /** Topics whose values may be framed. Records of other topics pass through. */
+  /** The topics whose values may be framed. Records of other topics are passed on unchanged. */
   topics: ReadonlySet<string>
-  /** The same as `Decoder.decode`. */
+  /** Decodes a framed value, like `Decoder.decode`. */
   decode: (value: Buffer) => Decoded | Promise<void>
   /** Takes a record whose value is plain JSON. Must not throw. */
   next: (record: R, content: ArrivingContent) => void
@@ -37,17 +37,17 @@ export type IntakeOptions<R extends Arriving> = {
 /** A step between the consumer and a receiver of plain JSON. */
 export type Intake<R extends Arriving> = {
   /**
-   * Passes a record on, in the order of its partition. Passes it on at once, or once the schemas are
-   * available that the record itself and the records before it need.
+   * Passes a record on, in the order of its partition. If schemas are missing for this record or for earlier
+   * records of its partition, the record waits until these schemas are available.
    */
   accept(record: R, content: ArrivingContent): void
-  /** Gives back waiting records that are abandoned. Call it when partitions were lost. */
+  /** Gives back the waiting records that are abandoned. Call this when partitions were lost. */
   letGoAbandoned(): void
   /** Gives back all waiting records. */
   stop(): void
   /**
-   * The numbers of waiting records, of their bytes and of their partitions. No partition has more waiting
-   * records than one fetch has brought.
+   * The number of waiting records, their size in bytes, and the number of their partitions. At most the
+   * records of one fetch wait for each partition.
    */
   readonly held: { readonly records: number; readonly bytes: number; readonly partitions: number }
 }
@@ -64,8 +64,8 @@ type Line<R> = { readonly name: string; readonly waiting: Held<R>[] }
 class SchemaIntake<R extends Arriving> implements Intake<R> {
   readonly #options: IntakeOptions<R>
   /**
-   * Lines by topic and partition. Invariant: a partition has a line if and only if this intake has stopped
-   * the fetching of that partition.
+   * The lines, by topic and partition. Invariant: a partition has a line if and only if this intake has
+   * stopped fetching from the partition.
    */
   readonly #lines = new Map<string, Line<R>>()
   #records = 0
@@ -109,7 +109,10 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
     void underWay.then(() => this.#goOn(started))
   }
 
-  /** Passes a record on. If that isn't possible yet, returns the promise to wait for instead. */
+  /**
+   * Passes a record on. If its schema isn't available yet, passes nothing on, and returns the promise to wait
+   * for.
+   */
   #pass(record: R, content: ArrivingContent): Promise<void> | undefined {
     const { topics, decode, next, refuse } = this.#options
     const { key, value, headers } = content
@@ -125,8 +128,8 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
   }
 
   /**
-   * Continues when the schema for the first record of the line is available. Later records may need other
-   * schemas.
+   * Passes on the records of a line, now that the schema for its first record is available. Stops at the
+   * first record whose schema isn't available, because later records may need other schemas.
    */
   #goOn(line: Line<R>): void {
     if (this.#lines.get(line.name) !== line) return
@@ -175,7 +178,10 @@ function nameOf({ topic, partition }: Arriving): string {
   return `${topic}/${partition}`
 }
 
-/** Copies the content. A slice would keep the whole fetch in memory while the registry is down. */
+/**
+ * Copies the content of a record. Without the copy, a waiting record would keep the whole answer to a fetch
+ * in memory.
+ */
 function copyOf({ key, value, headers, unreadable }: ArrivingContent): ArrivingContent {
   return {
     key: key && Buffer.from(key),
@@ -194,7 +200,7 @@ function copyHeaders(headers: Headers): Headers {
   )
 }
 
-/** Copies a header's value. It may be null, although the types of kafkajs don't say so. */
+/** Copies the value of a header. The value may be null, although the types of kafkajs don't say so. */
 function copyBytes(value: Buffer | string): Buffer | string {
   return Buffer.isBuffer(value) ? Buffer.from(value) : value
 }

@@ -5,14 +5,14 @@
 export const magicByte = 0
 
 /**
- * Length of a frame's head: the magic byte, and four bytes of the schema id, big-endian and signed. The value
- * itself follows the head.
+ * The length of a frame's head: the magic byte, and four bytes for the schema id, a signed big-endian
+ * integer. The payload follows the head.
  */
 const headBytes = 5
 
 /**
- * The reason why a framed value is not read. Reasons are values of metric labels and of a dead letter's
- * header.
+ * The reason why a framed value can't be read. The reason is also the value of a metric label, and of a
+ * header of dead letters.
  */
 export type FramedReason =
   /** The value is framed, but no registry is configured. */
@@ -24,14 +24,14 @@ export type FramedReason =
   | 'unusable_schema'
   /** The value doesn't fit the schema that it names. */
   | 'schema_mismatch'
-  /** The same reasons as for plain JSON. */
+  /** Reasons that plain JSON can have too. */
   | 'not_utf8'
   | 'not_json'
   | 'number_out_of_range'
 
 /**
- * A refused value. `detail` is one sentence for the producer: what is wrong, and what to do. It never quotes
- * the message.
+ * A refused value. `detail` is one sentence that tells the producer what is wrong and what to do. It never
+ * quotes the message.
  */
 export type FramedRefusal = { readonly ok: false; readonly reason: FramedReason; readonly detail: string }
 
@@ -47,7 +47,7 @@ export function refuseFramed(reason: FramedReason, detail: string): FramedRefusa
   return { ok: false, reason, detail }
 }
 
-/** Splits a value that begins with the magic byte. `payload` is a part of the value, without a copy. */
+/** Splits a value that begins with the magic byte. `payload` is a slice of the value, and not a copy. */
 export function readFrame(value: Buffer): Frame | FramedRefusal {
   if (value.length < headBytes) {
     return refuseFramed(

@@ -11,8 +11,8 @@ import { type PayloadReader, refuseFramed } from './frame.ts'
 import { parseJson } from '../message/json.ts'
 
 /**
- * Options that make Ajv as tolerant as a schema registry: unknown keywords and formats are ignored. A schema
- * with any other fault can't be compiled.
+ * Options with which Ajv, like a schema registry, ignores unknown keywords and formats. A schema with any
+ * other fault can't be compiled.
  */
 const options: Options = {
   strict: false,
@@ -23,9 +23,9 @@ const options: Options = {
 }
 
 /**
- * A keyword of our own, in a schema to which another schema refers. Its value is the name that the registry's
- * list of references has for the schema. This name may differ from the schema's `$id`, and many schemas have
- * no `$id`.
+ * A keyword of Sluice's own. It is added to a schema to which another schema refers. Its value is the name of
+ * the schema in the registry's list of references. This name may differ from the schema's `$id`, and many
+ * schemas have no `$id`.
  */
 export const referredAs = '$referredAs'
 
@@ -38,7 +38,7 @@ export class JsonSchemaCompiler {
   readonly #referenced: AnySchemaObject[] = []
   #validate: ValidateFunction | undefined
 
-  /** The function to which the last schema was compiled. */
+  /** The validating function that the last call of `compile` has returned. */
   get validate(): ValidateFunction | undefined {
     return this.#validate
   }
@@ -60,28 +60,31 @@ export class JsonSchemaCompiler {
       }
     }
     const validate = ajv.compile(schema)
-    // The result of `validate` would be a promise. A promise counts as true, and would end the process when
-    // it rejects.
+    // The function would return a promise. A promise would count as true, and would end the process if it
+    // rejects.
     if ('$async' in validate) throw new Error('it says $async, a keyword of Ajv and not of JSON Schema')
     this.#validate = validate
     return validate
   }
 }
 
-/** Returns the schema's own name and the name by which other schemas refer to it, if it has them. */
+/**
+ * Returns the names of a schema: its `$id`, and the name by which other schemas refer to it. Leaves out a
+ * name that the schema lacks.
+ */
 function namesOf({ $id, [referredAs]: name }: AnySchemaObject): readonly string[] {
   return [$id, name].filter((text: unknown) => typeof text === 'string')
 }
 
-/** Resolves an id like a reference within a schema whose own id is `base`. */
+/** Resolves an id in the same way as a reference within a schema whose own id is `base`. */
 function absoluteId(id: string, base: unknown): string {
   if (typeof base !== 'string' || URL.canParse(id) || !URL.canParse(id, base)) return id
   return new URL(id, base).href
 }
 
 /**
- * Our own `uniqueItems`. Ajv's `uniqueItems` compares each item with every other item: an array of a megabyte
- * would take minutes.
+ * Sluice's own implementation of `uniqueItems`. Ajv's implementation compares each item with every other
+ * item, so an array of a megabyte would take minutes.
  */
 const uniqueItems: FuncKeywordDefinition = {
   keyword: 'uniqueItems',
@@ -107,9 +110,7 @@ function createAjv(draft: unknown): Ajv {
 
 const maxDetailCharacters = 300
 
-/**
- * Creates a reader of JSON that a schema describes. The resulting value has exactly the bytes that were sent.
- */
+/** Creates a reader of JSON that a schema describes. The reader returns exactly the bytes that were sent. */
 export function createJsonReader(validate: ValidateFunction): PayloadReader {
   const utf8 = new TextDecoder('utf-8', { fatal: true })
   return (payload) => {
@@ -128,9 +129,10 @@ export function createJsonReader(validate: ValidateFunction): PayloadReader {
       throw error
     }
     const [fault] = validate.errors ?? []
-    // The text names only the place in the schema. A path within the value could quote its keys.
+    // The text names only the place in the schema. The path within the value isn't named, because it could
+    // contain keys of the message.
     const detail = `${fault?.schemaPath ?? '#'}: ${fault?.message ?? 'is not met'}`
-    // A dead letter has limited room, and names can have any length.
+    // The text is cut, because a dead letter has limited room, and names in a schema can have any length.
     return refuseFramed('schema_mismatch', detail.slice(0, maxDetailCharacters))
   }
 }

@@ -7,27 +7,30 @@ export type RegistryAnswer =
   /** No answer came. `why` is the reason, as half a sentence. */
   | { readonly ok: false; readonly why: string }
 
-/** The present login. It may differ at each request, because passwords and certificates are renewed. */
+/**
+ * The present login. It may differ from request to request, because passwords and certificates may be
+ * renewed.
+ */
 export type RegistryLogin = {
   /** The value of an `Authorization` header. */
   readonly authorization: string | undefined
-  /** Trusted certificates in PEM. `undefined`: the certificates that Node trusts. */
+  /** The trusted certificates, in PEM. If `undefined`, the certificates that Node trusts are used. */
   readonly ca: readonly string[] | undefined
 }
 
 export type RegistryConnection = {
   readonly login: () => RegistryLogin
-  /** Time until the whole answer must have come, in milliseconds. */
+  /** The time within which the whole answer has to arrive, in milliseconds. */
   readonly timeoutMs: number
 }
 
-/** Limit on the bytes of an answer. Schemas have kilobytes. */
+/** The largest answer that is accepted, in bytes. Most schemas take a few kilobytes. */
 const maxAnswerBytes = 8 * 1024 ** 2
 
 /**
  * Sends one request to a registry. Never rejects, and always ends, whatever the other side does. Redirects
- * aren't followed. Each request has a new connection: lookups are rare, and a kept connection that has gone
- * stale would look like a registry that is down.
+ * aren't followed. Each request has a new connection, because lookups are rare. If a connection was kept and
+ * is dead by then, the registry would seem to be down.
  */
 export async function askRegistry(
   url: string,

@@ -14,16 +14,19 @@ export type SchemaAnswer =
   | { readonly kind: 'unknown' }
   /** The registry has the schema, but Sluice can't read values with it. Asking again changes nothing. */
   | { readonly kind: 'unusable'; readonly why: string }
-  /** The registry can't be asked, or doesn't answer like a registry. Asking again may help. */
+  /** The registry can't be asked, or the answer isn't an answer of a registry. Asking again may help. */
   | { readonly kind: 'failed'; readonly why: string }
 
 export type SchemaSource = {
-  /** Asks once. This may take several requests, and the timeout holds for each of them. Never rejects. */
+  /**
+   * Looks up a schema once. This may take several requests, and the timeout applies to each of them. Never
+   * rejects.
+   */
   ask(schemaId: number, signal: AbortSignal): Promise<SchemaAnswer>
 }
 
 export type SchemaSourceSettings = RegistryConnection & {
-  /** The URL of the API: `http://registry:8081`, `http://registry:8080/apis/ccompat/v7`. */
+  /** The URL of the API, such as `http://registry:8081` or `http://registry:8080/apis/ccompat/v7`. */
   readonly url: string
 }
 
@@ -31,14 +34,14 @@ type RegistryArguments = ConstructorParameters<typeof SchemaRegistry>
 type Middleware = NonNullable<RegistryArguments[0]['middlewares']>[number]
 type RegistryOptions = NonNullable<RegistryArguments[1]>
 
-/** Creates a source that asks a registry with Confluent's API, by means of Confluent's library. */
+/** Creates a source that asks a registry with Confluent's API. It uses Confluent's library. */
 export function createSchemaSource({ url, ...connection }: SchemaSourceSettings): SchemaSource {
   return {
     async ask(schemaId, signal) {
       const compiler = new JsonSchemaCompiler()
       const exchange = new Exchange(connection, signal)
-      // Each lookup needs its own registry object. One object would keep each schema forever, and refuse the
-      // second JSON Schema of a name.
+      // Each lookup needs a registry object of its own. A shared object would keep each schema forever, and
+      // would refuse a second JSON Schema with the same name.
       const registry = new SchemaRegistry(
         { host: url, middlewares: [exchange.middleware] },
         optionsOf(compiler),
@@ -70,8 +73,8 @@ export function createSchemaSource({ url, ...connection }: SchemaSourceSettings)
 
 function optionsOf(compiler: JsonSchemaCompiler): RegistryOptions {
   const options = {
-    // `always`: avsc then accepts a union whose branches look alike in JSON. Our reader never has to tell
-    // such branches apart.
+    // With `always`, avsc accepts a union whose branches look alike in JSON. Sluice's reader never has to
+    // distinguish such branches.
     [SchemaType.AVRO]: { logicalTypes, wrapUnions: 'always', omitRecordMethods: true },
     [SchemaType.JSON]: { ajvInstance: compiler },
   }
@@ -79,14 +82,15 @@ function optionsOf(compiler: JsonSchemaCompiler): RegistryOptions {
   return options as unknown as RegistryOptions
 }
 
-/** An error of our own, which the library passes on unchanged. */
+/** An error of Sluice's own. The library passes it on unchanged. */
 class RegistryTrouble extends Error {}
 
 /**
- * The requests of one lookup: for the schema, and then for the schemas to which it refers. This class
- * replaces the library's own transport, which has four faults. The transport crashes the process if an answer
- * with a bad status is the JSON `null`. It never ends if a body is cut off. It has no deadline for a whole
- * request. It can't tell a registry that doesn't have the schema from a URL that isn't a registry's.
+ * The requests of one lookup: first for the schema, and then for the schemas to which it refers. This class
+ * replaces the library's own transport, which has four faults. The library's transport crashes the process if
+ * an answer with a bad status is the JSON `null`. It never ends if a body is cut off. It has no deadline for
+ * a whole request. It can't distinguish a registry that lacks the schema from a URL at which there is no
+ * registry.
  */
 class Exchange {
   readonly #connection: RegistryConnection
@@ -104,8 +108,8 @@ class Exchange {
   }
 
   /**
-   * A middleware for the library. The last middleware in the library's list is the outermost. This one is the
-   * last and doesn't call the inner ones.
+   * A middleware for the library. The last middleware in the library's list is the outermost. This middleware
+   * is the last, and it doesn't call the inner middlewares.
    */
   readonly middleware: Middleware = () => ({
     response: async (_next, _renew, request) => {
@@ -145,8 +149,8 @@ function isSchema(body: unknown): body is { schema: string } {
 }
 
 /**
- * Adds the name by which other schemas refer to a schema. The library doesn't pass the name to the compiler,
- * but has it in the query of its request for the schema.
+ * Adds the name by which other schemas refer to a schema. The library doesn't pass this name to the compiler.
+ * But its request for the schema has the name in the query.
  */
 function withName(body: { schema: string; schemaType?: unknown }, url: string): object {
   const name = new URL(url).searchParams.get('name')
@@ -157,8 +161,8 @@ function withName(body: { schema: string; schemaType?: unknown }, url: string): 
 }
 
 /**
- * Returns true if the body has one of the codes 40400 to 40499, such as 40401 to 40403: no such subject,
- * version or schema. The 404 for a path that doesn't exist has no such code.
+ * Returns true if the body has a code from 40400 to 40499. For example, 40401 to 40403 mean that there is no
+ * such subject, version or schema. The body of a 404 for a path that doesn't exist has no such code.
  */
 function saysNotFound(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || !('error_code' in body)) return false

@@ -14,17 +14,17 @@ import {
   type ReplayDesk,
 } from './replay-desk.ts'
 
-/** How long a request waits for a count, in milliseconds. */
+/** How long a count may take, in milliseconds. The request that asks for it waits meanwhile. */
 const countWithinMs = 20_000
-/** How many counts may run at once. Each reads Kafka as fast as it can. */
+/** How many counts may run at the same time. Each count reads Kafka as fast as it can. */
 const countsAtOnce = 2
 const defaultLimit = 100
 
 export type Log = Pick<Logger, 'info' | 'warn'>
 
 /**
- * Creates the handlers of the calls about replays. When Kafka fails they answer with a problem instead of
- * rejecting.
+ * Creates the handlers of the calls about replays. When Kafka doesn't answer, a handler answers with a
+ * problem instead of rejecting.
  */
 export function replayCalls(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups | Deeds> {
   return { ...lookups(desk, log), ...deeds(desk, log) }
@@ -93,7 +93,10 @@ function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
   }
 }
 
-/** Counts the records that a body selects. Only a few counts run at once. */
+/**
+ * Counts the records that the body of a request selects. Refuses a count while `countsAtOnce` counts are
+ * under way.
+ */
 class Counts {
   readonly #desk: ReplayDesk
   readonly #log: Log
@@ -130,7 +133,7 @@ const mayBeCreated =
 
 /**
  * Returns the answer to a request whose result is `work`. If `work` rejects because Kafka doesn't answer,
- * returns a problem. An error of the language, such as a TypeError, is a fault of Sluice, so it is thrown.
+ * returns a problem. An error of JavaScript, such as a TypeError, is a fault of Sluice, so it is thrown.
  */
 export async function asked<T>(
   log: Log,
@@ -165,14 +168,14 @@ function limitOf({ limit }: AdminRequest['query']): number {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Extracts `selection` and `perSecond` from a body that passed schema validation. */
+/** Returns the `selection` and the `perSecond` of a body that has passed schema validation. */
 function orderOf(body: unknown): { selection?: unknown; perSecond?: number } {
   return typeof body === 'object' && body !== null ? body : {}
 }
 
 /**
- * Extracts a selection from a body that passed schema validation. Returns a text when one of its times is
- * invalid.
+ * Returns the selection of a body that has passed schema validation. Returns a text that says what is wrong
+ * if one of its times is invalid.
  */
 function selectionOf(body: unknown): Selection | string {
   const given: Fields = typeof body === 'object' && body !== null ? { ...body } : {}

@@ -8,9 +8,9 @@ import { StartError } from './start-error.ts'
 const lookEveryMs = 2_000
 
 /**
- * Reads the tokens of the file, and reads them again whenever the file changes. While the file is faulty or
- * missing, the tokens that were read last stay in force. A file that was emptied lets nobody in. Throws if
- * the file has no token at the start.
+ * Reads the tokens of the configured file, and reads them again whenever the file changes. While the file is
+ * faulty or missing, the tokens that were read last stay valid. If the file is emptied, no token is valid.
+ * Throws if the file has no token at the first reading.
  */
 export async function openTokens(
   { admin: { tokensFile } }: Config,

@@ -25,13 +25,15 @@ export type AdminOptions = {
   config: Config
   log: Logger
   /**
-   * Takes the parts that are started. At the stop they answer the open requests, and close within the
-   * shutdown timeout.
+   * The list to which the started parts are added. When they stop, they answer the open requests, and close
+   * within the shutdown timeout.
    */
   parts: Parts
 }
 
-/** The part of the shutdown timeout that is reserved for leaving Kafka. */
+/**
+ * The part of the shutdown timeout that is reserved for closing the connections to Kafka, in milliseconds.
+ */
 const leaveMs = 1_000
 
 /** Starts the admin API in a process of its own, with its metrics and probes. */
@@ -62,7 +64,7 @@ export async function startAdmin({ config, log, parts }: AdminOptions): Promise<
   log.info({ port: telemetry.port, adminPort: part.port }, 'admin started')
 }
 
-/** Starts the server of the admin API, without the port for metrics and probes. */
+/** Starts the server of the admin API, but not the port for metrics and probes. */
 export async function startAdminPart({
   config,
   log,
@@ -113,7 +115,7 @@ export async function startAdminPart({
   return { port, notReady: () => (isStopping ? ['stopping'] : []) }
 }
 
-/** Returns where the admin API listens, and its name for messages. */
+/** Returns the address on which the admin API listens, with the name of the API for messages. */
 export function adminAddress({ admin: { host, port } }: Config): Listening {
   return { host, port, what: 'The admin API', settings: 'SLUICE_ADMIN' }
 }

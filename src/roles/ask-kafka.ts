@@ -13,14 +13,15 @@ import { StartError } from './start-error.ts'
 type Log = Parameters<typeof createKafka>[1]
 
 /**
- * How long a broker may take to let a client in. A live broker needs milliseconds. Logins whose tokens come
- * from a third party take longer.
+ * How long it may take to connect and log in to a broker, in milliseconds. A live broker needs a few
+ * milliseconds. A login takes longer if its token comes from a third party.
  */
 const reachWithinMs = { alone: 2_500, withTokens: 10_000 }
 
 /**
- * Opens the client for a role that starts. Rejects within seconds, with a StartError, when Kafka lets nobody
- * in, is too old, or doesn't give the role its rights. Whatever started the process can then start it again.
+ * Opens the client for a role that starts. Rejects within seconds, with a StartError, if no broker can be
+ * reached, if the login fails, if Kafka is too old, or if Kafka doesn't give the role its rights. The process
+ * then ends, and its supervisor can start it again.
  */
 export async function openKafka(
   config: Config,
@@ -35,7 +36,8 @@ export async function openKafka(
       ? reachWithinMs.withTokens
       : reachWithinMs.alone
   const problem = (reason: string) => problemOf(config, reason, troubles.last)
-  // Tries all brokers at once, so that a broker that is down doesn't use up the time of the others.
+  // Tries all brokers at the same time, so that a broker that is down doesn't use up the time for the other
+  // brokers.
   const reached = firstOf(
     settings.brokers.map((broker) =>
       reach(clientOf({ ...settings, brokers: [broker] }, log, 'impatient', troubles)),
@@ -60,8 +62,8 @@ function mechanismAdvice({ saslMechanism }: KafkaSettings): string {
 }
 
 /**
- * Creates a client without connecting. If a file of its settings can't be used, the error says so in one
- * line.
+ * Creates a client without connecting. If a file that the settings name can't be used, throws an error that
+ * says so in one line.
  */
 export function clientOf(...given: Parameters<typeof createKafka>): ReturnType<typeof createKafka> {
   try {
@@ -85,8 +87,8 @@ async function firstOf(all: readonly Promise<void>[]): Promise<void> {
 }
 
 /**
- * Awaits an answer of Kafka at the start. If the client has given up, throws a StartError that says so in one
- * line.
+ * Awaits an answer of Kafka while a role starts. If the client gives up, throws a StartError that says so in
+ * one line.
  */
 export async function askKafka<T>(config: Config, answer: Promise<T>): Promise<T> {
   try {
@@ -101,7 +103,7 @@ function isOfKafka(error: unknown): error is Error {
   return error instanceof Error && error.name.startsWith('KafkaJS')
 }
 
-/** Describes a failure to use Kafka. `trouble` names the setting to look at. */
+/** Returns a text that says why Kafka can't be used. `trouble` names the setting to look at. */
 function problemOf({ kafka }: Config, reason: string, trouble: string | undefined): string {
   const where = `Kafka at ${kafka.brokers.join(',')} can not be used`
   if (trouble !== undefined) return `${where}: ${trouble}.`

@@ -31,17 +31,14 @@ type Log = Parameters<typeof createKafka>[1]
 export type BackfillOptions = {
   spaceId: string
   destinationId: string
-  /** The audience to send; `undefined`: all of the space. */
+  /** The audience to send. `undefined`: all audiences and traits of the space. */
   audienceId: string | undefined
   property: string | undefined
-  /** True to include users who have left the audience. A destination that has missed changes needs them. */
+  /** True to include users who have left the audience. They are needed if changes were missed. */
   withLeft: boolean
-  /** Identifies per second; `undefined`: 1,000. */
+  /** Identifies per second. `undefined`: 1,000. */
   rate: string | undefined
-  /**
-   * A file that holds the position. A run that was interrupted continues from there. The file is removed at
-   * the end.
-   */
+  /** The file with the position from which the next run continues. The end of the backfill removes it. */
   stateFile: string | undefined
   isDryRun: boolean
 }
@@ -55,10 +52,10 @@ const readStallMs = 60_000
 
 /**
  * Writes the present values of a space's audiences and traits to `replays` for one destination, unit by unit,
- * within a rate. The worker delivers them after everything else. Values that change meanwhile are delivered
- * as usual, and win. A backfill of the whole space removes the destination's mark, as far as the mark covers
- * values that the destination had missed when the backfill began. If deliveries of the backfill itself fail,
- * the destination is marked again. Returns a summary in lines.
+ * within a rate. The worker delivers them after all other records. A value that changes meanwhile is
+ * delivered as usual, and overrules the backfill's value. A backfill of the whole space removes the
+ * destination's mark, unless the destination has missed values since the backfill began. If deliveries of the
+ * backfill fail, the destination is marked again. Returns a summary in lines.
  */
 export async function backfill(
   config: Config,
@@ -97,8 +94,8 @@ export async function backfill(
     return [`sent     ${what}${before} to ${topics.replays}`, ...markLines(mark, options)]
   } catch (error) {
     progress.abandon()
-    // The first error is thrown. If the position can't be noted now, the previous note stays, and is still
-    // true.
+    // The first error is thrown, and not an error of this note. If the position can't be noted now, the
+    // previous note stays, and is still correct.
     await run.note().catch(() => undefined)
     throw error
   } finally {
@@ -116,13 +113,13 @@ type RunOptions = {
   reader: PartitionReader
   progress: Progress
   rate: number
-  /** The position to continue from; `undefined`: the beginning. */
+  /** The position to continue from. `undefined`: the run starts at the beginning. */
   start: BackfillPosition | undefined
 }
 
 /**
- * The end of the mark that says that the destination needs a backfill. `none`: there was no mark. `down`: the
- * mark was removed. `stays`: the mark stays.
+ * What became of the destination's mark, which says that it needs a backfill. `none`: there was no mark.
+ * `down`: the mark was removed. `stays`: the mark stays.
  */
 type MarkEnd = 'none' | 'down' | 'stays'
 
@@ -154,14 +151,17 @@ class Run {
     const { spaceId, audienceId, property, withLeft } = given.options
     this.#given = given
     this.#filter = { spaceId, audienceId, property, withLeft }
-    // Allows a batch as soon as the bucket has one token. The bucket then owes the other tokens.
+    // A batch is allowed as soon as the bucket has one token. For the other tokens of the batch, the bucket
+    // goes below 0.
     this.#bucket = new TokenBucket({ perSecond: given.rate, burst: 1 }, performance.now())
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(given.rate / batchesPerSecond))
     this.#start = given.start ?? { unit: 0, end: 0, bucket: 0, offset: -1, sent: 0, marksUpTo: -1 }
     this.#position = this.#start
   }
 
-  /** Runs the backfill. `sent` counts the Identifies of all runs, and `left` those of earlier runs. */
+  /**
+   * Runs the backfill. `sent` counts the Identifies of all its runs, and `left` only those of earlier runs.
+   */
   async go(): Promise<{ sent: number; left: number; mark: MarkEnd }> {
     const { scope, start } = this.#given
     if (start === undefined && this.#isWhole) {
@@ -299,7 +299,7 @@ class Run {
     if (performance.now() - this.#notedMs >= noteEveryMs) await this.note()
   }
 
-  /** Notes the position. The file is replaced atomically, so it is readable whenever the process ends. */
+  /** Notes the position. Replaces the file atomically, so the file is readable whenever the process ends. */
   async note(): Promise<void> {
     const { options, scope } = this.#given
     if (options.stateFile === undefined || options.isDryRun) return

@@ -23,30 +23,30 @@ export type AudienceSyncOptions = {
   /** The id of the space: a source of the catalog of the kind `audiences`. */
   spaceId: string
   audience: { id: string; name: string; key: string | undefined }
-  /** The file to read; `-` is standard input. */
+  /** The file to read. `-` is standard input. */
   file: string
-  /** The file's format; `undefined`: by its extension. */
+  /** The file's format. `undefined`: the file's extension shows the format. */
   format: UserFormat | undefined
   column: string | undefined
   hasHeader: boolean
-  /** The time at which the audience was queried, ISO 8601; `undefined`: now. */
+  /** The time at which the audience was queried, in ISO 8601. `undefined`: now. */
   snapshotAt: string | undefined
   isEmptyAllowed: boolean
   isDryRun: boolean
 }
 
 /**
- * The limit of a part. A worker reads a part in one go. This takes some milliseconds, in which the worker's
- * deliveries wait. Every topic accepts a record of this size.
+ * The largest part, in bytes. A worker reads a whole part without a pause. This takes some milliseconds, in
+ * which the worker's deliveries wait. Every topic accepts a record of this size.
  */
 const mostPartBytes = 256 * 1024
-/** How many parts are written at a time. */
+/** How many parts are written at the same time. */
 const partsAtOnce = 4
 
 /**
  * Writes a whole audience to `audience-changes`, as parts for each partition. Reads the file to its end, and
  * checks and spools it, before the first part is written. Every part states how many parts its partition
- * gets, so what an interrupted run has written doesn't look like the whole audience. Returns a summary in
+ * gets. So the parts of an interrupted run aren't mistaken for the whole audience. Returns a summary in
  * lines.
  */
 export async function syncAudience(
@@ -90,8 +90,8 @@ export async function syncAudience(
     const what = `${counted(total.parts, 'part')} to ${counted(partitions, 'partition')} of ${topic}`
     const about = `audience ${head.audienceId} of space ${spaceId}, property ${property}, as of ${head.snapshotAt}`
     if (isDryRun) return [about, read, `nothing sent: it would be ${what}`]
-    // Checks the partitions again, since reading may have taken long. The worker would refuse parts for
-    // another number of partitions.
+    // Checks the number of partitions again, because reading the file may have taken long. The worker would
+    // refuse parts that were made for another number of partitions.
     await refuseWhileGrowing(kafka, config)
     if ((await askKafka(config, countPartitions(kafka, topic))) !== partitions)
       throw new StartError(
@@ -150,8 +150,8 @@ function formatByEnding(file: string): UserFormat {
 const hourMs = 3_600_000
 
 /**
- * Warns about an old file that is sent without `--snapshot-at`: its values would overrule all changes that
- * were made after the file was written.
+ * Warns about an old file that is sent without `--snapshot-at`. The values of the file would overrule all
+ * changes that were made after the file was written.
  */
 function warnOfAge(
   { name, modifiedMs }: UpstreamInput,
@@ -215,8 +215,8 @@ type Sending = {
 }
 
 /**
- * Sends the parts, one partition after the other, so that the parts of a partition arrive close together. The
- * worker waits for all parts of a partition.
+ * Sends the parts, one partition after the other. A worker waits for all parts of a partition, so these parts
+ * should arrive soon after each other.
  */
 async function send(
   config: Config,

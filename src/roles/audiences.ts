@@ -30,13 +30,15 @@ export type AudiencesOptions = {
   pipeline: () => Pipeline
   consumer: () => GroupConsumer | undefined
   onFatal: (error: Error) => void
-  /** The number of partitions before the last growth. */
+  /**
+   * The number of partitions before the last growth. `undefined` if the installation has never been grown.
+   */
   formerPartitions: number | undefined
 }
 
 /**
- * Opens the state of audiences, and connects it to Kafka and to the deliveries. Stop `reader` first, then
- * `units`. Both may be stopped more than once.
+ * Opens the state of audiences, and connects it to Kafka and to the deliveries. Stop `reader` first, and
+ * `units` after it. Both may be stopped more than once.
  */
 export async function openAudiences({
   config,
@@ -98,16 +100,16 @@ function standingOf({ sources }: Catalog, sourceId: string): SpaceStanding {
 }
 
 /**
- * Returns a folder for this topic prefix and group, and creates it. Other installations may have their
- * folders in the same parent folder.
+ * Returns the folder for this topic prefix and group, and creates the folder if it doesn't exist. Other
+ * installations may have their folders in the same parent folder.
  */
 function stateFolder({ state, kafka }: Config): string {
   const parent = state.folder ?? join(tmpdir(), 'sluice-state')
   const folder = join(parent, encodeURIComponent(`${kafka.topicPrefix}${kafka.groupId}`))
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    // Creates a trial folder: an existing folder may be on a full or read-only disk, or belong to another
-    // user.
+    // A folder is created as a trial, because an existing folder may be on a full or read-only disk, or may
+    // belong to another user.
     rmdirSync(mkdtempSync(join(folder, 'trial-')))
   } catch (cause) {
     const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)

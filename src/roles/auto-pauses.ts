@@ -13,16 +13,16 @@ export type AutoPausesOptions = {
   readonly file: Pick<CatalogFile, 'current' | 'refused'>
   /** Returns true if no delivery starts at present, because Kafka or the proxy is in trouble. */
   readonly isStalled: () => boolean
-  /** Called when Sluice has paused other destinations than before. */
+  /** Called when the set of destinations that Sluice has paused has changed. */
   readonly onChange: () => void
 }
 
-/** The catalog in force (`catalog`), and the catalog in the file from which it was made (`read`). */
+/** The catalog in force (`catalog`), which was made from the catalog in the file (`read`). */
 type View = { readonly read: Catalog; readonly catalog: Catalog; readonly isOn: boolean }
 
 /**
- * Holds the destinations that Sluice has paused, and the catalog in which they count as paused. A process
- * that hasn't read the record of a pause yet still sends to the destination.
+ * Holds the destinations that Sluice has paused (`auto_paused`), and the catalog in which they have this
+ * state. As long as a process hasn't read the record of a pause, it still sends to the destination.
  */
 export class AutoPauses implements Omit<PausesPort, 'terms'> {
   readonly #options: AutoPausesOptions
@@ -36,7 +36,7 @@ export class AutoPauses implements Omit<PausesPort, 'terms'> {
     this.#terms = { autoPauseMs, noticesSource }
   }
 
-  /** The catalog in force. It is the same object until the file or the pauses change. */
+  /** The catalog in force. Until the file or the pauses change, this is always the same object. */
   get catalog(): Catalog {
     return this.#current().catalog
   }
@@ -57,7 +57,7 @@ export class AutoPauses implements Omit<PausesPort, 'terms'> {
     }
   }
 
-  /** Takes the pauses that have not ended, by destination. */
+  /** Takes over the pauses that haven't ended, by destination. */
   take(paused: ReadonlyMap<string, Pause>): void {
     const before = this.#paused
     this.#paused = paused

@@ -9,23 +9,25 @@ import type { RecordProducer } from '../kafka/producer.ts'
 import { within } from '../kafka/within.ts'
 
 /**
- * The destinations that need a backfill. All members of the group share them, and they outlast every process.
+ * The marks of the destinations that need a backfill. All members of the group share the marks. The marks are
+ * kept on Kafka, so they outlast every process.
  */
 export type BackfillMarks = {
   /**
-   * Notes that a destination has missed a value of a space. Call it for every missed value: repeated calls
-   * cost little. Returns a promise while the mark isn't written yet and would be lost with this process.
+   * Notes that a destination has missed a value of a space. Call this for every missed value, because
+   * repeated calls cost little. Returns a promise that resolves when the mark is written. Returns `undefined`
+   * if the mark is written already.
    */
   needsBackfill(destinationId: string, spaceId: string): Promise<void> | undefined
   /**
-   * The destinations that need a backfill, each with its space, according to the marks that all members had
-   * written some seconds ago.
+   * The destinations that need a backfill, each with its space. A mark that another member writes counts some
+   * seconds later.
    */
   readonly behind: readonly Connection[]
   readonly keeper: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'needsBackfill'>
   /** Reads all marks that the log has at the time of the call. Rejects when Kafka doesn't answer. */
   read(): Promise<void>
-  /** Writes the remaining marks, for half a second at the most. */
+  /** Writes the remaining marks. Gives up after half a second. */
   stop(): Promise<void>
 }
 
@@ -77,7 +79,7 @@ export function openBackfillMarks({
         .catch(() => undefined)
         .then(() => reader.stop())
       await within(stopWithinMs, over)
-      // Closing the connections to a broker that hangs would hang as well, so the closing isn't awaited.
+      // If a broker hangs, closing the connections to it would hang too, so nobody waits for the close.
       void reader.stop()
     },
   }

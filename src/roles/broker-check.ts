@@ -41,8 +41,8 @@ export async function refuseUnfitBroker(
 
 /**
  * Returns true if a right is known to be missing. Kafka reveals nothing about the settings of a topic that
- * the principal may not see at all. Rights on those settings, and the right to create the topic, count as
- * missing only once the principal has another right on the topic.
+ * the principal may not see at all. So rights on these settings, and the right to create the topic, count as
+ * missing only if the principal has some other right on the topic.
  */
 function isMissing({ resource, name, operation }: Right, look: BrokerLook): boolean {
   const allowed = resource === 'Group' ? look.group : (look.topics.get(name) ?? 'unreported')

@@ -4,8 +4,8 @@ import type { Config } from '../config/schema.ts'
 import type { BulkheadOptions } from '../delivery/bulkhead.ts'
 
 /**
- * Returns the limits of the bulkhead for requests to failing hooks: as configured, but at most half of the
- * process's limit of open files.
+ * Returns the limits of the bulkhead for requests to failing hooks. They are the configured limits, but at
+ * most half of the process's limit of open files.
  */
 export function bulkheadOf({ delivery }: Config, log: Logger): BulkheadOptions {
   const openFiles = maxOpenFiles()
@@ -30,8 +30,8 @@ export function bulkheadWith(delivery: Config['delivery'], maxInFlight: number):
 }
 
 /**
- * Returns the limit of open files of this process; infinite when the system doesn't report the limit. Node
- * raises the soft limit to the hard one when it starts.
+ * Returns the limit of open files of this process. Returns Infinity if the system doesn't report the limit.
+ * Node raises the soft limit to the hard limit when it starts.
  */
 function maxOpenFiles(): number {
   try {

@@ -4,8 +4,8 @@ import type { Config } from '../config/schema.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 
 /**
- * Sets the metric with the expiry time of Kafka's client certificate. If the file can't be read, the metric
- * has no series, and the connection to Kafka logs why.
+ * Sets the metric with the expiry time of Kafka's client certificate. If the file of the certificate can't be
+ * read, the metric has no series, and the code that connects to Kafka logs the reason.
  */
 export function showCertificateExpiry(
   { certificateExpiry }: Pick<CommonMetrics, 'certificateExpiry'>,
@@ -17,6 +17,6 @@ export function showCertificateExpiry(
     const { validToDate } = new X509Certificate(readFileSync(kafka.certFile))
     certificateExpiry.set({ setting: 'kafka.certFile' }, validToDate.getTime() / 1_000)
   } catch {
-    // The connection attempt logs what is wrong with the file and what to do.
+    // The code that connects to Kafka logs what is wrong with the file and what to do.
   }
 }

@@ -30,8 +30,8 @@ const linesNobodyWaitsFor = 1_000
 
 /**
  * Writes changes of audiences and computed traits to `audience-changes`, keyed by user. With flags, writes
- * the one change that they describe. Without flags, writes the changes on standard input, one per line.
- * Checks all changes before it sends the first. Returns a summary.
+ * the one change that the flags describe. Without flags, writes the changes that come from standard input,
+ * one in each line. Checks all changes before it sends the first change. Returns a summary.
  */
 export async function changeAudience(
   config: Config,
@@ -50,7 +50,8 @@ export async function changeAudience(
       if (!ready.ok) throw new StartError(`The change ${spelled(ready.problem)}. Nothing was sent.`)
       spool.add(0, ready.value)
     } else {
-      // Reads the clock for each line: input may last longer than a change may be ahead of the clock.
+      // Reads the clock again for each line. The input may take so long that a correct change would otherwise
+      // count as too far ahead of the clock.
       await collect(spool, screen, (text) => readChange(text, { limits, nowMs: Date.now() }))
     }
     const total = spool.count(0)
@@ -83,8 +84,8 @@ function spelled(problem: string): string {
 }
 
 /**
- * Builds a change as JSON from flags. Its fields are checked later. Throws when the flags don't describe a
- * change.
+ * Builds a change as JSON from flags. The fields of the change are checked later. Throws when the flags don't
+ * describe a change.
  */
 function changeOf(flags: ChangeFlags, nowMs: number): string {
   const { audience, trait, name, key, user, member, value } = flags
@@ -123,7 +124,8 @@ function changeOf(flags: ChangeFlags, nowMs: number): string {
     userId: user,
     changedAt,
   }
-  // Keeps the value as it was written. The check of the whole change finds a number that is too large.
+  // Keeps the text of the value as it was written. If the value is a number that is too large, the check of
+  // the whole change finds that.
   return `${JSON.stringify(head).slice(0, -1)},"value":${value}}`
 }
 

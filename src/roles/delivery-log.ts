@@ -16,17 +16,17 @@ export type DeliveryLogOptions = {
   log: Logger
 }
 
-/** The writer of the delivery log: an observer of deliveries, and its stop. Stop it after the deliveries. */
+/** The writer of the delivery log. It observes deliveries, so call `stop` after the deliveries have ended. */
 export type DeliveryLog = { readonly observer: LogObserver; stop(): Promise<void> }
 
-/** How long a record waits for others, to be written together. */
+/** How long a record waits for further records, in milliseconds. They are then written together. */
 const flushEveryMs = 250
-/** How long writing the remaining records may take at the stop. */
+/** How long writing the remaining records may take when the process stops, in milliseconds. */
 const stopWithinMs = 1_000
 
 /**
- * Opens the delivery log of this process; `undefined` when it is switched off. It connects when it has
- * something to write.
+ * Opens the delivery log of this process. Returns `undefined` if the delivery log is switched off. The log
+ * connects to Kafka when it has something to write.
  */
 export function openDeliveryLog({
   config,
@@ -72,7 +72,10 @@ export function openDeliveryLog({
   }
 }
 
-/** Returns the keyed hash for users; `undefined` without a key. Throws when the key's file can't be used. */
+/**
+ * Returns the keyed hash for users. Returns `undefined` if no key is configured. Throws if the file of the
+ * key can't be used.
+ */
 export function userHashOf({ attempts }: Config): UserHash | undefined {
   const key = attempts.userKey ?? keyInFile(attempts.userKeyFile)
   return key === undefined ? undefined : createUserHash(key)

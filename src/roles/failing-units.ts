@@ -7,24 +7,24 @@ import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 export type FailingUnitsOptions = {
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly topics: TopicNames
-  /** The retry topics that the group reads, by their full names. */
+  /** The retry topics that the group reads, with their full names. */
   readonly tiers: readonly { readonly topic: string; readonly waitMs: number }[]
 }
 
-/** The parts in which a unit is stopped, if they have started. */
+/** The parts that take part in stopping a unit. A part is `undefined` until it has started. */
 export type StoppableParts = {
   readonly pipeline: Pick<Pipeline, 'setUnitStopped'> | undefined
   readonly consumer: Pick<GroupConsumer, 'setPartitionFull'> | undefined
 }
 
 /**
- * Stops a unit while a partition that its deliveries are written to takes no records. The unit's records
+ * Stops a unit while a partition to which its deliveries are written takes no records. The unit's records
  * aren't fetched, and none of its attempts begin. All other units continue.
  */
 export class FailingUnits {
   readonly #options: FailingUnitsOptions
   readonly #parts: () => StoppableParts
-  /** The failing topics of each unit, with their reasons. */
+  /** The topics whose partition takes no records, with the reasons, by unit. */
   readonly #failing = new Map<number, Map<string, string>>()
   /** The units of this worker. */
   #owned: readonly number[] = []
@@ -38,8 +38,8 @@ export class FailingUnits {
     const { log, topics: names } = this.#options
     if (isFailing) log.warn({ topic, partition, reason }, 'Kafka does not accept records for this partition')
     else log.info({ topic, partition }, 'Kafka accepts records for this partition again')
-    // Only retry topics and dead letters stop a unit: without them the outcome of a delivery can't be
-    // written.
+    // Only retry topics and dead letters stop a unit, because the outcome of a delivery can't be written
+    // without them.
     if (topic !== names.deadLetters && !topic.startsWith(names.retryPrefix)) return
     const topics = this.#failing.get(partition) ?? new Map<string, string>()
     if (isFailing) topics.set(topic, reason)
@@ -50,8 +50,8 @@ export class FailingUnits {
   }
 
   /**
-   * Returns why all units of this worker are stopped. Empty while at least one unit isn't stopped, and while
-   * the worker has no unit.
+   * Returns why all units of this worker are stopped. Returns an empty text while at least one unit isn't
+   * stopped, or while the worker has no unit.
    */
   get stoppedBy(): string {
     const reasons = this.#owned.map((unit) => [...(this.#failing.get(unit)?.values() ?? [])])
@@ -60,8 +60,8 @@ export class FailingUnits {
   }
 
   /**
-   * Takes over an assignment. Stops the failing units again, since fetching starts anew for a partition that
-   * returns to this member.
+   * Takes over an assignment, and stops the failing units again. This is needed because a partition that
+   * comes back to this member is fetched again.
    */
   assigned(units: readonly number[]): void {
     this.#owned = units

@@ -6,8 +6,8 @@ import { StartError } from './start-error.ts'
 import { type Member, startMember, type WorkerOptions } from './worker.ts'
 
 /**
- * Starts one of a worker's forked processes: a member of the group without a port of its own, which answers
- * the primary's questions.
+ * Starts one of a worker's forked processes. It is a member of the group, and has no port of its own. It
+ * answers the questions of the primary.
  */
 export async function startForkedWorker(options: WorkerOptions): Promise<void> {
   if (!process.connected) throw new StartError('--process-number is for the processes that a worker starts.')

@@ -34,20 +34,27 @@ type GatewayOptions = {
   config: Config
   log: Logger
   /**
-   * Takes the parts that are started. At the stop the gateway is no longer ready and waits for
-   * `gateway.shutdownDelay`. Then it answers the open requests and closes, within the shutdown timeout.
+   * The list to which the started parts are added. When they stop, the gateway first reports that it isn't
+   * ready, and waits for `gateway.shutdownDelay`. Then it answers the open requests and closes, within the
+   * shutdown timeout.
    */
   parts: Parts
 }
 
-/** The part that takes HTTP requests and writes to Kafka, without the port for metrics and probes. */
+/**
+ * The part of a gateway that takes HTTP requests and writes to Kafka. It doesn't include the port for metrics
+ * and probes.
+ */
 export type GatewayPart = {
   /** The port of the tracking API. */
   port: number
   metrics: Registry
   /** Brings the gauges of `metrics` up to date. */
   collect(): void
-  /** Returns why the gateway can't do its work, in words; empty when it is ready. */
+  /**
+   * Returns the reasons why the gateway can't do its work, in words. The list is empty when the gateway is
+   * ready.
+   */
   notReady(): readonly string[]
 }
 
@@ -82,13 +89,13 @@ type GatewayPartOptions = GatewayOptions & {
   catalog: () => Catalog
   laidOut: LaidOut
   metrics: GatewayMetrics
-  /** Absent: nothing is traced. */
+  /** The tracing of the gateway. `undefined`: nothing is traced. */
   tracing: GatewayTracing | undefined
 }
 
 /**
- * Connects and starts everything that takes messages. If a worker runs in the same process, `metrics` share
- * its registry.
+ * Connects to Kafka, and starts all parts that take messages. If a worker runs in the same process, `metrics`
+ * share the worker's registry.
  */
 export async function startGatewayPart(options: GatewayPartOptions): Promise<GatewayPart> {
   const { config, parts, metrics } = options
@@ -220,10 +227,12 @@ function monotonicMs(): number {
   return performance.now()
 }
 
-/** The part of the shutdown timeout that is reserved for leaving Kafka. */
+/**
+ * The part of the shutdown timeout that is reserved for closing the connections to Kafka, in milliseconds.
+ */
 const leaveMs = 1_000
 
-/** Returns where the gateway listens, and what errors call it. */
+/** Returns the address on which the gateway listens, with the name of the gateway for messages. */
 export function gatewayAddress({ gateway: { host, port } }: Config): Listening {
   return { host, port, what: 'The gateway', settings: 'SLUICE_GATEWAY' }
 }

@@ -11,8 +11,8 @@ import { StartError } from './start-error.ts'
 type Kafka = ReturnType<typeof createKafka>
 
 /**
- * Removes the topics that a growth made, if it hasn't switched to the new layout yet. The old layout is
- * unchanged.
+ * Removes the topics that a growth has created. Refuses if the growth has switched to the new layout already.
+ * The old layout stays unchanged.
  */
 export async function abandon(kafka: Kafka, config: Config, growth: Growth | undefined): Promise<string[]> {
   if (growth === undefined || growth.state === 'abandoned' || growth.state === 'grown')
@@ -30,7 +30,7 @@ export async function abandon(kafka: Kafka, config: Config, growth: Growth | und
   return [...removed.map((topic) => `removed    ${topic}`), 'abandoned  all is as it was: start the workers']
 }
 
-/** Removes the topics of the layouts before the one in force. */
+/** Removes the topics of all layouts that are older than the layout in force. */
 export async function clean(kafka: Kafka, config: Config, growth: Growth | undefined): Promise<string[]> {
   const fault = faultOf(growth, config.topics)
   if (fault !== undefined) throw new StartError(fault)

@@ -14,28 +14,35 @@ export type CopyOptions = {
   readonly change: Change
   readonly reader: PartitionReader
   readonly producer: CopyProducer
-  /** Called with the number of offsets of a source that were passed. */
+  /** Called with the number of further offsets of a source that were processed. */
   readonly onPassed: (offsets: number) => void
 }
 
 /** The range of a log that is copied. */
 type Stretch = {
   readonly log: SourcePartition
-  /** The first offset of the range. `to` is the offset after its last. */
+  /** The first offset of the range. `to` is the offset after the last offset of the range. */
   readonly from: number
   readonly to: number
-  /** True if records of the range may still need work. Each of them then has to be readable. */
+  /**
+   * True if records of the range may have to be delivered or processed later. Each record of the range then
+   * has to be readable.
+   */
   readonly isOwed: boolean
   /** True to copy only records that aren't settled. */
   readonly isOpen?: boolean
 }
 
-/** A record that was read in order to be copied, with its partition and its time in the merged order. */
+/**
+ * A record that was read in order to be copied. `orderMs` is the time by which it is ordered among the
+ * records of all partitions.
+ */
 type Read = { readonly partition: number; readonly orderMs: number; readonly record: WholeRecord }
 
 /**
- * Copies topics to those of another layout. Every copied record carries its original place. By these places a
- * run finds the records that an earlier, killed run has written, and doesn't write them again.
+ * Copies topics to the topics of another layout. Every copied record carries its original place. By these
+ * places, a run recognizes the records that an earlier run wrote before it was killed. It doesn't write these
+ * records again.
  */
 export class GrowthCopy {
   readonly #options: CopyOptions
@@ -45,9 +52,10 @@ export class GrowthCopy {
   }
 
   /**
-   * Copies one part of `memberships`. The first call copies the records that the group has settled. The
-   * second call (`isOpen`) copies the records that aren't settled. So the group's position in the copy lies
-   * between the two parts. `above`: where the part begins in each partition of the copy.
+   * Copies one part of `memberships`. The first call copies the records before the group's committed offsets.
+   * The second call (`isOpen`) copies the records from these offsets on. So the group's offset in each
+   * partition of the copy lies between the two parts. `above` has the offset at which the part begins in each
+   * partition of the copy.
    */
   async states(
     source: readonly SourcePartition[],
@@ -74,8 +82,9 @@ export class GrowthCopy {
   }
 
   /**
-   * Copies records in the order in which they were appended, across all partitions. So retries fall due in
-   * this order, and the oldest records come first. Each log stays in its own order.
+   * Copies the records of all partitions in the order in which they were appended. So retries fall due in the
+   * order of the copy, and the oldest records come first. The records of each source partition keep their
+   * order.
    */
   async #copy(
     logs: readonly Stretch[],
@@ -109,7 +118,7 @@ export class GrowthCopy {
           if (record.offset >= to) break
           if (isOpen && isSettled(log, record.offset)) continue
           if (isUnreadable(record, { topic, partition, isOwed })) continue
-          // The broker's clock may have been set back. The log's order wins.
+          // If the broker's clock was set back, the order in the log counts, and not the times.
           orderMs = Math.max(orderMs, record.timestampMs)
           read.push({ partition, orderMs, record })
         }
@@ -125,7 +134,7 @@ export class GrowthCopy {
 
   /**
    * Returns the commits of the group for the copy of `memberships`. Records that the group has settled above
-   * its position stay settled.
+   * its committed offset stay settled.
    */
   async placesOfStates(
     source: readonly SourcePartition[],
@@ -157,7 +166,7 @@ export class GrowthCopy {
     )
   }
 
-  /** Returns the offset after the last record, for each partition of a copy. */
+  /** Returns the offset after the last record of each partition of a copy. */
   async endsOf(copy: string): Promise<number[]> {
     const { change, reader } = this.#options
     const ranges = await Promise.all(
@@ -167,8 +176,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Returns, by unit of the copy and by old partition, the offset of the last record that was copied. One
-   * offset is enough, since each partition is copied in order.
+   * Returns the offset of the last record that was copied, by unit of the copy and by old partition. One
+   * offset is enough, because the records of each old partition are copied in their order.
    */
   async #copiedTo(copy: string, above: readonly number[]): Promise<readonly ReadonlyMap<number, number>[]> {
     const { change, reader } = this.#options
@@ -191,8 +200,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Throws if the brokers did not keep the times of copied records. Otherwise retries would wait for their
-   * whole time again, and old records would be deleted late.
+   * Throws if the brokers didn't keep the times of copied records. Without these times, retries would wait
+   * for their whole time again, and old records would be deleted late.
    */
   async #checkTimes(copy: string): Promise<void> {
     const { change, reader } = this.#options
@@ -224,7 +233,10 @@ function placeOf({ headers, offset }: WholeRecord, copy: string, partition: numb
   )
 }
 
-/** Returns true if a record can't be read and needs no more work. Throws if it still needs work. */
+/**
+ * Returns true if a record can't be read and need not be copied. Throws if a record that can't be read may
+ * have to be delivered or processed later.
+ */
 function isUnreadable(
   { unreadable }: WholeRecord,
   { topic, partition, isOwed }: { topic: string; partition: number; isOwed: boolean },
@@ -237,8 +249,9 @@ function isUnreadable(
 }
 
 /**
- * Returns the mark for all commits of the copy. Records of any old unit may be in any new one. So a commit
- * has the final mark only if the commits of all old units have it, and its epoch is the highest of theirs.
+ * Returns the mark for all commits of the copy. Records of any old unit may be in any new unit. So a commit
+ * has the final mark only if the commits of all old units have it. Its epoch is the highest epoch of the old
+ * units.
  */
 function markOf(source: readonly SourcePartition[]): { isFinal: boolean; epoch: number } {
   return {

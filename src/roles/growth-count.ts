@@ -8,7 +8,10 @@ import { unitsOfState } from '../growth/targets.ts'
 import type { PartitionReader, WholeRecord } from '../kafka/partition-reader.ts'
 import { isSettled, openOf, type SourcePartition } from './growth-source.ts'
 
-/** The size of the filter that counts users. With ten million users, up to one in ten isn't counted. */
+/**
+ * The size of the filter that counts users, in bits. With ten million users, up to one user in ten isn't
+ * counted.
+ */
 const userBits = 2 ** 27
 const shownFaults = 20
 
@@ -18,7 +21,7 @@ export type Counting = {
   readonly onPassed: (offsets: number) => void
 }
 
-/** Counts the states that would be copied, and returns the obstacles to copying them in words. */
+/** Counts the states that would be copied. Also returns, in words, the reasons why they can't be copied. */
 export async function countStates(
   source: readonly SourcePartition[],
   copy: string,
@@ -67,8 +70,8 @@ export async function countWaiting(
 }
 
 /**
- * Finds parts of syncs among the unsettled changes. They belong to the old layout, and can't be completed in
- * another one.
+ * Finds parts of syncs among the unsettled changes. These parts belong to the old layout, and their syncs
+ * can't be completed in another layout.
  */
 export async function findSyncParts(
   source: readonly SourcePartition[],

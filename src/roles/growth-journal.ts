@@ -19,7 +19,10 @@ type Kafka = ReturnType<typeof createKafka>
 
 const readStallMs = 10_000
 
-/** Reads the progress of the installation's last growth; `undefined` when there was none. */
+/**
+ * Reads the progress of the installation's last growth. Resolves with `undefined` if no growth was ever
+ * begun.
+ */
 export async function readGrowth(kafka: Kafka, config: Config): Promise<Growth | undefined> {
   const topic = topicNames(config).backfills
   if ((await askKafka(config, countPartitions(kafka, topic))) === undefined) return undefined
@@ -45,9 +48,9 @@ export async function readGrowth(kafka: Kafka, config: Config): Promise<Growth |
 }
 
 /**
- * Throws when the installation has another layout than the configured one, or is being grown. A role that ran
- * nevertheless would lose records or send them twice. Returns the number of partitions before its last
- * growth.
+ * Throws if the layout of the installation isn't the configured layout, or if the installation is being
+ * grown. A role that ran nevertheless would lose records or send them twice. Returns the number of partitions
+ * before the last growth, or `undefined` if the last growth isn't complete or there was none.
  */
 export async function refuseOtherLayout(kafka: Kafka, config: Config): Promise<number | undefined> {
   const growth = await readGrowth(kafka, config)
@@ -57,15 +60,15 @@ export async function refuseOtherLayout(kafka: Kafka, config: Config): Promise<n
 }
 
 /**
- * Throws while the installation is being grown. Commands call this if they depend on the number of partitions
- * that the topics have, whatever the configuration says.
+ * Throws while the installation is being grown. This is for commands that depend on the actual number of
+ * partitions of the topics. The configured number isn't compared.
  */
 export async function refuseWhileGrowing(kafka: Kafka, config: Config): Promise<void> {
   const growth = await readGrowth(kafka, config)
   if (growth?.state === 'copying' || growth?.state === 'switching') throw new StartError(underWay(growth))
 }
 
-/** Writes the progress of a growth. Resolves when all in-sync replicas have it. */
+/** Writes the progress of a growth. Resolves when all in-sync replicas have the record. */
 export async function writeGrowth(producer: CopyProducer, config: Config, growth: Growth): Promise<void> {
   const writer = producer.to(topicNames(config).backfills)
   await writer.write({ partition: 0, ...encodeGrowth(growth), headers: {}, timestampMs: undefined })

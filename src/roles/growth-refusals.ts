@@ -18,14 +18,14 @@ type Kafka = ReturnType<typeof createKafka>
 
 const mostPartitions = 1_000
 /**
- * How long reading the group's members may take. If the group is still rebalancing after this time, all its
- * members count.
+ * How long reading the group's members may take, in milliseconds. If the group is still rebalancing after
+ * this time, all its members count.
  */
 const groupPatienceMs = 10_000
 
 /**
- * Parses the requested number of partitions. Throws when it is invalid, or conflicts with a growth that is
- * under way.
+ * Parses the requested number of partitions. Throws if the number is invalid, or if it conflicts with a
+ * growth that is under way.
  */
 export function partitionsOf(given: string | undefined, underWay: Growth | undefined): number {
   if (given === undefined) {
@@ -58,7 +58,7 @@ export async function refuseOtherTopics(kafka: Kafka, config: Config): Promise<v
   throw new StartError(describeTopicFaults(faults))
 }
 
-/** Throws while workers are in the group. */
+/** Throws if the group has members, which are workers that still run. */
 export async function refuseMembers(
   kafka: Kafka,
   config: Config,
@@ -78,8 +78,8 @@ export async function refuseMembers(
 }
 
 /**
- * Throws when copies exist that no known growth made, or when the brokers refuse to create what the growth
- * needs.
+ * Throws if copies of topics exist that no known growth has created, or if the brokers refuse to create the
+ * topics and partitions that the growth needs.
  */
 export async function refuseImpossible(kafka: Kafka, config: Config, growth: Growth): Promise<void> {
   const definitions = ownDefinitions(config, growth.to, growth.waiting)
@@ -100,7 +100,7 @@ export async function refuseImpossible(kafka: Kafka, config: Config, growth: Gro
   if (refusals.length > 0) throw new StartError(describeRefusals(refusals))
 }
 
-/** Describes what the brokers refuse. */
+/** Returns a text that lists what the brokers refuse. */
 export function describeRefusals(refusals: readonly Refusal[]): string {
   const lines = refusals.map(({ topic, problem }) => `  ${topic} ${problem}`)
   return ['The cluster lacks what a growth needs:', ...lines].join('\n')

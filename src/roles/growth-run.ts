@@ -27,23 +27,23 @@ export type GrowthRunOptions = {
   readonly reader: PartitionReader
   readonly producer: CopyProducer
   readonly screen: Screen
-  /** The growth, already recorded. */
+  /** The growth, which is already recorded on Kafka. */
   readonly growth: Growth
   /**
-   * Reads the ranges of the topics that are copied, and the group's positions in them, by the ends of their
-   * names.
+   * Reads the ranges of the topics that are copied, and the group's positions in them. The keys are the ends
+   * of the topics' names.
    */
   readonly readCopied: () => Promise<Source>
-  /** Throws while the group has members. */
+  /** Throws if the group has members. */
   readonly refuseMembers: () => Promise<void>
   /**
-   * Throws when a right is missing. Brokers don't report rights on topics that don't exist, so this check
-   * runs after the topics are created.
+   * Throws if a right is missing. Brokers don't report rights on topics that don't exist, so this is called
+   * after the topics were created.
    */
   readonly refuseLackingRights: () => Promise<void>
 }
 
-/** Continues a growth to its end, step by step. Each step is recorded when it is done. */
+/** Continues a growth to its end, step by step. Each step is recorded on Kafka when it is done. */
 export class GrowthRun {
   readonly #options: GrowthRunOptions
   #growth: Growth
@@ -114,8 +114,8 @@ export class GrowthRun {
   }
 
   /**
-   * Reads the topics to copy. Throws when anything has changed since the growth began, because a worker ran
-   * or somebody wrote to them.
+   * Reads the topics to copy. Throws if they or the group's commits have changed since the growth began. That
+   * happens if a worker has run, or if a command has written to these topics.
    */
   async #source(): Promise<Source> {
     await this.#options.refuseMembers()
@@ -128,8 +128,8 @@ export class GrowthRun {
   }
 
   /**
-   * Adds partitions to the shared topics in place. Producers keep running, and notice the new partitions by
-   * themselves.
+   * Adds partitions to the shared topics in place. Producers can keep running, and notice the new partitions
+   * by themselves.
    */
   #extend(): Promise<void> {
     const { config, kafka } = this.#options
@@ -186,7 +186,7 @@ async function refuse(refusals: Promise<readonly Refusal[]>): Promise<void> {
   throw new StartError(`${describeRefusals(found)}\nRun the command again once it does.`)
 }
 
-/** Shows how far the copying is, how fast, and how long it still takes. */
+/** Shows how much is copied already, how fast records are copied, and how long the copying still takes. */
 class CopyProgress {
   readonly #progress: Progress
   readonly #total: number

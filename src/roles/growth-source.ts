@@ -7,7 +7,7 @@ import { topicIdsOf } from '../kafka/topic-grow.ts'
 import { withAdmin } from '../kafka/with-admin.ts'
 import { StartError } from './start-error.ts'
 
-/** A partition that is copied, or only read. */
+/** A partition from which records are copied or counted. */
 export type SourcePartition = {
   readonly topic: string
   readonly partition: number
@@ -20,7 +20,7 @@ export type SourcePartition = {
   readonly place: GroupPlace
 }
 
-/** Returns an upper estimate of a partition's unsettled records. */
+/** Returns an upper bound of the number of a partition's unsettled records. */
 export function openOf({ position, end, place }: SourcePartition): number {
   return Math.max(0, end - position - place.settledAbove.size)
 }
@@ -30,8 +30,8 @@ export function isSettled({ position, place }: SourcePartition, offset: number):
 }
 
 /**
- * Reads the ranges of the topics and the positions of the group in them: by topic, in the order of
- * partitions.
+ * Reads the ranges of the topics, and the positions of the group in them. Returns a list for each topic, in
+ * the order of its partitions.
  */
 export async function readSource(
   kafka: ReturnType<typeof createKafka>,
@@ -66,8 +66,8 @@ async function partitionOf(
 }
 
 /**
- * Returns a digest of the ends of the logs, and of what the group has settled in them. Retention and
- * compaction don't change it.
+ * Returns a digest of the ends of the logs and of the offsets that the group has settled in them. Retention
+ * and compaction don't change the digest.
  */
 export function digestOf(partitions: Iterable<SourcePartition>): string {
   const lines = [...partitions].map(({ topic, partition, end, place: { offset, settledAbove } }) =>

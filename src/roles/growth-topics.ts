@@ -10,7 +10,7 @@ function configOf(config: Config, layout: Layout): Config {
   return { ...config, topics: { ...config.topics, ...layout } }
 }
 
-/** Returns the prefix that a layout gives to the topics that only Sluice writes. */
+/** Returns the beginning of the names that a layout gives to the topics that only Sluice writes. */
 export function beginningOf({ kafka }: Config, { generation }: Layout): string {
   return ownPrefix({ prefix: kafka.topicPrefix, generation })
 }
@@ -18,8 +18,9 @@ export function beginningOf({ kafka }: Config, { generation }: Layout): string {
 const retry = 'retry.'
 
 /**
- * Returns the definitions of a layout's topics that are copied: `memberships` and the topics whose names end
- * with those in `waiting`. `waiting` may have retry topics of earlier ladders.
+ * Returns the definitions of those topics of a layout that are copied: `memberships`, and the topics in
+ * `waiting`. `waiting` has names without the layout's beginning. It may include retry topics of earlier
+ * ladders.
  */
 export function ownDefinitions(
   config: Config,
@@ -34,7 +35,10 @@ export function ownDefinitions(
   )
 }
 
-/** Returns the existing topics of a layout that hold waiting records, by the ends of their names. */
+/**
+ * Returns the existing topics of a layout whose records wait to be delivered: `replays` and the retry topics.
+ * The names are returned without the layout's beginning.
+ */
 export function waitingNames(config: Config, layout: Layout, existing: readonly string[]): string[] {
   const begins = beginningOf(config, layout)
   return existing
@@ -48,14 +52,17 @@ function isTier(name: string): boolean {
 }
 
 /**
- * Returns true for `replays` and the tiers of the present ladder. These are created even if nothing waits in
- * them.
+ * Returns true for `replays` and the tiers of the present ladder. A growth creates these topics even if no
+ * record waits in them.
  */
 export function isOfLadder(config: Config, name: string): boolean {
   return name === 'replays' || topicLayout(config).tiers.some((tier) => name === retry + tier)
 }
 
-/** Returns the topics that others write or read by name. They keep their names, and get more partitions. */
+/**
+ * Returns the topics that other programs write or read by name. In a growth, they keep their names and get
+ * more partitions.
+ */
 export function sharedTopics(config: Config): readonly string[] {
   const layout = topicLayout(config)
   const next = new Set(topicTable({ ...layout, generation: layout.generation + 1 }).map(({ topic }) => topic))
@@ -64,7 +71,7 @@ export function sharedTopics(config: Config): readonly string[] {
     .map(({ topic }) => topic)
 }
 
-/** Returns true for a topic that always has one partition, however many the installation has. */
+/** Returns true for a topic that always has one partition, however many partitions the installation has. */
 function hasOnePartition(key: TopicKey): boolean {
   const topic: Topic = topics[key]
   return topic.hasOnePartition === true

@@ -6,14 +6,15 @@ import type { TopicTail } from '../kafka/topic-tail.ts'
 export type KeptIndexOptions = {
   /** Opens the index for writing. Calls `onFailed` when the index can't be written any more. */
   readonly start: (events: IndexingEvents, onFailed: (error: Error) => void) => Promise<Indexing>
-  /** Starts to read the topic into the index, from the index's position. */
+  /** Starts to read the topic into the index, from the position up to which the index has records. */
   readonly read: (indexing: Indexing) => TopicTail
   readonly onIndexed: IndexingEvents['onIndexed']
   readonly log: Pick<Logger, 'info' | 'warn'>
 }
 
 /**
- * The limit of bytes that wait to be written. Above it, fetching pauses until only half as many bytes wait.
+ * The most bytes that wait to be written. When more bytes wait, fetching pauses until only half of this limit
+ * waits.
  */
 export const maxHeldBytes = 16 * 1024 ** 2
 const firstPauseMs = 1_000
@@ -22,8 +23,9 @@ const longestPauseMs = 60_000
 type Session = { readonly indexing: Indexing; readonly tail: TopicTail }
 
 /**
- * Keeps an index up to date. When it can't be written, for example on a full disk, it is reopened again and
- * again. The topic keeps the records meanwhile, and nothing else in the process ends.
+ * Keeps an index up to date. If the index can't be written, for example because the disk is full, it is
+ * opened again and again until it can be written. Meanwhile the topic keeps the records, and the rest of the
+ * process continues.
  */
 export class KeptIndex {
   readonly #options: KeptIndexOptions
@@ -37,7 +39,10 @@ export class KeptIndex {
     this.#options = options
   }
 
-  /** Opens the index. Rejects if that fails, unless the disk is full: then it tries again later. */
+  /**
+   * Opens the index. If the disk is full, tries again later, and doesn't reject. Rejects if opening fails for
+   * another reason.
+   */
   async start(): Promise<void> {
     try {
       await this.#open()
@@ -47,7 +52,7 @@ export class KeptIndex {
     }
   }
 
-  /** The reasons why the index is not up to date, in words. */
+  /** The reasons why the index isn't up to date, in words. */
   get troubles(): readonly string[] {
     const unread = this.#session?.tail.trouble
     const unwritten = this.#trouble ?? this.#session?.indexing.trouble
@@ -57,7 +62,7 @@ export class KeptIndex {
     ]
   }
 
-  /** How far the index is behind the topic, in milliseconds; -1 when that isn't known. */
+  /** How far the index is behind the topic, in milliseconds. -1 while this isn't known. */
   get behindMs(): number {
     return this.#session?.tail.behindMs ?? -1
   }
@@ -97,8 +102,8 @@ export class KeptIndex {
   }
 
   /**
-   * Opens the index again and again until that succeeds. Never rejects. `before`: the reader of the index
-   * that failed.
+   * Tries to open the index again and again, until it succeeds. Never rejects. `before` is the reader for the
+   * index that has failed. It is stopped first.
    */
   async #openAgain(first: unknown, before?: TopicTail): Promise<void> {
     const { log } = this.#options

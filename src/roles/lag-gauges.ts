@@ -10,18 +10,18 @@ import type { Part } from './parts.ts'
 import { topicNames } from './settings.ts'
 
 /**
- * The shortest interval between two readings. Every process reads the whole group, so the interval grows with
- * the number of partitions.
+ * The shortest interval between two readings of the lag, in milliseconds. Every process reads the lag of the
+ * whole group, so the interval grows with the number of partitions.
  */
 const leastEveryMs = 15_000
 const msEachPartition = 5
-/** How often topics are listed, to find retry topics of an earlier ladder. */
+/** How often topics are listed in order to find retry topics of an earlier ladder, in milliseconds. */
 const listEveryMs = 600_000
 const stopWithinMs = 500
 
 /**
- * Returns the wait until the next reading, for a group that reads `partitions` partitions. `chance`: a random
- * number from 0 to 1, so that processes don't all read at the same time.
+ * Returns how long to wait before the next reading of the lag, for a group that reads `partitions`
+ * partitions. `chance` is a random number from 0 to 1. It keeps the processes from reading at the same time.
  */
 export function lagWaitMs(partitions: number, chance: number): number {
   return Math.max(leastEveryMs, partitions * msEachPartition) * (0.9 + 0.2 * chance)
@@ -35,9 +35,9 @@ type GroupLagOptions = {
 }
 
 /**
- * Shows the lag of the whole group, by the figures of the brokers, so that the lag is known even while no
- * worker runs. A topic without a readable partition has no series. A failure is logged once, and then not
- * again until everything could be read.
+ * Shows the lag of the whole group. The figures come from the brokers, so the lag is known even while no
+ * worker runs. If no partition of a topic can be read, the topic has no series. A failure is logged once.
+ * Further failures are logged only after all partitions could be read again.
  */
 export function openGroupLag(options: GroupLagOptions): Part {
   return new GroupLagGauge(options)

@@ -8,11 +8,14 @@ export type Listening = {
   port: number
   /** The name of the server for messages, such as `The gateway`. */
   what: string
-  /** The common prefix of the variables for its host and port, such as `SLUICE_HTTP`. */
+  /** The common prefix of the environment variables for the server's host and port, such as `SLUICE_HTTP`. */
   settings: string
 }
 
-/** Waits until a server listens. If it can't, the error says in one line what to set. */
+/**
+ * Waits until a server listens. If the server can't listen, throws an error that says in one line which
+ * setting to change.
+ */
 export async function listening<T>(server: Promise<T>, address: Listening): Promise<T> {
   try {
     return await server
@@ -22,8 +25,8 @@ export async function listening<T>(server: Promise<T>, address: Listening): Prom
 }
 
 /**
- * Tries to listen at an address, and throws if that isn't possible. Call it before starting something that
- * would have to be stopped again because the port is taken.
+ * Tries to listen at an address, and throws if that isn't possible. Call this before parts are started that
+ * would have to be stopped again if the port is taken.
  */
 export async function refuseTakenPort(address: Listening): Promise<void> {
   const { host, port } = address
@@ -42,5 +45,5 @@ function problemOf({ host, port, what, settings }: Listening, cause: unknown): s
   return `${what} can not listen on ${host}:${port} (${code}): ${advice}.`
 }
 
-/** Codes of errors that concern the port: it is taken, or reserved for root. */
+/** The codes of the errors which say that the port is taken, or that it is reserved for root. */
 const ofPort: ReadonlySet<string> = new Set(['EADDRINUSE', 'EACCES'])

@@ -10,22 +10,25 @@ import { filterOf, isoOrNull, lifeData, minuteData, rangeData, recordData } from
 export type LogCallsOptions = {
   readonly config: Config
   readonly log: Pick<Logger, 'warn'>
-  /** The queries of an index in this process. If absent, the calls ask the index that the settings name. */
+  /**
+   * The queries of an index in this process. If it is absent, the calls ask the index that the settings name.
+   */
   readonly query?: LogQuery | undefined
 }
 
 type LogCalls = Pick<AdminCalls, 'show_log' | 'show_message' | 'search_log' | 'count_log'>
 
 /**
- * How many questions may run at once. One reader answers all, and a question without a destination may read a
- * week of records.
+ * How many questions may run at the same time. One reader answers all of them, and a question without a
+ * destination may read a week of records.
  */
 const questionsAtOnce = 8
 const defaultLimit = 100
 
 /**
- * Creates the handlers of the admin calls that query the delivery log. Without an index they answer with a
- * problem. They reject only for a bug of Sluice. The caller must call `close`.
+ * Creates the handlers of the admin calls that query the delivery log. If there is no index, a handler
+ * answers with a problem. A handler rejects only because of a bug in Sluice. The caller must call `close` at
+ * the end.
  */
 export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; close(): Promise<void> } {
   const { config } = options
@@ -74,7 +77,7 @@ const unknownMessage =
 const badCursor = 'cursor: this log gave no such cursor. Pass one from an answer, or none.'
 const busy = `${questionsAtOnce} questions to the delivery log are under way: try again when one of them is done, or ask for less time.`
 
-/** Asks the index, a few questions at a time. */
+/** Asks the index, with at most `questionsAtOnce` questions at the same time. */
 class LogDesk {
   readonly #options: LogCallsOptions
   /** The query of index files, opened once. */
@@ -92,7 +95,7 @@ class LogDesk {
       return await question(await this.#open())
     } catch (error) {
       if (error instanceof BadCursorError) return problem('bad_request', badCursor)
-      // The server answers this as an internal error, and logs it.
+      // The server logs this error, and answers that an internal error has occurred.
       if (isQueryFault(error)) throw error
       this.#options.log.warn({ err: error }, 'the delivery log can not be queried')
       return problem('log_unavailable', error instanceof Error ? error.message : String(error))
@@ -107,8 +110,8 @@ class LogDesk {
   }
 
   /**
-   * Opens the query. An index that is asked over HTTP is opened anew for each question: that costs nothing,
-   * and the token may have changed.
+   * Opens the query. An index that is asked over HTTP is opened again for each question, because that costs
+   * nothing, and because the token may have changed.
    */
   #open(): Promise<LogQuery> {
     const { config, query } = this.#options

@@ -12,12 +12,15 @@ import { StartError } from './start-error.ts'
 /** The delivery log of this installation in ClickHouse. */
 export type ClickHouseLog = {
   startIndexing(events: IndexingEvents, log: Logger): Promise<Indexing>
-  /** Opens the queries. Closing them closes all connections. */
+  /**
+   * Opens the delivery log for queries. When the returned `LogQuery` is closed, all connections to ClickHouse
+   * are closed.
+   */
   query(behindMs: () => number): LogQuery
   close(): Promise<void>
 }
 
-/** Opens the delivery log in ClickHouse; `undefined` when no ClickHouse is configured. */
+/** Opens the delivery log in ClickHouse. Resolves with `undefined` if no ClickHouse is configured. */
 export async function openClickHouse(
   config: Config,
   log?: Pick<Logger, 'warn'>,
@@ -73,7 +76,7 @@ function tablesIn(config: Config): Tables {
 async function connect(config: Config, log?: Pick<Logger, 'warn'>): Promise<ClickHouse | undefined> {
   const { url, user, password: given, passwordFile, caFile, timeoutMs } = config.clickhouse
   if (url === undefined) return undefined
-  // Loads ClickHouse's client only here, since most installations have no ClickHouse.
+  // ClickHouse's client is loaded only here, because most installations have no ClickHouse.
   const { connectClickHouse } = await import('../delivery-log/clickhouse/connect-clickhouse.ts')
   const onKept = (message: string): void => log?.warn({ clickhouse: url }, message)
   try {
@@ -86,7 +89,10 @@ async function connect(config: Config, log?: Pick<Logger, 'warn'>): Promise<Clic
   }
 }
 
-/** Turns an error of ClickHouse into an error that says what to do, if there is known advice. */
+/**
+ * Returns a StartError that says what to do if there is known advice for an error of ClickHouse. Otherwise
+ * returns the error itself.
+ */
 function startErrorOf(cause: unknown): unknown {
   if (cause instanceof QueryFailedError)
     return new StartError(

@@ -11,17 +11,15 @@ import { kafkaSettings, topicNames } from './settings.ts'
 
 type Origin = LogRecord['origin']
 
-/** The origin of a message, with the payload that Kafka still has. */
+/** The origin of a message, with its payload if Kafka still has it. */
 type Payload = ReadPayload & { readonly origin: Origin }
 
-/** How long reading one record may take. */
+/** How long reading one record may take, in milliseconds. */
 const readWithinMs = 10_000
-/** The most payloads shown. A message that was sent repeatedly has many. */
+/** The most payloads that are shown. A message that was sent several times has several payloads. */
 const maxPayloads = 10
 
-/**
- * Finds all records of the delivery log about a message, and the message's payload while Kafka still has it.
- */
+/** Finds all records of the delivery log about a message, and the message's payload if Kafka still has it. */
 export async function findMessage(
   config: Config,
   log: Pick<Logger, 'warn' | 'debug'>,
@@ -80,7 +78,7 @@ async function readPayloads(
   return payloads
 }
 
-/** A logger that logs nothing. The note of a record says what is wrong. */
+/** A logger that logs nothing. If a payload can't be read, its note says what is wrong. */
 const silent = { info() {}, warn() {}, error() {} }
 
 function payloadLine({ origin, payload, note }: Payload): string {

@@ -21,23 +21,24 @@ export type LogIndexOptions = {
   parts: Parts
 }
 
-/** The index of the delivery log. It is kept up to date while its parts run. */
+/** The index of the delivery log. It is kept up to date until its parts are stopped. */
 export type LogIndex = {
   readonly query: LogQuery
   /** Brings the gauges up to date. */
   collect(): void
-  /** Returns why the index is not up to date, in words. */
+  /** Returns the reasons why the index isn't up to date, in words. */
   notReady(): readonly string[]
 }
 
-/** Returns the folder of this installation's index. Each topic prefix has its own. */
+/** Returns the folder of this installation's index. Each topic prefix has a folder of its own. */
 export function indexFolder(config: Config): string {
   return join(config.index.folder, topicNames(config).attempts)
 }
 
 /**
- * Opens the index. Rejects if that fails, unless the disk is full. If the disk is full, or the index fails
- * later, the index isn't ready and is opened again and again. Nothing else ends.
+ * Opens the index. If the disk is full, or if the index fails later, the index isn't ready, and is opened
+ * again and again until it works. The rest of the process continues. Rejects if opening fails for another
+ * reason than a full disk.
  */
 export async function openLogIndex(options: LogIndexOptions): Promise<LogIndex> {
   const { config, metrics, log, parts } = options
@@ -74,11 +75,12 @@ type Backend = {
   readonly where: Readonly<Record<string, string>>
 }
 
-/** Opens ClickHouse if it is configured, else files. */
+/** Opens the index in ClickHouse if ClickHouse is configured. Otherwise opens the index in files. */
 async function openBackend({ config, log, parts }: LogIndexOptions): Promise<Backend> {
   const clickHouse = await openClickHouse(config, log)
   if (clickHouse === undefined) return filesOf(config, parts)
-  // Deferred first, so that it runs last: the remaining records are inserted before the connections close.
+  // This stop is deferred first, so it runs last. The remaining records are then inserted before the
+  // connections close.
   parts.defer(() => clickHouse.close())
   return {
     start: (events) => clickHouse.startIndexing(events, log),
@@ -100,7 +102,7 @@ function filesOf(config: Config, parts: Parts): Backend {
   }
 }
 
-/** Reads the topic into an index, from the index's position. */
+/** Reads the topic into an index, from the position up to which the index has records. */
 function readInto(indexing: Indexing, { config, kafka, log }: LogIndexOptions): TopicTail {
   const tail: TopicTail = startTopicTail({
     kafka,

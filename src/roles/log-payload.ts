@@ -15,9 +15,9 @@ export type PayloadOptions = {
 }
 
 /**
- * Reads the value of the record that brought a message, through the schema registry if the value is framed. A
- * topic that was recreated has other messages at the same offsets, so a record with another `messageId` is
- * not shown.
+ * Reads the value of the record that brought a message. If the value is framed, decodes it with the schema
+ * registry. A topic that was deleted and created again has other messages at the same offsets, so a record
+ * with another `messageId` isn't shown.
  */
 export async function readPayload(value: Buffer | null, options: PayloadOptions): Promise<ReadPayload> {
   const { messageId, isFramed, decoder, withinMs } = options
@@ -48,7 +48,10 @@ async function decodeWithin(decoder: Decoder, value: Buffer, withinMs: number) {
   }
 }
 
-/** Returns the `messageId` of a payload; `undefined` when it has none, because Sluice made the id. */
+/**
+ * Returns the `messageId` of a payload. Returns `undefined` if the payload has none, because Sluice has made
+ * the id.
+ */
 function messageIdIn(payload: string): string | undefined {
   let parsed: unknown
   try {

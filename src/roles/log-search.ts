@@ -12,7 +12,7 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import { hashedUser, openLogQuery } from './open-log-query.ts'
 import { StartError } from './start-error.ts'
 
-/** The flags of a search, as they were written on the command line. */
+/** The flags of a search, as the user has written them on the command line. */
 export type SearchFlags = {
   readonly since: string | undefined
   readonly until: string | undefined
@@ -29,7 +29,7 @@ export type SearchFlags = {
   readonly failed: boolean
 }
 
-/** The lines for standard output. `isFound`: false when the log has no matching record. */
+/** The lines for standard output. `isFound` is false if the log has no matching record. */
 export type CommandOutput = { readonly lines: readonly string[]; readonly isFound: boolean }
 
 const maxPage = 1_000
@@ -74,7 +74,10 @@ function statsLine(minute: LogMinute): string {
   return [timeOf(minute.minuteMs).slice(0, 16).replace('T', ' '), ...cells].join(' ')
 }
 
-/** Opens the index, asks it, and closes it. Throws an error of one line when the index has a problem. */
+/**
+ * Opens the index, calls `ask` with it, and closes it. If the index has a problem, throws an error of one
+ * line.
+ */
 export async function withQuery<T>(config: Config, ask: (query: LogQuery) => Promise<T>): Promise<T> {
   const query = await openLogQuery(config)
   try {
@@ -106,7 +109,7 @@ export function searchFilter(config: Config, flags: SearchFlags): LogFilter {
   const nowMs = Date.now()
   const { kind, outcome, status, user, since, until, message, failed, ...same } = flags
   const fromMs = timeGiven('--since', since ?? defaultSince, nowMs)
-  // Includes the next minute, since clocks differ a little.
+  // The range includes the next minute, because the clocks of workers differ a little.
   const toMs = until === undefined ? nowMs + 60_000 : timeGiven('--until', until, nowMs)
   if (fromMs >= toMs) {
     const what = since === undefined ? `--since, ${defaultSince} ago unless it is given,` : '--since'
@@ -136,8 +139,8 @@ function userGiven(config: Config, user: string): string {
 const agoUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /**
- * Reads a number with a unit, such as `15m`, as the time that long before now. Reads any other text as a time
- * in ISO 8601, in UTC if it names no zone.
+ * Parses a time. A duration such as `15m` means the time that long before now. Any other text has to be a
+ * time in ISO 8601. It is in UTC if it names no zone.
  */
 function timeGiven(flag: string, text: string, nowMs: number): number {
   const ago = /^(\d{1,6})([smhd])$/.exec(text)

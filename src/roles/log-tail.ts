@@ -13,9 +13,9 @@ export type TailOptions = {
   readonly isJson: boolean
   /** Writes a line. Returns false when the reader of the output can't keep up. */
   readonly write: (line: string) => boolean
-  /** Resolves when what was written has been read. */
+  /** Resolves when the reader of the output has read all written lines. */
   readonly drained: () => Promise<void>
-  /** Shows the user why the log can't be followed. */
+  /** Shows a line to the user that says why the log can't be read. */
   readonly say: (line: string) => void
   /** The signal that ends the tail. */
   readonly signal: AbortSignal
@@ -43,7 +43,7 @@ export async function tailLog(config: Config, log: Logger, options: TailOptions)
         }
       }
       if (isKeepingUp) return
-      // Pauses fetching, so that no more than one fetch waits in memory.
+      // Fetching pauses, so that the records of at most one fetch wait in memory.
       tail.setFull(true)
       void drained().then(() => tail.setFull(false))
     },
@@ -63,10 +63,16 @@ export async function tailLog(config: Config, log: Logger, options: TailOptions)
   }
 }
 
-/** How often troubles are checked. A trouble that ends within this time may not be shown. */
+/**
+ * How often the tail looks for a trouble to show, in milliseconds. A trouble that ends sooner may not be
+ * shown.
+ */
 const lookEveryMs = 3_000
 
-/** Decodes a block. Returns no records if it is damaged, or of a later version. */
+/**
+ * Decodes a block of records. Returns no records if the block is damaged or has the format of a later
+ * version.
+ */
 function statesOf(value: Buffer | null, partition: number): readonly LogRecord[] {
   try {
     return value === null ? [] : readBlock(value, partition)

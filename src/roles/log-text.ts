@@ -5,13 +5,13 @@ import { deliveryStateOf } from '../delivery-log/delivery-state.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 
 /**
- * Converts between the delivery log and the admin API. Records of the log become answers of the API, and
- * bodies of requests become filters for the log. The functions here do no input or output.
+ * Converts between the delivery log and the admin API. It makes answers of the API from records of the log,
+ * and filters for the log from bodies of requests. The functions here do no input or output.
  */
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Returns a record for an answer. Fields that don't apply are null. */
+/** Returns a record in the form that an answer has. Fields that don't apply to the record are null. */
 export function recordData(record: LogRecord): object {
   const { kind, status, durationMs, job } = record
   const isAttempt = kind === 'attempted'
@@ -42,8 +42,8 @@ export function recordData(record: LogRecord): object {
 }
 
 /**
- * Returns what became of a message: its deliveries, in the order in which they began. `records`: oldest
- * first.
+ * Returns what became of a message: its deliveries, in the order in which they began. `records` are the
+ * message's records, with the oldest first.
  */
 export function lifeData(messageId: string, records: readonly LogRecord[]): object {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
@@ -66,8 +66,8 @@ export function minuteData({ minuteMs, p50Ms, p95Ms, p99Ms, ...counts }: LogMinu
 }
 
 /**
- * Builds a filter from a body that passed schema validation. Returns a text that says what is wrong with it.
- * `hashUser` returns `undefined` when there is no key.
+ * Builds a filter from a body that has passed schema validation. Returns a text that says what is wrong if
+ * the filter makes no sense. `hashUser` returns `undefined` if no key is configured.
  */
 export function filterOf(
   body: unknown,
@@ -109,13 +109,13 @@ export function rangeData({ fromMs, toMs }: LogFilter): { from: string; to: stri
 }
 
 const defaultSinceMs = 3_600_000
-/** How far the clocks of workers may be ahead. */
+/** How far the clocks of workers may be ahead of this clock, in milliseconds. */
 const clocksDifferMs = 60_000
 const timesExpected = 'from and to are times, ISO 8601, such as 2026-01-31T12:00:00Z.'
 const noKey =
   'Users are in the log by a keyed hash: set attempts.userKey (SLUICE_ATTEMPTS_USER_KEY), or attempts.userKeyFile, of sluice admin to what the workers have. Without a key the log has no users.'
 
-/** Reads a time. Times before 1970 become 1970, since the log has no older records. */
+/** Parses a time. A time before 1970 becomes 1970, because the log has no older records. */
 function timeOf(text: string | undefined, otherwise: number): number | undefined {
   if (text === undefined) return otherwise
   const ms = parseTimestamp(text)

@@ -13,7 +13,8 @@ import type { Stalls } from './stalls.ts'
 import type { FailingUnits } from './failing-units.ts'
 
 /**
- * Parts that are called by parts which start before them. `startMember` sets each part once it has started.
+ * Parts that start late, but are called by parts that start earlier. `startMember` sets each of them once it
+ * has started.
  */
 export type LaterParts = {
   firstSyncs?: FirstSyncs

@@ -25,7 +25,7 @@ import type { RetryTier } from './retry-tiers.ts'
 import { topicNames } from './settings.ts'
 import type { Stalls } from './stalls.ts'
 
-/** The parts of a member that its gauges are read from. */
+/** The parts of a member from which its gauges are read. */
 export type ShownMember = {
   readonly config: Config
   readonly catalog: () => Catalog
@@ -40,13 +40,13 @@ export type ShownMember = {
   readonly marks: BackfillMarks
   readonly firstSyncs: FirstSyncs
   readonly replays: Replays
-  /** Absent: repeats are delivered. */
+  /** The detection of repeated messages. `undefined`: repeats are delivered. */
   readonly repeats: Repeats | undefined
 }
 
 /**
- * Sets the gauges of a member's limits, which never change. `pacedInFlight`: the limit of requests to failing
- * hooks.
+ * Sets the gauges of a member's limits, which never change. `pacedInFlight` is the limit of requests in
+ * flight to failing hooks.
  */
 export function showLimits(metrics: WorkerMetrics, { delivery }: Config, pacedInFlight: number): void {
   metrics.inFlightLimit.set(delivery.maxInFlight)
@@ -95,7 +95,8 @@ function showPartitions(
   showRetentionUsed(metrics, partitions, { retentions: retentions.current, shortNameOf, nowMs })
   showOldestUnsettled(metrics, partitions, shortNameOf)
   showByTopic(metrics.partitionsInTrouble, consumer.troubled, shortNameOf)
-  // An alert needs a series before the first partition fails.
+  // Each of these topics gets a series, even with 0, because an alert needs the series before the first
+  // partition fails.
   const written = [topicNames(config).deadLetters, ...tiers.map(({ topic }) => topic)]
   const failing = new Map([...written.map((topic) => [topic, 0] as const), ...producer.failing])
   showByTopic(metrics.failingPartitions, failing, shortNameOf)
@@ -114,7 +115,8 @@ function showTiers(metrics: WorkerMetrics, partitions: Partitions): void {
   metrics.oldestDue.reset()
   for (const [tier, { parked, dueMs }] of tiers) {
     metrics.parkedNow.set({ tier }, parked)
-    // A series with 0 would count as the oldest when several processes are merged, so it is left out.
+    // If the series of several processes are merged, a 0 would count as the oldest time. So a series with 0
+    // is left out.
     if (dueMs > 0) metrics.oldestDue.set({ tier }, dueMs / 1000)
   }
 }

@@ -8,12 +8,12 @@ import type { MemberBase } from './member-base.ts'
 import { createOutbound, type Outbound } from './outbound.ts'
 import type { LaidOut } from './topic-layout.ts'
 
-/** The outlets of a member's deliveries, and their observers. */
+/** The parts with which a member writes to Kafka and sends to hooks, and the observers of its deliveries. */
 export type MemberOutlets = {
   readonly producer: RecordProducer
   readonly sender: Outbound['sender']
   readonly observer: PipelineObserver
-  /** Absent: no delivery log is written. */
+  /** The writer of the delivery log. `undefined`: no delivery log is written. */
   readonly deliveryLog: DeliveryLog | undefined
 }
 

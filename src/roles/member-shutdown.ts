@@ -7,11 +7,14 @@ import type { Parts } from './parts.ts'
 import type { RecordIntake } from './record-intake.ts'
 import type { Stalls } from './stalls.ts'
 
-/** The part of the shutdown timeout that is reserved for the last commit and for leaving the group. */
+/**
+ * The part of the shutdown timeout that is reserved for the last commit and for leaving the group, in
+ * milliseconds.
+ */
 const leaveMs = 1_000
 const lastCommitTries = 10
 
-/** The time in which a member has to stop. Its parts share it. */
+/** The time within which a member has to stop. The member's parts share this time. */
 export class Ending {
   readonly #timeoutMs: number
   #untilMs: number | undefined
@@ -21,8 +24,8 @@ export class Ending {
   }
 
   /**
-   * Waits for `work` in the first part of the time. Returns false if `work` isn't done by then. The rest of
-   * the time is for leaving the group.
+   * Waits for `work` during the first part of the time. Returns false if `work` isn't done by then. The rest
+   * of the time is reserved for leaving the group.
    */
   async drained(work: Promise<unknown>): Promise<boolean> {
     const deadlineMs = performance.now() + this.#timeoutMs
@@ -47,15 +50,15 @@ export type MemberEnd = {
   readonly pipeline: Pipeline
   readonly intake: RecordIntake
   /**
-   * Stops everything else that writes for units. The parts that it stops are stopped once more when the
-   * role's parts stop.
+   * Stops the other parts that write records for units. They are stopped once more when the role's parts
+   * stop.
    */
   readonly stopWriters: () => Promise<unknown>
 }
 
 /**
- * Defers the end of a member, so that the end runs before the member's parts stop. At the end, in-flight
- * deliveries are finished and committed, and the member leaves the group.
+ * Adds the end of a member to `parts`, so that it runs before the parts that were added earlier stop. At the
+ * end of a member, its deliveries in flight are finished and committed, and it leaves the group.
  */
 export function deferEnd({ parts, log, ending, stalls, ...member }: MemberEnd): void {
   const { consumer, pipeline, intake, stopWriters } = member
@@ -77,7 +80,8 @@ export function deferEnd({ parts, log, ending, stalls, ...member }: MemberEnd): 
 }
 
 async function leave(consumer: GroupConsumer, log: Logger): Promise<void> {
-  // During a rebalance the coordinator refuses commits for a moment.
+  // The commit is tried several times, because the coordinator refuses commits for a moment during a
+  // rebalance.
   for (let tries = 1; tries <= lastCommitTries; tries++) {
     try {
       await consumer.commit()

@@ -8,12 +8,12 @@ import type { LaterParts, MemberBase } from './member-base.ts'
 import { openFirstSyncs } from './open-first-syncs.ts'
 import { topicNames } from './settings.ts'
 
-/** The states of audiences that a member holds, and the values that destinations lack. */
+/** The states of audiences that a member holds, and the marks of destinations that lack values. */
 export type MemberStates = {
   readonly audiences: AudienceUnits
   readonly marks: BackfillMarks
   readonly firstSyncs: FirstSyncs
-  /** Stops the states. May be called more than once. */
+  /** Stops the parts that hold the states. May be called more than once. */
   readonly stopStates: () => Promise<void>
 }
 

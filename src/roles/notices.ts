@@ -48,16 +48,16 @@ const decidingUnit = 0
 const stallTimeoutMs = 10_000
 const stopWithinMs = 500
 /**
- * The longest interval between two looks at the hooks. `looksToFail` looks fit into the time after which a
- * hook counts as failing.
+ * The longest interval between two looks at the hooks, in milliseconds. The interval is shorter if
+ * `notices.failingAfter` is short, because `looksToFail` looks have to fit into that time.
  */
 const mostEveryMs = 15_000
 const looksToFail = 6
 const leastStaleMs = 60_000
 
 /**
- * Opens notices about failing destinations. They have connections of their own to Kafka: if notices can't be
- * written, no delivery waits for that.
+ * Opens notices about failing destinations. Notices have connections of their own to Kafka, so no delivery
+ * waits if notices can't be written.
  */
 export function openNotices(options: NoticesOptions): Notices {
   const { config, kafka, catalog, log } = options
@@ -155,8 +155,8 @@ function pausesOf({ config, pauses }: NoticesOptions, { staleMs }: Terms): Pause
 }
 
 /**
- * Returns true if notices have a receiver: their source is enabled and of kind `events`, and a destination of
- * that source isn't off.
+ * Returns true if notices have a receiver: their source is enabled and of kind `events`, and at least one
+ * destination of this source isn't off.
  */
 function isWanted({ sources, destinationsBySource }: Catalog, sourceId: string): boolean {
   const source = sources.get(sourceId)

@@ -11,17 +11,17 @@ export type OpenCatalogOptions = {
   config: Config
   metrics: CommonMetrics
   log: Logger
-  /** The private addresses that hooks may have. Absent in roles that send nothing to hooks. */
+  /** The private addresses that hooks may have. Roles that send nothing to hooks don't set this. */
   allowAddresses?: readonly string[]
-  /** The entries of a changed catalog that a log line counts. Absent: changes aren't logged. */
+  /** Which entries a log line counts when the catalog has changed. If it is absent, changes aren't logged. */
   counts?: 'sources' | 'destinations'
-  /** Called after each change, once gauges and log show it. */
+  /** Called after each change of the catalog, once the gauges and the log show the change. */
   onReplaced?: () => void
 }
 
 /**
- * Opens the catalog of a role, and shows the version in force in gauges and log. Throws with all faults of
- * the catalog.
+ * Opens the catalog of a role, and shows the version in force in gauges and log. If the catalog is faulty,
+ * throws an error that lists all faults.
  */
 export async function openCatalog(options: OpenCatalogOptions): Promise<CatalogFile> {
   const { config, metrics, log, allowAddresses, counts, onReplaced } = options
@@ -42,7 +42,10 @@ export async function openCatalog(options: OpenCatalogOptions): Promise<CatalogF
   return file
 }
 
-/** Reads the present catalog, for a command that ends. Throws with all faults of the catalog. */
+/**
+ * Reads the present catalog once, for a command. If the catalog is faulty, throws an error that lists all
+ * faults.
+ */
 export async function readCatalog(config: Config): Promise<Catalog> {
   const file = await openFile(config, { onChange: () => undefined, onRefused: () => undefined })
   file.stop()
@@ -50,8 +53,8 @@ export async function readCatalog(config: Config): Promise<Catalog> {
 }
 
 /**
- * Throws with all faults of the catalog. Call it before anything else of the role starts. The addresses of
- * hooks are checked later, by the worker.
+ * Throws an error that lists all faults of the catalog, if it has any. Call this before the parts of a role
+ * are started. The addresses of hooks are checked later, by the worker.
  */
 export async function refuseFaultyCatalog(config: Config): Promise<void> {
   await readCatalog(config)

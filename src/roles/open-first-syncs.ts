@@ -23,8 +23,8 @@ export type FirstSyncsOptions = {
 }
 
 /**
- * Opens the first syncs: they send the present states to destinations that are connected later. Stop them
- * before the units.
+ * Opens the first syncs, which send the present members of a space to destinations that are connected to it
+ * later. Stop the first syncs before the units.
  */
 export function openFirstSyncs({
   config,
@@ -45,7 +45,7 @@ export function openFirstSyncs({
         producer.produce(replayOf({ ...held, timestampMs }, { unit, destinationId, topics })),
       ),
     )
-    // A value that is too large for a delivery's record is not sent. The destination is marked instead.
+    // A value that is too large for the record of a delivery isn't sent. The destination gets a mark instead.
     if (written.includes('refused')) await marks.needsBackfill(destinationId, spaceId)
   }
 

@@ -10,8 +10,8 @@ import { indexFolder } from './log-index.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * Opens the delivery log for queries: over HTTP if `index.url` is set, else ClickHouse if it is configured,
- * else the files in `index.folder`. The caller must close it.
+ * Opens the delivery log for queries. Asks over HTTP if `index.url` is set. Otherwise asks ClickHouse if it
+ * is configured, and reads the files in `index.folder` if not. The caller must close the result.
  */
 export async function openLogQuery(config: Config): Promise<LogQuery> {
   const { url } = config.index
@@ -27,13 +27,15 @@ export async function openLogQuery(config: Config): Promise<LogQuery> {
   return openIndexQuery({ folder, behindMs: () => -1 })
 }
 
-/** Returns the hash of a user in the log; `undefined` without a key. */
+/**
+ * Returns the hash that stands for a user in the delivery log. Returns `undefined` if no key is configured.
+ */
 export function hashedUser(config: Config, userId: string): string | undefined {
   const hash = userHashOf(config)
   return hash === undefined ? undefined : hexOfUser(hash, userId)
 }
 
-/** Returns the token that clients of an index must send; `undefined` when none is set. */
+/** Returns the token that clients of an index must send. Returns `undefined` if no token is configured. */
 export function indexToken({ index }: Config): string | undefined {
   if (index.tokenFile === undefined) return index.token
   try {

@@ -24,7 +24,7 @@ export type OutboundOptions = {
   onUnreachable: (reason: string) => void
 }
 
-/** The most bytes of a failed answer that the delivery log stores. */
+/** How much the delivery log stores of an answer that reports a failure, in bytes. */
 const answerBytes = 2 * 1024
 
 /**
@@ -54,10 +54,10 @@ function openProxy(
   resolver: NameResolver,
 ): OutboundProxy | undefined {
   const { proxy: url, timeoutMs } = config.delivery
-  // Created even without a proxy, because only a series that exists with 0 can be alerted on.
+  // The counter is created even without a proxy, because an alert needs a series that exists with 0.
   const onConnect = connectCounter(metrics)
   if (url === undefined) return undefined
-  // Leaves out the login of the URL.
+  // Only the host is logged, because the URL may contain a login.
   const { host } = new URL(url)
   return createProxy({
     url,

@@ -2,26 +2,29 @@ import { within } from '../kafka/within.ts'
 
 /** A part of a role that has been started. */
 export type Part = {
-  /** Stops the part in good order. */
+  /** Stops the part, and lets it finish what it has begun. */
   stop(): Promise<unknown> | void
   /** Ends at once what would outlive this process. */
   abandon?(): void
 }
 
 /**
- * How long a failed start may take to stop the parts that it had started, in milliseconds. Then the process
- * ends anyway.
+ * How long it may take to stop the parts that were started before a start failed, in milliseconds. After this
+ * time the process ends anyway.
  */
 export const unwindMs = 2_500
 
-/** The parts that a role has started. They stop in reverse order, since each may rely on those before it. */
+/**
+ * The parts that a role has started. They stop in reverse order, because a part may rely on the parts that
+ * were started before it.
+ */
 export class Parts {
   readonly #parts: Part[] = []
   #stopping: Promise<void> | undefined
 
   /**
-   * Adds a part that has just started, and returns it. If the role was stopped already, stops the part too
-   * and throws.
+   * Adds a part that was started a moment ago, and returns it. If the role was stopped already, stops the
+   * part too and throws.
    */
   add<T extends Part>(part: T): T {
     if (this.#stopping !== undefined) {
@@ -32,22 +35,26 @@ export class Parts {
     return part
   }
 
-  /** Adds a function to call at the stop, in reverse order with the parts. */
+  /**
+   * Adds a function that is called at the stop. The functions and the parts are stopped in the reverse of the
+   * order in which they were added.
+   */
   defer(stop: Part['stop']): void {
     this.add({ stop })
   }
 
   /**
-   * Stops each part once all parts after it have stopped. A part that fails doesn't keep others from
-   * stopping. Rejects at the end if one failed. Later calls return the promise of the first call.
+   * Stops each part once all parts after it have stopped. If stopping a part fails, the other parts are
+   * stopped nevertheless, and the promise rejects at the end. Later calls return the promise of the first
+   * call.
    */
   stop(): Promise<void> {
     return (this.#stopping ??= stopAll(this.#parts))
   }
 
   /**
-   * Stops the parts after a failed start, within seconds. Never rejects, since the error to report is the one
-   * that made the start fail.
+   * Stops the parts after a failed start, within seconds. Never rejects, because the error to report is the
+   * error of the start.
    */
   async unwind(): Promise<void> {
     await within(unwindMs, this.stop()).catch(() => undefined)

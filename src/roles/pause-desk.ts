@@ -16,11 +16,11 @@ import { openWriter, type Writer } from './writer.ts'
 /** A destination that Sluice has paused. */
 export type PausedDestination = { readonly destinationId: string; readonly pause: Pause }
 
-/** A destination that was paused until now. */
+/** A destination that Sluice had paused, and that was resumed now. */
 export type ResumedDestination = PausedDestination & { readonly atMs: number; readonly by: string }
 
 /**
- * The desk where destinations that Sluice has paused are looked up and resumed. Workers pause them. Methods
+ * Looks up the destinations that Sluice has paused, and resumes them. (Workers pause them.) The methods
  * reject when Kafka doesn't answer.
  */
 export type PauseDesk = {
@@ -29,7 +29,7 @@ export type PauseDesk = {
   stop(): Promise<void>
 }
 
-/** The time after which every worker knows of a resumption, in milliseconds. */
+/** How long after a resumption every worker knows of it, in milliseconds. */
 export function knownWithinMs(config: Config): number {
   return lookEveryMs(config) + readMs
 }
@@ -47,7 +47,7 @@ export async function openPauseDesk({
   config: Config
   log: Logger
   role: KafkaRole
-  /** Called when Kafka doesn't take a record. */
+  /** Called with a line for the user while Kafka doesn't take a record. */
   say: (line: string) => void
 }): Promise<PauseDesk> {
   const kafka = await openKafka(config, log, role)
@@ -107,7 +107,9 @@ class Desk implements PauseDesk {
     await Promise.all([reader.stop(), writer.stop()])
   }
 
-  /** Reads the topic up to its end. Reads run one after the other. */
+  /**
+   * Reads the topic up to its present end. If it is called several times, the readings run one after another.
+   */
   #update(): Promise<DeskRefusal | undefined> {
     this.#reading = this.#reading.catch(() => undefined).then(() => this.#read())
     return this.#reading

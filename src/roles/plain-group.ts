@@ -7,9 +7,9 @@ import { askKafka } from './ask-kafka.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * Takes over the commits of the group `sluice`, which used to be the default for every topic prefix. Does so
- * only if this group's id is the default for its prefix. Throws while a member of the old group still reads
- * these topics, since every message would be delivered twice.
+ * Takes over the commits of the group `sluice`, which used to be the default group for every topic prefix.
+ * Does this only if the configured group has the id that is now the default for its prefix. Throws while a
+ * member of the group `sluice` still reads these topics, because every message would be delivered twice.
  */
 export async function continueFromPlainGroup(
   kafka: ReturnType<typeof createKafka>,

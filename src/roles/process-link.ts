@@ -4,7 +4,7 @@ import { StartError } from './start-error.ts'
 
 /** The messages between the processes of a worker. Both ends run the same version of this program. */
 
-/** A question of the primary. The process answers with the same `id`. */
+/** A question of the primary to a process. The process sends its answer with the same `id`. */
 export type Question = { id: number; ask: keyof Answers }
 
 export type Answers = {
@@ -14,8 +14,8 @@ export type Answers = {
 }
 
 /**
- * The reason why a process can't go on. `isStartError`: the cause is outside of the process, and the message
- * says what to do.
+ * The reason why a process can't continue. `isStartError`: true if the cause is outside of the process, and
+ * the message says what to do.
  */
 export type Failure = { message: string; stack: string; isStartError: boolean }
 
@@ -34,17 +34,23 @@ export function isReport(message: unknown): message is Report {
   return typeof message === 'object' && message !== null && 'tell' in message
 }
 
-/** Sends the primary the reason why this process ends. Returns false when the primary is gone. */
+/**
+ * Sends the primary the reason why this process ends. Returns false if the primary can't be reached, because
+ * it has ended.
+ */
 export async function sendFailure(error: unknown): Promise<boolean> {
   const { message, stack = '' } = error instanceof Error ? error : new Error(String(error))
   const failure = { message, stack, isStartError: error instanceof StartError }
   return tell({ tell: 'failed', failure })
 }
 
-/** How long a report may take. A primary that reads nothing must not keep this process from ending. */
+/**
+ * How long sending a report may take, in milliseconds. A primary that hangs must not keep this process from
+ * ending.
+ */
 const tellWithinMs = 500
 
-/** Sends a report to the primary. Returns false when that failed. Never throws. */
+/** Sends a report to the primary. Resolves with false if that fails. Never rejects. */
 export function tell(report: Report): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   if (process.send === undefined) resolve(false)

@@ -16,31 +16,35 @@ export type ProcessesOptions = {
   log: Logger
   parts: Parts
   /**
-   * Called when a process has failed and the others are being stopped. The primary should exit with an error
-   * once `ended` has resolved.
+   * Called when a process has failed and the other processes are being stopped. The primary should exit with
+   * an error once `ended` has resolved.
    */
   onFatal: (error: Error, ended: Promise<void>) => void
 }
 
-/** How long a process may take to answer. A probe or a scrape waits no longer than 5 s. */
+/**
+ * How long a process may take to answer, in milliseconds. It is less than 5 s, because probes and scrapes
+ * wait no longer than that.
+ */
 const answerWithinMs = 4_000
 /**
- * How long a process may exceed the shutdown timeout before it counts as hung. A process keeps to that
- * timeout by itself, and then exports its last spans.
+ * How long a process may exceed the shutdown timeout before it counts as hung, in milliseconds. A process
+ * obeys the shutdown timeout by itself. After it, the process still exports its last spans.
  */
 const overdueMs = 1_000 + flushMs
 
 /**
  * Starts the primary of several processes, each of which is a member of the group. The primary reads no
  * records. It forks the processes, passes signals on, and answers for all of them on one port. When one
- * process fails, the primary stops the others in good order, and restarts none.
+ * process fails, the primary stops the other processes in good order. It restarts no process.
  */
 export async function startProcesses({ config, log, parts, onFatal }: ProcessesOptions): Promise<void> {
   const processes: WorkerProcess[] = []
   const state: State = { isForked: false, isStopping: false, haveStarted: false, hasFailed: false }
   const port = await openTelemetry({ config, parts }, probesOf(processes, state))
 
-  // An obstacle to one process is an obstacle to all. Checking it here saves starting all of them.
+  // What keeps one process from starting keeps all of them from starting. With a check here, they needn't be
+  // started in vain.
   await refuseFaultyCatalog(config)
   await openKafka(config, log, 'worker')
 
@@ -81,7 +85,7 @@ export async function startProcesses({ config, log, parts, onFatal }: ProcessesO
 }
 
 type State = {
-  /** True once there are processes to ask. Before that, the catalog is read and Kafka is reached. */
+  /** True once there are processes to ask. Before they are forked, the catalog and Kafka are checked. */
   isForked: boolean
   isStopping: boolean
   haveStarted: boolean
@@ -117,16 +121,16 @@ function probesOf(processes: readonly WorkerProcess[], state: Readonly<State>): 
 }
 
 /**
- * Returns true if a process ended in good order. A process that SIGTERM killed, because it didn't handle the
- * signal yet, had nothing to finish.
+ * Returns true if a process has ended in good order. This includes a process that was killed by SIGTERM: it
+ * didn't handle the signal yet, so it had nothing to finish.
  */
 function isOrderly({ code, signal }: Ending): boolean {
   return code === 0 || signal === 'SIGTERM'
 }
 
 function errorOf({ name }: WorkerProcess, { code, signal, failure }: Ending): Error {
-  // An obstacle to one process is an obstacle to all, so it is reported once, as a single process would
-  // report it.
+  // What keeps one process from starting keeps all of them from starting. So it is reported once, in the same
+  // words as by a worker with one process.
   if (failure?.isStartError === true) return new StartError(failure.message)
   if (failure !== undefined) {
     const cause = Object.assign(new Error(failure.message), { stack: failure.stack })

@@ -1,6 +1,8 @@
-/** The place where a command shows its progress. The results of the command go elsewhere. */
+/**
+ * The output on which a command shows its progress. The results of the command are written to another output.
+ */
 export type Screen = {
-  /** True if a line that was written can be overwritten. */
+  /** True if the output is a terminal, on which a line can be overwritten. */
   readonly isTerminal: boolean
   columns(): number
   write(text: string): void
@@ -11,7 +13,7 @@ const lineEveryMs = 5_000
 const barCells = 24
 const clearToEndOfLine = '\u001b[K'
 
-/** Shows progress: a bar on a terminal, elsewhere a line now and then. */
+/** Shows progress: as a bar on a terminal, and otherwise as a line now and then. */
 export class Progress {
   readonly #screen: Screen
   readonly #label: string
@@ -19,7 +21,7 @@ export class Progress {
   #shownMs = performance.now()
   #isDrawn = false
 
-  /** `total`: the value that `at` counts up to; `undefined` when it is unknown. */
+  /** `total` is the value of `done` at the end of the work. It is `undefined` if this value is unknown. */
   constructor(screen: Screen, label: string, total: number | undefined) {
     this.#screen = screen
     this.#label = label
@@ -27,8 +29,8 @@ export class Progress {
   }
 
   /**
-   * Notes progress. May be called for every change: it is shown at intervals, and not at all when the work
-   * ends at once.
+   * Notes progress. May be called for every change, because the progress is shown only at intervals. Work
+   * that ends at once shows no progress.
    */
   at(done: number, detail: () => string): void {
     const nowMs = performance.now()
@@ -43,13 +45,13 @@ export class Progress {
     this.#screen.write(`${line}\n`)
   }
 
-  /** Draws the final bar. Whatever is written later goes below it. */
+  /** Draws the bar for the last time. Later output appears below the bar. */
   end(done: number, detail: string): void {
     if (this.#isDrawn) this.#show(done, detail)
     this.#leaveBar()
   }
 
-  /** Leaves the bar as it is after an error. */
+  /** Ends the progress after an error. The bar stays as it was drawn last. */
   abandon(): void {
     this.#leaveBar()
   }
@@ -68,7 +70,7 @@ export class Progress {
     }
     const bar = share === undefined ? '' : `${barOf(share)} `
     const text = `${this.#label}  ${bar}${percent}${detail}`
-    // Cuts the line, since a line that wraps can't be overwritten.
+    // The line is cut to the width of the terminal, because a line that wraps can't be overwritten.
     this.#screen.write(`\r${text.slice(0, Math.max(0, this.#screen.columns() - 1))}${clearToEndOfLine}`)
     this.#isDrawn = true
   }

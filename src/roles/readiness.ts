@@ -2,14 +2,15 @@ import type { GroupConsumer } from '../kafka/consumer.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 
 /**
- * The reasons why a role can't work, in words. While there are any, `/readyz` answers 503 with them. Until a
- * role has started the reason is `starting` (`telemetry.ts`). With several processes each reports its own
- * reasons, and a process that doesn't answer is a reason too (`processes.ts`).
+ * The reasons why a role can't work, in words. While there is a reason, `/readyz` answers 503 and lists the
+ * reasons. Until a role has started, the reason is `starting` (`telemetry.ts`). If a worker has several
+ * processes, each process reports its own reasons, and a process that doesn't answer is a further reason
+ * (`processes.ts`).
  */
 
 /**
- * The state of a worker. `stalledBy`: why Kafka takes no records. `unreachableBy`: why the proxy can't be
- * used. Both are empty when all is well.
+ * The state of a worker. `stalledBy` says why Kafka takes no records. It is empty while Kafka takes records.
+ * `unreachableBy` says why the proxy can't be used. It is empty while the proxy can be used.
  */
 export type WorkerState = {
   readonly isStopping: boolean
@@ -18,8 +19,8 @@ export type WorkerState = {
 }
 
 /**
- * Returns why a worker is not ready. `stoppedBy`: why all of its units are stopped; empty while at least one
- * unit isn't stopped.
+ * Returns the reasons why a worker isn't ready. `stoppedBy` says why all of the worker's units are stopped.
+ * It is empty while at least one unit isn't stopped.
  */
 export function workerObstacles(
   member: Pick<GroupConsumer, 'preparing' | 'isWaitingForPredecessor' | 'isJoined' | 'obstacles'>,
@@ -40,8 +41,8 @@ export function workerObstacles(
 }
 
 /**
- * Returns why a gateway is not ready. `unavailable`: why no partition of `events` takes messages; `undefined`
- * while a partition does.
+ * Returns the reasons why a gateway isn't ready. `unavailable` says why no partition of `events` takes
+ * messages. It is `undefined` while a partition takes messages.
  */
 export function gatewayObstacles(isStopping: boolean, unavailable: string | undefined): readonly string[] {
   const reasons: string[] = []
@@ -50,7 +51,10 @@ export function gatewayObstacles(isStopping: boolean, unavailable: string | unde
   return reasons
 }
 
-/** Sets `sluice_ready` to what `/readyz` says: 1 if there is no reason, else 0. */
+/**
+ * Sets `sluice_ready` to the same value that `/readyz` reports: 1 if the list of reasons is empty, and
+ * otherwise 0.
+ */
 export function showReady(
   metrics: Pick<CommonMetrics, 'ready'>,
   role: string,

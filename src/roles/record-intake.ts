@@ -20,18 +20,19 @@ export type RecordIntakeOptions = {
   subscriptions: readonly TopicSubscription[]
   audiences: AudienceUnits
   pipeline: Pipeline
-  /** Absent: nothing is traced. */
+  /** The tracing of the worker. `undefined`: nothing is traced. */
   traces: WorkerTracing | undefined
 }
 
 /**
- * The entry of a member's records. It counts each record, and passes it to the part that handles its topic.
+ * The part that gets a member's records first. It counts each record, and passes it to the part that handles
+ * the record's topic.
  */
 export type RecordIntake = Pick<Intake<InboundRecord>, 'letGoAbandoned' | 'stop' | 'held'> & {
   readonly accept: (record: InboundRecord, content: RecordContent) => void
   /** Counts records that Kafka deleted before they were settled. */
   lost(topic: string, count: number): void
-  /** Counts a partition whose log was replaced or cut. */
+  /** Counts a partition whose log was replaced or has lost its last records. */
   truncated(topic: string): void
 }
 
@@ -42,7 +43,7 @@ export async function openRecordIntake(options: RecordIntakeOptions): Promise<Re
   const counters = new Map(
     subscriptions.map(({ topic }) => [topic, metrics.records.series({ topic: shortNameOf(topic) })]),
   )
-  // Creates the series with 0, since an alert needs a series even before the first event.
+  // The series are created with 0, because an alert needs a series even before the first event.
   for (const { topic } of subscriptions) {
     metrics.recordsLost.inc({ topic: shortNameOf(topic) }, 0)
     metrics.truncations.inc({ topic: shortNameOf(topic) }, 0)

@@ -25,31 +25,31 @@ import { topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { openWriter } from './writer.ts'
 
-/** The count of a selection, over the records that Kafka has now. */
+/** The counts of a selection, over the records that Kafka has now. */
 export type Preview = {
   readonly selection: Selection
   readonly ranges: readonly OffsetRange[]
   readonly tally: Tally
-  /** False when the time ended before all records were read. */
+  /** False if the time for the count ended before all records were read. */
   readonly isComplete: boolean
 }
 
 /**
- * A refusal of the desk. `notFound`: there is no such replay. `conflict`: not possible now. `invalid`: the
- * request makes no sense.
+ * A refusal of the desk. `notFound`: there is no such replay. `conflict`: the request isn't possible now.
+ * `invalid`: the request makes no sense.
  */
 export type DeskRefusal = {
   readonly ok: false
   readonly kind: 'notFound' | 'conflict' | 'invalid'
-  /** The problem and its remedy, in a sentence or two. */
+  /** What is wrong and what to do, in a sentence or two. */
   readonly problem: string
 }
 
 export type DeskAnswer<T> = { readonly ok: true; readonly value: T } | DeskRefusal
 
 /**
- * The desk where replays are counted, ordered and looked up. Workers carry them out. Methods reject when
- * Kafka doesn't answer.
+ * Counts selections, orders replays, and looks them up. (Workers carry out the replays.) The methods reject
+ * when Kafka doesn't answer.
  */
 export type ReplayDesk = {
   preview(
@@ -57,7 +57,7 @@ export type ReplayDesk = {
     how: {
       /** The time, by `performance.now()`, at which the count ends, complete or not. */
       readonly untilMs?: number
-      /** Called with the number of offsets read so far, and the number of all. */
+      /** Called with the number of offsets that were read so far, and the number of all offsets to read. */
       readonly onProgress?: (passed: number, all: number, tally: Tally) => void
     },
   ): Promise<DeskAnswer<Preview>>
@@ -83,7 +83,7 @@ export async function openReplayDesk({
   log: Logger
   role: KafkaRole
   catalog: () => ReplayCatalog
-  /** Called when Kafka doesn't take a record. */
+  /** Called with a line for the user while Kafka doesn't take a record. */
   say?: (line: string) => void
 }): Promise<ReplayDesk> {
   const topic = topicNames(config).replayJobs
@@ -205,7 +205,10 @@ class Desk implements ReplayDesk {
   }
 }
 
-/** Returns why a selection would send nothing, or would send to nobody; `undefined` if it is fine. */
+/**
+ * Returns why a replay of a selection would send nothing or would have no receiver. Returns `undefined` if
+ * the selection is fine.
+ */
 function problemOf(selection: Selection, { sources, destinations }: ReplayCatalog): string | undefined {
   const [fault] = faultsOf(selection)
   if (fault !== undefined) return `${fault.field}: ${fault.problem}.`

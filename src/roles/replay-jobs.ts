@@ -17,12 +17,13 @@ import { openDecoder } from './schema-registry.ts'
 import { topicNames } from './settings.ts'
 
 /**
- * The parts shared by counting and carrying out replays: the log of replays, and reading records to replay.
+ * The parts that both the count and the execution of replays use: the log of replays, and the reading of
+ * records to replay.
  */
 
 const stallTimeoutMs = 30_000
 
-/** Opens the log of replays in its topic. */
+/** Opens the log of replays, which is in the topic `replay-jobs`. */
 export function openJobLog(
   config: Config,
   reader: PartitionReader,
@@ -37,13 +38,13 @@ export function openJobLog(
 }
 
 export type ReplayReading = {
-  /** Returns the reader of the topic that a selection is from. */
+  /** Returns the reader of the topic from which a selection takes its records. */
   pieces(from: Choice['selection']['from']): Pieces
   choose(choice: Omit<Choice, 'topics' | 'limits' | 'partitions'>): (record: SourceRecord) => Chosen
   stop(): void
 }
 
-/** Opens the reading of records to replay. The configured schema registry decodes framed values. */
+/** Opens the reading of records to replay. Framed values are decoded by the configured schema registry. */
 export async function openReplayReading(
   config: Config,
   log: Logger,
@@ -101,7 +102,7 @@ async function plainOf(decoder: Decoder, record: SourceRecord): Promise<SourceRe
   }
 }
 
-/** Returns the record of the audit trail for an action that is done now. */
+/** Returns the record of the audit trail for an action that somebody takes now. */
 export function auditRecord(deed: Omit<AuditEntry, 'atMs'>): JobRecord {
   const atMs = Date.now()
   const about = deed.job ?? deed.destination ?? ''
@@ -109,7 +110,7 @@ export function auditRecord(deed: Omit<AuditEntry, 'atMs'>): JobRecord {
   return { kind: 'audit', key, entry: { atMs, ...deed } }
 }
 
-/** Returns a name for this process as the owner of replays. No other process has the same. */
+/** Returns a name for this process as the owner of replays. No other process has the same name. */
 export function ownerName(): string {
   return `${hostname()}:${process.pid}:${randomBytes(3).toString('hex')}`
 }

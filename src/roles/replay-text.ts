@@ -117,7 +117,10 @@ export function tallyData({ records, bytes, leftOut }: Tally) {
   return { records, bytes, leftOut }
 }
 
-/** Returns the remaining seconds at the replay's rate; `undefined` when the number of records is unknown. */
+/**
+ * Returns how many seconds a replay still takes at its rate. Returns `undefined` if the number of records is
+ * unknown.
+ */
 export function secondsLeft(job: Job): number | undefined {
   const { order, progress } = job
   if (stateOf(job) === 'done') return 0
@@ -132,7 +135,7 @@ export function clock(seconds: number): string {
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${end}` : `${minutes}:${end}`
 }
 
-/** Returns the result of a replay, for the end of a command. */
+/** Returns the result of a replay, as the last line of a command. */
 export function endLine(job: Job): string {
   const { records } = job.progress?.done ?? { records: 0 }
   const left = leftOutCount(job.progress?.done ?? { records: 0, bytes: 0, leftOut: {} })

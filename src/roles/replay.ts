@@ -36,10 +36,10 @@ export type ReplayCommand = {
   sourceId: string | undefined
   reason: string | undefined
   messageId: string | undefined
-  /** The start of the time range, ISO 8601. `until`: its end. */
+  /** The start of the time range, in ISO 8601. `until` is the end of the range. */
   since: string | undefined
   until: string | undefined
-  /** Records per second; `undefined`: 1,000. */
+  /** Records per second. `undefined`: 1,000. */
   rate: string | undefined
   by: string | undefined
   isDryRun: boolean
@@ -51,8 +51,8 @@ export type ReplayCommand = {
 type Run = { config: Config; log: Logger; screen: Screen }
 
 /**
- * Counts a selection, has the workers send it again, and shows the progress. The replay continues even if
- * this command is ended. Returns the count and the result in lines.
+ * Counts a selection, orders the workers to send it again, and shows the progress. If the command is ended,
+ * the replay continues nevertheless. Returns the count and the result in lines.
  */
 export async function replay(run: Run, command: ReplayCommand): Promise<string[]> {
   const perSecond = rateOf(command.rate)
@@ -98,7 +98,9 @@ export function showReplay(run: Run, id: string, { asJson }: ReplayLookup): Prom
   })
 }
 
-/** Asks for a replay to be stopped or resumed. Anybody may do that, whoever ordered the replay. */
+/**
+ * Asks for a replay to be stopped or resumed. Anybody may stop or resume a replay, whoever has ordered it.
+ */
 export function requestReplay(
   run: Run,
   id: string,
@@ -206,7 +208,7 @@ export function whoIsThis(): string {
   try {
     return `${userInfo().username}@${hostname()}`
   } catch {
-    // The user id has no name, as in many containers.
+    // The system has no name for the user id, as in many containers.
     return hostname()
   }
 }

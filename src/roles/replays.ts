@@ -26,7 +26,7 @@ export type Replays = Pick<ReplayRunner, 'acquire' | 'release' | 'running' | 'st
 
 const stopWithinMs = 500
 
-/** Opens the replays of the units that this worker owns. Stop them before the producer. */
+/** Opens the replays of the units that this worker owns. Stop the replays before the producer. */
 export async function openReplays({
   config,
   metrics,
@@ -58,7 +58,7 @@ export async function openReplays({
     produce: (record) => producer.produce(record),
     // While the group has heard from this member within a session timeout, no other member has its units.
     isOwner: () => Date.now() - (consumer()?.lastCommitMs ?? 0) < config.kafka.sessionTimeoutMs,
-    // If the backlog can't be read, only the limits of the lanes hold deliveries back.
+    // If the backlog can't be read, it counts as 0, so only the limits of the lanes slow the replays.
     backlog: async () => {
       try {
         return (await lag.read([topics.replays])).lag.get(topics.replays) ?? 0

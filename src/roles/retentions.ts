@@ -6,17 +6,20 @@ import type { Part } from './parts.ts'
 
 export type Retentions = Part & {
   /**
-   * The retention by topic, in milliseconds. Empty until the brokers have answered. Topics that drop nothing
-   * by age are absent.
+   * The retention by topic, in milliseconds. The map is empty until the brokers have answered. It lacks
+   * topics that delete no record because of its age.
    */
   readonly current: ReadonlyMap<string, number>
 }
 
-/** How often retentions are read. They can change at the brokers at any time, and seldom do. */
+/**
+ * How often the retentions are read, in milliseconds. They can change at the brokers at any time, but seldom
+ * change.
+ */
 const readEveryMs = 10 * 60_000
 const stopWithinMs = 500
 
-/** Opens the retentions of the topics. They are read again every ten minutes. */
+/** Reads the retentions of the topics at once, and again every ten minutes. */
 export function openRetentions(deps: {
   kafka: ReturnType<typeof createKafka>
   topics: readonly string[]

@@ -43,8 +43,8 @@ export async function openIntake<R extends Arriving>({
 }
 
 /**
- * Opens a decoder of framed values. The decoder asks the configured registry. Without a registry it refuses
- * all framed values.
+ * Opens a decoder of framed values, which asks the configured registry. If no registry is configured, the
+ * decoder refuses all framed values.
  */
 export async function openDecoder(
   { registry }: Config,
@@ -57,7 +57,7 @@ export async function openDecoder(
   const { url } = registry
   if (url === undefined) return { decode: () => noRegistry, stop() {} }
   const login = loginOf(registry, (message) => log.warn({ registry: url }, message))
-  // Loads the registry's client only here: it is large, and most installations don't need it.
+  // The registry's client is loaded only here, because it is large, and most installations don't need it.
   const { createSchemaSource } = await import('../registry/schema-source.ts')
   return createDecoder({
     source: createSchemaSource({ url, login, timeoutMs: registry.timeoutMs }),
@@ -82,8 +82,8 @@ const noRegistry = refuseFramed(
 )
 
 /**
- * Returns a function that reads the login's files for each lookup, so that a renewed certificate or password
- * needs no restart.
+ * Returns a function that reads the files with the login. It is called for each lookup, so a renewed
+ * certificate or password needs no restart.
  */
 function loginOf(
   { username, password: given, passwordFile, caFile }: Config['registry'],
@@ -106,8 +106,8 @@ function authorizationOf(username: string | undefined, password: string | undefi
 }
 
 /**
- * Returns a counter of the registry's answers. Its series exist even without a registry, because only a
- * series that exists with 0 can be alerted on.
+ * Returns a counter of the registry's answers. The series of the counter exist even without a registry,
+ * because an alert needs a series that exists with 0.
  */
 function answerCounter({ schemaLookups }: WorkerMetrics): (kind: SchemaAnswer['kind']) => void {
   const counted: Record<SchemaAnswer['kind'], CountedSeries> = {

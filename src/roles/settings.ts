@@ -19,14 +19,14 @@ export function kafkaSettings({ kafka }: Config): KafkaSettings {
   return kafka
 }
 
-/** The number of a worker's process, from 1, and how many processes the worker has. */
+/** The number of a worker's process, counted from 1, and the count of the worker's processes. */
 export type ProcessOf = { number: number; count: number }
 
 const onlyProcess: ProcessOf = { number: 1, count: 1 }
 
 /**
  * Returns the static membership of a worker's process, if an instance id is set. The first process also
- * recognizes members of former processes, whose number is above the present count.
+ * recognizes the instance ids of former processes. Their numbers are above the present count of processes.
  */
 export function staticMember(
   { kafka: { instanceId, leaveOnStop } }: Config,
@@ -49,7 +49,7 @@ export function ladderOf({ retry }: Config): Ladder {
   return { waitsMs: retry.ladderMs, thenMs: retry.thenMs, limitMs: retry.limitMs }
 }
 
-/** Returns the settings of a pipeline, except those that depend on this machine. */
+/** Returns the settings of a pipeline, except the settings that depend on this machine. */
 export function pipelineSettings(config: Config) {
   const { delivery, breaker, message } = config
   return {

@@ -12,19 +12,21 @@ export type TelemetryOptions = {
 export type RoleTelemetry = {
   /** Returns the present metrics in Prometheus' text format. */
   metrics(): Promise<string>
-  /** Returns why the role can't do its work, in words; empty when it is ready. */
+  /**
+   * Returns the reasons why the role can't do its work, in words. The list is empty when the role is ready.
+   */
   notReady(): readonly string[]
 }
 
 export type OwnTelemetry = {
   port: number
-  /** Makes the port answer with this role from now on. */
+  /** From now on, the port answers with the metrics and the readiness of this role. */
   tell(role: RoleTelemetry): void
 }
 
 /**
- * Opens the port for metrics and probes. It is a role's first part, so it stays open as long as anything
- * runs.
+ * Opens the port for metrics and probes. The port is a role's first part. So it is closed last, after all
+ * other parts have stopped.
  */
 export async function openTelemetry({ config, parts }: TelemetryOptions, probes: Probes): Promise<number> {
   const { host, port } = config.http
@@ -34,8 +36,8 @@ export async function openTelemetry({ config, parts }: TelemetryOptions, probes:
 }
 
 /**
- * Opens the port for a role in one process, which supplies its answers once it has started. Until then the
- * role is live but not ready.
+ * Opens the port for a role that runs in one process. The role supplies the answers by `tell` once it has
+ * started. Until then the role is live but not ready.
  */
 export async function openOwnTelemetry(options: TelemetryOptions): Promise<OwnTelemetry> {
   let role: RoleTelemetry | undefined

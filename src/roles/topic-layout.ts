@@ -7,23 +7,24 @@ import { askKafka } from './ask-kafka.ts'
 import { topicLayout, topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 
-/** The limits that a role uses once the topics are checked. */
+/** The limits that a role knows once the topics were checked. */
 export type LaidOut = {
   /**
-   * The most bytes of one batch for a partition: the configured value, or what the topics accept if that is
-   * less.
+   * The most bytes of one batch for a partition. This is the configured limit or the limit of the topics,
+   * whichever is lower.
    */
   readonly batchBytes: number
-  /** How many in-sync replicas a partition needs to take records. */
+  /** The number of in-sync replicas without which a partition takes no records. */
   readonly minInsync: number
 }
 
-/** The bytes of a batch and its request in addition to the records. */
+/** The bytes that a batch and its request take in addition to the records. */
 const batchOverheadBytes = 1_024
 
 /**
- * Throws when the topics have faults that keep a role from starting, as `topics.check` says. With `warn`,
- * wrong settings are only logged. `topics`: the topics that the role uses; default: all.
+ * Throws if the topics have faults that keep a role from starting. The setting `topics.check` decides which
+ * faults do: with `warn`, wrong settings are only logged. `topics` are the topics that the role uses.
+ * Default: all topics.
  */
 export async function refuseWrongTopics(
   kafka: ReturnType<typeof createKafka>,
@@ -49,7 +50,8 @@ export async function refuseWrongTopics(
       { topic, problem },
       'the topic differs from what Sluice needs; going on, since topics.check is warn',
     )
-  // If the topic of the notices is missing, the notices log that themselves, if they are wanted.
+  // If the topic `notices` is missing, this isn't logged here. The code of the notices logs it if notices are
+  // wanted.
   for (const { topic, problem } of config.attempts.enabled ? faults : [])
     if (topic === topicNames(config).attempts)
       log.warn({ topic, problem }, 'the delivery log needs this topic: run sluice topics apply')
@@ -61,7 +63,7 @@ export async function refuseWrongTopics(
   }
 }
 
-/** Splits faults into those that keep a role from starting, and those that don't. */
+/** Splits faults into the faults that keep a role from starting and all other faults. */
 export function judgeFaults(
   { topics }: Config,
   faults: readonly TopicFault[],
@@ -73,7 +75,7 @@ export function judgeFaults(
   }
 }
 
-/** Describes the differences, and says what to run. */
+/** Returns a text that lists the differences and says which command to run. */
 export function describeTopicFaults(faults: readonly Pick<TopicFault, 'topic' | 'problem'>[]): string {
   const lines = faults.map(({ topic, problem }) => `  ${topic} ${problem}`)
   const advice = [

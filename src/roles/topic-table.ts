@@ -13,7 +13,8 @@ import { describeTopicFaults, judgeFaults } from './topic-layout.ts'
 type Log = Parameters<typeof createKafka>[1]
 
 /**
- * Creates and corrects the topics. Returns what was done, in lines. Throws when a fault can't be corrected.
+ * Creates missing topics, and corrects settings of existing topics. Returns what was done, in lines. Throws
+ * if a fault can't be corrected.
  */
 export async function applyTopicTable(config: Config, log: Log): Promise<string[]> {
   const { check } = config.topics
@@ -37,7 +38,10 @@ export async function applyTopicTable(config: Config, log: Log): Promise<string[
   return lines.length > 0 ? lines : ['All topics are as Sluice needs them.']
 }
 
-/** Compares the topics with the table. Throws with all differences that keep a role from starting. */
+/**
+ * Compares the topics with the table. If there are differences that keep a role from starting, throws an
+ * error that lists all of them.
+ */
 export async function checkTopicTable(config: Config, log: Log): Promise<string[]> {
   const withSettings = config.topics.check !== 'off'
   const kafka = await openKafka(config, log, 'topics check')

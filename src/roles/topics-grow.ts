@@ -28,7 +28,7 @@ import { StartError } from './start-error.ts'
 type Kafka = ReturnType<typeof createKafka>
 
 export type GrowOptions = {
-  /** The requested number of partitions; `undefined`: that of the growth under way. */
+  /** The requested number of partitions. `undefined`: the number of the growth that is under way. */
   readonly partitions: string | undefined
   readonly isDryRun: boolean
   /** True to remove what an unfinished growth has created. */
@@ -37,20 +37,20 @@ export type GrowOptions = {
   readonly isClean: boolean
 }
 
-/** The longest time until Java's client sees new partitions, in minutes. */
+/** How long it takes at most before Java's client sees new partitions, in minutes. */
 const minutesOfRefresh = 5
 /**
- * The memory for fetches of all partitions together. The partitions of a topic are read side by side, each
- * with two fetches in memory.
+ * The memory for the answers to the fetches of all partitions together, in bytes. All partitions of a topic
+ * are read at the same time. The answers to two fetches are in memory for each of them.
  */
 const fetchBytesOfAll = 64 * 1024 ** 2
 const leastFetchBytes = 64 * 1024
 const mostFetchBytes = 1024 ** 2
 
 /**
- * Grows an installation to more partitions. Topics that only Sluice writes are copied to new topics. Topics
- * that others write get more partitions in place, at the end. After an interruption, the next run continues.
- * Returns a summary in lines.
+ * Grows an installation to more partitions. Topics that only Sluice writes are copied to new topics. At the
+ * end, the topics that other programs write get more partitions in place. If a run is interrupted, the next
+ * run continues. Returns a summary in lines.
  */
 export async function growTopics(
   config: Config,
@@ -94,7 +94,10 @@ type Given = {
   readonly screen: Screen
 }
 
-/** Reports an error of Kafka in one line, with the advice to run the command again, which then continues. */
+/**
+ * Does some work. Turns an error of Kafka into an error of one line, with the advice to run the command
+ * again. The command then continues where it stopped.
+ */
 async function askAgain(work: () => Promise<string[]>): Promise<string[]> {
   try {
     return await work()

@@ -17,15 +17,16 @@ export type OpenTracingOptions = {
   role: 'worker' | 'gateway' | 'up'
 }
 
-/** How long the export of the last spans may take at the end, in milliseconds. */
+/** How long the export of the last spans may take when the process ends, in milliseconds. */
 export const flushMs = 2_000
 const tellEveryMs = 60_000
 const tooMany =
   'more spans wait than OTEL_BSP_MAX_QUEUE_SIZE: record fewer (OTEL_TRACES_SAMPLER), or let more wait'
 
 /**
- * Starts tracing if OpenTelemetry's variables ask for it. Otherwise returns nothing, and loads nothing.
- * Invalid variables are logged and stop nothing: delivering doesn't depend on being observed.
+ * Starts tracing if OpenTelemetry's environment variables ask for it. Otherwise resolves with `undefined`,
+ * and loads no library. Invalid variables are logged. They don't keep the role from starting, because
+ * deliveries don't depend on tracing.
  */
 export async function openTracing(options: OpenTracingOptions): Promise<Tracing | undefined> {
   const { config, log, parts, metrics, role } = options

@@ -39,7 +39,10 @@ type Ports = {
   httpPort: number
   /** The port of the tracking API. */
   gatewayPort: number
-  /** The port of the admin API; `undefined` when there are no tokens, and so nobody may use it. */
+  /**
+   * The port of the admin API. `undefined` if there are no tokens: the API isn't started then, because nobody
+   * could use it.
+   */
   adminPort: number | undefined
 }
 
@@ -50,7 +53,8 @@ type Ports = {
 export async function startUp({ say, ...options }: UpOptions): Promise<void> {
   const { config, log, parts } = options
   const telemetry = await openOwnTelemetry(options)
-  // Checks these first. Otherwise a Kafka would be started, and a group joined, in vain.
+  // The catalog and the ports are checked first. Otherwise a Kafka would be started in vain if the catalog is
+  // faulty or a port is taken.
   await refuseFaultyCatalog(config)
   await refuseTakenPort(gatewayAddress(config))
   if (config.kafka.brokers.length === 0 || config.admin.tokensFile !== undefined)
@@ -70,7 +74,7 @@ export async function startUp({ say, ...options }: UpOptions): Promise<void> {
     topics: { ...config.topics, development: true },
     // No load balancer stands in front of the gateway.
     gateway: { ...config.gateway, shutdownDelayMs: 0 },
-    // The token is printed, so only this machine may reach the API that it opens.
+    // The token is printed on the terminal, so only this machine may reach the API.
     admin: { ...config.admin, host: '127.0.0.1' },
     delivery: { ...config.delivery, allowAddresses: [...config.delivery.allowAddresses, ...loopback] },
   }
@@ -86,14 +90,15 @@ async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafk
   try {
     return await startKafka({ brokers: [], dataDir, port: 9092, report: say })
   } catch (cause) {
-    // The message says what to install, or has the broker's last output.
+    // The message says what to install, or it contains the last output of the broker.
     throw new StartError(cause instanceof Error ? cause.message : String(cause), { cause })
   }
 }
 
 /**
  * Starts a worker, a gateway and the admin API, with one port for all probes. They stop in reverse order, so
- * messages that arrive last are still delivered. `tokens`: who may use the API; `undefined`: there is no API.
+ * the worker can still deliver the messages that arrive last. `tokens` says who may use the API. Without
+ * `tokens`, the API isn't started.
  */
 async function startRoles(
   options: Omit<UpOptions, 'say'> & { tokens: (() => readonly Token[]) | undefined },
@@ -110,7 +115,7 @@ async function startRoles(
   const adminMetrics = createAdminMetrics(member.common)
   const ofAdmin = { ...options, metrics: adminMetrics, role: 'up', catalog, logQuery: index?.query } as const
   const admin = tokens && (await startAdminPart({ ...ofAdmin, tokens }))
-  // The index is left out here, since everything else works without it.
+  // The index isn't asked, because all other parts work without it.
   const notReady = () => [...member.notReady(), ...gateway.notReady(), ...(admin?.notReady() ?? [])]
   telemetry.tell({
     metrics() {

@@ -8,14 +8,14 @@ import { StartError } from './start-error.ts'
 export type UpstreamInput = {
   /** The file's name for messages, as it was given. */
   readonly name: string
-  /** The size of the input; `undefined` when it is unknown. */
+  /** The size of the input. `undefined` if it is unknown. */
   readonly bytes: number | undefined
-  /** The time of the file's last change, in epoch milliseconds. */
+  /** The time of the file's last change, in epoch milliseconds. `undefined` for standard input. */
   readonly modifiedMs: number | undefined
   readonly chunks: AsyncIterable<Buffer>
 }
 
-/** Opens a file; `-` is standard input. */
+/** Opens a file. With `-`, opens standard input. */
 export async function openInput(file: string): Promise<UpstreamInput> {
   if (file === '-') {
     return { name: 'standard input', bytes: undefined, modifiedMs: undefined, chunks: process.stdin }
@@ -42,12 +42,18 @@ export async function openInput(file: string): Promise<UpstreamInput> {
 
 const chunkBytes = 256 * 1024
 
-/** Opens the file only when it is read. A stream that fails before anybody listens would end the process. */
+/**
+ * Opens the file only when somebody reads it. If the stream failed before somebody listens to its errors, the
+ * process would end.
+ */
 async function* chunksOf(file: string): AsyncIterable<Buffer> {
   yield* createReadStream(file, { highWaterMark: chunkBytes })
 }
 
-/** Runs `work`, which reads a file and spools it. Errors of the system are reported without a stack. */
+/**
+ * Runs `work`, which reads a file and spools its content. Turns errors of the system into errors that are
+ * shown without a stack.
+ */
 export async function readingInput<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -64,8 +70,8 @@ export async function readingInput<T>(name: string, work: () => Promise<T>): Pro
 }
 
 /**
- * Reads the lines of a file, and throws at the first faulty one, after it has abandoned `progress`. Nothing
- * was sent by then.
+ * Reads the lines of a file. At the first faulty line, abandons `progress` and throws. Nothing was sent by
+ * then.
  */
 export async function readingLines(
   { name }: UpstreamInput,

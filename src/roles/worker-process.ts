@@ -3,7 +3,7 @@ import process from 'node:process'
 import { semiSpaceFlag } from './garbage-collector.ts'
 import { type Answers, type Failure, isReport, type Question, type Report } from './process-link.ts'
 
-/** The end of a process, and the failure that the process reported before. */
+/** How a process ended, with the failure that the process reported before its end. */
 export type Ending = { code: number | null; signal: NodeJS.Signals | null; failure: Failure | undefined }
 
 export type ProcessAnswer<T> = { ok: true; answer: T } | { ok: false; reason: string }
@@ -14,7 +14,7 @@ type Waiting = (answered: ProcessAnswer<Answers[keyof Answers]>) => void
 export class WorkerProcess {
   /** The number of the process, from 1. */
   readonly number: number
-  /** Resolves once the process has started. Never settles if the process ends before that. */
+  /** Resolves once the worker in the process has started. Never settles if the process ends before. */
   readonly started: Promise<void>
   readonly ended: Promise<Ending>
   readonly #child: ChildProcess
@@ -38,13 +38,13 @@ export class WorkerProcess {
     this.#child.on('message', (message: unknown) => {
       if (isReport(message)) this.#take(message, started.resolve)
     })
-    // The process could not be started or reached. If it never existed, no `close` follows, so its end is
-    // noted here.
+    // The process could not be started or reached. If it could not be started, the event `close` doesn't
+    // follow, so its end is noted here.
     this.#child.on('error', ({ message, stack = '' }) => {
       this.#failure ??= { message, stack, isStartError: false }
       if (this.#child.pid === undefined) this.#end({ code: null, signal: null }, ended.resolve)
     })
-    // Listens to `close` and not to `exit`, so that the last reports are read first.
+    // This listens to `close` and not to `exit`, so that the last reports of the process are read before.
     this.#child.on('close', (code, signal) => this.#end({ code, signal }, ended.resolve))
   }
 

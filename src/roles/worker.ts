@@ -47,34 +47,37 @@ export type WorkerOptions = {
   config: Config
   log: Logger
   /**
-   * Takes the parts that are started. They stop within the shutdown timeout: in-flight deliveries are
-   * finished and committed, and the member leaves the group.
+   * The list to which the started parts are added. They stop within the shutdown timeout: deliveries in
+   * flight are finished and committed, and the member leaves the group.
    */
   parts: Parts
   /** Called when the worker can't continue. The process should end with an error. */
   onFatal: (error: Error) => void
-  /** The number of this process among several; absent: the only one. */
+  /** The number of this process among the worker's processes. Absent if the worker has only one process. */
   processOf?: ProcessOf
   /** The role that runs this member. */
   role?: 'worker' | 'up'
 }
 
-/** A member of the consumer group, with everything that delivers the records that it reads. */
+/** A member of the consumer group, with all parts that deliver the records that the member reads. */
 export type Member = {
   metrics: Registry
-  /** The metrics that a gateway in the same process shares. */
+  /** The metrics. A gateway in the same process uses them too. */
   common: CommonMetrics & { registry: Registry }
   /** Returns the catalog in force. */
   catalog(): Catalog
   /** The retry topics that the member reads. */
   tiers: readonly string[]
-  /** The tracing that a gateway in the same process shares; absent: nothing is traced. */
+  /** The tracing. A gateway in the same process uses it too. `undefined`: nothing is traced. */
   tracing: Tracing | undefined
-  /** The limits of the topics, which a gateway in the same process uses too. */
+  /** The limits of the topics. A gateway in the same process uses them too. */
   laidOut: LaidOut
   /** Brings the gauges of `metrics` up to date. */
   collect(): void
-  /** Returns why the member can't do its work, in words; empty when it is ready. */
+  /**
+   * Returns the reasons why the member can't do its work, in words. The list is empty when the member is
+   * ready.
+   */
   notReady(): readonly string[]
 }
 
@@ -93,7 +96,7 @@ export async function startWorker(options: WorkerOptions): Promise<void> {
   options.log.info({ port: telemetry.port, tiers: member.tiers }, 'worker started')
 }
 
-/** The values and parts that a member opens first, and stops last. */
+/** The values and parts that a member opens first. They are stopped last. */
 type OpenedBase = MemberBase & {
   readonly tracing: Tracing | undefined
   readonly laidOut: LaidOut
@@ -101,18 +104,21 @@ type OpenedBase = MemberBase & {
   readonly tiers: readonly RetryTier[]
 }
 
-/** The parts from which deliveries come, to which they are written, and to which they are reported. */
+/**
+ * The parts that a member adds to its base: the sources of deliveries, the outlets of deliveries, and the
+ * observers of deliveries.
+ */
 type Joined = MemberOutlets &
   MemberStates & {
     readonly replays: Replays
     readonly notices: Notices
-    /** Absent: repeats are delivered. */
+    /** The detection of repeated messages. `undefined`: repeats are delivered. */
     readonly repeats: Repeats | undefined
-    /** Absent: nothing is traced. */
+    /** The tracing of the worker. `undefined`: nothing is traced. */
     readonly traces: WorkerTracing | undefined
   }
 
-/** Connects and starts everything that delivers. */
+/** Connects to Kafka, and starts all parts of a member. */
 export async function startMember(options: WorkerOptions): Promise<Member> {
   const base = await openBase(options)
   const { config, log, parts, metrics, kafka, later, stalls, tiers, laidOut } = base
@@ -252,8 +258,8 @@ function openPipeline(base: MemberBase, joined: Joined, bulkhead: BulkheadOption
 }
 
 /**
- * The time that a partition's old owner needs after the deadline of its last requests, to write their
- * deliveries to a retry topic and to commit.
+ * The time that the former owner of a partition needs after the deadline of its last requests, in
+ * milliseconds. In this time it writes the deliveries of these requests to a retry topic, and commits.
  */
 const handoverSlackMs = 3_000
 

@@ -9,21 +9,27 @@ import { StartError } from './start-error.ts'
 
 type Log = Parameters<typeof createKafka>[1]
 
-/** The longest wait for an acknowledgement. It is longer than replacing a broker takes. */
+/**
+ * The longest wait for an acknowledgement, in milliseconds. It is longer than the time that it takes to
+ * replace a broker.
+ */
 const takeTimeoutMs = 60_000
 
-/** The writer of a command that ends. */
+/** The writer of records for a command. */
 export type Writer = {
   /**
-   * Writes records. Resolves once all in-sync replicas have all of them. Rejects with a StartError, which
-   * ends with `advice()`, when Kafka doesn't take them within a minute, or will never take them. Some of the
-   * records may have been written by then.
+   * Writes records. Resolves once all in-sync replicas have all of them. Rejects with a StartError if Kafka
+   * doesn't take the records within a minute, or will never take them. The message of the error ends with
+   * `advice()`. Some of the records may have been written by then.
    */
   write(records: readonly OutboundRecord[], advice: () => string): Promise<void>
   stop(): Promise<void>
 }
 
-/** Opens a writer. Calls `say` when Kafka stops or resumes taking records; the writer waits meanwhile. */
+/**
+ * Opens a writer. Calls `say` when Kafka stops taking records, and again when Kafka takes records again. The
+ * writer waits meanwhile.
+ */
 export async function openWriter(
   config: Config,
   log: Log,

@@ -1,6 +1,6 @@
 import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type Registry } from 'prom-client'
 
-/** The metrics of one process, as data that can be sent to another process. */
+/** The metrics of one process, in a form that can be sent to another process. */
 export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[]
 
 export async function snapshotMetrics(registry: Registry): Promise<MetricsSnapshot> {

@@ -4,7 +4,10 @@ import { type CommonMetrics, createCommonMetrics } from './common-metrics.ts'
 /** The metrics of `sluice admin`. Labels come from closed lists. */
 export type AdminMetrics = ReturnType<typeof createAdminMetrics>
 
-/** Creates the metrics. `beside`: the metrics of a worker in the same process, to which these are added. */
+/**
+ * Creates the metrics. `beside` are the metrics of a worker in the same process. The metrics of the admin API
+ * are then added to the worker's registry.
+ */
 export function createAdminMetrics(beside: CommonMetrics & { registry: Registry } = ownMetrics()) {
   const { registry } = beside
   return {

@@ -13,20 +13,20 @@ export type AttemptLog = {
   flush(): void
 }
 
-/** The line of an attempt that failed with an error. */
+/** The line about an attempt whose outcome is an error. */
 type ErrorLine = { destination: string; hook: string; outcome: OutcomeKind }
 
 /**
  * The shortest interval between error lines of one hook, in milliseconds. Without this interval, a dead
- * endpoint would fill the log, even if the operator has switched the lines of attempts off because they are
- * too many.
+ * endpoint would fill the log, even if the operator has switched off the line for each attempt in order to
+ * log less.
  */
 const errorEveryMs = 1_000
 
 /**
  * Creates a log with one line per attempt. Without `logAttempts`, logs only errors, at most one line per
- * second for each hook and kind of error. The line is about the newest error, and has the number of errors
- * that were left out.
+ * second for each hook and kind of error. Such a line is about the newest error, and says how many errors
+ * were left out since the previous line.
  */
 export function createAttemptLog({
   log,
@@ -85,7 +85,7 @@ export function createAttemptLog({
   return { add, flush: () => pacedErrors.flush() }
 }
 
-/** Returns the messages of outcomes that are errors. */
+/** Returns the log message of each kind of outcome that is an error. */
 function errorMessagesOf(timeoutMs: number): Partial<Record<OutcomeKind, string>> {
   return {
     timeout: `timeout: no response within ${timeoutMs} ms`,
@@ -106,7 +106,7 @@ function detailOf(outcome: Outcome): {
   return detail
 }
 
-/** The values of a line about an attempt that delivered. Never a body, a URL or a secret. */
+/** The values of a line about an attempt that delivered. None of them is a body, a URL or a secret. */
 export type AttemptLine = {
   destination: string
   hook: string
@@ -117,14 +117,17 @@ export type AttemptLine = {
   durationMs: number
   /** The id of the trace, if the delivery is traced. */
   traceId?: string | undefined
-  /** The replay that sent the delivery. If it is '', the line mentions no replay. */
+  /**
+   * The id of the replay that sent the delivery. It is '' if no replay sent the delivery. The line then
+   * mentions no replay.
+   */
   replayJob: string
 }
 
 /**
  * Creates a log for attempts that delivered. Nearly all lines of a busy worker are about such attempts. It
- * writes the same line as `log.info({ …, verdict: 'delivered', outcome: 'answer', … }, 'attempt')` for a
- * third of the cost, because the line always has the same members.
+ * writes the same line as `log.info({ …, verdict: 'delivered', outcome: 'answer', … }, 'attempt')` at a third
+ * of its cost. This is possible because the line always has the same members.
  */
 export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
   if (!log.isLevelEnabled('info')) return () => undefined
@@ -141,7 +144,10 @@ export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
   }
 }
 
-/** Characters that JSON requires to be escaped, and lone surrogates, which UTF-8 can't encode. */
+/**
+ * The characters that have to be escaped in JSON, and surrogates, because UTF-8 can't encode a lone
+ * surrogate.
+ */
 // oxlint-disable-next-line no-control-regex -- they are what is looked for
 const unsafe = /["\\\u0000-\u001f\ud800-\udfff]/
 

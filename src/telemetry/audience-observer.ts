@@ -36,7 +36,7 @@ export function createAudienceObserver({
   const { audienceChanges, audienceSyncs, audienceSynced, restoreSeconds, deliveries, perDestination } =
     metrics
   const changes = changeSeries(audienceChanges)
-  // Creates the series with 0, since an alert needs a series even before the first event.
+  // The series are created with 0, because an alert needs a series even before the first event.
   for (const outcome of syncOutcomes) audienceSyncs.inc({ outcome }, 0)
   for (const outcome of ['joined', 'left', 'unchanged']) audienceSynced.inc({ outcome }, 0)
   const undelivered = memo((verdict: 'superseded' | 'suppressed') =>

@@ -2,16 +2,16 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-/** The version of this program and the commit that it was built from. */
+/** The version of this program, and the commit from which it was built. */
 export type BuildInfo = {
   /** The version in package.json. */
   version: string
   /**
-   * Twelve hex digits, with `-dirty` if files had changed since the commit. `unknown` if there is no
-   * information.
+   * The first twelve hex digits of the commit. `-dirty` is added if files had changed since the commit.
+   * `unknown` if the commit isn't known.
    */
   commit: string
-  /** The time of the commit, ISO 8601 in UTC. `unknown` if there is no information. */
+  /** The time of the commit, in ISO 8601 and UTC. `unknown` if the commit isn't known. */
   date: string
 }
 
@@ -21,7 +21,10 @@ const root = new URL('../../', import.meta.url)
 /** The file that `npm run build` writes into `dist`. */
 const noted = new URL('../build.json', import.meta.url)
 
-/** Returns the information that the build has noted. In a checkout, asks git, which takes 20 ms. */
+/**
+ * Returns the information in the file that the build has written. If there is no such file, as in a checkout,
+ * asks git, which takes 20 ms.
+ */
 export function buildInfo(): BuildInfo {
   const { version } = readJson(new URL('package.json', root))
   if (existsSync(noted)) {
@@ -31,9 +34,12 @@ export function buildInfo(): BuildInfo {
   return { version: String(version), ...commitOf(root) }
 }
 
-/** Returns the commit of a checkout. For any other folder, the fields of the result are `unknown`. */
+/**
+ * Returns the commit of a checkout. If the folder isn't a checkout, all fields of the result are `unknown`.
+ */
 export function commitOf(folder: URL): Commit {
-  // Without this check, git would describe any repository in which the folder happens to be.
+  // Without this check, git would describe the repository of a parent folder if the folder isn't a checkout
+  // itself.
   if (!existsSync(new URL('.git', folder))) return unknown
   try {
     const cwd = fileURLToPath(folder)
@@ -49,7 +55,7 @@ export function describeBuild({ version, commit, date }: BuildInfo): string {
   return `${version} (commit ${commit} of ${date})`
 }
 
-/** Converts an ISO time with an offset to UTC, to the second. */
+/** Converts an ISO time of whole seconds, with a UTC offset, to UTC. */
 export function utc(time: string): string {
   return new Date(time).toISOString().replace('.000Z', 'Z')
 }

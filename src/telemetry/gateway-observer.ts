@@ -5,12 +5,12 @@ import type { ObservedSeries } from './metric-tally.ts'
 
 /**
  * The shortest interval between log lines of one source and reason, in milliseconds. A line has the number of
- * messages since the previous one.
+ * messages since the previous line.
  */
 const tellEveryMs = 60_000
 /**
- * The most pairs of source and reason whose interval is remembered. When one more comes, all pairs are
- * forgotten.
+ * The most pairs of source and reason for which the time of the last line is remembered. When a further pair
+ * comes, all pairs are forgotten.
  */
 const maxReported = 1_000
 
@@ -25,7 +25,7 @@ export function createGatewayObserver({
 }: {
   metrics: GatewayMetrics
   log: Logger
-  /** Returns milliseconds of a monotonic clock. */
+  /** Returns the time of a monotonic clock, in milliseconds. */
   now: () => number
 }): GatewayObserver {
   const seconds = new Map<CallName, ObservedSeries>()
@@ -40,7 +40,7 @@ export function createGatewayObserver({
     return series
   }
 
-  /** Logs left-out messages for operators, because few clients read more of a 200 than its status. */
+  /** Logs left-out messages for operators, because few clients read the body of an answer with status 200. */
   function tell(subject: string, count: number, write: (count: number) => void): void {
     const last = reported.get(subject)
     const nowMs = now()

@@ -2,29 +2,34 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { Registry } from 'prom-client'
 
-/** The functions that answer probes. Each may wait for other processes, but only for a short time. */
+/**
+ * The functions that answer probes. Each function may wait for other processes, but only for a short time.
+ */
 export type Probes = {
   /** Returns the present metrics in Prometheus' text format, or the reasons why there are none. */
   metrics: () => Promise<{ ok: true; text: string } | { ok: false; reasons: readonly string[] }>
   /**
-   * Returns in words which parts of the process no longer answer. Returns an empty list if all parts answer.
+   * Returns, in words, which processes of the role no longer answer. Returns an empty list if all of them
+   * answer.
    */
   notLive: () => Promise<readonly string[]>
-  /** Returns in words why the process can't do its work. Returns an empty list if the process is ready. */
+  /**
+   * Returns the reasons why the role can't do its work, in words. Returns an empty list if the role is ready.
+   */
   notReady: () => Promise<readonly string[]>
 }
 
 /**
- * The time that an idle connection is kept, in milliseconds. It is longer than the interval of most scrapes,
+ * How long an idle connection is kept open, in milliseconds. It is longer than the interval of most scrapes,
  * so that a scraper keeps its connection. It is also longer than the minute after which load balancers close
  * their connections.
  */
 const keepAliveMs = 72_000
 
 /**
- * Serves `/metrics`, `/livez` (200 while all parts of the process answer) and `/readyz` (200 while the
- * process is ready). Otherwise each path answers 503 with the reasons, one per line. `port` 0 picks a free
- * port. `stop` also closes connections that are in use.
+ * Serves `/metrics`, `/livez` (200 while all processes of the role answer) and `/readyz` (200 while the role
+ * is ready). If a path can't answer 200, it answers 503 with the reasons, one in each line. `port` 0 picks a
+ * free port. `stop` also closes connections that are in use.
  *
  * Uses only `node:http`: for three routes, loading Fastify would take 60 ms of CPU in every worker.
  */
@@ -65,7 +70,7 @@ async function answerTo(
   method: string | undefined,
   url: string | undefined,
 ): Promise<Answer> {
-  // Node itself leaves out the body of an answer to HEAD.
+  // The answer to HEAD needs no special case, because Node leaves out its body.
   if (method !== 'GET' && method !== 'HEAD') return plain(405, `${method} is no way to ask`)
   try {
     switch (url?.replace(/\?.*$/, '')) {

@@ -2,8 +2,8 @@ import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { createCommonMetrics } from './common-metrics.ts'
 
 /**
- * The metrics of the delivery log's index. `common`: the metrics that every role has. They are absent if the
- * index shares the registry of another role.
+ * The metrics of the delivery log's index. `common` are the metrics that every role has. `common` is absent
+ * if the index shares the registry of another role.
  */
 export type LogMetrics = ReturnType<typeof createLogMetrics>
 

@@ -5,27 +5,30 @@ import { timeMember } from './time-member.ts'
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
 /**
- * The most bytes that a pipe takes atomically (pipe(7), PIPE_BUF). Larger blocks of several processes on one
- * pipe could be mixed.
+ * The most bytes that are written to a pipe atomically (pipe(7), PIPE_BUF). If several processes wrote larger
+ * blocks to one pipe, the blocks could be mixed.
  */
 const sharedBlockBytes = 4 * 1024
-/** The block size if no other process writes to the output. A pipe of 64 KiB holds several such blocks. */
+/**
+ * The size of blocks if no other process writes to the output, in bytes. A pipe of 64 KiB has room for
+ * several such blocks.
+ */
 const ownBlockBytes = 16 * 1024
 const longestWaitMs = 250
 const standardOutput = 1
 
 /**
- * Creates a logger that writes JSON lines to standard output. It writes them in blocks, so that a line per
- * attempt stays cheap. A block waits at most a quarter of a second. Call `flush` before the process ends.
- * `isShared`: other processes write to the same output too.
+ * Creates a logger that writes JSON lines to standard output. It writes them in blocks, so that a line for
+ * each attempt stays cheap. A block is written after a quarter of a second at the latest. Call `flush` before
+ * the process ends. `isShared` is true if other processes write to the same output.
  */
 export function createLogger({ level, isShared = false }: { level: LogLevel; isShared?: boolean }): {
   log: Logger
   flush: () => void
 } {
   const blockBytes = isShared && !isFile(standardOutput) ? sharedBlockBytes : ownBlockBytes
-  // Writes synchronously, like `process.stdout`: writing to a pipe or a file takes less time than passing the
-  // block to a thread and back.
+  // The output is written synchronously, like `process.stdout`. Writing to a pipe or a file takes less time
+  // than passing the block to another thread.
   const output = destination({ dest: standardOutput, sync: true, maxWrite: blockBytes })
   const blocks = new Blocks(output, blockBytes)
   const log = pino(
@@ -41,14 +44,17 @@ export function createLogger({ level, isShared = false }: { level: LogLevel; isS
   }
 }
 
-/** Returns true if a descriptor is a file. A file takes each write as a whole, however long the write is. */
+/**
+ * Returns true if a descriptor is a file. A write to a file isn't mixed with other writes, however long it
+ * is.
+ */
 function isFile(descriptor: number): boolean {
   return fstatSync(descriptor).isFile()
 }
 
 /**
- * Collects lines into blocks. Otherwise the stream below would, for every line, go through everything that it
- * holds.
+ * Collects lines into blocks. Without blocks, the stream that gets them would go through all the lines that
+ * it holds each time that a line is added.
  */
 class Blocks implements DestinationStream {
   readonly #output: DestinationStream

@@ -1,4 +1,4 @@
-/** Returns a function that calls `make` once per word and remembers the result. */
+/** Returns a function that calls `make` only once for each word, and remembers the result. */
 export function memo<W extends string, T>(make: (word: W) => T): (word: W) => T {
   const made = new Map<W, T>()
   return (word) => {

@@ -7,14 +7,14 @@ import {
 } from 'prom-client'
 
 /**
- * Metrics for events of every delivery. prom-client looks a series up by its labels at each `inc` and
- * `observe`, which costs 2 to 4 µs. With these classes, callers look a series up once and count in plain
- * numbers. prom-client reads the numbers when its metrics are read.
+ * Metrics for events that occur in every delivery. prom-client looks up a series by its labels at each call
+ * of `inc` and `observe`, which costs 2 to 4 µs. With the classes here, a caller gets a series once and then
+ * counts in plain numbers. prom-client gets the numbers when the metrics are read.
  */
 
 /** A series of a counter. */
 export class CountedSeries {
-  /** The part of the count that prom-client doesn't have yet. */
+  /** The part of the count that wasn't passed to prom-client yet. */
   unreported = 0
 
   inc(): void {
@@ -26,7 +26,7 @@ export class CountedSeries {
   }
 }
 
-/** A counter whose callers keep the series that they count in. */
+/** A counter whose callers keep the series in which they count. */
 export class TallyCounter<L extends string> {
   readonly #counter: Counter<L>
   readonly #series: { labels: LabelValues<L>; series: CountedSeries }[] = []
@@ -77,7 +77,7 @@ export class ObservedSeries {
   }
 }
 
-/** A histogram whose callers keep the series that they count in. */
+/** A histogram whose callers keep the series in which they count. */
 export class TallyHistogram<L extends string> extends Histogram<L> {
   readonly #configuration: HistogramConfiguration<L>
   readonly #bounds: readonly number[]
@@ -89,7 +89,7 @@ export class TallyHistogram<L extends string> extends Histogram<L> {
     this.#bounds = configuration.buckets
   }
 
-  /** Creates a series with these labels. Call it only once for the same labels. */
+  /** Creates a series with these labels. Call this only once for the same labels. */
   series(labels: LabelValues<L>): ObservedSeries {
     const series = new ObservedSeries(this.#bounds)
     this.#series.push({ labels, series })

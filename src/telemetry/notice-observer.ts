@@ -3,7 +3,7 @@ import { noticeKinds } from '../notices/notice.ts'
 import type { NotifierObserver } from '../notices/notifier.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
-/** Creates an observer that counts notices and logs each. */
+/** Creates an observer that counts notices and logs each notice. */
 export function createNoticeObserver({
   metrics,
   log,

@@ -7,8 +7,8 @@ type Connections = {
 }
 
 /**
- * Shows which destinations lack a value of an audience or computed trait. Only spaces to which the catalog
- * connects the destination count.
+ * Sets the metric of the destinations that lack a value of an audience or computed trait. A space counts only
+ * if the catalog connects the destination to it.
  */
 export function showBehind(
   { needsBackfill, perDestination }: Pick<WorkerMetrics, 'needsBackfill' | 'perDestination'>,

@@ -1,6 +1,6 @@
 import type { Gauge } from 'prom-client'
 
-/** Shows a count for each topic that has one, under the topic's short name. */
+/** Sets a metric to the given count of each topic. The label is the topic's short name. */
 export function showByTopic(
   gauge: Gauge<'topic'>,
   counts: ReadonlyMap<string, number>,

@@ -6,7 +6,7 @@ type Shown = {
   readonly destinations: ReadonlyMap<string, { readonly state: 'on' | 'off' | 'paused' | 'auto_paused' }>
 }
 
-/** Shows the version in force, and its destinations. */
+/** Sets the metrics of the catalog's version in force, and of its destinations. */
 export function showCatalog(metrics: CommonMetrics, catalog: Shown): void {
   const { catalogInfo, catalogRefused } = metrics
   catalogInfo.reset()
@@ -15,7 +15,7 @@ export function showCatalog(metrics: CommonMetrics, catalog: Shown): void {
   showDestinations(metrics, catalog)
 }
 
-/** Shows how many destinations are in each state. */
+/** Sets the metric of the number of destinations in each state. */
 export function showDestinations(
   { destinations }: Pick<CommonMetrics, 'destinations'>,
   catalog: Pick<Shown, 'destinations'>,

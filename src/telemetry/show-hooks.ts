@@ -4,8 +4,9 @@ import type { WorkerMetrics } from './worker-metrics.ts'
 type OpenHook = { readonly destinationId: string; readonly hookId: string; readonly openForMs: number }
 
 /**
- * Shows how many URLs have an open breaker, and the longest time for which a breaker has been open. With
- * `perDestination`, shows this time for each URL instead.
+ * Sets the metrics of open breakers: how many URLs have an open breaker, and how long the breakers have been
+ * open. With `perDestination`, each URL with an open breaker has a series. Otherwise there is one series,
+ * with the longest time.
  */
 export function showOpenHooks(
   {

@@ -3,8 +3,8 @@ import type { WorkerMetrics } from './worker-metrics.ts'
 type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs: number }>
 
 /**
- * Shows how close each topic is to dropping an unsettled record. `retentions`: the time for which each topic
- * keeps a record, in milliseconds.
+ * Sets the metric of how close each topic is to deleting an unsettled record. `retentions` has the time for
+ * which each topic keeps a record, in milliseconds.
  */
 export function showRetentionUsed(
   { retentionUsed }: Pick<WorkerMetrics, 'retentionUsed'>,

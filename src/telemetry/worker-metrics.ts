@@ -5,10 +5,11 @@ import { noticeMetrics } from './notice-metrics.ts'
 
 /**
  * The metrics of a worker. `common-metrics.ts` has the metrics that every role has, and `gateway-metrics.ts`,
- * `log-metrics.ts` and `admin-metrics.ts` have those of the other roles. `docs/metrics.md` is made from all
- * of these files. Labels come from closed lists, so the number of series never grows with customers. Only
- * `perDestination` adds a label with the destination, to those metrics for which SREs want this label. When
- * several processes are read as one, values are added up, or merged by `aggregator`.
+ * `log-metrics.ts` and `admin-metrics.ts` have the metrics of the other roles. `docs/metrics.md` is made from
+ * all of these files. Labels come from closed lists, so the number of series doesn't grow with the number of
+ * customers. Only with `perDestination`, some metrics also have a label with the destination. When the
+ * metrics of several processes are merged, the `aggregator` of a metric says how. Without an `aggregator`,
+ * values are added up.
  */
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>
 

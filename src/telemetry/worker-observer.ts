@@ -21,9 +21,9 @@ import { PacedLines } from './paced-lines.ts'
 import type { ObservedSeries } from './metric-tally.ts'
 
 /**
- * Creates an observer that turns the pipeline's events into metrics and log lines: one line per attempt, or
- * only errors (`attempt-line.ts`). `flush` writes the lines that wait because a similar line was written a
- * short time before. Never logs a body or a secret.
+ * Creates an observer that turns the pipeline's events into metrics and log lines. `attempt-line.ts` writes a
+ * line for each attempt, or only for errors. `flush` writes the lines that still wait because a similar line
+ * was written a moment before. Never logs a body or a secret.
  */
 export function createObserver({
   metrics,
@@ -61,7 +61,10 @@ export function createObserver({
 
 type Observed<K extends keyof PipelineObserver> = Pick<PipelineObserver, K>
 
-/** Observes the first tries and the ends of deliveries, and their moves to retry topics. */
+/**
+ * Observes the first attempts of deliveries, the ends of deliveries, and the writing of deliveries to retry
+ * topics.
+ */
 function observeDeliveries(
   metrics: WorkerMetrics,
   log: Logger,
@@ -115,7 +118,7 @@ function observeDeliveries(
   }
 }
 
-/** Observes the records from which no delivery, or nothing at all, is made. */
+/** Observes the records from which no delivery is made. */
 function observeRecords(
   metrics: WorkerMetrics,
   log: Logger,
@@ -143,7 +146,10 @@ function observeRecords(
   }
 }
 
-/** Returns a function that counts an attempt and observes its duration. It looks up each series once. */
+/**
+ * Returns a function that counts an attempt and observes its duration. The function looks up each series only
+ * once.
+ */
 function attemptCounter(
   metrics: WorkerMetrics,
 ): (delivery: Delivery, result: HookResult, durationMs: number) => void {
@@ -164,8 +170,8 @@ function attemptCounter(
     ),
   }))
   return ({ destinationId }, { outcome, verdict }, durationMs) => {
-    // If the proxy fails, nothing is sent, so that isn't an attempt. The proxy's own metrics count the
-    // failure.
+    // If the proxy fails, no request is sent, so this doesn't count as an attempt. The metrics of the proxy
+    // count the failure.
     if (outcome.kind === 'proxy') return
     const series = attemptSeries(outcome.kind)
     series.seconds.observe(durationMs / 1000)
@@ -179,7 +185,7 @@ function omissionObserver(
   { hooksOmitted, perDestination }: WorkerMetrics,
   omissions: PacedLines<OmissionLine>,
 ): PipelineObserver['omitted'] {
-  // Creates the series with 0, so that the first omission shows as a rise.
+  // The series are created with 0, so that the first omission is visible as an increase.
   if (!perDestination) for (const reason of omitReasons) hooksOmitted.inc({ reason }, 0)
   return ({ destinationId, messageId }, hook, why) => {
     hooksOmitted.inc({ reason: why, ...(perDestination && { destination: destinationId, hook }) })
@@ -201,10 +207,13 @@ type OmissionLine = { destination: string; hook: string; reason: OmitReason; mes
 
 const omissionMessage =
   'this URL never gets the message, which another URL of its destination took: it fails or asked for a pause, and had no turn in time'
-/** The shortest interval between lines of one URL and reason. */
+/** The shortest interval between two lines about the same URL and reason, in milliseconds. */
 const omissionEveryMs = 10_000
 
-/** The longest id of a source in the catalog. An id that came in a record may be longer. */
+/**
+ * The most characters that the id of a source can have in the catalog. An id in a header of a record may be
+ * longer.
+ */
 const maxIdCharacters = 100
 
 type StatusClass = 'none' | '1xx' | '2xx' | '3xx' | '4xx' | '5xx' | 'other'

@@ -3,18 +3,18 @@ import { W3CTraceContextPropagator } from '@opentelemetry/core'
 
 const propagator = new W3CTraceContextPropagator()
 
-/** Headers of a Kafka record or an HTTP request. */
+/** The headers of a Kafka record or an HTTP request. */
 export type Carrier = Readonly<Record<string, unknown>>
 
 /**
- * Limit on the bytes of a header. A longer header is no trace context: W3C demands room for only 512
+ * The most bytes of a header with a trace context. A longer header is ignored. W3C demands room for only 512
  * characters of a `tracestate`.
  */
 const maxBytes = 4_096
 
 /**
- * Returns the context of the trace that `traceparent` and `tracestate` name, or the root context if they name
- * no trace. Doesn't throw, whatever the headers contain.
+ * Returns the context of the trace that the headers `traceparent` and `tracestate` name. Returns the root
+ * context if they name no trace. Never throws, whatever the headers contain.
  */
 export function contextIn(headers: Carrier | undefined): Context {
   if (headers?.['traceparent'] === undefined) return ROOT_CONTEXT

@@ -6,7 +6,7 @@ import {
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace'
 
-/** The fate of a recorded span. `dropped`: the queue was full. */
+/** What became of a recorded span. `dropped`: the queue was full. */
 export type SpanFate = 'exported' | 'failed' | 'dropped'
 
 export type CountedExportOptions = {
@@ -20,9 +20,9 @@ export type CountedExportOptions = {
 }
 
 /**
- * Creates a processor that exports spans in OpenTelemetry's batches, one export at a time. It accounts for
- * every span: either the span waits in the queue, or its fate is reported. At most `queueSize` spans wait.
- * Further spans are dropped, so no code ever waits for an export.
+ * Creates a processor that exports spans in OpenTelemetry's batches, one export at a time. Each span waits in
+ * the queue until its fate is reported. At most `queueSize` spans wait. While the queue is full, further
+ * spans are dropped, so no other code waits for an export.
  */
 export function countedExport(options: CountedExportOptions): SpanProcessor {
   const { exporter, queueSize, onSpans, onFailed } = options
@@ -48,7 +48,7 @@ export function countedExport(options: CountedExportOptions): SpanProcessor {
   })
   return {
     onStart() {},
-    // Only sampled spans come here, because none of our samplers records a span that isn't sampled.
+    // Only sampled spans come here, because none of Sluice's samplers records a span that isn't sampled.
     onEnd(span: ReadableSpan) {
       if (account.waiting >= queueSize) {
         onSpans('dropped', 1)

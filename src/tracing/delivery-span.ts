@@ -19,13 +19,13 @@ import { names } from './names.ts'
 export type DeliverySpanOptions = {
   readonly tracer: Tracer
   readonly groupId: string
-  /** True if requests to endpoints name the trace. */
+  /** True if requests to endpoints have headers that name the trace. */
   readonly isForwarded: boolean
 }
 
 /**
- * Starts the trace of a delivery, which is either recorded or only passed on. Passing a trace on has to be
- * cheap, because that may happen to ninety-nine deliveries in a hundred.
+ * Starts the trace of a delivery. The trace is either recorded or only passed on to the endpoint. Passing a
+ * trace on has to be cheap, because this may happen for ninety-nine of a hundred deliveries.
  */
 export function traceDelivery(
   options: DeliverySpanOptions,
@@ -37,7 +37,7 @@ export function traceDelivery(
   return span.isRecording() ? new DeliverySpan(options, delivery, span) : new PassedOn(options, span)
 }
 
-/** A trace that isn't recorded. */
+/** A trace that isn't recorded, but only passed on. */
 class PassedOn implements DeliveryTrace {
   readonly traceId = undefined
   readonly #options: DeliverySpanOptions
@@ -60,7 +60,8 @@ class PassedOn implements DeliveryTrace {
 }
 
 /**
- * The recording of a delivery: a span for its processing in this worker, and a child span for each request.
+ * The recorded trace of a delivery: a span for its processing in this worker, and a child span for each
+ * request.
  */
 export class DeliverySpan implements DeliveryTrace {
   readonly traceId: string
@@ -68,7 +69,7 @@ export class DeliverySpan implements DeliveryTrace {
   readonly #delivery: Delivery
   readonly #span: Span
   readonly #context: Context
-  /** Spans of requests without an outcome, by the hook. A hook has only one such request at a time. */
+  /** The spans of requests that have no outcome yet, by hook. A hook has only one such request at a time. */
   readonly #requests = new Map<string, Span>()
 
   constructor(options: DeliverySpanOptions, delivery: Delivery, span: Span) {
@@ -150,8 +151,8 @@ function attributesOf(delivery: Delivery, groupId: string): Record<string, strin
 }
 
 /**
- * Returns the error of an outcome. By OpenTelemetry's conventions for clients, a status from 400 on is an
- * error, and the status is the error's name.
+ * Returns the name of the error if an outcome is an error. By OpenTelemetry's conventions for clients, a
+ * status of 400 or more is an error, and the status is the error's name.
  */
 function errorOf(outcome: Outcome): string | undefined {
   if (outcome.kind !== 'answer') return outcome.kind
@@ -164,7 +165,7 @@ function naming(span: Span, { target }: EndpointHook, headers: readonly string[]
 }
 
 /**
- * Returns true if the hook's headers in the catalog contain a `traceparent`. Then that header is sent
+ * Returns true if the hook's headers in the catalog contain a `traceparent`. This header is then sent
  * unchanged.
  */
 function namesTrace(headers: readonly string[]): boolean {

@@ -1,7 +1,7 @@
 /**
- * Names of attributes: those of OpenTelemetry's semantic conventions for HTTP and messaging, and our own. No
- * attribute may identify a user or contain a secret. So the key of a record, the path and the query of a
- * hook, and the address of a client are not attributes.
+ * The names of attributes. They are names of OpenTelemetry's semantic conventions for HTTP and messaging, and
+ * names of Sluice's own. No attribute may identify a user or contain a secret. So the key of a record, the
+ * path and the query of a hook, and the address of a client are not attributes.
  */
 export const names = {
   method: 'http.request.method',

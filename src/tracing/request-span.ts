@@ -48,7 +48,9 @@ class RequestSpan implements RequestTrace {
     return new SendSpan(this.#tracer.startSpan(`send ${topic}`, options, this.#context))
   }
 
-  /** Ends the span. By OpenTelemetry's conventions for servers, only the server's own fault is an error. */
+  /**
+   * Ends the span. By OpenTelemetry's conventions for servers, only a fault of the server itself is an error.
+   */
   end(status: number): void {
     this.#span.setAttribute(names.status, status)
     if (status >= 500)
@@ -58,8 +60,8 @@ class RequestSpan implements RequestTrace {
 }
 
 /**
- * The bytes that a header adds to a record in addition to its name and value. They hold the two lengths, each
- * in at most two bytes.
+ * The bytes that a header takes in a record in addition to its name and its value. They contain the lengths
+ * of the name and the value, in at most two bytes each.
  */
 const framingBytes = 4
 

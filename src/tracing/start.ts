@@ -21,11 +21,13 @@ import { createWorkerTracing, type WorkerTracing } from './worker-tracing.ts'
 
 export type StartTracingOptions = {
   readonly settings: TracingSettings
-  /** The name of the service, unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` sets it. */
+  /**
+   * The name of the service. It is used unless `OTEL_SERVICE_NAME` or `OTEL_RESOURCE_ATTRIBUTES` sets a name.
+   */
   readonly serviceName: string
   readonly serviceVersion: string
   readonly groupId: string
-  /** True if requests to endpoints name the trace. */
+  /** True if requests to endpoints have headers that name the trace. */
   readonly isForwarded: boolean
   readonly onSpans: (fate: SpanFate, count: number) => void
   readonly onFailed: (reason: string) => void
@@ -43,7 +45,7 @@ export type Tracing = {
 
 /**
  * Loads and starts OpenTelemetry's SDK. No other module of Sluice imports the SDK, so a process without
- * tracing never loads it. Registers nothing globally. Contexts are passed on explicitly.
+ * tracing never loads it. Sets no global tracer and no global context. Contexts are passed on explicitly.
  */
 export function startTracing(options: StartTracingOptions): Tracing {
   const { settings, serviceName, serviceVersion, groupId, isForwarded, onSpans, onFailed } = options
@@ -59,7 +61,7 @@ export function startTracing(options: StartTracingOptions): Tracing {
   return {
     worker: createWorkerTracing({ tracer, groupId, isForwarded }),
     gateway: createGatewayTracing(tracer),
-    // If an export fails, the reason is reported with its spans.
+    // The error is ignored here, because a failed export is reported together with its spans.
     stop: () => provider.shutdown().catch(() => undefined),
   }
 }
