@@ -15,9 +15,9 @@ import { Lane, type LaneClass } from './lane-queue.ts'
  * the messages were new when they reached the worker, and the lane must not start more deliveries now. After
  * `patienceMs`, further messages of such a lane go to `overflow`. If the messages were late before they
  * reached the worker, the worker is catching up after an outage of Sluice. Then fetching waits for the lane
- * (`onCongested`), and nothing goes to `overflow` before `waitMs`. A lane that could start more deliveries
- * and only waits for its turn is neither flooded nor slow. Then the whole worker is at its limit, and
- * fetching waits because the buffer is full.
+ * (`onCongested`), and nothing goes to `overflow` before `waitMs`. A lane that only waits for its turn is
+ * neither flooded nor slow. Then the whole worker is at its limit, and fetching waits because the buffer is
+ * full.
  */
 
 /** The part of a delivery that its lane uses. */
@@ -37,9 +37,7 @@ export type LaneItem<D> = {
   queuedAtMs: number
   /** The lane in which the delivery waits, or from which it was started. `Lanes` sets this field. */
   lane: Lane<D> | undefined
-  /**
-   * True if this worker must not deliver the record any more. `Lanes` then passes the delivery to `letGo`.
-   */
+  /** True if this worker must not deliver the record any more. The delivery then goes to `letGo`. */
   readonly isAbandoned: boolean
 }
 
@@ -49,10 +47,7 @@ export type Lanes<D extends LaneItem<D>> = {
   finished(delivery: D): void
   /** Puts a started delivery back into its lane. The lane then starts nothing for `ms` milliseconds. */
   postpone(delivery: D, ms: number): void
-  /**
-   * Stops all starts until `open` is called. Requests in flight go on. The time until `open` doesn't count as
-   * waiting.
-   */
+  /** Stops all starts until `open`. Requests in flight go on. This time doesn't count as waiting. */
   shut(): void
   open(): void
   /** Passes the waiting deliveries that are abandoned to `letGo`. */
@@ -74,10 +69,7 @@ export type LanesOptions<D> = {
   maxInFlight: number
   /** Time in milliseconds that a lane may hold more than its share before it sheds new messages. */
   patienceMs: number
-  /**
-   * Time in milliseconds that a delivery may wait in a lane that must not start more. After this time, the
-   * delivery goes to `overflow`.
-   */
+  /** Milliseconds that a delivery may wait in a lane that must not start more. Then it goes to `overflow`. */
   waitMs: number
   /**
    * The shortest time for which an idle lane is kept, in milliseconds. The longest time is twice as long. If
@@ -109,9 +101,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   /** Lanes that hold their whole share of the requests in flight, and wait until some request ends. */
   readonly #blocked = new Fifo<Lane<D>>()
   readonly #congested = new Set<Lane<D>>()
-  /**
-   * All lanes with a waiting delivery. Some lanes without one are still in this set, until the next sweep.
-   */
+  /** All lanes with a waiting delivery. Until the next sweep, lanes without one may be in this set. */
   readonly #waiting = new Set<Lane<D>>()
   readonly #sweeps: readonly NodeJS.Timeout[]
   #inFlight = 0
@@ -233,10 +223,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#queued++
   }
 
-  /**
-   * Returns true if the lane accepts one more delivery. Remembers the time since which the lane has been over
-   * its share.
-   */
+  /** Returns true if the lane accepts one more delivery. Sets `overSinceMs` of a lane over its share. */
   #hasRoom(lane: Lane<D>, delivery: D): boolean {
     if (lane.length < this.#share()) return true
     if (lane.isShedding) return false
@@ -293,8 +280,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   #pump(): void {
-    // `start` may finish a delivery at once, which calls this method again. The inner call returns, and the
-    // loop of the outer call goes on.
+    // `start` may finish a delivery at once and so call this method again. The loop of the outer call goes
+    // on.
     if (this.#isPumping) return
     this.#isPumping = true
     for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) this.#startOne(lane)
@@ -357,8 +344,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     lane.inFlight--
     this.#inFlight--
     this.#joinLine(lane)
-    // One request has ended, so at most one blocked lane can start a request. `lane` itself is in line
-    // already.
+    // One request has ended, so at most one blocked lane can start. `lane` itself is in line already.
     this.#unblockOne()
     this.#pump()
   }

@@ -10,7 +10,7 @@ const mostCompared = 100_000
 export function spread(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
-  // Without this step, the last characters would change too few of the low bits, which choose the bucket.
+  // Without this step, the last characters would change only the low bits of the hash.
   return (hash ^ (hash >>> 15)) >>> 0
 }
 
