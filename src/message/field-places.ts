@@ -145,7 +145,8 @@ export class FieldPlaces {
     return this.keyStartOf(field) !== absent
   }
 
-  // The three following functions must be called only for a field that the object has.
+  // The three following functions return the places of a field. Call `startOf` and `endOf` only for a field
+  // that the object has.
   keyStartOf(field: number): number {
     return this.#notes[this.#base + 1 + perField * field] ?? absent
   }
@@ -159,8 +160,8 @@ export class FieldPlaces {
   }
 
   /**
-   * Returns the first byte of a field's value, or `undefined` if the object doesn't have the field. This byte
-   * identifies the kind of the value.
+   * Returns the first byte of a field's value, which identifies the kind of the value. The object must have
+   * the field.
    */
   firstByte(field: number): number | undefined {
     return this.#bytes[this.startOf(field)]
