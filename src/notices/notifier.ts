@@ -117,7 +117,7 @@ export class Notifier {
     this.#isDeciding = true
   }
 
-  /** Stops deciding, because this process has lost that unit. */
+  /** Stops deciding, because this process has lost the unit that is chosen for decisions. */
   release(): void {
     this.#isDeciding = false
   }
@@ -150,7 +150,7 @@ export class Notifier {
     const isOn = isWanted() || pauses.isOn()
     watch.isOn = isOn
     if (!isOn) {
-      // The records that are read after a failure may have been written long ago.
+      // When the topic is read again later, its next records may have been written long before.
       this.#hasCaughtUp = false
       return
     }

@@ -47,8 +47,8 @@ const clockRenewedMs = clockKeptMs / 4
 const mostAtOnce = 200
 
 /**
- * Decides which destinations are paused automatically, and when such a pause is over. Each decision is
- * written to the topic `notices` before it takes effect, so the next decider can continue from the topic.
+ * Decides which destinations are paused automatically, and when an automatic pause is over. Each decision is
+ * written to the topic `notices` before it takes effect, so another decider can continue from the topic.
  *
  * Failures are timed by the clock of the process that decides. So a wrong clock in another process can't
  * cause a pause.
