@@ -6,8 +6,8 @@ export type SourceKind = 'events' | 'audiences'
 /**
  * The state of a destination. `off`: no messages are routed to the destination. `paused`: its deliveries wait
  * on the retry ladder until the destination is `on` again. `auto_paused`: the destination is `on` in the
- * catalog file, but it is paused automatically, because its URLs have failed for too long
- * (`notices.autoPause`) or because a command has paused it. Its deliveries become dead letters.
+ * catalog file, but Sluice has paused it automatically (`notices.autoPause`), because its URLs have failed
+ * for too long. Its deliveries become dead letters.
  */
 export type DestinationState = 'on' | 'off' | 'paused' | 'auto_paused'
 
@@ -20,7 +20,7 @@ export type Strategy = 'all' | 'failover'
 export type Source = {
   /** The id of the source, which records have in the header `source-id`. */
   readonly id: string
-  /** A name for people. If the catalog has no name, this is the id. */
+  /** The name for people. If the catalog has no name, this field is the id. */
   readonly name: string
   readonly kind: SourceKind
   readonly enabled: boolean
@@ -58,7 +58,7 @@ export type Hook = {
  */
 export type Destination = {
   readonly id: string
-  /** A name for people. If the catalog has no name, this is the id. */
+  /** The name for people. If the catalog has no name, this field is the id. */
   readonly name: string
   readonly state: DestinationState
   /** The ids of the sources to which the destination is connected. The catalog has all of these sources. */

@@ -50,8 +50,8 @@ const mostAtOnce = 200
  * Decides which destinations are paused automatically, and when an automatic pause is over. Each decision is
  * written to the topic `notices` before it takes effect, so another decider can continue from the topic.
  *
- * Failures are timed by the clock of the process that decides. So a wrong clock in another process can't
- * cause a pause.
+ * The length of a failure is measured by the clock of the process that decides. So a wrong clock in another
+ * process can't cause a pause.
  */
 export class PauseDecider {
   readonly #terms: PauseTerms
