@@ -143,8 +143,7 @@ export class Marks {
   }
 
   /**
-   * Returns true if the first sync of a connection has ended for all units, or if the destination was left
-   * out.
+   * Returns true if, in each unit, the first sync of a connection has ended or the destination was left out.
    */
   isComplete({ units }: Marked): boolean {
     if (units.size < this.#partitions) return false
