@@ -37,7 +37,7 @@ export class Checkpoint {
     return this.#position
   }
 
-  /** Records that Kafka has acknowledged a write of this unit, at the offset. */
+  /** Remembers that the record at the offset was written by this unit and acknowledged by Kafka. */
   wrote(offset: number): void {
     if (offset < this.#position) return
     // At a gap between the unit's own writes, the position stays until the record in the gap is read. If the
@@ -47,7 +47,7 @@ export class Checkpoint {
   }
 
   /**
-   * Records that the record at the offset was read. All records before this record have been read earlier.
+   * Remembers that the record at the offset was read. All records before this record have been read earlier.
    */
   read(offset: number): void {
     if (offset < this.#position) return

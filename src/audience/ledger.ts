@@ -156,8 +156,8 @@ export class Ledger {
   }
 
   /**
-   * Records that an older record than that of the write in flight was read at the offset. The write may have
-   * to be repeated, so that its record comes after the older record.
+   * Remembers that a record was read at the offset which is older than the write in flight. The write may
+   * have to be repeated, so that its record comes after the older record.
    */
   olderThan(flight: Flight, offset: number): void {
     flight.olderAt = Math.max(flight.olderAt, offset)
@@ -165,7 +165,7 @@ export class Ledger {
   }
 
   /**
-   * Records that receivers may have got another value with a version up to `upTo`. The record at `offset`
+   * Remembers that receivers may have got another value with a version up to `upTo`. The record at `offset`
    * shows this. The checkpoint doesn't pass this record until the present value has been sent again, so that
    * a restart reads the record again.
    */
@@ -192,7 +192,7 @@ export class Ledger {
     else flight.blocked.push(offset)
   }
 
-  /** Records that the record at the offset has been processed. */
+  /** Remembers that the record at the offset has been processed. */
   read(offset: number): void {
     this.#options.checkpoint.read(offset)
     this.#unstored.storeWhereFarBehind()

@@ -22,7 +22,7 @@ export class Overwritten {
     this.#end = from
   }
 
-  /** Records that the key has a record at the offset. `isFirst`: true if the key had no entry before. */
+  /** Remembers that the key has a record at the offset. `isFirst`: true if the key had no entry before. */
   keep(key: string, offset: number, isFirst: boolean): void {
     this.#end = Math.max(this.#end, offset + 1)
     if (isFirst) return

@@ -159,9 +159,9 @@ export class UnitStores {
     const ageMs = ports.now() - meta.atMs
     if (ageMs > trustedForMs) return 'it is too old'
     if (ageMs < -mostAheadMs) return 'its checkpoint is in the future'
-    // If all remaining records are newer than the store, the log was most likely recreated. Compaction may
-    // also have removed the older records. Then the log is read once more, although this would not be
-    // necessary.
+    // If all remaining records are newer than the store, the topic was most likely recreated. It is also
+    // possible that compaction removed the older records. Then the topic is read once more, although this
+    // would not be necessary.
     const firstMs = await ports.firstStateMs(unit)
     return firstMs !== undefined && firstMs > meta.atMs ? madeAnew : undefined
   }

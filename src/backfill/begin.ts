@@ -4,7 +4,7 @@ import { marksReadEveryMs } from './marks.ts'
 const marksSlackMs = 2_000
 
 /**
- * Records in `backfills` that a destination will be sent all values of a space that it may have missed. From
+ * Writes to `backfills` that a destination will be sent all values of a space that it may have missed. From
  * then on, workers write a mark again when the destination misses a value. Resolves with an offset of
  * `backfills`. If the values that are read after this call are sent to the destination, they make up for
  * every mark below this offset.

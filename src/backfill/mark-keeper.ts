@@ -71,7 +71,7 @@ export class MarkKeeper {
   }
 
   /**
-   * Records that a destination missed a value of a space, and writes the mark if the topic doesn't have a
+   * Remembers that a destination missed a value of a space, and writes the mark if the topic doesn't have a
    * valid one. This method may be called for every missed value. While the mark is being written, returns a
    * promise that resolves once the mark is written.
    */

@@ -64,7 +64,7 @@ export class UnitStandings {
     this.#owned.set(unit, { unit, standings: undefined, isTracked: false, seen, isLeaving: false })
   }
 
-  /** Records that this worker is about to leave a unit, so that no more steps are due in the unit. */
+  /** Remembers that this worker is about to leave a unit, so that no more steps are due in the unit. */
   leave(unit: number): void {
     const owned = this.#owned.get(unit)
     if (owned !== undefined) owned.isLeaving = true

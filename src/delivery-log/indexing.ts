@@ -16,7 +16,7 @@ export type Indexing = {
   readonly positions: ReadonlyMap<number, { next: number; topicId: string }>
   add(blocks: readonly TopicBlock[]): void
   /**
-   * Records that a partition is read from the offset `next` on. `isOther`: true if the partition isn't the
+   * Remembers that a partition is read from the offset `next` on. `isOther`: true if the partition isn't the
    * same as before, because the topic was created anew or lost records.
    */
   restart(partition: number, next: number, topicId: string, isOther: boolean): void

@@ -280,7 +280,7 @@ class StateWriter implements LogObserver {
 }
 
 /**
- * Returns true for a delivery that has no record in the log and that most likely has no event but this
+ * Returns true for a delivery that has no record in the delivery log and whose only event is most likely this
  * success. Returns false for replayed deliveries, because each success of a replayed delivery gets a record.
  */
 function isOrdinary({ laneClass, attempts, isInLog, replayJob }: Delivery): boolean {

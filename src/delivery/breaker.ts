@@ -173,7 +173,10 @@ export class Breaker {
     return this.#inFlight > 0 && !isDead ? 'wait' : 'skip'
   }
 
-  /** Records the start of a request. Pass the returned number to `ended`, or call `withdrawn`. */
+  /**
+   * Counts a request that starts. When the request ends, pass the returned number to `ended`. If the request
+   * was never sent, call `withdrawn` instead.
+   */
   begun(nowMs: number, tryClass: TryClass): number {
     this.#inFlight++
     if (this.#inFlight >= this.#limit) this.#run.isFull = true
@@ -184,7 +187,7 @@ export class Breaker {
     return this.#era
   }
 
-  /** Records that a last try isn't made, because `advise` returned `skip` for it. */
+  /** Remembers that a last try isn't made, because `advise` returned `skip` for it. */
   forgone(): void {
     if (this.#borrowed > 0) this.#borrowed--
   }
@@ -204,14 +207,14 @@ export class Breaker {
   }
 
   /**
-   * Records that a started request was never sent, through no fault of the hook. It doesn't count as a
+   * Remembers that a started request was never sent, through no fault of the hook. It doesn't count as a
    * result.
    */
   withdrawn(): void {
     this.#inFlight--
   }
 
-  /** Records that the hook asked for a pause (`Retry-After`). */
+  /** Remembers that the hook asked for a pause (`Retry-After`). */
   hold(untilMs: number): void {
     this.#heldUntilMs = Math.max(this.#heldUntilMs, untilMs)
   }

@@ -208,7 +208,7 @@ export class Bulkhead {
     return 'taken'
   }
 
-  /** Records that a started request has ended and its socket is free. */
+  /** Remembers that a started request has ended and its socket is free. */
   ended(one: PacedTry): void {
     const berth = this.#berths.get(one.hook)
     if (berth === undefined) return

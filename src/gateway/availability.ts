@@ -121,13 +121,13 @@ export class Availability {
     return ''
   }
 
-  /** Records that Kafka accepted records for a partition. */
+  /** Remembers that Kafka accepted records for a partition. */
   worked(topic: string, partition: number): void {
     this.#lastSignMs = this.#options.now()
     if (this.#failing.get(topic)?.delete(partition) === true) this.#tell(topic)
   }
 
-  /** Records that Kafka did not accept records for a partition. These records were sent at `sinceMs`. */
+  /** Remembers that Kafka did not accept records for a partition. These records were sent at `sinceMs`. */
   failed(topic: string, partition: number, reason: string, sinceMs: number): void {
     const failing = this.#failing.get(topic)
     const before = failing?.get(partition)

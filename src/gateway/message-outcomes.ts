@@ -36,8 +36,8 @@ export class MessageOutcomes {
   }
 
   /**
-   * Records that a message is left out. `item` is the message as the client sent it, and `index` is its index
-   * in the request.
+   * Remembers that a message is left out. `item` is the message as the client sent it, and `index` is its
+   * index in the request.
    */
   leaveOut(reason: LeftOutReason, index: number, item: unknown): void {
     this.#leftOut.set(reason, (this.#leftOut.get(reason) ?? 0) + 1)

@@ -51,9 +51,10 @@ const backoffs = { minBackoffMs: 50, maxBackoffMs: 400 }
 /**
  * Writes the records of many requests to Kafka in few produces, and reports to each request the outcome of
  * the request's own records. Holds the records that wait and the records that are in flight. One produce is
- * in flight at a time. The next produce takes all records that have arrived meanwhile. If a partition fails,
- * only the parts for that partition fail. Records that Kafka did not accept are sent again as long as a
- * request waits for them. Records that are sent again are sent separately from records for other partitions.
+ * in flight at a time. The next produce takes all records that have arrived during this time. If a partition
+ * fails, only the parts for that partition fail. Records that Kafka did not accept are sent again as long as
+ * a request waits for them. Records that are sent again are sent separately from records for other
+ * partitions.
  */
 export class Outbox {
   readonly #options: OutboxOptions

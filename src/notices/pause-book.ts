@@ -42,7 +42,7 @@ export class PauseBook {
     set(this.#clocks, destinationId, clock && { ...clock, seenMs, answeredMs })
   }
 
-  /** Records that a URL of a destination has accepted a request, according to a report. */
+  /** Remembers that a URL of a destination has accepted a request, according to a report. */
   answered(destinationId: string, seenMs: number): void {
     const clock = this.#clocks.get(destinationId)
     if (clock !== undefined) this.#clocks.set(destinationId, { ...clock, answeredMs: seenMs })

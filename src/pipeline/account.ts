@@ -3,8 +3,8 @@ import { PendingRecord, type PendingRecordListener } from './delivery.ts'
 
 export type AccountOptions = {
   /**
-   * The limits on records and bytes that are held at once. When one of them is reached, `onPressure(true)`
-   * stops the fetching.
+   * The limits on the records that are held, and on their bytes. When one of the two limits is reached,
+   * `onPressure(true)` stops the fetching.
    */
   readonly buffer: { readonly records: number; readonly bytes: number }
   /** The limits on detached records, which are records that wait only for failing hooks. */
@@ -123,7 +123,7 @@ export class Account {
     this.#reportPressure()
   }
 
-  /** Records the start of an operation. When the operation ends, call `end`. */
+  /** Counts an operation that starts. When the operation ends, call `end`. */
   begin(): void {
     this.#underWay++
   }

@@ -10,17 +10,14 @@ type Hooks = Endpoint['hooks']
 export type AttemptPlan = {
   /** The hooks in the order in which they are asked. */
   readonly hooks: Hooks
-  /**
-   * The members of `hooks` that aren't well. The breaker of such a hook is open, or the hook has asked for a
-   * pause.
-   */
+  /** The members of `hooks` whose breaker is open or that have asked for a pause. */
   readonly sick: Hooks
   readonly tryClass: TryClass
 }
 
 export type PlanOptions = {
   readonly ladder: Ladder
-  /** The longest time that a request to a hook which isn't well waits for its turn, in milliseconds. */
+  /** The longest time that a request to a hook of `sick` waits for its turn, in milliseconds. */
   readonly sickWaitMs: number
 }
 
@@ -97,9 +94,7 @@ function hooksAtLastTry(delivery: Delivery, remaining: Hooks, ladder: Ladder, st
   return step.kind === 'dead' ? remaining : noHooks
 }
 
-/**
- * Moves hooks that aren't well to the end of the list. But a hook that is due for a probe keeps its place.
- */
+/** Moves the hooks of `sick` to the end of the list. But a hook that is due for a probe keeps its place. */
 function failoverOrder(hooks: Hooks, sick: Hooks, nowMs: number): Hooks {
   const isLater = (hook: EndpointHook): boolean =>
     sick.includes(hook) && hook.breaker.advise('between', nowMs) !== 'go'

@@ -94,9 +94,9 @@ export type Attempted = SignedMessage & {
 }
 
 /**
- * An attempt of a delivery. It makes one request to each hook. Hooks that aren't well get their request
- * through the bulkhead, when their turn comes. The first success concludes the attempt. With the strategy
- * `failover`, the hooks are asked one after the other until a request succeeds.
+ * An attempt of a delivery. It makes one request to each hook. Hooks that fail or have asked for a pause get
+ * their request through the bulkhead, when their turn comes. The first success concludes the attempt. With
+ * the strategy `failover`, the hooks are asked one after the other until a request succeeds.
  */
 export class Attempt<D extends Attempted> {
   readonly #parts: AttemptParts<D>

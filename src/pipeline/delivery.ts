@@ -65,18 +65,18 @@ export class PendingRecord {
     return this.#isBegun
   }
 
-  /** Records that one of the record's deliveries is started or written to another topic. */
+  /** Remembers that one of the record's deliveries is started or written to another topic. */
   begin(): void {
     this.#isBegun = true
   }
 
-  /** Records that one of the record's deliveries waits only for failing hooks. */
+  /** Remembers that one of the record's deliveries waits only for failing hooks. */
   detach(): void {
     this.#detached++
     this.#checkDetached()
   }
 
-  /** Records that a detached delivery continues in its lane or has ended. */
+  /** Remembers that a detached delivery continues in its lane or has ended. */
   attach(): void {
     this.#detached--
   }
@@ -104,7 +104,7 @@ export class PendingRecord {
     this.#checkEnd()
   }
 
-  /** Records that one of the record's deliveries has ended. */
+  /** Remembers that one of the record's deliveries has ended. */
   complete(): void {
     this.#remaining--
     if (this.#remaining > 0) this.#checkDetached()
@@ -133,8 +133,8 @@ export class PendingRecord {
   }
 
   /**
-   * Records that one of the record's deliveries is left to the next owner. Then the record is given back and
-   * not settled.
+   * Remembers that one of the record's deliveries is left to the next owner. Then the record is given back
+   * and not settled.
    */
   abandon(): void {
     this.#isVoid = true
@@ -192,8 +192,8 @@ export class Delivery implements RetryState {
    */
   isDelivered: boolean
   /**
-   * True once the delivery log has a record of the delivery. Then the log must also get a record of the
-   * delivery's end.
+   * True once the delivery log has a record of the delivery. Then the delivery log must also get a record of
+   * the delivery's end.
    */
   isInLog = false
   readonly replayJob: string
@@ -307,12 +307,12 @@ export class Delivery implements RetryState {
     this.#expiresAtMs = Math.min(this.#expiresAtMs, clockEnd(ladder, nowMs))
   }
 
-  /** Records that the delivery waits on a rung without an attempt. `nextRung` becomes the rung after it. */
+  /** Remembers that the delivery waits on a rung without an attempt. `nextRung` becomes the rung after it. */
   takeRung(rung: number): void {
     this.#nextRung = rung + 1
   }
 
-  /** Records that the delivery's turn didn't come. `waits`: the number of such waits so far. */
+  /** Remembers that the delivery's turn didn't come. `waits`: the number of such waits so far. */
   waitForTurn(waits: number): void {
     this.#waits = waits
   }
@@ -322,7 +322,7 @@ export class Delivery implements RetryState {
     this.queuedAtMs = older.queuedAtMs
   }
 
-  /** Records that the delivery waits only for failing hooks. */
+  /** Remembers that the delivery waits only for failing hooks. */
   detach(): void {
     if (this.#isDetached) return
     this.#isDetached = true

@@ -47,8 +47,8 @@ export type NotRoutedReason =
 
 /**
  * The way in which a delivery came to its first try. `direct`: from its lane, without the bulkhead. `paced`:
- * through the bulkhead, because its hook isn't well. `parked`: after a wait on the ladder. `replayed`: from
- * the topic `replays`.
+ * through the bulkhead, because its hook fails or has asked for a pause. `parked`: after a wait on the
+ * ladder. `replayed`: from the topic `replays`.
  */
 export type FirstTryWay = 'direct' | 'paced' | 'parked' | 'replayed'
 
@@ -139,11 +139,11 @@ export type PipelineOptions = {
   laneWaitMs: number
   lanePatienceMs: number
   breaker: BreakerOptions
-  /** The limits on requests to hooks that aren't well. */
+  /** The limits on requests to hooks that fail or have asked for a pause. */
   bulkhead: BulkheadOptions
   /**
-   * The limits on records and bytes that are held at once. When one of them is reached, `onPressure(true)`
-   * stops the fetching.
+   * The limits on the records that are held, and on their bytes. When one of the two limits is reached,
+   * `onPressure(true)` stops the fetching.
    */
   buffer: { records: number; bytes: number }
   onPressure: (isFull: boolean) => void
@@ -238,8 +238,8 @@ export type Pipeline = {
   readonly inFlight: number
   readonly queued: number
   /**
-   * The requests to hooks that aren't well: the number in flight, the number that wait, and the number of
-   * hooks.
+   * The requests to hooks that fail or have asked for a pause: the number in flight, the number that wait,
+   * and the number of such hooks.
    */
   readonly paced: { readonly inFlight: number; readonly queued: number; readonly hooks: number }
   /**

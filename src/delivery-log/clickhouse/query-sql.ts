@@ -153,7 +153,7 @@ export function cursorOf({ atMs, unit, offset, number }: RowPlace): string {
   return Buffer.from(`${atMs}.${unit}.${offset}.${number}`).toString('base64url')
 }
 
-/** Decodes a cursor. Throws a `BadCursorError` if the text is no cursor of this log. */
+/** Decodes a cursor. Throws a `BadCursorError` if the text is no cursor that this module made. */
 export function placeOf(cursor: string): RowPlace {
   const match = /^(\d{1,14})\.(\d{1,10})\.(\d{1,16})\.(\d{1,10})$/.exec(
     Buffer.from(cursor, 'base64url').toString(),

@@ -106,8 +106,8 @@ export class IndexWriter {
   }
 
   /**
-   * Records that a partition continues at another offset. `isOther`: true if the partition isn't the same as
-   * before, because the topic was created anew or lost records.
+   * Remembers that a partition continues at another offset. `isOther`: true if the partition isn't the same
+   * as before, because the topic was created anew or lost records.
    */
   restart(partition: number, next: number, topicId: string, isOther: boolean): void {
     const generation = this.#generationOf(partition) + (isOther ? 1 : 0)
