@@ -156,8 +156,8 @@ export class Ledger {
   }
 
   /**
-   * Remembers that a record was read at the offset which is older than the write in flight. The write may
-   * have to be repeated, so that its record comes after the older record.
+   * Remembers that the record at the offset, which was read now, is older than the record in flight. The
+   * write may have to be repeated, so that its record comes after the older record.
    */
   olderThan(flight: Flight, offset: number): void {
     flight.olderAt = Math.max(flight.olderAt, offset)

@@ -31,7 +31,7 @@ export type BreakerOptions = {
   windowMs: number
   /**
    * How long an open breaker waits after the last request before it allows a probe. Each request that fails
-   * doubles this time, up to `maxOpenMs`. A success resets it.
+   * doubles this time, up to `maxOpenMs`. A success resets this time to `openMs`.
    */
   openMs: number
   maxOpenMs: number
@@ -91,7 +91,7 @@ export class Breaker {
   #newerSinceMs = 0
   /** Requests under way. */
   #inFlight = 0
-  /** The time until which the hook asked to be left alone. The pause counts in every state of the breaker. */
+  /** The end of the pause that the hook asked for. The pause counts in every state of the breaker. */
   #heldUntilMs = 0
   /**
    * Number of changes of state so far. A result doesn't count if the state has changed since its request
@@ -145,7 +145,7 @@ export class Breaker {
     return this.#options.maxOpenMs
   }
 
-  /** The time until which the hook asked to be left alone; 0 if it never did. */
+  /** The end of the pause that the hook asked for; 0 if it has never asked for one. */
   get heldUntilMs(): number {
     return this.#heldUntilMs
   }

@@ -1,7 +1,7 @@
 /**
- * Deadlines that all have the same length. To add a deadline only appends it to a list. The deadline that was
- * added first is due first, so one timer for all deadlines looks only at the head of the list. A deadline
- * fires up to `tickMs` late, never early.
+ * Deadlines that all have the same length. A deadline is added by appending it to a list, so it costs little.
+ * The deadline that was added first is due first, so one timer for all deadlines looks only at the head of
+ * the list. A deadline fires up to `tickMs` late, never early.
  */
 export type Deadline = { cancel(): void }
 

@@ -7,8 +7,8 @@ import { Compile } from 'typebox/compile'
  * - `["clock", DESTINATION]`: a failure clock, which says since when all URLs of a destination have failed.
  *   The decider writes it again from time to time, as long as all URLs fail.
  * - `["paused", DESTINATION]`: a pause, written by the decider.
- * - `["resumed", DESTINATION]`: the end of all pauses that were decided before this record was read. The
- *   decider, a command or the admin API writes it.
+ * - `["resumed", DESTINATION]`: the end of each pause that was decided by a process which had not yet read
+ *   this record. The decider, a command or the admin API writes the record.
  */
 
 const clockSchema = Type.Object({ sinceMs: Type.Number(), urls: Type.String() })

@@ -76,7 +76,7 @@ export class PendingRecord {
     this.#checkDetached()
   }
 
-  /** Remembers that a detached delivery continues in its lane or has ended. */
+  /** Remembers that a delivery doesn't wait only for failing hooks any more. */
   attach(): void {
     this.#detached--
   }
