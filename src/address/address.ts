@@ -1,7 +1,7 @@
 /**
- * IP addresses as numbers. Reading is strict: an IPv4 address is four decimal numbers without leading zeros,
- * as `new URL` and system calls write it. A text in any other spelling isn't an address, so it is never
- * allowed.
+ * IP addresses as numbers. Addresses are read strictly. An IPv4 address must be four decimal numbers without
+ * leading zeros, as `new URL` and system calls write it. A text in any other spelling isn't read as an
+ * address, so connections to it are never allowed.
  */
 
 const groupCount = 8
@@ -9,17 +9,17 @@ const wordCount = 4
 const bitsOfGroup = 16
 const bitsOfIpv4 = 32
 /**
- * The group at which an IPv4 address begins within an IPv6 address, and the value of the group before it. An
- * IPv4 address is read as its mapped IPv6 address, `::ffff:1.2.3.4`, so that both spellings of one address
- * give the same numbers.
+ * `ipv4Start`: the group at which an IPv4 address begins within an IPv6 address. `ipv4Mark`: the value of the
+ * group before it. The IPv4 address `1.2.3.4` is read like the mapped IPv6 address `::ffff:1.2.3.4`, so that
+ * both spellings of one address give the same numbers.
  */
 const ipv4Start = 6
 const ipv4Mark = 0xffff
 
 /**
- * An address whose object is reused: `read` overwrites it. A new object for each address would cost more than
- * the reading. The eight groups are in the order of the text. `words` is the same memory, for comparisons:
- * each word is two groups, in the byte order of this machine.
+ * An IP address. The object is reused: each `read` overwrites the address. A new object for each address
+ * would cost more than the reading. `groups` has the eight groups in the order of the text. `words` is a view
+ * of the same memory, for comparisons. Each word is two groups, in the byte order of the machine.
  */
 export class Address {
   readonly groups = new Uint16Array(groupCount)
@@ -36,7 +36,7 @@ export class Address {
     return readIpv4(text, 0, this.groups, ipv4Start)
   }
 
-  /** Replaces the address by the IPv4-mapped address of its last 32 bits. */
+  /** Replaces the address by the IPv4 address in its last 32 bits, in the mapped form. */
   unwrapIpv4(): void {
     this.groups.fill(0, 0, ipv4Start - 1)
     this.groups[ipv4Start - 1] = ipv4Mark
@@ -60,8 +60,8 @@ type Words = Address['words']
 export type AddressRange = { readonly network: Words; readonly mask: Words }
 
 /**
- * Returns true if an address is in a range. Compares the last word first, because most ranges are IPv4, and
- * IPv4 addresses differ only in the last word.
+ * Returns true if an address is in a range. The last word is compared first, because most ranges are ranges
+ * of IPv4, and IPv4 addresses differ only in the last word.
  */
 function isWithin(words: Words, { network, mask }: AddressRange): boolean {
   for (let index = wordCount - 1; index >= 0; index--) {
@@ -72,15 +72,15 @@ function isWithin(words: Words, { network, mask }: AddressRange): boolean {
 }
 
 /**
- * Reads a range such as `10.0.0.0/8` or `fd00::/8`. A single address is a range of one address. Throws on any
- * other text.
+ * Reads a range such as `10.0.0.0/8` or `fd00::/8`. A single address is read as a range of one address.
+ * Throws if the text is neither a range nor an address.
  */
 export function rangeOf(cidr: string): AddressRange {
   const [network = '', prefix, ...rest] = cidr.split('/')
   const address = new Address()
   const isIpv4 = !network.includes(':')
   const most = isIpv4 ? bitsOfIpv4 : groupCount * bitsOfGroup
-  // Number('') is 0, so without this check `10.0.0.0/` would mean every address.
+  // Number('') is 0. So without this check, `10.0.0.0/` would be the range of all addresses.
   const bits = prefix === undefined ? most : /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN
   if (!address.read(network) || !(bits <= most) || rest.length > 0) {
     throw new Error(`${cidr} is no range of addresses`)
@@ -102,7 +102,7 @@ function maskOf(bits: number): Words {
 const dot = 0x2e
 const zero = 0x30
 
-/** Reads an IPv4 address, which goes from `from` to the end of the text, into two groups. */
+/** Reads an IPv4 address into two groups. The address is the text from `from` to its end. */
 function readIpv4(text: string, from: number, groups: Groups, at: number): boolean {
   let octets = 0
   let value = 0
@@ -131,7 +131,7 @@ function readIpv4(text: string, from: number, groups: Groups, at: number): boole
 /** Reads an IPv6 address (RFC 4291, section 2.2). `groups` must all be zero. */
 function readIpv6(text: string, groups: Groups): boolean {
   let count = 0
-  /** The number of groups before `::`; -1 without `::`. */
+  /** The number of groups before `::`. -1: no `::` was found. */
   let gap = -1
   let at = 0
   if (text.startsWith('::')) {

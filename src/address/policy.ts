@@ -3,8 +3,8 @@ import { Address, type AddressRange, rangeOf } from './address.ts'
 /**
  * IPv4 ranges that aren't public: this machine, private networks, link-local and cloud metadata, carrier NAT,
  * test nets, multicast, reserved. Sources: IANA's registries of special-purpose and of multicast addresses. A
- * few addresses within 192.0.0.0/24 and 192.88.99.0/24 are routed. They serve no HTTP, so they are denied
- * too.
+ * few addresses within 192.0.0.0/24 and 192.88.99.0/24 are public. They are denied too, because no HTTP
+ * server has such an address.
  */
 const deniedIpv4 = [
   '0.0.0.0/8',
@@ -25,13 +25,13 @@ const deniedIpv4 = [
 ].map(rangeOf)
 
 /**
- * Public addresses that cloud operators reserve for use inside their clouds. On a machine of such a cloud,
- * they lead to the host, or to services that can't be reached from outside. Elsewhere they lead nowhere.
- * Source: the documents of the clouds' operators. Other clouds use private addresses for this purpose, and
- * those are denied above.
+ * Public addresses that cloud operators reserve for use inside their clouds. From a machine in such a cloud,
+ * these addresses lead to the host, or to services that can't be reached from outside. From other machines,
+ * they lead nowhere. Source: the documentation of the cloud operators. Other clouds use private addresses for
+ * this purpose, which `deniedIpv4` contains.
  */
 const deniedOfClouds = [
-  // Azure: DNS, and WireServer, which gives a machine its configuration.
+  // Azure: DNS, and WireServer, from which a machine gets its configuration.
   '168.63.129.16/32',
   // IBM Cloud: infrastructure (DNS, mirrors, storage), and the private endpoints of services (databases,
   // clusters).
@@ -40,42 +40,46 @@ const deniedOfClouds = [
 ].map(rangeOf)
 
 /**
- * The range of all routed IPv6. Outside of it are loopback, the old spellings of IPv4 (`::/96`,
- * `::ffff:0:0:0/96`), local NAT64 (`64:ff9b:1::/48`), discard, segment routing (`5f00::/16`), unique local,
- * link-local, site-local, multicast, and addresses that IANA has not assigned yet. Source: IANA's registry of
- * the IPv6 address space.
+ * The range of all public IPv6 addresses. Outside of this range are the addresses for loopback, the old
+ * spellings of IPv4 (`::/96`, `::ffff:0:0:0/96`), local NAT64 (`64:ff9b:1::/48`), discard, segment routing
+ * (`5f00::/16`), unique local, link-local, site-local and multicast, and the addresses that IANA has not
+ * assigned yet. Source: IANA's registry of the IPv6 address space.
  */
 const globalUnicast = ['2000::/3'].map(rangeOf)
 
 /**
- * Ranges within `globalUnicast` that are denied: those of protocols (such as Teredo), of documentation, and
- * of 6to4. An address of 6to4 contains an IPv4 address.
+ * Ranges within `globalUnicast` that are denied: the ranges for protocols (such as Teredo), for
+ * documentation, and for 6to4. A 6to4 address contains an IPv4 address.
  */
 const deniedIpv6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map(rangeOf)
 
 const ipv4 = ['::ffff:0:0/96'].map(rangeOf)
 /**
- * The range of NAT64 (RFC 6052). In a network without IPv4, DNS64 returns an address of this range for a name
+ * The range of NAT64 (RFC 6052). In a network without IPv4, DNS64 returns an address in this range for a name
  * that has only IPv4 addresses.
  */
 const nat64 = ['64:ff9b::/96'].map(rangeOf)
 
-/** The rule that says to which addresses connections are allowed. */
+/** The rule that decides to which addresses connections are allowed. */
 export type AddressPolicy = {
   /**
-   * Returns true if `address` is a plain address to which connections are allowed. Returns false for all
+   * Returns true if `address` is a plain IP address to which connections are allowed. Returns false for all
    * other texts.
    */
   allows(address: string): boolean
 }
 
-/** The address that is judged. No function of this module is asynchronous, so one object is enough. */
+/**
+ * The address that is being judged. No function of this module is asynchronous, so all calls can use one
+ * object.
+ */
 const judged = new Address()
 
 /**
- * Creates a policy that allows public addresses, and addresses in `allowed` (CIDR notation, e.g.
- * `10.1.0.0/16`). An IPv4 range also applies to IPv4-mapped IPv6 spellings (`::ffff:10.1.2.3`). An address
- * with the public NAT64 prefix is judged by the IPv4 address that it contains.
+ * Creates a policy that allows public addresses and the addresses in `allowed` (CIDR notation, e.g.
+ * `10.1.0.0/16`). An IPv4 range in `allowed` also allows the IPv4-mapped IPv6 spelling of its addresses
+ * (`::ffff:10.1.2.3`). An address with the public NAT64 prefix counts as public if the IPv4 address that it
+ * contains is public.
  */
 export function createAddressPolicy(allowed: readonly string[]): AddressPolicy {
   const exceptions: readonly AddressRange[] = allowed.map(rangeOf)
@@ -99,9 +103,9 @@ export function isLoopbackName(name: string): boolean {
 }
 
 /**
- * Returns true if a host is refused by its text alone: an address that isn't allowed, or a name of this
- * machine if no loopback address is allowed. The addresses of other names are known only once they are
- * resolved. `host` is in the normal form of `new URL`.
+ * Returns true if a host is refused without a DNS lookup. Such a host is an address that isn't allowed, or it
+ * is a name of this machine and no loopback address is allowed. For other names, the addresses are known only
+ * after a lookup. `host` is in the normal form of `new URL`.
  */
 export function isRefusedHost(host: string, policy: AddressPolicy): boolean {
   const bare = host.startsWith('[') ? host.slice(1, -1) : host

@@ -2,8 +2,8 @@ import type { ProblemCode } from './problem.ts'
 import type { AdminRight } from './tokens.ts'
 
 /**
- * A call of the admin API: its parameters, body and answers. The server's routes and the OpenAPI document are
- * made from these calls.
+ * The description of one call of the admin API: its parameters, body and answers. The server's routes and the
+ * OpenAPI document are made from these descriptions.
  */
 export type AdminRoute = {
   readonly call: AdminCall
@@ -18,9 +18,7 @@ export type AdminRoute = {
   readonly body?: { readonly schema: object; readonly example: object }
   readonly status: 200 | 201
   readonly answer: { readonly schema: object; readonly example: object }
-  /**
-   * The problems with which this route may answer, in addition to those with which every route may answer.
-   */
+  /** The problems with which this route may answer, in addition to the problems that every route has. */
   readonly problems: readonly ProblemCode[]
 }
 
@@ -40,7 +38,7 @@ export type AdminCall =
   | 'resume_destination'
   | 'list_audit'
 
-/** A parameter. All values of a path or a query are text. */
+/** A parameter of a path or a query. Its value is always text. */
 type Parameter = {
   readonly schema: { readonly type: 'string' } & Readonly<Record<string, unknown>>
   readonly description: string

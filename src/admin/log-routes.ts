@@ -3,8 +3,8 @@ import { deliveryStates } from '../delivery-log/delivery-state.ts'
 import type { AdminRoute } from './admin-route.ts'
 
 /**
- * Routes of the delivery log. A filter is sent in the body of a request. A filter may contain a user's id,
- * and proxies write URLs to their logs.
+ * Routes of the delivery log. A filter is sent in the body of a request and not in its URL. Proxies write
+ * URLs to their logs, and a filter may contain a user id.
  */
 
 const name = { type: 'string', minLength: 1, maxLength: 1_000 }

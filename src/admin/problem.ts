@@ -1,4 +1,4 @@
-/** Reasons why a request isn't carried out: problem details (RFC 9457). */
+/** The problems with which the admin API refuses a request, as problem details (RFC 9457). */
 export const problems = {
   bad_request: [400, 'The request can not be read'],
   no_token: [401, 'A token is needed'],
@@ -22,7 +22,7 @@ export type AdminAnswer = {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Creates the answer for a problem. `detail`: what is wrong, and what to do. */
+/** Creates the answer for a problem. `detail` says what is wrong and what to do. */
 export function problem(code: ProblemCode, detail: string): AdminAnswer {
   const [status, title] = problems[code]
   const headers: Record<string, string> = {}

@@ -28,16 +28,19 @@ export type AdminServerOptions = {
   /** Time that a client may take to send a whole request, in milliseconds. */
   readonly requestTimeoutMs: number
   readonly onAnswered: (call: AdminCall | 'other', status: number, by: string) => void
-  /** Called on a bug in Sluice. */
+  /** Called with the error if a request fails because of a bug in Sluice. */
   readonly onFault: (error: unknown) => void
 }
 
 export type AdminServer = {
-  /** Starts listening and returns the port; 0 picks a free one. Rejects if the port isn't available. */
+  /**
+   * Starts listening and returns the port. If `port` is 0, the system chooses a free port. Rejects if the
+   * port isn't available.
+   */
   listen(address: { host: string; port: number }): Promise<number>
   /**
-   * Accepts no more connections, waits until the requests under way are answered, and closes the server.
-   * Closes it after `timeoutMs` in any case.
+   * Accepts no more connections, waits until all requests under way have been answered, and closes the
+   * server. After `timeoutMs`, closes the server even if requests are still under way.
    */
   stop(timeoutMs: number): Promise<void>
 }
@@ -58,7 +61,7 @@ function createFastify(requestTimeoutMs: number, onUnreadable: (reply: FastifyRe
     requestTimeout: requestTimeoutMs,
     return503OnClosing: false,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: maxHeaderBytes },
-    // Called if the path can't be decoded, or is too long.
+    // Called if the path of a request can't be decoded or is too long.
     frameworkErrors: (_error, _request, reply) => onUnreadable(reply),
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, strict: false },
@@ -82,7 +85,7 @@ class Server implements AdminServer {
     this.#options = options
     this.#server = createFastify(options.requestTimeoutMs, (reply) => void this.#send(reply, unknownPath))
     this.#server.removeContentTypeParser('text/plain')
-    // The token is checked before anything of the body is read.
+    // The token is checked before the body is read.
     this.#server.addHook('onRequest', (request, reply, done) => {
       const refusal = this.#refusal(request)
       if (refusal === undefined) done()

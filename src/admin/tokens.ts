@@ -1,8 +1,9 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /**
- * The rights of a token. Each right includes those before it. `read`: look. `operate`: create, stop and
- * resume replays, and resume destinations. `admin`: see the audit trail.
+ * The rights of a token. Each right includes the rights that come before it in the list. `read`: read
+ * everything except the audit trail. `operate`: create, stop and resume replays, and resume destinations.
+ * `admin`: read the audit trail.
  */
 export const rights = ['read', 'operate', 'admin'] as const
 export type AdminRight = (typeof rights)[number]
@@ -11,7 +12,7 @@ export type Token = {
   /** The name of the person or program that has the token, for the audit trail. */
   readonly name: string
   readonly right: AdminRight
-  /** SHA-256 of the token. A token has 256 random bits, so no slower hash is needed. */
+  /** The SHA-256 hash of the token. A token has 256 random bits, so a slower hash isn't necessary. */
   readonly digest: Buffer
 }
 
@@ -22,8 +23,8 @@ export type TokensRead =
 const line = /^([A-Za-z0-9][A-Za-z0-9._@-]{0,99}) (read|operate|admin) sha256:([0-9a-f]{64})$/
 
 /**
- * Reads a file of tokens. Each line has a name, a right and a hash. Lines that begin with # are comments. If
- * the file has no tokens, nobody may use the API.
+ * Parses the text of a file of tokens. Each line has a name, a right and a hash. Lines that begin with # are
+ * comments. If the file has no tokens, nobody may use the API.
  */
 export function readTokens(text: string): TokensRead {
   const tokens: Token[] = []
@@ -52,8 +53,8 @@ export function createToken(
 }
 
 /**
- * Finds the entry of a token. Takes the same time for every given token, so that the time reveals nothing
- * about the tokens in the list.
+ * Finds the entry for the token `given`. The search takes the same time for every `given`, so that the time
+ * reveals nothing about the tokens in the list.
  */
 export function findToken(tokens: readonly Token[], given: string): Token | undefined {
   const digest = digestOf(given)

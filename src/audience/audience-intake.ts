@@ -13,7 +13,10 @@ import type { AudienceUnit } from './unit.ts'
 
 export type AudienceIntakeOptions = {
   readonly partitions: number
-  /** The number of partitions before the last growth; `undefined` if the topics never grew. */
+  /**
+   * The number of partitions that the topics had before their last growth; `undefined` if the topics never
+   * grew.
+   */
   readonly formerPartitions?: number | undefined
   readonly limits: MessageLimits
   readonly ports: Pick<AudiencePorts, 'spaceOf' | 'refuse' | 'move' | 'fatal' | 'observer'>
@@ -21,8 +24,8 @@ export type AudienceIntakeOptions = {
 
 /**
  * Reads records of `audience-changes`, `memberships` and `deletions`. Passes each record to the unit in whose
- * partition it arrived, or refuses the record, or moves it to the unit of its user. Holds no state of its
- * own.
+ * partition the record arrived. If the record isn't valid, refuses it. If its user belongs to another unit,
+ * moves the record there. This class holds no state.
  */
 export class AudienceIntake {
   readonly #options: AudienceIntakeOptions
@@ -31,7 +34,7 @@ export class AudienceIntake {
     this.#options = options
   }
 
-  /** Takes a record of `audience-changes`: a change, or a part of a sync. */
+  /** Processes a record of `audience-changes`: a change, or a part of a sync. */
   acceptChange(unit: AudienceUnit, record: HeldRecord, content: RecordContent): void {
     const { ports, limits, partitions, formerPartitions } = this.#options
     const spaceId = this.#spaceOf(record, content)
@@ -51,7 +54,7 @@ export class AudienceIntake {
     else this.#moveChange(unit, record, content, read.change)
   }
 
-  /** Takes a record of `memberships`. */
+  /** Processes a record of `memberships`. */
   acceptState(unit: AudienceUnit, record: HeldRecord, content: RecordContent): void {
     const { key, value, unreadable } = content
     const decoded = unreadable === undefined ? decodeState(key, value) : undefined
@@ -71,7 +74,7 @@ export class AudienceIntake {
       )
   }
 
-  /** Takes a record of `deletions`. */
+  /** Processes a record of `deletions`. */
   acceptDeletion(unit: AudienceUnit, record: HeldRecord, content: RecordContent): void {
     const { ports, limits, partitions } = this.#options
     if (content.unreadable !== undefined) {
@@ -94,8 +97,8 @@ export class AudienceIntake {
   }
 
   /**
-   * Returns the space of a change. `undefined` if the record is unreadable, or its space is unknown or
-   * disabled: then the record is already settled or refused.
+   * Returns the space of a change. Returns `undefined` if the record can't be read, or if its space is
+   * unknown or disabled. In these cases, this method has already settled or refused the record.
    */
   #spaceOf(record: HeldRecord, content: RecordContent): string | undefined {
     const { ports } = this.#options

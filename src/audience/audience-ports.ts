@@ -11,14 +11,14 @@ export type Identify = {
   readonly messageId: string
   readonly body: Buffer
   /**
-   * True if a newer value is already known, and a previous owner may have started the record. A request of
-   * that owner may still take effect late. So this Identify waits as long as an uncertain one, and is judged
-   * when it is due.
+   * True if a newer value is already known, and a previous owner of the unit may have sent requests for the
+   * record. Such a request may still take effect late. So this Identify waits as long as an uncertain
+   * Identify, and then it is decided what is sent.
    */
   readonly isSuperseded: boolean
 }
 
-/** A deletion request: a `delete` for each affected source. */
+/** The messages of a deletion request: a `delete` for each affected source. */
 export type DeleteRequest = {
   readonly userId: string
   readonly deletes: readonly {
@@ -38,8 +38,8 @@ export type LoggedState = {
 export type SpaceStanding = 'enabled' | 'disabled' | 'unknown' | 'no_space'
 
 /**
- * The outcome of a change. A record was written for `changed`, and for `confirmed` (a newer version of the
- * same value).
+ * The outcome of a change. A record of `memberships` was written if the outcome is `changed` (a new value) or
+ * `confirmed` (a newer version of the same value).
  */
 export type ChangeOutcome =
   | 'changed'
@@ -57,21 +57,27 @@ export type SyncReport = {
   readonly syncId: string
   readonly joined: number
   readonly left: number
-  /** The number of users of the sync for whom nothing had to be written. */
+  /** The number of users in the sync for whom nothing had to be written. */
   readonly unchanged: number
   readonly tookMs: number
 }
 
 export type RestoreReport = {
   readonly unit: number
-  /** The reason why the store on disk could not be used; `undefined` if it was used, or if there was none. */
+  /**
+   * The reason why the unit's store on disk could not be used; `undefined` if the store was used, or if there
+   * was no store.
+   */
   readonly mistrust: string | undefined
-  /** The number of records of `memberships` that were read. */
+  /** The number of records of `memberships` that the restore read. */
   readonly records: number
   readonly tookMs: number
 }
 
-/** The progress of a unit's restore: the records read so far, and the offsets between which it reads. */
+/**
+ * The progress of a unit's restore: the number of records read so far, and the offsets at which the restore
+ * starts and ends.
+ */
 export type RestoreProgress = {
   readonly unit: number
   readonly records: number
@@ -85,13 +91,16 @@ export type RestoreProgress = {
 export type AudienceObserver = {
   changed(outcome: ChangeOutcome, spaceId: string): void
   synced(report: SyncReport): void
-  /** Called when a sync is refused: all its parts that have arrived go to the dead letters. */
+  /** Called when a sync is refused. All parts of the sync that have arrived go to the dead letters. */
   syncRefused(
     sync: Pick<SyncReport, 'unit' | 'spaceId' | 'audienceId' | 'syncId'>,
     reason: AudienceDeadReason,
   ): void
   restored(report: RestoreReport): void
-  /** Called when an Identify was not sent, because a newer value is known or the user was deleted since. */
+  /**
+   * Called when an Identify was not sent, because a newer value is known (`superseded`) or because the user
+   * has been deleted (`suppressed`).
+   */
   notSent(why: 'superseded' | 'suppressed'): void
 }
 
@@ -99,15 +108,16 @@ export type AudienceObserver = {
 export type AudiencePorts = {
   spaceOf(sourceId: string): SpaceStanding
   /**
-   * Writes a record of `memberships`. Resolves with its offset once all in-sync replicas have it, and waits
-   * for as long as Kafka is away. `refused`: the broker will never accept the record.
+   * Writes a record of `memberships`. Resolves with the record's offset once all in-sync replicas have the
+   * record. While Kafka is unavailable, waits without a limit. `refused`: the broker will never accept the
+   * record.
    */
   writeState(record: {
     readonly partition: number
     readonly key: Buffer
     readonly value: Buffer | null
   }): Promise<number | 'refused'>
-  /** Writes a record of `audience-changes` or `deletions` to the partition that it belongs to. */
+  /** Writes a record of `audience-changes` or `deletions` to the partition of its user. */
   move(record: {
     readonly topic: string
     readonly partition: number
@@ -115,38 +125,44 @@ export type AudiencePorts = {
     readonly value: Buffer
     readonly headers: Readonly<Record<string, string>>
   }): Promise<'acknowledged' | 'refused'>
-  /** Reads the unit's `memberships` from an offset to the end that the log has at the time of the call. */
+  /**
+   * Reads the unit's partition of `memberships`, from an offset to the end that the partition has at the time
+   * of the call.
+   */
   readStates(unit: number, from: number): AsyncIterable<readonly LoggedState[]>
   /**
-   * Returns the first offset of the unit's `memberships` that still exists, and the offset after the last
-   * record.
+   * Returns the offsets between which the unit's partition of `memberships` has records: the first offset
+   * that still exists, and the offset after the last record.
    */
   rangeOfStates(unit: number): Promise<{ readonly start: number; readonly end: number }>
   /**
-   * Returns when the oldest remaining record of the unit's `memberships` was appended, in epoch milliseconds
-   * by the broker's clock; `undefined` if there is no record.
+   * Returns the append time of the oldest remaining record in the unit's partition of `memberships`, in epoch
+   * milliseconds by the broker's clock. Returns `undefined` if there is no record.
    */
   firstStateMs(unit: number): Promise<number | undefined>
-  /** Takes over the record, and settles it once the Identify is settled. */
+  /**
+   * Takes over the record, and settles the record once its Identify has been delivered or has become a retry
+   * or a dead letter.
+   */
   deliver(record: HeldRecord, identify: Identify): void
   /**
-   * Takes over the record, and makes one `delete` for each destination of each of its sources
-   * (`Entrance.deletion` in `src/pipeline/entrance.ts`).
+   * Takes over the record. For each source of the request, sends a `delete` to each of the source's
+   * destinations (`Entrance.deletion` in `src/pipeline/entrance.ts`).
    */
   deliverDelete(record: HeldRecord, request: DeleteRequest): void
   /** Takes over the record, and writes it to the dead letters. */
   refuse(record: HeldRecord, content: RecordContent, reason: AudienceDeadReason, detail: string): void
-  /** Stops or starts fetching of one partition. Records that are already fetched still arrive. */
+  /** Stops or starts the fetching of one partition. Records that have already been fetched still arrive. */
   setUnitFull(topic: string, unit: number, isFull: boolean): void
   /**
-   * Returns a time, in epoch milliseconds by this machine's clock: all records that the unit's
-   * `audience-changes` had at that time have been handed over here. It is the latest such time that is known;
-   * 0 while none is known.
+   * Returns the latest known time at which the audience code had received all records that the unit's
+   * partition of `audience-changes` had at that time. The time is in epoch milliseconds by this machine's
+   * clock. Returns 0 if no such time is known.
    */
   endSeenMs(unit: number): number
-  /** Ends the program, because the state can't be kept any more. */
+  /** Ends the program, because the state of a unit can't be kept correctly any more. */
   fatal(error: Error): void
-  /** Returns the time in epoch milliseconds. */
+  /** Returns the present time in epoch milliseconds. */
   now(): number
   readonly observer: AudienceObserver
 }

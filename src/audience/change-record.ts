@@ -15,31 +15,34 @@ import { propertyName } from './property-name.ts'
 import type { PropertyStateKey } from './property-state.ts'
 import type { Version } from './version.ts'
 
-/** The place at which a record of `audience-changes` was read, and the space that it belongs to. */
+/** The place at which a record of `audience-changes` was read, and the space to which the record belongs. */
 export type ChangePlace = {
   readonly spaceId: string
   readonly partition: number
   readonly offset: number
   /** The time at which the broker appended the record, in epoch milliseconds. */
   readonly timestampMs: number
-  /** The partition and offset of the original record, if the change was moved here from another partition. */
+  /**
+   * The partition and offset of the original record, if Sluice moved the change to this partition from
+   * another one.
+   */
   readonly origin: { readonly partition: number; readonly offset: number } | undefined
 }
 
-/** A new value of one property of one user, or a confirmation of the present one. */
+/** A new value of one property of one user, or a confirmation of the present value. */
 export type Change = {
   readonly stateKey: PropertyStateKey
   readonly kind: 'audience' | 'trait'
   readonly id: string
   readonly name: string
-  /** Canonical JSON. */
+  /** The value of the property, as canonical JSON. */
   readonly value: string
   readonly version: Version
-  /** The partition that the user belongs to. */
+  /** The partition to which the user belongs. */
   readonly unit: number
 }
 
-/** A part of a full sync of an audience, in one partition. */
+/** One part of a sync of an audience, for one partition. */
 export type Part = {
   readonly spaceId: string
   readonly audienceId: string
@@ -61,8 +64,8 @@ export type ChangeRules = {
   readonly limits: MessageLimits
   readonly partitions: number
   /**
-   * The number of partitions before the last growth. A record that was in its user's partition before the
-   * growth keeps its version.
+   * The number of partitions before the topics last grew. A record that was in its user's partition before
+   * the growth keeps its version.
    */
   readonly formerPartitions?: number | undefined
 }
@@ -94,7 +97,8 @@ export function readChange(value: Uint8Array | null, place: ChangePlace, rules: 
     case 'trait': {
       if (!isTrait(given)) return badChange(traitCheck.Errors(given))
       const json = JSON.stringify(given.value)
-      // JSON.stringify writes an infinite number as null. So a text without null has no infinite number.
+      // JSON.stringify writes an infinite number as null. So a value whose JSON has no null contains no
+      // infinite number.
       if (json.includes('null') && holdsInfinite(given.value)) {
         return refusal('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
       }
@@ -170,7 +174,7 @@ function readPart(given: SyncPart, { spaceId, timestampMs }: ChangePlace): ReadC
   return { ok: true, kind: 'part', part: read }
 }
 
-/** The most parts of one sync in a partition. Each part is kept until the sync is applied. */
+/** Limit on the parts of one sync in a partition. Each part is kept until the sync is applied. */
 const maxParts = 100_000
 
 function badName(kind: 'audience' | 'trait'): AudienceRefusal {

@@ -1,16 +1,17 @@
 /**
- * Tracks the offset of `memberships` up to which the store is complete. The unit reads the log in order, but
- * learns of its own writes by their acknowledgement, before it reads them. While the offsets of the unit's
- * own writes are consecutive, no other member has written in between.
+ * Tracks the offset of `memberships` up to which a unit's store is complete. The unit reads the records of
+ * `memberships` in order. But the acknowledgement of the unit's own write comes earlier than the written
+ * record is read. If the offsets of the unit's own writes are consecutive, no other member has written a
+ * record in between.
  */
 export class Checkpoint {
-  /** The offset below which all records are known. */
+  /** The offset below which the unit knows all records. */
   #position: number
-  /** Offsets above the position at which this unit's own writes were acknowledged. */
+  /** Offsets of the unit's own acknowledged writes that are above `#position`. */
   readonly #above = new Set<number>()
   /**
-   * Offsets that the checkpoint may not pass until a pending rewrite is done, with the number of rewrites
-   * that each one waits for.
+   * Offsets that `position` must not pass until the pending rewrites are done. The value is the number of
+   * rewrites for which the offset waits.
    */
   readonly #blocked = new Map<number, number>()
 
@@ -19,8 +20,8 @@ export class Checkpoint {
   }
 
   /**
-   * The offset that a write to the store may record as its position: no rewrite is pending for any record
-   * below it.
+   * The position that a write to the store may record. No rewrite is pending for any record below this
+   * offset.
    */
   get position(): number {
     let position = this.#position
@@ -28,21 +29,26 @@ export class Checkpoint {
     return position
   }
 
-  /** The offset below which all records are known, even if a rewrite is still pending for some of them. */
+  /**
+   * The offset below which the unit knows all records. A rewrite may still be pending for some of these
+   * records.
+   */
   get known(): number {
     return this.#position
   }
 
-  /** Notes that this unit's own write at the offset was acknowledged. */
+  /** Remembers that the record at the offset was written by this unit and acknowledged by Kafka. */
   wrote(offset: number): void {
     if (offset < this.#position) return
-    // A gap stays until the record at its offset is read. An offset that doesn't fit into the set is passed
-    // when its record is read.
+    // At a gap between the unit's own writes, the position stays until the record in the gap is read. If the
+    // set is full, the offset isn't added, and the position passes it when its record is read.
     if (this.#above.size < maxAbove) this.#above.add(offset)
     this.#advance()
   }
 
-  /** Notes that the record at the offset was read. All records before it were read earlier. */
+  /**
+   * Remembers that the record at the offset was read. All records before this record have been read earlier.
+   */
   read(offset: number): void {
     if (offset < this.#position) return
     this.#forget(offset)
@@ -50,7 +56,10 @@ export class Checkpoint {
     this.#advance()
   }
 
-  /** Keeps the position at or below the offset until the rewrite that the record makes necessary is done. */
+  /**
+   * Keeps `position` at or below the offset until `unblock` is called. The record at the offset makes a
+   * rewrite necessary.
+   */
   block(offset: number): void {
     this.#blocked.set(offset, (this.#blocked.get(offset) ?? 0) + 1)
   }
@@ -62,8 +71,8 @@ export class Checkpoint {
   }
 
   /**
-   * Drops known offsets up to `offset`. Loops over the offsets from the position to `offset`, or over the
-   * known offsets, whichever are fewer.
+   * Removes the offsets up to `offset` from `#above`. Loops over the offsets from the position to `offset`,
+   * or over `#above`, depending on which has fewer offsets.
    */
   #forget(offset: number): void {
     if (offset - this.#position < this.#above.size) {

@@ -3,23 +3,24 @@ import type { PropertyState } from './property-state.ts'
 import { compareVersions, type Version } from './version.ts'
 import { isSameJson } from './same-json.ts'
 
-/** The state that a change is compared with. */
+/** The state of a unit with which a change is compared. */
 export type Known = {
   readonly held: PropertyState | undefined
-  /** The time up to which everything of the user in this space was deleted. */
+  /** The time up to which the user's data in this space was deleted, in epoch milliseconds. */
   readonly deletedUpToMs: number
-  /** The version of the last sync of this audience. */
+  /** The version of the last applied sync of the change's own audience. */
   readonly syncedAt: Version | undefined
   /**
-   * The version of the last sync of the audience that holds the property now, if that is another audience.
+   * The version of the last applied sync of the audience that holds the property now, if it is another
+   * audience than that of the change.
    */
   readonly ownerSyncedAt: Version | undefined
 }
 
 /**
- * Returns true if a property that belongs to another audience is free. This is so if the user is no member of
- * that audience, and the last sync of that audience is at least as new as the user's state. Without this
- * rule, a new audience could never take over the name of an audience that has ended.
+ * Returns true if a property that belongs to another audience may be taken over. This is so if the user is no
+ * member of that audience, and the last sync of that audience is at least as new as the user's state. Without
+ * this rule, a new audience could never take over the name of an audience that has ended.
  */
 function isGivenUp({ kind, value, version }: PropertyState, ownerSyncedAt: Version | undefined): boolean {
   if (kind !== 'audience' || value !== 'false' || ownerSyncedAt === undefined) return false
@@ -27,8 +28,8 @@ function isGivenUp({ kind, value, version }: PropertyState, ownerSyncedAt: Versi
 }
 
 /**
- * Returns true if the property belongs to another audience or trait, so that this version must not be
- * written.
+ * Returns true if the property belongs to another audience or trait and can't be taken over, so that the new
+ * value must not be written.
  */
 export function isTaken(
   held: PropertyState,
@@ -40,10 +41,10 @@ export function isTaken(
 }
 
 export type ChangeDecision =
-  /** The property belongs to another audience, or to a trait. */
+  /** The property belongs to another audience or trait. */
   | { kind: 'taken' }
   | { kind: 'drop'; why: 'repeated' | 'outdated' | 'deleted' }
-  /** `isEmitting`: the value has changed, so the new value is sent to receivers. */
+  /** `isEmitting`: true if the value has changed, so that the new value is sent to receivers. */
   | { kind: 'write'; state: PropertyState; isEmitting: boolean }
 
 export function decideChange(
@@ -62,7 +63,7 @@ export function decideChange(
   }
   if (syncedAt !== undefined && compareVersions(version, syncedAt) < 0)
     return { kind: 'drop', why: 'outdated' }
-  // Receivers no longer have a value that was sent before the deletion.
+  // A value that was sent before the deletion doesn't count as the same, because receivers no longer have it.
   const isSame = own !== undefined && own.since.atMs > deletedUpToMs && isSameJson(own.value, value)
   // The state keeps the exact text that was sent to receivers.
   const state: PropertyState = isSame
@@ -71,10 +72,10 @@ export function decideChange(
   return { kind: 'write', state, isEmitting: !isSame }
 }
 
-/** The part of a sync that matters for a single user. */
+/** The fields of a sync that are needed to decide about one user. */
 export type SyncOfUser = { readonly audienceId: string; readonly name: string; readonly version: Version }
 
-/** Returns the state that an applied sync gives a user, or `undefined` if nothing changes. */
+/** Returns the new state of a user after a sync, or `undefined` if the user's state doesn't change. */
 export function decideSync(
   { audienceId, name, version }: SyncOfUser,
   isMember: boolean,

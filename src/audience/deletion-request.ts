@@ -12,17 +12,18 @@ export type DeletionRequest = {
   readonly requestedAtMs: number
 }
 
-/** A deletion request that is in the partition of its user. */
+/** A deletion request whose record is in the partition of its user. */
 export type PlacedDeletion = DeletionRequest & {
   /**
-   * The partition and offset of the original record, if the request was moved here from another partition.
+   * The partition and offset of the original record, if Sluice moved the request to this partition from
+   * another one.
    */
   readonly origin: { readonly partition: number; readonly offset: number } | undefined
 }
 
 /**
- * Reads the value of a record of `deletions` that was appended at `appendedMs`. Never throws, whatever the
- * bytes are.
+ * Reads the value of a record of `deletions`. `appendedMs`: the append time of the record. Never throws,
+ * whatever the bytes are.
  */
 export function readDeletion(
   value: Uint8Array | null,

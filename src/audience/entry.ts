@@ -10,9 +10,9 @@ import { NumberReader } from './number-reader.ts'
 import { compareVersions, formatVersion, laterOf, type Version } from './version.ts'
 
 /**
- * The value of one key, with the offset of its record in `memberships` (-1 until Kafka acknowledges it).
- * `gone` is a tombstone for every value that isn't newer than `upToMs`. An `upToMs` of `Infinity` means that
- * the time is no longer known: then the tombstone covers every earlier record.
+ * The value of one key, with the offset of its record in `memberships`. The offset is -1 until Kafka has
+ * acknowledged the record. `gone` is a tombstone for all values that aren't newer than `upToMs`. If `upToMs`
+ * is `Infinity`, the time isn't known any more. Then the tombstone covers all records with lower offsets.
  */
 export type Entry =
   | { readonly kind: 'property'; readonly state: PropertyState; readonly offset: number }
@@ -22,13 +22,13 @@ export type Entry =
 
 export type PropertyEntry = Extract<Entry, { kind: 'property' }>
 
-/** Compares two entries of one key: negative when `a` is the older one. */
+/** Compares two entries of one key. Returns a negative number if `a` is older than `b`. */
 function compareEntries(a: Entry, b: Entry): number {
   if (a.kind === 'property' && b.kind === 'property') return compareVersions(a.state.version, b.state.version)
   if (a.kind === 'sync' && b.kind === 'sync') return compareVersions(a.state.version, b.state.version)
   if (a.kind === 'deletion' && b.kind === 'deletion') return compareFloors(a.state, b.state)
   if (timeOf(a) === Infinity || timeOf(b) === Infinity) return placeOf(a) - placeOf(b)
-  // A tombstone ranks above the values that it covers, and below anything newer.
+  // A tombstone counts as newer than the values that it covers, and as older than all other values.
   return timeOf(a) - timeOf(b) || Number(a.kind === 'gone') - Number(b.kind === 'gone')
 }
 
@@ -37,8 +37,8 @@ function compareFloors(a: DeletionFloor, b: DeletionFloor): number {
 }
 
 /**
- * Returns the offset of an entry. An unacknowledged record will get a higher offset than every acknowledged
- * one.
+ * Returns the offset of an entry. An entry whose record isn't acknowledged yet counts as the last one,
+ * because its record will get the highest offset.
  */
 function placeOf({ offset }: Entry): number {
   return offset === -1 ? Number.MAX_SAFE_INTEGER : offset
@@ -58,19 +58,21 @@ function timeOf(entry: Entry): number {
 
 export type Placing = {
   readonly best: Entry
-  /** True if the held entry already is the best one. */
+  /** True if the held entry is already the best one. */
   readonly isKnown: boolean
   /**
-   * True if the last record of the key isn't the best one, so that compaction would keep the wrong record.
+   * True if the last record of the key isn't the record of the best entry, so that compaction would keep the
+   * wrong record.
    */
   readonly isOutOfOrder: boolean
-  /**
-   * The entry with the lower version, if receivers may have got its value after the value of the best one.
-   */
+  /** The entry with the lower version, if receivers may have got its value after the best entry's value. */
   readonly reportedBetween: PropertyEntry | undefined
 }
 
-/** Compares a record of the log with the held entry. The higher version wins. */
+/**
+ * Compares a record of `memberships` with the held entry of the same key. The entry with the higher version
+ * is the best one.
+ */
 export function place(incoming: Entry, held: Entry | undefined): Placing {
   if (held === undefined) {
     return { best: incoming, isKnown: false, isOutOfOrder: false, reportedBetween: undefined }
@@ -92,8 +94,9 @@ export function place(incoming: Entry, held: Entry | undefined): Placing {
 }
 
 /**
- * Returns the higher entry, with the later `since` of the two if both say the same. Another owner may have
- * sent the same value again: then the later `since` says when the value was last sent.
+ * Returns the entry with the higher version. If both entries have the same value, the result has the later
+ * `since` of the two. Another owner may have sent the same value again. Then the later `since` says when the
+ * value was last sent.
  */
 function withSinceOf(higher: Entry, lower: Entry): Entry {
   if (higher.kind !== 'property' || lower.kind !== 'property') return higher
@@ -108,7 +111,7 @@ function reportedBetween(higher: Entry, lower: Entry): PropertyEntry | undefined
   return saysSame(higher.state, lower.state) ? undefined : lower
 }
 
-/** Returns true if both states say the same to receivers. */
+/** Returns true if receivers would get the same from both states. */
 export function saysSame(a: PropertyState, b: PropertyState): boolean {
   return a.value === b.value && a.id === b.id && a.kind === b.kind
 }
@@ -127,8 +130,8 @@ export function isDead(entry: Entry, deletedUpToMs: number): entry is PropertyEn
 }
 
 /**
- * Returns true if the value is newer than the deletion floor but was last sent before it, so that receivers
- * no longer have it.
+ * Returns true if a value is newer than the deletion up to `deletedUpToMs`, but was last sent before that
+ * time, so that receivers no longer have the value.
  */
 export function isReportedBefore(entry: Entry, deletedUpToMs: number): boolean {
   if (entry.kind !== 'property' || entry.state.since.atMs > deletedUpToMs) return false
@@ -136,15 +139,16 @@ export function isReportedBefore(entry: Entry, deletedUpToMs: number): boolean {
 }
 
 /**
- * Returns the entry with a `since` that makes it a new message. Write its record with `isEmitting`, so that
- * the message is sent.
+ * Returns the entry with a new `since`, so that its value becomes a new message. Write the record of the
+ * result with `isEmitting`, so that the message is sent.
  */
 export function reportedAnew(entry: PropertyEntry): PropertyEntry {
   return { ...entry, state: { ...entry.state, since: entry.state.version } }
 }
 
 /**
- * Joins two entries of the same version: the record was written again, or two owners read the same change.
+ * Joins two entries with the same version. There are two such entries if a record was written again, or if
+ * two owners read the same change.
  */
 function join(incoming: Entry, held: Entry): Entry {
   const offset = Math.max(incoming.offset, held.offset)
@@ -157,8 +161,8 @@ function join(incoming: Entry, held: Entry): Entry {
 }
 
 /**
- * Returns the value of the record for an entry. `isEmitting` says whether receivers get a message when the
- * record of a state is read; if not, the record says `"quiet":true`.
+ * Returns the value of the record for an entry. `isEmitting`: true if receivers get a message when the record
+ * of a state is read. If it is false, the record contains `"quiet":true`.
  */
 export function recordValueOf(entry: Entry, isEmitting: boolean): Buffer | null {
   switch (entry.kind) {
@@ -174,8 +178,8 @@ export function recordValueOf(entry: Entry, isEmitting: boolean): Buffer | null 
 }
 
 /**
- * Encodes an entry as text for the store: short, and quick to read. Returns `undefined` for a tombstone,
- * which isn't stored.
+ * Encodes an entry as text for the store. The text is short and quick to read. Returns `undefined` for a
+ * tombstone, because tombstones aren't stored.
  */
 export function encodeEntry(entry: Entry): string | undefined {
   switch (entry.kind) {
@@ -200,13 +204,13 @@ export function encodeEntry(entry: Entry): string | undefined {
 const members = 'a1'
 const nonMembers = 'a0'
 
-/** Returns true if an encoded property entry says that the user is in an audience. */
+/** Returns true if the value of an encoded property entry says that the user is in an audience. */
 export function isMemberText(text: string): boolean {
   return text.startsWith(members)
 }
 
 /**
- * Returns true if an encoded property entry belongs to this audience. `idMark` is what `idMarkOf` returns for
+ * Returns true if an encoded property entry belongs to an audience. `idMark` is the result of `idMarkOf` for
  * the audience's id.
  */
 export function hasIdMark(text: string, idMark: string): boolean {
@@ -220,7 +224,10 @@ export function idMarkOf(id: string): string {
   return `${id.length}:${id}`
 }
 
-/** Decodes a text that `encodeEntry` wrote. Throws on any other text, since the store is broken then. */
+/**
+ * Decodes a text that `encodeEntry` wrote. Throws on any other text, because such a text means that the store
+ * is broken.
+ */
 export function decodeEntry(text: string): Entry {
   switch (text[0]) {
     case 'a':
@@ -269,7 +276,7 @@ function decodeProperty(text: string): PropertyEntry {
   }
 }
 
-/** Reads a text that follows its length. */
+/** Reads a text that comes after its own length. */
 function lengthened(text: string, numbers: NumberReader): string {
   const length = numbers.next()
   const start = numbers.at + 1
@@ -289,19 +296,20 @@ function storedVersion(numbers: NumberReader): Version {
 
 const semicolon = 0x3b
 
-/** The audience or trait that a change belongs to, and its version. */
+/** The audience or trait to which a change belongs, and the version of the change. */
 type ChangeClaim = Pick<PropertyState, 'kind' | 'id' | 'version'>
 
 /**
- * Compares the version of an encoded entry with that of a change, like `compareVersions`. `undefined` if the
- * entry isn't of the same audience or trait. Most changes need no more than this result.
+ * Compares the version of an encoded entry with the version of a change, like `compareVersions`. Returns
+ * `undefined` if the entry isn't of the same audience or trait. For most changes, this result is enough to
+ * drop the change.
  */
 export function compareStored(text: string, { kind, id, version }: ChangeClaim): number | undefined {
   const isAudience = kind === 'audience'
   if (!text.startsWith(isAudience ? 'a' : 't')) return undefined
   const numbers = new NumberReader(text, isAudience ? members.length : 1)
   const stored = storedVersion(numbers)
-  // `since` and the offset of the record follow.
+  // Skips `since` and the offset of the record.
   numbers.at = text.indexOf(';', text.indexOf(';', numbers.at + 1) + 1) + 1
   if (numbers.next() !== id.length || !text.startsWith(id, numbers.at + 1)) return undefined
   return compareVersions(stored, version)

@@ -2,14 +2,19 @@ import type { Entry } from './entry.ts'
 import type { StateKey } from './state-record.ts'
 import type { Version } from './version.ts'
 
-/** The end of a write. `given_back`: the unit has been left, and the result is unknown. */
+/**
+ * The end of a write. `given_back`: the unit now has another owner, and it isn't known whether Kafka has the
+ * record.
+ */
 export type WriteEnd = 'acknowledged' | 'refused' | 'given_back'
 
-/** A change or a record that waits until no write of its key is in flight. */
+/**
+ * A change or a record that waits until its key is free, which means that no write of the key is in flight.
+ */
 export type KeyWaiter = {
   /**
-   * Called once the key is free, with its present entry. This call may write the key again; then the waiters
-   * after this one go on waiting.
+   * Called once the key is free. `held` is the key's present entry. `resume` may write the key again. Then
+   * the waiters after this waiter continue to wait.
    */
   resume(held: Entry | undefined): void
   giveBack(): void
@@ -18,33 +23,36 @@ export type KeyWaiter = {
 export type Write = {
   readonly stateKey: StateKey
   readonly key: string
-  /** The entry to write. Its offset is not known yet. */
+  /** The entry to write. The offset of its record isn't known yet. */
   readonly entry: Entry
   readonly isEmitting: boolean
-  /** The acknowledged entry of the key when the write starts. */
+  /** The entry of the key that was acknowledged last when the write starts. */
   readonly held: Entry | undefined
   readonly onEnd: (end: WriteEnd) => void
 }
 
-/** A write that isn't acknowledged yet. A key has at most one at a time. */
+/** A write that Kafka hasn't acknowledged yet. A key has at most one such write at a time. */
 export class Flight {
   readonly write: Write
-  /** The acknowledged entry of the key. */
+  /** The entry of the key that was acknowledged last. */
   held: Entry | undefined
   /**
-   * The highest offset at which a record with an older version than the best one was read during the write;
-   * -1 if there is none.
+   * The highest offset at which a record with an older version than the best version was read during the
+   * write; -1 if no such record was read.
    */
   olderAt = -1
   /**
-   * The version up to which receivers may have got another value. If the value that wins isn't newer than
-   * that version, it must be sent to receivers again.
+   * The version up to which receivers may have got another value. If the `since` of the best value is lower
+   * than this version, the best value must be sent to receivers again.
    */
   unreported: Version | undefined
-  /** True if the write brings no new value, and only makes the best entry the last record of its key. */
+  /**
+   * True if the write has no new value: it only writes the best entry again, so that its record is the last
+   * record of the key.
+   */
   isRepair = false
   waiting: KeyWaiter[] | undefined
-  /** Offsets that the checkpoint may not pass until the key needs no repair any more. */
+  /** Offsets that the checkpoint must not pass until the key needs no rewrite any more. */
   blocked: number[] | undefined
 
   constructor(write: Write) {

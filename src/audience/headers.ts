@@ -1,8 +1,8 @@
 import { headerValue, type ReceivedHeaders } from '../message/record-headers.ts'
 
 /**
- * Returns the value of a header as text, or the first value if the header is repeated. `undefined` if the
- * header is missing or empty.
+ * Returns the value of a header as text. Returns the first value if the header is repeated, and `undefined`
+ * if the header is missing or empty.
  */
 export function filledHeader(headers: ReceivedHeaders, name: string): string | undefined {
   const first = headerValue(headers, name)
@@ -11,14 +11,15 @@ export function filledHeader(headers: ReceivedHeaders, name: string): string | u
 }
 
 /**
- * The last text that was decoded. Consecutive records mostly have the same source, so its id isn't decoded
- * again for each.
+ * The header value that was decoded last. Consecutive records mostly have the same source, so the source's id
+ * doesn't have to be decoded for each record.
  */
 let last = { bytes: Buffer.alloc(0), text: '' }
 
 function textOf(bytes: Buffer | undefined): string | undefined {
   if (bytes === undefined) return undefined
-  // The bytes are a slice of a whole fetch, so they are copied.
+  // The bytes are part of a buffer that holds a whole fetch. They are copied, so that the buffer can be
+  // freed.
   if (!isSame(bytes, last.bytes)) last = { bytes: Buffer.from(bytes), text: bytes.toString() }
   return last.text
 }

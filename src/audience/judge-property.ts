@@ -6,20 +6,20 @@ import type { PropertyStateKey } from './property-state.ts'
 import type { DeletionFloor } from './state-record.ts'
 import { compareVersions, formatVersion, parseVersion } from './version.ts'
 
-/** The state of the property and of its user at the time of the judgement. */
+/** The state of a property and of its user at the time of the decision. */
 export type KnownOfProperty = {
-  /** The entry of the property that Kafka has acknowledged. */
+  /** The last entry of the property that Kafka has acknowledged. */
   readonly held: Entry | undefined
-  /** The entry of the user's deletion floor that Kafka has acknowledged. */
+  /** The last entry of the user's deletion floor that Kafka has acknowledged. */
   readonly floor: Entry | undefined
-  /** True if a server may still act on an earlier attempt. */
+  /** True if a server may still act on an earlier attempt of the Identify. */
   readonly isUncertain: boolean
 }
 
 /**
- * Decides about an Identify that waited: whether it is sent or dropped, or whether the present value is sent
- * instead. An Identify that a newer value has superseded is dropped. If it is uncertain, a server may act on
- * it late, so the newer value is sent in its place. `since` is the version of the value in the Identify.
+ * Decides about an Identify that waited: it is sent, it is dropped, or the present value is sent instead. An
+ * Identify is dropped if a newer value has superseded it. But if the Identify is uncertain, a server may act
+ * on it late, so the newer value is sent in its place. `since` is the version of the value in the Identify.
  */
 export function judgeProperty(
   { userId, spaceId, property, since }: PropertyHeader,
@@ -32,15 +32,16 @@ export function judgeProperty(
   const alive = held?.kind === 'property' && held.state.version.atMs > upToMs ? held : undefined
   if (floor?.kind === 'deletion' && reported.atMs <= upToMs) {
     if (!isUncertain) return { kind: 'suppressed' }
-    // The server may have acted on the Identify after the `delete`.
+    // The server may have acted on the Identify after the `delete`, so another `delete` is sent.
     if (alive === undefined) return deleteAfter(stateKey, floor.state, since)
     return sendCurrent(stateKey, isReportedBefore(alive, upToMs) ? reportedAnew(alive) : alive)
   }
   if (alive === undefined) return { kind: 'send' }
   const order = compareVersions(reported, alive.state.since)
   if (order === 0 || compareVersions(reported, alive.state.version) > 0) return { kind: 'send' }
-  // Another owner sent this value between two versions of the present value. Perhaps nobody has sent the
-  // later of the two versions yet.
+  // The version of this Identify is higher than `since` of the present value, and not higher than its
+  // version. So another owner has sent the value of this Identify in between. The present value may not have
+  // been sent after it.
   if (order > 0) return sendCurrent(stateKey, reportedAnew(alive))
   return isUncertain ? sendCurrent(stateKey, alive) : { kind: 'superseded' }
 }

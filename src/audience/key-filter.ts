@@ -1,6 +1,6 @@
 /**
- * Recognizes most keys that were never added. This is a Bloom filter with a single hash: small, and quick to
- * query.
+ * A Bloom filter with a single hash, which is small and quick to query. It recognizes most keys that were
+ * never added.
  */
 export class KeyFilter {
   readonly #bits: Uint8Array
@@ -8,8 +8,8 @@ export class KeyFilter {
   #isEmpty = true
 
   /**
-   * @param bits The size of the filter, a power of two. When a tenth of the bits are set, one unknown key in
-   * ten counts as a known key.
+   * @param bits The size of the filter in bits, a power of two. When a tenth of the bits are set, the filter
+   * wrongly reports one in ten unknown keys as known.
    */
   constructor(bits: number) {
     this.#bits = new Uint8Array(bits / 8)
@@ -20,7 +20,7 @@ export class KeyFilter {
     return this.#isEmpty
   }
 
-  /** Adds a key. Returns false if the key was certainly not added before. */
+  /** Adds a key. Returns false if the key had certainly not been added before. */
   add(key: string): boolean {
     const at = hashOf(key) & this.#mask
     const before = this.#bits[at >>> 3] ?? 0
@@ -30,7 +30,7 @@ export class KeyFilter {
     return (before & bit) !== 0
   }
 
-  /** Returns false if the key was certainly never added. */
+  /** Returns false if the key has certainly never been added. */
   mayHold(key: string): boolean {
     if (this.#isEmpty) return false
     const at = hashOf(key) & this.#mask
@@ -38,7 +38,7 @@ export class KeyFilter {
   }
 }
 
-/** Hashes a text by FNV-1a, with a final mix of the bits. */
+/** Hashes a text by FNV-1a, and then mixes the bits of the hash. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)

@@ -24,7 +24,7 @@ export type LedgerOptions = {
   readonly store: StateStore
   readonly checkpoint: Checkpoint
   readonly deletions: KeyFilter
-  /** The version of the last applied sync of each audience, by its key in the store. Kept up to date here. */
+  /** The version of each audience's last applied sync, by its key in the store. `Ledger` updates this map. */
   readonly syncFloors: Map<string, Version>
   readonly writeState: (record: {
     partition: number
@@ -33,16 +33,17 @@ export type LedgerOptions = {
   }) => Promise<number | 'refused'>
   readonly meta: (position: number) => StoreOperation
   readonly onTrouble: (error: unknown) => void
-  /** Called when a state was written for a user who may have been deleted while the write was under way. */
+  /** Called when a state was written for a user who may have been deleted during the write. */
   readonly onSuspect: (stateKey: PropertyStateKey) => void
-  /** Called when a write has ended, so that there may be room for another. */
+  /** Called when a write has ended, so that there may be room for another write. */
   readonly onLanded: () => void
 }
 
 /**
- * Holds what a unit knows beyond its store: acknowledged entries that aren't stored yet, and writes in
- * flight. A value counts only after Kafka has acknowledged it or the unit has read it back. The store is
- * written afterwards. After each write to the store, the store is complete up to one offset of the log.
+ * Holds the entries that a unit's store on disk doesn't have yet: acknowledged entries that aren't stored
+ * yet, and writes in flight. A value counts once Kafka has acknowledged its record or the unit has read the
+ * record. Then the value is stored. After each write to the store, the store is complete up to one offset of
+ * `memberships`.
  */
 export class Ledger {
   readonly #options: LedgerOptions
@@ -58,7 +59,7 @@ export class Ledger {
     this.#overwritten = new Overwritten(options.checkpoint.known)
   }
 
-  /** The number of writes that aren't acknowledged yet. */
+  /** The number of writes that Kafka hasn't acknowledged yet. */
   get inFlight(): number {
     return this.#flights.size
   }
@@ -75,14 +76,14 @@ export class Ledger {
     return this.#flights.size === 0 ? undefined : this.#flights.get(key)
   }
 
-  /** Returns true if anything is known about a key beyond the store. */
+  /** Returns true if there is an entry of the key that the store may lack. */
   isKnown(key: string): boolean {
     return this.#unstored.get(key) !== undefined
   }
 
   /**
-   * Returns the acknowledged entry of a key; `undefined` if there is no entry, or if the entry is a
-   * tombstone. `stored` is the key's text in the store, as it was last read.
+   * Returns the last acknowledged entry of a key. Returns `undefined` if there is no entry or if it is a
+   * tombstone. `stored` is the text that was last read from the store for the key.
    */
   held(key: string, stored: string | undefined): Entry | undefined {
     const known = this.#unstored.get(key)
@@ -91,8 +92,8 @@ export class Ledger {
   }
 
   /**
-   * Returns the key's acknowledged entry, even while a newer write of the key is in flight. `stored` is the
-   * key's text in the store, as it was last read.
+   * Returns the key's last acknowledged entry, even while a newer write of the key is in flight. `stored` is
+   * the text that was last read from the store for the key.
    */
   acknowledged(key: string, stored: string | undefined): Entry | undefined {
     const flight = this.flightOf(key)
@@ -100,16 +101,14 @@ export class Ledger {
     return entry?.kind === 'gone' ? undefined : entry
   }
 
-  /**
-   * Returns true if this unit wrote the record that the group has read, and the key never had another record.
-   */
+  /** Returns true if the unit already knows the record at `offset`, and the key never had another record. */
   isOnly(key: string, offset: number): boolean {
     return offset < this.#options.checkpoint.position && !this.#overwritten.mayHold(key, offset)
   }
 
   /**
-   * Marks the start of a read of the store. Entries that are stored before `endReading` are remembered, since
-   * the read may miss them.
+   * Marks the start of a read of the store. Entries that are stored until `endReading` is called are also
+   * kept in memory, because the read may miss them.
    */
   beginReading(): void {
     this.#unstored.beginReading()
@@ -120,8 +119,8 @@ export class Ledger {
   }
 
   /**
-   * Marks the start of a sync, which walks through a snapshot of the store. Entries that others write until
-   * `endSync` are remembered.
+   * Marks the start of a sync, which reads a snapshot of the store. Entries that other owners write are kept
+   * in memory until `endSync` is called.
    */
   beginSync(): void {
     this.#unstored.beginSync()
@@ -131,14 +130,14 @@ export class Ledger {
     this.#unstored.endSync()
   }
 
-  /** Writes a record; the key must be free. */
+  /** Writes a record. No write of its key may be in flight. */
   launch(write: Write): void {
     this.#takeOff(new Flight(write))
   }
 
   /**
-   * Takes in a record of the log that the group has read. Call it in the order of the log. `held` is the
-   * entry of the key so far.
+   * Processes a record of `memberships` that the group has read. Call this method in the order of the
+   * offsets. `held` is the present entry of the key.
    */
   adopt(key: string, incoming: Entry, held: Entry | undefined): Placing {
     const placing = place(incoming, held)
@@ -157,8 +156,8 @@ export class Ledger {
   }
 
   /**
-   * Notes that a record older than the write in flight was read at the offset. The write may have to be
-   * repeated, so that its record comes after the older one.
+   * Remembers that the record at the offset, which was read now, is older than the record in flight. The
+   * write may have to be repeated, so that its record comes after the older record.
    */
   olderThan(flight: Flight, offset: number): void {
     flight.olderAt = Math.max(flight.olderAt, offset)
@@ -166,9 +165,9 @@ export class Ledger {
   }
 
   /**
-   * Notes that receivers may have got another value up to a version, as the record at `offset` shows. The
-   * checkpoint stays at that record until the present value has been sent again. So a restart reads the
-   * record again.
+   * Remembers that receivers may have got another value with a version up to `upTo`. The record at `offset`
+   * shows this. The checkpoint doesn't pass this record until the present value has been sent again, so that
+   * a restart reads the record again.
    */
   mustReport(flight: Flight, upTo: Version, offset: number): void {
     flight.unreported = flight.unreported === undefined ? upTo : laterOf(flight.unreported, upTo)
@@ -176,8 +175,8 @@ export class Ledger {
   }
 
   /**
-   * Lets the checkpoint pass an offset that `restore` blocked. Call it when the key needs no repair any more,
-   * or when a write in flight blocks the offset itself.
+   * Lets the checkpoint pass an offset that `restore` blocked. Call this method when the key needs no rewrite
+   * any more, or when a write in flight blocks the offset too.
    */
   unblock(offset: number): void {
     this.#options.checkpoint.unblock(offset)
@@ -193,16 +192,16 @@ export class Ledger {
     else flight.blocked.push(offset)
   }
 
-  /** Notes that the record at the offset was taken in. */
+  /** Remembers that the record at the offset has been processed. */
   read(offset: number): void {
     this.#options.checkpoint.read(offset)
     this.#unstored.storeWhereFarBehind()
   }
 
   /**
-   * Writes the entry of a key again. Needed in two cases: an older record follows the entry's record in the
-   * log, so that compaction would keep the older one; or receivers may have got another value since. The key
-   * must be free.
+   * Writes the entry of a key again. This is necessary if an older record comes after the entry's record, so
+   * that compaction would keep the older record, or if receivers have since got another value. No write of
+   * the key may be in flight.
    */
   writeAgain(
     { key, stateKey, held }: { key: string; stateKey: StateKey; held: Entry },
@@ -218,7 +217,7 @@ export class Ledger {
     this.#takeOff(flight)
   }
 
-  /** Returns the version of the last sync of an audience that was applied. */
+  /** Returns the version of the last applied sync of an audience. */
   syncedAt(spaceId: string, audienceId: string): Version | undefined {
     const { syncFloors } = this.#options
     return syncFloors.size === 0
@@ -234,12 +233,12 @@ export class Ledger {
     })
   }
 
-  /** Resolves once everything acknowledged so far is stored. Rejects if the store has failed. */
+  /** Resolves once all entries that are acknowledged now are stored. Rejects if the store has failed. */
   async stored(): Promise<void> {
     await this.#unstored.stored()
   }
 
-  /** Stops listening to the writes that are still in flight. Their records go to the next owner. */
+  /** Gives back the writes in flight, and ignores their results. The next owner processes their records. */
   letGo(): void {
     this.#isOver = true
     const flights = [...this.#flights.values()]
@@ -251,7 +250,7 @@ export class Ledger {
     this.#wake()
   }
 
-  /** Gives back everything that waits for a free key, for the next owner. */
+  /** Gives back all changes and records that wait for a free key. The next owner processes them. */
   letGoWaiting(): void {
     for (const flight of this.#flights.values()) {
       const { waiting } = flight
@@ -325,8 +324,8 @@ export class Ledger {
   }
 
   /**
-   * Writes the best entry again before any waiter gets the key. Needed if an older record got a higher
-   * offset, or an older value was sent later.
+   * Writes the best entry again, before a waiter gets the key. This is necessary if an older record has a
+   * higher offset, or if an older value was sent later.
    */
   #putInOrder(flight: Flight, best: Entry, olderAt: number, onEnd: Write['onEnd']): void {
     const { stateKey, key } = flight.write
@@ -375,11 +374,13 @@ export class Ledger {
 
 /** The reason why a key is written again. */
 export type RewriteReason = {
-  /** The offset of an older record that follows the best one in the log; -1 if there is none. */
+  /**
+   * The offset of an older record that comes after the best entry's record; -1 if there is no such record.
+   */
   readonly olderAt: number
   /**
    * The version up to which receivers may have got another value. `unreportedAt` is the offset of the record
-   * that shows it.
+   * that shows this.
    */
   readonly unreported: Version | undefined
   readonly unreportedAt: number

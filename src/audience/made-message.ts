@@ -5,15 +5,15 @@ import type { DeletionFloor, DeletionStateKey } from './state-record.ts'
 import { formatVersion } from './version.ts'
 
 /**
- * A message that Sluice makes. `body` is canonical: equal to `JSON.stringify(JSON.parse(body))`. Names that
- * producers chose are only ever written as JSON. No object gets them as keys, so `__proto__` is a name like
- * any other.
+ * A message that Sluice makes. `body` is canonical, which means that it equals
+ * `JSON.stringify(JSON.parse(body))`. Names that producers chose are written directly as JSON. They never
+ * become the keys of a JavaScript object, so the name `__proto__` does no harm.
  */
 export type MadeMessage = { messageId: string; body: Buffer }
 
 /**
- * Builds the Identify that sends a state to receivers. The same value of the same user always has the same
- * `messageId`.
+ * Builds the Identify that sends a state to receivers. Two calls with the same value of the same user return
+ * the same `messageId`.
  */
 export function identifyOf(
   { userId, spaceId, property }: PropertyStateKey,
@@ -32,26 +32,27 @@ export function identifyOf(
   return { messageId, body }
 }
 
-/** A `delete` of everything that one source sent about a user. */
+/** A `delete` message for all data that one source sent about a user. */
 export type MadeDelete = MadeMessage & { readonly sourceId: string }
 
 /**
- * The length of the part of a `messageId` that stands for the source: 72 bits as base64url. With the longest
- * `requestId`, the `messageId` has the greatest length that is allowed.
+ * The length of that part of a `messageId` which stands for the source: 72 bits as base64url. With the
+ * longest `requestId`, the `messageId` is exactly as long as is allowed.
  */
 const sourceMarkCharacters = 12
 
 /**
  * Builds the message that sends a deletion request to receivers, for one of its sources. The `messageId` is
  * `delete-REQUEST-` and twelve characters that stand for the source. So the same request and source always
- * have the same id, and another source has another id.
+ * get the same `messageId`, and another source gets another one.
  */
 export function deleteOf(
   { userId, sourceId }: Pick<DeletionStateKey, 'userId' | 'sourceId'>,
   { requestId, requestedAtMs }: Pick<DeletionFloor, 'requestId' | 'requestedAtMs'>,
 ): MadeDelete {
   const source = JSON.stringify(sourceId)
-  // Hashes the JSON: two ids that differ only in lone surrogates would have the same bytes as UTF-8.
+  // The JSON of the id is hashed, and not the id's UTF-8. In UTF-8, two ids that differ only in lone
+  // surrogates have the same bytes.
   const mark = hash('sha256', source, 'base64url').slice(0, sourceMarkCharacters)
   const messageId = `delete-${requestId}-${mark}`
   const body = Buffer.from(
@@ -62,8 +63,8 @@ export function deleteOf(
 }
 
 /**
- * Formats a time. Times are checked when they arrive, but a state that another program wrote may still have
- * an invalid time.
+ * Formats a time. The times in changes are checked when they arrive, but a state that another program wrote
+ * may have an invalid time.
  */
 function timestampOf(atMs: number): string {
   return formatTimestamp(atMs) ?? '1970-01-01T00:00:00.000Z'

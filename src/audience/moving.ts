@@ -3,31 +3,32 @@ import type { AudiencePorts } from './audience-ports.ts'
 import { filledHeader } from './headers.ts'
 import type { TopicIntake } from './topic-intake.ts'
 
-/** A record that came to a partition other than its user's. */
+/** A record that arrived in another partition than that of its user. */
 export type Misplaced = {
   readonly record: HeldRecord
   readonly content: RecordContent
   readonly userId: string
-  /** The partition that the user belongs to. */
+  /** The partition to which the user belongs. */
   readonly unit: number
   /** The space of a change; absent for a deletion. */
   readonly spaceId?: string
-  /** The intake of the record's topic in the unit to which the record came. */
+  /** The intake for the record's topic in the unit in which the record arrived. */
   readonly intake: TopicIntake
   readonly onMoved?: () => void
 }
 
 /**
- * Moves a record to the partition of its user, and keeps its original place in a header. Only in that
- * partition is the record in order with all other records of the user. Settles or refuses the original record
- * once Kafka has answered.
+ * Writes a copy of a record to the partition of its user, with the original place in a header. In the
+ * partition of the user, all records of the user are in order. Settles or refuses the original record once
+ * Kafka has answered.
  */
 export async function moveToItsUnit(
   { record, content, userId, unit, spaceId, intake, onMoved }: Misplaced,
   ports: Pick<AudiencePorts, 'move' | 'refuse' | 'fatal'>,
 ): Promise<void> {
   const { topic, partition, offset } = record
-  // The bytes are a slice of a whole fetch, so they are copied.
+  // The bytes are part of a buffer that holds a whole fetch. They are copied, so that the buffer can be
+  // freed.
   const value = Buffer.from(content.value ?? Buffer.alloc(0))
   const ofSpace = spaceId === undefined ? {} : { 'source-id': spaceId }
   const origin = filledHeader(content.headers, 'origin') ?? `${topic}/${partition}/${offset}`

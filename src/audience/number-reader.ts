@@ -1,6 +1,6 @@
 /**
- * Reads whole numbers and the literals between them, from left to right. It makes no substrings, because a
- * restore reads millions of versions.
+ * Reads whole numbers and the literals between them, from left to right. This class creates no substrings,
+ * because a restore reads millions of versions.
  */
 export class NumberReader {
   readonly #text: string
@@ -13,8 +13,8 @@ export class NumberReader {
   }
 
   /**
-   * Reads the whole number at `at` and moves `at` past it. Returns NaN, and leaves `at` where it was, if
-   * there is no number in JSON's spelling or it has more than 16 digits.
+   * Reads the whole number at `at` and moves `at` past the number. If there is no number in JSON's spelling
+   * at `at`, or if the number has more than 16 digits, returns NaN and doesn't move `at`.
    */
   next(): number {
     const text = this.#text
@@ -34,7 +34,7 @@ export class NumberReader {
     return isNegative ? -value : value
   }
 
-  /** Moves past `literal`. Returns false, and doesn't move, if the text at `at` is another one. */
+  /** Moves `at` past `literal`. If there is another text at `at`, returns false and doesn't move `at`. */
   skip(literal: string): boolean {
     if (!this.#text.startsWith(literal, this.at)) return false
     this.at += literal.length
@@ -44,5 +44,5 @@ export class NumberReader {
 
 const minus = 0x2d
 const zero = 0x30
-/** The digits of 2^53. Larger numbers with as many digits are read too, but not exactly. */
+/** The number of digits of 2^53. Larger numbers with 16 digits are read too, but not exactly. */
 const maxDigits = 16

@@ -5,27 +5,28 @@ import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 import type { Staging } from './staging.ts'
 import type { Version } from './version.ts'
 
-/** A part that waits for the other parts, or to be refused with them. */
+/** A part that waits until the other parts have arrived, or until all parts are refused. */
 type HeldPart = {
   readonly record: HeldRecord
-  /** The number under which the staging keeps the bytes of the part. */
+  /** The number under which `Staging` keeps the bytes of the part. */
   readonly staged: number
   readonly key: Buffer | null
   readonly sourceId: string
 }
 
-/** A sync that still lacks some of its parts. */
+/** A sync of which not all parts have arrived yet. */
 export type OpenSync = {
   readonly mark: string
-  /** The fields that all parts have in common. */
+  /** The fields that all parts of the sync have in common. */
   readonly part: Part
   /**
-   * The version of the sync. Its offset is that of the part that came first, and so the lowest of all parts.
+   * The version of the sync. Its offset is the offset of the part that came first, which is the lowest offset
+   * of all parts.
    */
   readonly version: Version
   /**
-   * The times at which the first part was appended, by the broker's clock (`firstMs`), and at which it
-   * arrived, by this machine's clock (`takenMs`). The two are never compared.
+   * `firstMs`: the time at which the first part was appended, by the broker's clock. `takenMs`: the time at
+   * which the first part arrived, by this machine's clock. The two times are never compared with each other.
    */
   readonly firstMs: number
   readonly takenMs: number
@@ -35,7 +36,8 @@ export type OpenSync = {
 }
 
 /**
- * Returns why a part of a sync must be refused, or `undefined`. `timestampMs` is when the part was appended.
+ * Returns the reason why a part of a sync must be refused, or `undefined` if the part is valid. `timestampMs`
+ * is the append time of the part.
  */
 export function partFault(
   sync: OpenSync,
@@ -66,7 +68,7 @@ export function partFault(
   return undefined
 }
 
-/** Formats a time as it is written in the details of dead letters. */
+/** Formats a timeout for the `detail` of dead letters. */
 export function inWords(timeoutMs: number): string {
   const minutes = timeoutMs / 60_000
   return Number.isInteger(minutes) && minutes > 1 ? `${minutes} minutes` : `${timeoutMs / 1_000} seconds`

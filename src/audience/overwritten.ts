@@ -1,27 +1,28 @@
 import { KeyFilter } from './key-filter.ts'
 
 /**
- * Remembers which keys have had more than one record. If a key has had only one record, the key's entry in
- * the store has the content of that record. So whoever reads the record need not ask the store. The filter's
- * size is constant: when the filter is full, it is cleared, and then covers only later records.
+ * A filter that remembers which keys have had more than one record. If a key has had only one record, the
+ * key's entry in the store has the content of this record. So when the record is read, the store doesn't have
+ * to be asked. The size of the filter is constant. When the filter is full, it is cleared, and from then on
+ * it covers only later records.
  */
 export class Overwritten {
   #keys = new KeyFilter(filterBits)
   #count = 0
-  /** The offset below which the filter knows nothing. */
+  /** The offset below which the filter has no information. */
   #from: number
   #end: number
 
   /**
-   * @param from The offset from which records are reported to `keep`. Nothing is known about the records
-   * below it.
+   * @param from The offset from which records are reported to `keep`. The filter has no information about
+   * records with lower offsets.
    */
   constructor(from: number) {
     this.#from = from
     this.#end = from
   }
 
-  /** Notes a record of the key at the offset. `isFirst`: the key had no entry before. */
+  /** Remembers that the key has a record at the offset. `isFirst`: true if the key had no entry before. */
   keep(key: string, offset: number, isFirst: boolean): void {
     this.#end = Math.max(this.#end, offset + 1)
     if (isFirst) return
@@ -34,7 +35,7 @@ export class Overwritten {
     this.#keys.add(key)
   }
 
-  /** Returns false if the record at the offset is the only one of its key. */
+  /** Returns false if the record at the offset is certainly the only record of its key. */
   mayHold(key: string, offset: number): boolean {
     return offset < this.#from || this.#keys.mayHold(key)
   }

@@ -1,6 +1,6 @@
 import type { Version } from './version.ts'
 
-/** Names one property of one user in one space. */
+/** The key of the state of one property of one user in one space. */
 export type PropertyStateKey = {
   readonly kind: 'property'
   readonly userId: string
@@ -8,14 +8,14 @@ export type PropertyStateKey = {
   readonly property: string
 }
 
-/** The value of a property, and the audience or trait that it belongs to. */
+/** The value of a property, and the audience or trait to which the property belongs. */
 export type PropertyState = {
   readonly kind: 'audience' | 'trait'
   readonly id: string
   readonly name: string
-  /** The value as JSON text, spelled as by `JSON.stringify`. */
+  /** The value as JSON text, in the spelling of `JSON.stringify`. */
   readonly value: string
   readonly version: Version
-  /** The version of the record that carries this value to the receivers. Never above `version`. */
+  /** The version with which this value was sent to receivers. It is never higher than `version`. */
   readonly since: Version
 }

@@ -5,10 +5,13 @@ import type { PropertyStateKey } from './property-state.ts'
 import { deletionKeyOf, knownPropertiesPrefix, knownPropertyOf, rangeOf, storeKeyOf } from './store-keys.ts'
 import type { Purge, UnitContext } from './unit-context.ts'
 
-/** The most properties of one user that are purged in one turn. */
+/** Limit on the properties of one user that are purged in one turn. */
 const mostAtOnce = 1_000
 
-/** Carries out the purges of one unit, and finds everything that the unit holds of a user. */
+/**
+ * Carries out the purges of one unit: finds all states that the unit holds of a deleted user, and erases
+ * them.
+ */
 export class Purges {
   readonly #context: UnitContext
 
@@ -16,7 +19,7 @@ export class Purges {
     this.#context = context
   }
 
-  /** Asks the reading for the keys that `carryOut` looks at. */
+  /** Adds to `reading` the keys that `carryOut` needs. */
   want({ deletionKey, stateKeys }: Purge, reading: Reading): void {
     reading.want(deletionKey)
     for (const stateKey of stateKeys) reading.want(storeKeyOf(stateKey))
@@ -59,16 +62,19 @@ export class Purges {
     else flight.wait({ resume: erase, giveBack: onEnd })
   }
 
-  /** Returns the entry that replaces the held one of a deleted user; `undefined`: the held entry stays. */
+  /**
+   * Returns the entry that replaces a deleted user's held entry. Returns `undefined` if the held entry stays.
+   */
   #replacementOf({ spaceId }: PropertyStateKey, held: Entry | undefined, upToMs: number): Entry | undefined {
     if (held?.kind !== 'property') return { kind: 'gone', upToMs, offset: -1 }
     const { state } = held
-    // This is a newer version of a value that was sent before the deletion. The `delete` makes receivers drop
-    // the value, so the value is sent to them again.
+    // The held value is newer than the deletion. If it was last sent before the deletion, receivers drop it
+    // because of the `delete`, so it is sent to them again.
     if (!isDead(held, upToMs)) {
       return isReportedBefore(held, upToMs) ? { ...reportedAnew(held), offset: -1 } : undefined
     }
-    // A sync writes nothing for a member whom it confirms, so the version of the sync counts.
+    // A sync writes no record for a member whom it confirms. So for such a member, the version of the sync
+    // counts.
     const syncedAt =
       state.kind === 'audience' && state.value === 'true'
         ? this.#context.ledger.syncedAt(spaceId, state.id)
@@ -78,15 +84,15 @@ export class Purges {
   }
 
   /**
-   * Purges everything that is held of a user in a space. Resolves with false if the unit was left before the
+   * Purges all states of a user in a space. Resolves with false if the unit went to another owner before the
    * purge was done.
    */
   async purgeUser(userId: string, spaceId: string): Promise<boolean> {
     const { unit, partitions, store, ledger, isEnding } = this.#context
     if (isEnding()) return false
-    // Every unit has the deletion floor, but only one has the user's states.
+    // Every unit has the deletion floor, but only the user's own unit has the user's states.
     if (partitionOf(userId, partitions) !== unit) return true
-    // A property is found only once a state of it is stored.
+    // Only properties with a stored state are found, so all acknowledged entries must be stored first.
     await ledger.stored()
     const known = store.range(rangeOf(knownPropertiesPrefix(spaceId)))
     let lastProperty: string | undefined

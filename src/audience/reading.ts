@@ -5,22 +5,25 @@ import type { PropertyStateKey } from './property-state.ts'
 import type { StateStore } from './store.ts'
 import { deletionKeyOf } from './store-keys.ts'
 
-/** The place of an item for which the store wasn't asked. */
+/** The place of an item whose key isn't read from the store. */
 export const unread = -1
-/** The place of an item whose key has had only this one record. Then the store has what the record says. */
+/**
+ * The place of an item whose key has had only one record. Then the key's entry in the store has the content
+ * of the item's record.
+ */
 export const sameAsRead = -2
 
 /**
- * Reads the keys that one turn of a unit needs. All texts of the store are read at once. Entries of the
- * ledger that aren't stored yet take precedence over these texts. Collect keys with `add`, `want` and
- * `wantFloor`, call `read` once, then query.
+ * Reads the entries that one turn of a unit needs. All texts are read from the store at once. Entries of the
+ * ledger that aren't stored yet take precedence over these texts. First collect keys with `add`, `want` and
+ * `wantFloor`. Then call `read` once. Then use the other methods.
  */
 export class Reading {
   readonly #ledger: Ledger
   readonly #deletions: KeyFilter
   readonly #keys: string[] = []
   #texts: readonly (string | undefined)[] = []
-  /** Places of the keys that are looked up by name. */
+  /** The places of the keys that were added by `want`. */
   readonly #places = new Map<string, number>()
 
   constructor(ledger: Ledger, deletions: KeyFilter) {
@@ -29,20 +32,22 @@ export class Reading {
   }
 
   /**
-   * Asks for a key that mostly occurs once in a turn. Returns the place at which `at` finds the key's text.
+   * Adds a key that most likely occurs only once in a turn. Returns the place with which `at` returns the
+   * key's text.
    */
   add(key: string): number {
     return this.#keys.push(key) - 1
   }
 
   /**
-   * Asks for a key that several items need, or that is looked up by its name. The store is asked for it once.
+   * Adds a key that several items need, or that `entry` or `acknowledged` will look up. The key is read from
+   * the store only once.
    */
   want(key: string): void {
     if (!this.#places.has(key)) this.#places.set(key, this.add(key))
   }
 
-  /** Asks for the deletion floor of a user, if there may be one. */
+  /** Adds the key of a user's deletion floor, if the user may have one. */
   wantFloor(stateKey: Pick<PropertyStateKey, 'userId' | 'spaceId'>): void {
     if (this.#deletions.isEmpty) return
     const key = deletionKeyOf(stateKey)
@@ -53,22 +58,22 @@ export class Reading {
     if (this.#keys.length > 0) this.#texts = await store.getMany(this.#keys)
   }
 
-  /** Returns the store's text at a place that `add` returned. */
+  /** Returns the text that was read from the store for a place that `add` returned. */
   at(place: number): string | undefined {
     return this.#texts[place]
   }
 
   /**
-   * Returns the newest acknowledged entry of a wanted key that the ledger or the store has. It may not cover
-   * a write that is in flight.
+   * Returns the last acknowledged entry of a key that was added by `want`, from the ledger or the store.
+   * Don't call this method for a key with a write in flight.
    */
   entry(key: string): Entry | undefined {
     return this.#ledger.held(key, this.#textOf(key))
   }
 
   /**
-   * Returns the entry of a wanted key that Kafka has acknowledged, even while a newer write of the key is in
-   * flight.
+   * Returns the last acknowledged entry of a key that was added by `want`, even while a newer write of the
+   * key is in flight.
    */
   acknowledged(key: string): Entry | undefined {
     return this.#ledger.acknowledged(key, this.#textOf(key))

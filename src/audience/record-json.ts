@@ -6,8 +6,8 @@ import { type AudienceRefusal, refusal } from './refusal.ts'
 export type JsonFields = Readonly<Record<string, unknown>>
 
 /**
- * Reads the value of a record that an upstream program wrote: one JSON object within the limits. Never
- * throws.
+ * Reads the value of a record that an upstream program wrote. The value must be one JSON object within the
+ * limits. Never throws.
  */
 export function readJson(
   value: Uint8Array | null,

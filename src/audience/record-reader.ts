@@ -2,29 +2,29 @@ import type { PropertyState, PropertyStateKey } from './property-state.ts'
 import { compareVersions, type Version, versionOf } from './version.ts'
 
 /**
- * Reads records of audiences in `memberships` that are spelled exactly as Sluice writes them, byte for byte.
- * That takes half of the time that a JSON parser needs, and a restore reads millions of records. Any other
- * record is left to the parser.
+ * A quick reader for those records of audiences in `memberships` that are spelled exactly as Sluice writes
+ * them, byte for byte. It takes half of the time that a JSON parser needs. This matters because a restore
+ * reads millions of records. All other records are read by the JSON parser.
  */
 
-/** The audience or trait that a record belongs to. */
+/** The audience or trait to which a record belongs. */
 type Named = Pick<PropertyState, 'kind' | 'id' | 'name'>
 type SpaceProperty = Pick<PropertyStateKey, 'spaceId' | 'property'>
 
-/** A part that many records have in common, and its bytes. */
+/** A part that many records have in common. `bytes`: the bytes of the part. `said`: its content. */
 type Spelled<T> = { readonly bytes: Buffer; readonly said: T }
 
-/** Returns the JSON text of a property's record up to and including `"value":`. */
+/** Returns the beginning of the JSON text of a property's record, up to and including `"value":`. */
 export function headOf({ kind, id, name }: Named): string {
   return `{"kind":"${kind}","id":${JSON.stringify(id)},"name":${JSON.stringify(name)},"value":`
 }
 
-/** Returns the end of the record's key, after the user. */
+/** Returns the end of a record's key: the part after the user. */
 function tailOf({ spaceId, property }: SpaceProperty): string {
   return `",${JSON.stringify([spaceId, property]).slice(1)}`
 }
 
-/** Reads a record that is spelled as Sluice writes it. `undefined`: the record has to be parsed. */
+/** Reads a record that is spelled as Sluice writes it. Returns `undefined` if the record has to be parsed. */
 export function readAsWritten(
   key: Buffer,
   value: Buffer,
@@ -49,8 +49,8 @@ export function readAsWritten(
 }
 
 /**
- * Remembers how a parsed record begins and ends, so that records with the same beginning and end need no
- * parser. Only for audiences: values of traits may be any JSON.
+ * Remembers how a parsed record begins and ends, so that records with the same beginning and end don't have
+ * to be parsed. Only records of audiences are remembered, because the value of a trait may be any JSON.
  */
 export function remember({ spaceId, property }: PropertyStateKey, { kind, id, name }: PropertyState): void {
   if (kind !== 'audience') return
@@ -69,8 +69,8 @@ class Spellings<T> {
   }
 
   /**
-   * Finds the known part that a record has at `at`. `endOf` finds the end of the part if it isn't the same as
-   * in the previous record.
+   * Returns the known part that a record has at `at`. If the part isn't the same as in the previous record,
+   * `endOf` is called to find its end.
    */
   at(record: Buffer, at: number, endOf: (record: Buffer) => number): Spelled<T> | undefined {
     if (this.#last !== undefined && holds(record, at, this.#last.bytes)) return this.#last
@@ -80,14 +80,17 @@ class Spellings<T> {
   }
 }
 
-/** The most audiences, or properties, that are remembered. */
+/** Limit on the audiences, and on the properties, that are remembered. */
 const mostKnown = 256
 const heads = new Spellings<Named>()
 const tails = new Spellings<SpaceProperty>()
 
 const valueMark = Buffer.from(',"value":')
 
-/** Returns where the head ends. No JSON string can contain the mark, since its quotes would be escaped. */
+/**
+ * Returns the place at which the head ends. No JSON string can contain the mark that is searched for, because
+ * the quotation marks in the mark would be escaped.
+ */
 function headEnd(value: Buffer): number {
   return value.indexOf(valueMark) + valueMark.length
 }
@@ -104,7 +107,7 @@ function readKey(key: Buffer): PropertyStateKey | undefined {
   for (; end < key.length; end++) {
     const byte = key[end] ?? 0
     if (byte === quote) break
-    // JSON escapes these bytes.
+    // JSON escapes control characters, and a backslash begins an escape. Such a record has to be parsed.
     if (byte < space || byte === backslash) return undefined
     if (byte >= 0x80) isAscii = false
   }
@@ -150,7 +153,7 @@ class ByteReader {
     this.at = at
   }
 
-  /** Moves past a word. Returns false, and doesn't move, if the bytes at `at` are others. */
+  /** Moves `at` past a word. If there are other bytes at `at`, returns false and doesn't move `at`. */
   skip(word: Buffer): boolean {
     if (!holds(this.#bytes, this.at, word)) return false
     this.at += word.length
@@ -158,8 +161,8 @@ class ByteReader {
   }
 
   /**
-   * Reads a whole number as JSON spells it, and moves past it. Returns NaN, and doesn't move, if there is no
-   * number or it has more than 16 digits.
+   * Reads a whole number in JSON's spelling and moves `at` past the number. If there is no number at `at`, or
+   * if the number has more than 16 digits, returns NaN and doesn't move `at`.
    */
   number(): number {
     const bytes = this.#bytes
@@ -191,5 +194,5 @@ const space = 0x20
 const backslash = 0x5c
 const minus = 0x2d
 const zero = 0x30
-/** The digits of 2^53. */
+/** The number of digits of 2^53. */
 const maxDigits = 16

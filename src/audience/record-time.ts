@@ -1,13 +1,13 @@
 import { parseTimestamp } from '../message/timestamp.ts'
 import { type AudienceRefusal, refusal } from './refusal.ts'
 
-/** The most that a producer's clock may be ahead of the broker's, in milliseconds. */
+/** Limit on the time by which a producer's clock may be ahead of the broker's clock, in milliseconds. */
 const mostAheadMs = 5 * 60_000
 
 /**
  * Reads a time of a record that an upstream program wrote. Refuses a time that is more than `mostAheadMs`
- * after `appendedMs`, which is the broker's time. With such a time, the record's value would win over every
- * change up to that time. Never throws.
+ * after `appendedMs`, which is the append time by the broker's clock. With such a time, the record's value
+ * would replace all values that come about before that time. Never throws.
  */
 export function readTime(
   field: string,

@@ -1,8 +1,8 @@
 import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 
 /**
- * The refusal of a record. `detail` is one sentence for the producer: what is wrong and what to do. It quotes
- * nothing from the record except names of fields.
+ * The refusal of a record. `detail` is one sentence for the producer, which says what is wrong and what to
+ * do. It quotes nothing from the record except the names of fields.
  */
 export type AudienceRefusal = { ok: false; reason: AudienceDeadReason; detail: string }
 
@@ -12,11 +12,11 @@ export function refusal(reason: AudienceDeadReason, detail: string): AudienceRef
 
 type SchemaError = { keyword: string; instancePath: string; message: string }
 
-/** Describes the first field that a schema objects to. */
+/** Describes the first field that violates a schema. */
 export function faultOf(errors: readonly SchemaError[]): string {
   const [first] = errors
   const path = (first?.instancePath ?? '').slice(1).replaceAll('/', '.').slice(0, maxNameCharacters)
-  // The schema for an unknown field is `false`.
+  // TypeBox reports an unknown field as a violation of the schema `false`.
   const fault =
     first?.keyword === 'boolean' ? 'is not a known field' : (first?.message ?? 'is not as it has to be')
   return `${path === '' ? 'the value' : path} ${fault.slice(0, maxFaultCharacters)}`

@@ -12,20 +12,23 @@ export type RestoreOptions = {
   readonly store: StateStore
   /** True if the store is empty. */
   readonly isEmpty: boolean
-  /** The records of `memberships` from the checkpoint's position to the end. */
+  /** The records of the unit's `memberships`, from the position of the checkpoint to the end. */
   readonly records: AsyncIterable<readonly LoggedState[]>
   readonly checkpoint: Checkpoint
-  /** The keys of the store's deletion floors. Floors that are read from the log are added. */
+  /**
+   * The keys of the store's deletion floors. The keys of floors that are read from `memberships` are added.
+   */
   readonly deletions: KeyFilter
-  /** Returns the operation that records the store's position. */
+  /** Returns the operation that writes the position to the store. */
   readonly meta: (position: number) => StoreOperation
   readonly onProgress: (records: number, at: number) => void
 }
 
 /**
- * Brings the store to the end of the log: the highest version of each key wins. Returns the keys to repair:
- * those whose last record doesn't have the highest version, or whose value must be sent to receivers again.
- * The checkpoint is blocked at `blockedAt` of each key until the key is written again.
+ * Adds to a store all records that are later than its position. Of each key, the store keeps the entry with
+ * the highest version. Returns the keys that must be written again: the last record of such a key doesn't
+ * have the highest version, or its value must be sent to receivers again. Until a key has been written again,
+ * the checkpoint is blocked at the key's `blockedAt`.
  */
 export async function restore(options: RestoreOptions): Promise<Map<string, RepairNeeded>> {
   const { isEmpty, records, onProgress } = options
@@ -46,8 +49,8 @@ export async function restore(options: RestoreOptions): Promise<Map<string, Repa
 export type RepairNeeded = RewriteReason & { readonly blockedAt: number }
 
 /**
- * The size of the filter of seen keys. With a million keys, one new key in eight is looked up in the store
- * without need.
+ * The size in bits of the filter of seen keys. With a million keys, one in eight new keys is looked up in the
+ * store although it isn't there.
  */
 const seenBits = 2 ** 23
 const mostAtOnce = 2_000
@@ -64,8 +67,8 @@ type Taken = {
 class Restoring {
   readonly #options: RestoreOptions
   /**
-   * The keys that were written so far, if the store was empty at first. Then only these keys need be looked
-   * up.
+   * The keys that were written so far, if the store was empty at the start of the restore. Then only these
+   * keys have to be looked up.
    */
   readonly #seen: KeyFilter | undefined
   readonly #knownProperties = new Set<string>()
@@ -84,7 +87,7 @@ class Restoring {
     const entries = await this.#read(taken)
     const changed = new Map<string, Entry>()
     for (const one of taken) {
-      // The key is new, no later record of this batch has it, and no deletion may concern it.
+      // The key is new, no later record of this batch has the key, and no deletion can concern the key.
       const isAlone = one.deletionKey === undefined && !entries.has(one.key)
       if (isAlone) addTo(operations, one.key, entryOf(one.record, one.offset, -Infinity))
       else this.#place(one, entries, changed)
@@ -97,8 +100,8 @@ class Restoring {
   }
 
   /**
-   * Decodes a batch. Leaves out records that Sluice didn't write; they are reported when the group reads
-   * them.
+   * Decodes a batch. Leaves out records that Sluice didn't write. They are reported later, when the group
+   * reads them.
    */
   #decode(batch: readonly LoggedState[], operations: StoreOperation[]): Taken[] {
     const { deletions } = this.#options
@@ -120,8 +123,8 @@ class Restoring {
   }
 
   /**
-   * Reads the entries to compare the records with. Leaves out keys that are new in this batch and occur in it
-   * once.
+   * Reads the entries with which the records are compared. Leaves out keys that are new in this batch and
+   * occur only once in it.
    */
   async #read(taken: readonly Taken[]): Promise<Map<string, Entry | undefined>> {
     const { store, deletions } = this.#options
@@ -150,8 +153,8 @@ class Restoring {
     const entry = entryOf(record, offset, deletedUpToMs)
     const isDead = entry.kind === 'property' && entry.state.version.atMs <= deletedUpToMs
     const held = entries.get(key)
-    // The state was written after its user was deleted. The owner that reads the record in the group writes a
-    // tombstone after it.
+    // The state was written after its user was deleted. The owner that reads its record in the group writes a
+    // tombstone later.
     if (isDead && held === undefined) return
     const { best, isKnown, isOutOfOrder, reportedBetween } = place(entry, held)
     if (!isKnown) {
@@ -169,7 +172,7 @@ class Restoring {
     let { unreported, unreportedAt } = before ?? { unreported: undefined, unreportedAt: -1 }
     if (reportedBetween !== undefined) {
       const { state, offset } = reportedBetween
-      // A restore from that offset finds all of these records again.
+      // A restore that starts at the lower offset finds all of these records again.
       unreportedAt = unreported === undefined ? offset : Math.min(unreportedAt, offset)
       unreported = unreported === undefined ? state.version : laterOf(unreported, state.version)
     }
@@ -206,12 +209,13 @@ function addTo(operations: StoreOperation[], key: string, entry: Entry): void {
 
 const maxKnownProperties = 10_000
 
-/** Returns the entry for a record of the log at its offset. */
+/** Returns the entry for a record of `memberships`. */
 export function entryOf(record: StateRecord, offset: number, deletedUpToMs: number): Entry {
   const { stateKey, state } = record
   if (state === null) {
-    // The tombstone doesn't name the floor that caused it, and the floor of a later request may have replaced
-    // that floor. So the present floor counts; without a floor, the time is unknown.
+    // A tombstone doesn't name the deletion floor that caused it, and the floor of a later request may have
+    // replaced this floor. So the time of the present floor is used. If there is no floor, the time is
+    // unknown.
     const upToMs = stateKey.kind === 'property' && deletedUpToMs > -Infinity ? deletedUpToMs : Infinity
     return { kind: 'gone', upToMs, offset }
   }
@@ -220,7 +224,7 @@ export function entryOf(record: StateRecord, offset: number, deletedUpToMs: numb
   return { kind: 'property', state, offset }
 }
 
-/** Adds the deletion floors of a store to a filter. */
+/** Adds the keys of a store's deletion floors to a filter. */
 export async function readDeletions(store: StateStore, deletions: KeyFilter): Promise<void> {
   const reader = store.range(anyDeletion)
   try {

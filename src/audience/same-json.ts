@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 
 /**
- * Returns true if two texts of canonical JSON have the same value. The order of an object's fields doesn't
+ * Returns true if two texts of canonical JSON have the same value. The order of fields in an object doesn't
  * matter.
  */
 export function isSameJson(a: string, b: string): boolean {

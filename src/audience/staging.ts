@@ -2,9 +2,9 @@ import type { StateStore, StoreOperation } from './store.ts'
 import { parted, stagedPartKey, stagedRunKey } from './store-keys.ts'
 
 /**
- * Sorts the users of one sync on disk, so that a sync of any size takes the same memory. Users are gathered
- * into runs, and each run is sorted and written in chunks. `sorted` merges the runs. Ids are escaped as in
- * keys, so ids have the same order as keys.
+ * Sorts the users of one sync on disk, so that the memory doesn't depend on the size of the sync. Users are
+ * collected into runs. Each run is sorted and written to disk in chunks. `sorted` merges the runs. User ids
+ * are escaped in the same way as in the keys of the store, so that they have the same order as the keys.
  */
 export class Staging {
   readonly #store: StateStore
@@ -31,7 +31,10 @@ export class Staging {
     return this.#bytes
   }
 
-  /** Keeps the bytes of a part, and resolves with the number by which `partBytes` finds them. */
+  /**
+   * Adds the users of a part, and stores the bytes of the part. Resolves with the number by which `partBytes`
+   * finds the bytes.
+   */
   async add(userIds: readonly string[], bytes: Buffer): Promise<number> {
     const part = this.#parts++
     this.#bytes += bytes.length
@@ -58,8 +61,8 @@ export class Staging {
   }
 
   /**
-   * Returns a reader of all users in batches, ascending and each user once. An empty batch is the end. No
-   * part may be added after this call.
+   * Returns a function that reads the users in batches. The users are in ascending order, and each user
+   * occurs once. An empty batch means that there are no more users. No part may be added after this call.
    */
   async sorted(): Promise<() => Promise<readonly string[]>> {
     this.#gathered.sort()
@@ -78,7 +81,7 @@ export class Staging {
     return () => merge.next()
   }
 
-  /** Yields the operations that remove everything that was staged. */
+  /** Yields the operations that remove all data that this object has written. */
   *removal(): Generator<StoreOperation> {
     for (let part = 0; part < this.#parts; part++) {
       yield { type: 'del', key: stagedPartKey(this.#number, part) }
@@ -118,21 +121,27 @@ export class Staging {
 }
 
 /**
- * The number of users of a run, which are sorted in memory. A sync of ten million users in one unit makes
- * 1,200 runs.
+ * The number of users in a run. The users of one run are sorted in memory. A sync with ten million users in
+ * one unit has 1,200 runs.
  */
 const usersOfRun = 8_192
 /** The number of users in one chunk. While the runs are merged, one chunk of each run is in memory. */
 const usersOfChunk = 256
-/** Returns the next users of a run, ascending; an empty list at its end. */
+/**
+ * A function that returns the next users of a run, in ascending order. Returns an empty list at the end of
+ * the run.
+ */
 type ChunkReader = () => Promise<readonly string[]>
 
 type Run = { readonly read: ChunkReader; users: readonly string[]; at: number; user: string }
 
-/** Merges sorted runs with a heap of their next users. */
+/** Merges sorted runs. A heap orders the runs by their next users. */
 class Merge {
   readonly #readers: readonly ChunkReader[]
-  /** A binary heap: no run's user is below that of its parent, `(index - 1) >> 1`. */
+  /**
+   * A binary heap: the next user of a run is never lower than the next user of its parent, which is at
+   * `(index - 1) >> 1`.
+   */
   readonly #heap: Run[] = []
   #lastUser: string | undefined
 
@@ -196,7 +205,7 @@ class Merge {
     }
   }
 
-  /** Moves the run at the root down until its user is not above those of its children. */
+  /** Moves the run at the root down until its next user is not higher than the next users of its children. */
   #sink(run: Run): void {
     const heap = this.#heap
     let at = 0

@@ -6,11 +6,11 @@ import { compareVersions, type Version, versionOf } from './version.ts'
 
 /**
  * The records of the topic `memberships`. Keys are JSON lists:
- * - `[userId, spaceId, property]`: the state of one property of one user; a null value is a tombstone of that
- *   state,
- * - `[userId, sourceId]`: the time up to which the user's data of that source is deleted; no older value may
- *   be kept or sent,
- * - `[null, spaceId, audienceId]`: the last sync of an audience that was applied to the unit.
+ * - `[userId, spaceId, property]`: the state of one property of one user. A null value is a tombstone of the
+ *   state.
+ * - `[userId, sourceId]`: the time up to which the user's data of one source is deleted. No older value may
+ *   be kept or sent.
+ * - `[null, spaceId, audienceId]`: the last sync of an audience that was applied to the unit of the record.
  */
 
 export type DeletionStateKey = {
@@ -23,25 +23,26 @@ export type SyncStateKey = { readonly kind: 'sync'; readonly spaceId: string; re
 /** The key of a record of `memberships`. */
 export type StateKey = PropertyStateKey | DeletionStateKey | SyncStateKey
 
-/** Returns true for a member of an audience, and for a computed trait that has a value. */
+/** Returns true for the state of a member of an audience, and for a computed trait that has a value. */
 export function isPresent({ kind, value }: Pick<PropertyState, 'kind' | 'value'>): boolean {
   return value !== (kind === 'audience' ? 'false' : 'null')
 }
 
-/** A deletion floor. A value that isn't newer than `requestedAtMs` is neither kept nor sent. */
+/** A deletion floor. Values of the user that aren't newer than `requestedAtMs` are neither kept nor sent. */
 export type DeletionFloor = {
   readonly requestedAtMs: number
   readonly requestId: string
   /**
-   * The partition of the record of `deletions` that asked for the deletion; `offset` is that record's offset.
+   * The partition of the record of `deletions` that requested the deletion. `offset` is the offset of the
+   * same record.
    */
   readonly partition: number
   readonly offset: number
 }
 
 /**
- * The floor of an applied sync. Every user who was a member when the sync was applied has at least this
- * version.
+ * The floor of an applied sync. The state of a user who was a member after the sync counts as having at least
+ * this version.
  */
 export type SyncFloor = { readonly version: Version; readonly syncId: string }
 
@@ -64,8 +65,8 @@ export function encodeStateKey(stateKey: StateKey): Buffer {
 }
 
 /**
- * Encodes a state. `isSilent` means that receivers already got the value in an older version, so that no
- * message is sent for this record.
+ * Encodes a state. `isSilent`: true if receivers already got the value with an older version, so that no
+ * message is sent for the record.
  */
 export function encodeState(state: PropertyState, isSilent: boolean): Buffer {
   const { value, version, since } = state
@@ -90,8 +91,8 @@ function versionJson({ atMs, isNative, partition, offset }: Version): string {
 export type DecodedState = { ok: true; record: StateRecord } | { ok: false; fault: string }
 
 /**
- * Decodes a record. Never throws, whatever the bytes are. For a record that Sluice didn't write, returns a
- * fault.
+ * Decodes a record of `memberships`. Returns a fault for a record that Sluice didn't write. Never throws,
+ * whatever the bytes are.
  */
 export function decodeState(key: Buffer | null, value: Buffer | null): DecodedState {
   const record = key === null || value === null ? undefined : readAsWritten(key, value)
@@ -109,7 +110,7 @@ function parseState(key: Buffer | null, value: Buffer | null): DecodedState {
   return { ok: true, record }
 }
 
-/** Reads the key of a record; `undefined` if the key isn't Sluice's. Never throws. */
+/** Reads the key of a record. Returns `undefined` if Sluice didn't write the key. Never throws. */
 export function parseStateKey(key: Buffer): StateKey | undefined {
   const parsed = parseJson(key.toString())
   if (!parsed.ok || !Array.isArray(parsed.value)) return undefined

@@ -4,23 +4,29 @@ import { isPresent } from './state-record.ts'
 import type { StateStore } from './store.ts'
 import { rangeOf, statesPrefix, storeKeyOf, stateKeyOf } from './store-keys.ts'
 
-/** The place of a state among the states of its space, which are ordered by property and then by user. */
+/**
+ * The place of a state in the list of the states of its space. The list is ordered by property and then by
+ * user.
+ */
 export type StatePlace = readonly [property: string, userId: string]
 
 export type StatesQuery = {
   readonly spaceId: string
-  /** The state after which the page begins; `null`: at the first state. */
+  /** The place after which the page begins. `null`: the page begins with the first state. */
   readonly after: StatePlace | null
-  /** The number of states to look at. */
+  /** The number of states to read. */
   readonly count: number
-  /** True to include users who have left (`false`), and traits that have no value any more (`null`). */
+  /**
+   * True to include states of users who have left (`false`) and of traits that have no value any more
+   * (`null`).
+   */
   readonly withLeft: boolean
 }
 
 export type StatesPage = {
-  /** The states that were looked at, without those that the query leaves out. */
+  /** The states that were read, without the states that the query leaves out. */
   readonly states: readonly HeldState[]
-  /** The last state that was looked at; `null`: there are no more. */
+  /** The place of the last state that was read. `null`: there are no more states. */
   readonly last: StatePlace | null
 }
 
@@ -32,8 +38,8 @@ export type HeldState = {
 }
 
 /**
- * Reads a page of states that begins after `after`. Keeps nothing between two calls, so a page may or may not
- * show writes that were made between the calls.
+ * Reads a page of states. Nothing is kept between two calls, so a page may or may not contain writes that
+ * were made after the previous page was read.
  */
 export async function readStates(
   store: StateStore,
@@ -51,7 +57,10 @@ export async function readStates(
   }
 }
 
-/** Returns the lowest key above that of the state, whether such a state exists or not. */
+/**
+ * Returns the lowest possible key that is higher than the key of the state. A state with this key need not
+ * exist.
+ */
 function keyBehind(spaceId: string, [property, userId]: StatePlace): string {
   return `${storeKeyOf({ kind: 'property', spaceId, property, userId })}\0`
 }

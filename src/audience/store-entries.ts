@@ -1,6 +1,9 @@
 import type { RangeReader } from './store.ts'
 
-/** Reads all entries of a range, and closes the reader. Use it only for ranges that are known to be short. */
+/**
+ * Reads all entries of a range, and closes the reader. Use this function only for ranges that are known to be
+ * short.
+ */
 export async function entriesOf(reader: RangeReader): Promise<(readonly [key: string, value: string])[]> {
   const all: (readonly [key: string, value: string])[] = []
   try {

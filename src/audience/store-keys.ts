@@ -2,20 +2,20 @@ import type { PropertyStateKey } from './property-state.ts'
 import type { DeletionStateKey, StateKey, SyncStateKey } from './state-record.ts'
 
 /**
- * Keys of a unit's store. Ids are escaped for two reasons. A character that no escaped id contains can then
- * separate them. And the order of the keys' bytes (UTF-8, as in LevelDB) is then the order in which
- * JavaScript compares ids (UTF-16). A sync needs that, because it walks through keys and ids side by side.
- * Half a surrogate pair, which UTF-8 can't encode, isn't lost either.
+ * Keys of a unit's store. Ids are escaped in keys for three reasons. First, keys need a separator that no
+ * escaped id contains. Second, the order of the keys' bytes (UTF-8, as in LevelDB) must be the order in which
+ * JavaScript compares ids (UTF-16), because a sync goes through keys and ids side by side. Third, an id with
+ * half a surrogate pair, which UTF-8 can't encode, must not be changed.
  */
 
-/** The separator of ids. No escaped id contains it. */
+/** The separator between ids. No escaped id contains this character. */
 export const parted = '\u007f'
 /** The first escape prefix: `low` + `a` encodes `parted`, and `low` + `b` encodes `low` itself. */
 const low = '\u0080'
-/** The second escape prefix: with four hex digits, it encodes a UTF-16 code unit from U+D7FF on. */
+/** The second escape prefix: this prefix and four hex digits encode a UTF-16 code unit from U+D7FF on. */
 const high = '\ud7ff'
 const lowest = 0xd7ff
-/** A text above everything that an escaped id can contain. */
+/** A text that is higher than all escaped ids. */
 const last = `${high}~`
 
 const escapedAll = /[\u007f\u0080\ud7ff-\uffff]/g
@@ -32,8 +32,8 @@ function isEscaped(unit: number): boolean {
 }
 
 /**
- * Encodes one UTF-16 code unit. Codes sort like the code units that they encode, and no code is a prefix of
- * another.
+ * Encodes one UTF-16 code unit. The codes have the same order as the code units, and no code is a prefix of
+ * another code.
  */
 function escapeUnit(unit: string): string {
   if (unit === parted) return `${low}a`
@@ -55,13 +55,17 @@ function unescapeCode(code: string): string {
 export const metaKey = 'm'
 
 /**
- * Returns the prefix of the keys of all states of a space. They are ordered by property, and then by user.
+ * Returns the prefix of the keys of all states of a space. These keys are ordered by property, and then by
+ * user.
  */
 export function statesPrefix(spaceId: string): string {
   return `s${escapeId(spaceId)}${parted}`
 }
 
-/** Returns the prefix of the keys of all users' states of a property. The escaped user follows it. */
+/**
+ * Returns the prefix of the keys of all users' states of a property. In a key, the escaped user comes after
+ * this prefix.
+ */
 export function propertyPrefix(spaceId: string, property: string): string {
   if (lastProperty.spaceId !== spaceId || lastProperty.property !== property) {
     const prefix = `${statesPrefix(spaceId)}${escapeId(property)}${parted}`
@@ -70,15 +74,18 @@ export function propertyPrefix(spaceId: string, property: string): string {
   return lastProperty.prefix
 }
 
-/** The last prefix that was made. There are few properties, and consecutive users have the same one. */
+/** The prefix that was made last. It is kept because consecutive calls mostly have the same property. */
 let lastProperty = { spaceId: '', property: '', prefix: `s${parted}${parted}` }
 
-/** Returns the prefix of the keys of all users' deletion floors of a source. The escaped user follows it. */
+/**
+ * Returns the prefix of the keys of all users' deletion floors of a source. In a key, the escaped user comes
+ * after this prefix.
+ */
 export function deletionPrefix(sourceId: string): string {
   return `d${escapeId(sourceId)}${parted}`
 }
 
-/** Returns the key in the store for the key of a record. */
+/** Returns the key in the store for the key of a record of `memberships`. */
 export function storeKeyOf(stateKey: StateKey): string {
   switch (stateKey.kind) {
     case 'property':
@@ -95,7 +102,7 @@ export function deletionKeyOf({ userId, spaceId }: Pick<PropertyStateKey, 'userI
   return deletionPrefix(spaceId) + escapeId(userId)
 }
 
-/** Returns the key of the record that a key of `storeKeyOf` stands for. */
+/** Returns the record key from which `storeKeyOf` made a key, or `undefined` for another key of the store. */
 export function stateKeyOf(key: string): StateKey | undefined {
   const parts = key.slice(1).split(parted).map(unescapeId)
   const [first = '', second = '', third = ''] = parts
@@ -111,12 +118,12 @@ export function stateKeyOf(key: string): StateKey | undefined {
   }
 }
 
-/** Returns the prefix of the keys that say which properties exist in a space. */
+/** Returns the prefix of the keys of entries that list the properties of a space. */
 export function knownPropertiesPrefix(spaceId: string): string {
   return `p${escapeId(spaceId)}${parted}`
 }
 
-/** Returns the key that says that an audience or trait has written a property. */
+/** Returns the key of the entry which says that an audience or trait has written a property. */
 export function knownPropertyKey(spaceId: string, property: string, id: string): string {
   return `${knownPropertiesPrefix(spaceId)}${escapeId(property)}${parted}${escapeId(id)}`
 }
@@ -128,7 +135,8 @@ export function knownPropertyOf(key: string): { property: string; id: string } {
 }
 
 /**
- * Returns the prefix of the keys that say how each sync of an audience ended, for parts that arrive again.
+ * Returns the prefix of the keys of entries that say how each sync of an audience ended. These entries are
+ * needed for parts that arrive again.
  */
 export function endedSyncsPrefix(spaceId: string, audienceId: string): string {
   return `e${escapeId(spaceId)}${parted}${escapeId(audienceId)}${parted}`
@@ -149,7 +157,10 @@ export function snapshotOfEnded(key: string): number {
   return Number(key.split(parted)[2])
 }
 
-/** Returns the range of all keys that begin with `prefix`: from `from`, and below `to`. */
+/**
+ * Returns the range of all keys that begin with `prefix`. `from` is the first key of the range, and `to` is
+ * the first key after the range.
+ */
 export function rangeOf(prefix: string): { from: string; to: string } {
   return { from: prefix, to: prefix + last }
 }

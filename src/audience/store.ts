@@ -7,49 +7,53 @@ export type StoreOperation =
   | { readonly type: 'put_bytes'; readonly key: string; readonly value: Buffer }
   | { readonly type: 'del'; readonly key: string }
 
-/** Reads entries in the order of their keys, as they were when the reader was made. */
+/**
+ * A reader of a range of entries, in the order of their keys. It reads the entries as they were when the
+ * reader was made.
+ */
 export type RangeReader = {
-  /** Returns the next entries, at most `count`; an empty list at the end. */
+  /** Returns the next entries, at most `count` of them. Returns an empty list at the end of the range. */
   next(count: number): Promise<readonly (readonly [key: string, value: string])[]>
   close(): Promise<void>
 }
 
-/** The store of a unit on disk. It throws only if the disk fails. */
+/** The store of a unit on disk. Its methods fail only if the disk fails. */
 export type StateStore = {
   getMany(keys: string[]): Promise<readonly (string | undefined)[]>
   getBytes(key: string): Promise<Buffer | undefined>
   /**
-   * Writes all operations or none, even if the process is killed. Writes are applied in the order of the
-   * calls.
+   * Writes all operations or no operation, even if the process is killed. Writes are applied in the order of
+   * the calls.
    */
   write(operations: readonly StoreOperation[]): Promise<void>
   range(range: { from: string; to: string }): RangeReader
   /**
-   * Frees the space of entries that were removed from a range. Without this call the entries may stay on the
-   * disk, and in memory, for good. Only one store is compacted at a time, and a store that is closed
-   * meanwhile is skipped.
+   * Frees the space of entries that were removed from a range. Without this call, the removed entries may
+   * stay on disk and in memory forever. Only one store is compacted at a time. A store that is closed while
+   * it waits is skipped.
    */
   compact(range: { from: string; to: string }): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * The result of opening a store. `locked`: somebody else has it open. `broken`: it has to be created again.
+ * The result of opening a store. `locked`: another process has the store open. `broken`: the store has to be
+ * created again.
  */
 export type OpenedStore =
   | { ok: true; store: StateStore }
   | { ok: false; why: 'locked' | 'broken'; cause: unknown }
 
 /**
- * LevelDB's sizes for one unit of many in a process. Most data is read once, so a larger cache gains little.
- * Every write buffer may exist twice.
+ * LevelDB's sizes for one unit. A process has many units, and each write buffer may exist twice. Most data is
+ * read only once, so a larger cache would gain little.
  */
 const storeSizes = {
   cacheSize: 1024 ** 2,
   writeBufferSize: 2 * 1024 ** 2,
   maxOpenFiles: 100,
-  // The files are mapped into memory, and count as memory of the process. Compressed, they are a third of the
-  // size, and comparing keys costs the same.
+  // LevelDB maps the files into memory, so their size counts as memory of the process. Compressed files have
+  // a third of the size, and to compare keys takes the same time.
   compression: true,
 } as const
 
@@ -70,7 +74,7 @@ async function openStore(location: string): Promise<OpenedStore> {
   return { ok: true, store: new LevelStore(level) }
 }
 
-/** Removes a store that is closed, or that could not be opened. */
+/** Removes a store that is closed or that could not be opened. */
 async function removeStore(location: string): Promise<void> {
   await rm(location, { recursive: true, force: true })
 }
@@ -80,7 +84,7 @@ async function removeUnused(folder: string, isMeant: (name: string) => boolean):
     if (!isMeant(name)) continue
     const location = join(folder, name)
     try {
-      // This call takes the store's lock, so it fails if somebody has the store open.
+      // This call takes the store's lock, so it fails if another process has the store open.
       await ClassicLevel.destroy(location)
     } catch {
       continue
@@ -89,14 +93,14 @@ async function removeUnused(folder: string, isMeant: (name: string) => boolean):
   }
 }
 
-/** The stores of this machine, each at its location. */
+/** The operations on the stores of this machine. A location identifies a store. */
 export type Stores = {
   open(location: string): Promise<OpenedStore>
-  /** Removes a store that is closed, or that could not be opened. */
+  /** Removes a store that is closed or that could not be opened. */
   remove(location: string): Promise<void>
   /**
-   * Removes the stores of a folder whose names `isMeant` accepts, and that nobody has open. Throws if the
-   * disk fails.
+   * Removes those stores of a folder for whose names `isMeant` returns true, unless a process has the store
+   * open. Throws if the disk fails.
    */
   removeUnused(folder: string, isMeant: (name: string) => boolean): Promise<void>
 }
@@ -105,8 +109,8 @@ export type Stores = {
 export const levelStores: Stores = { open: openStore, remove: removeStore, removeUnused }
 
 /**
- * Resolves when no store of this process is being compacted. A compaction takes one of the few threads that
- * all reads and writes of all stores share.
+ * Resolves when no store of this process is being compacted. Only one store is compacted at a time, because a
+ * compaction occupies one of the few threads that all stores share for their reads and writes.
  */
 let compacting = Promise.resolve()
 
@@ -127,8 +131,8 @@ class LevelStore implements StateStore {
 
   async write(operations: readonly StoreOperation[]): Promise<void> {
     // The operations are passed as a list. A batch that is filled call by call keeps its memory until the
-    // garbage collector frees its handle, which looks small to the collector. That is tens of MB while a
-    // large audience is written.
+    // garbage collector frees the batch's handle. The handle looks small to the garbage collector, so it
+    // isn't freed soon. While a large audience is written, such batches would take tens of MB.
     await this.#level.batch<string, string | Buffer>(operations.map(levelOperation), {})
   }
 
@@ -158,8 +162,8 @@ class LevelStore implements StateStore {
 }
 
 /**
- * Returns the code of a failure. The library wraps the disk's error in one that says that the store isn't
- * open.
+ * Returns the code of a failure. The library wraps an error of the disk in another error, which says that the
+ * store isn't open.
  */
 function codeOf(error: unknown): unknown {
   const cause = error instanceof Error ? (error.cause ?? error) : error

@@ -10,19 +10,19 @@ export type SyncCleanupOptions = {
   readonly store: StateStore
   readonly ports: Pick<AudiencePorts, 'refuse' | 'now'>
   readonly onTrouble: (error: unknown) => void
-  /** Returns true once the unit is being left. */
+  /** Returns true once this owner has begun to leave the unit. */
   readonly isEnding: () => boolean
 }
 
 const operationsAtOnce = 1_000
 const endedKeptMs = 8 * 86_400_000
 /**
- * The bytes of removed parts after which the store is compacted: as much as the store gathers in memory
+ * The bytes of removed parts after which the store is compacted. The store collects this many bytes in memory
  * before it writes a file.
  */
 const mostRemovedBytes = 2 * 1024 ** 2
 
-/** Removes the remains of a sync that has ended: its parts and its staged users. */
+/** Removes the data of a sync that has ended: its parts and its staged users. */
 export class SyncCleanup {
   readonly #options: SyncCleanupOptions
   /** Bytes of parts that were removed since the last compaction. */
@@ -33,8 +33,8 @@ export class SyncCleanup {
   }
 
   /**
-   * Writes the parts to the dead letters, one after the other, since together they may be of any size. Then
-   * clears the sync.
+   * Writes the parts of a sync to the dead letters and then clears the sync. The parts are written one after
+   * the other, because the size of all parts together has no limit.
    */
   async refuseParts(sync: OpenSync, reason: AudienceDeadReason, detail: string): Promise<void> {
     for (let [part] = sync.held; part !== undefined; [part] = sync.held) {
@@ -46,7 +46,7 @@ export class SyncCleanup {
         if (this.#options.isEnding()) return
         throw error
       }
-      // The remaining parts were given back meanwhile.
+      // The remaining parts have been given back in the meantime.
       if (sync.held[0] !== part) return
       sync.held.shift()
       const paced = new Paced(record)
@@ -63,8 +63,8 @@ export class SyncCleanup {
   }
 
   /**
-   * Removes what was staged, and remembers how the sync ended. Forgets the ends of syncs that are older than
-   * `endedKeptMs`.
+   * Removes the staged data of a sync, and stores how the sync ended. Removes the entries of syncs that ended
+   * more than `endedKeptMs` ago.
    */
   async clear({ staging, mark, part }: OpenSync, ended: AudienceDeadReason | 'applied'): Promise<void> {
     const { store, ports } = this.#options
@@ -83,15 +83,15 @@ export class SyncCleanup {
   }
 
   /**
-   * Compacts the range of staged data once enough was removed. Staged data has keys of its own, to which only
-   * syncs write, so LevelDB would keep the removed data until the next sync. Staged data is twice the size of
-   * the states of the same users. A compaction after each small sync isn't worth the work.
+   * Compacts the range of staged data once enough data has been removed. Only syncs write to this range, so
+   * LevelDB would keep the removed data until the next sync. Staged data is twice the size of the states of
+   * the same users. After a small sync, a compaction would not be worth its work.
    */
   #giveRoomBack(removedBytes: number): void {
     this.#removedBytes += removedBytes
     if (this.#removedBytes < mostRemovedBytes) return
     this.#removedBytes = 0
-    // Nobody waits for the compaction.
+    // No caller waits for the compaction.
     this.#options.store.compact(anyStaged).catch(this.#options.onTrouble)
   }
 }

@@ -23,16 +23,18 @@ export type SyncComparisonOptions = {
   readonly ledger: Ledger
   readonly deletions: KeyFilter
   readonly onTrouble: (error: unknown) => void
-  /** Returns true once the unit is being left. */
+  /** Returns true once this owner has begun to leave the unit. */
   readonly isEnding: () => boolean
-  /** Returns true once the unit is being left, or the sync's parts were given back. */
+  /**
+   * Returns true once this owner has begun to leave the unit, or once the sync's parts have been given back.
+   */
   readonly isToStop: (sync: OpenSync) => boolean
 }
 
 const mostInFlight = 2_000
 const entriesAtOnce = 1_000
 
-/** Compares a whole sync with the state of its unit, side by side. Keeps nothing between two calls. */
+/** Compares a whole sync with the states of its unit, side by side. Keeps no data between two calls. */
 export class SyncComparison {
   readonly #options: SyncComparisonOptions
 
@@ -41,8 +43,8 @@ export class SyncComparison {
   }
 
   /**
-   * Returns true if the property of some user of the sync belongs to another audience or trait. Mostly, no
-   * other audience or trait ever wrote the property. Then no user has to be looked at.
+   * Returns true if the property of at least one user of the sync belongs to another audience or trait. In
+   * most cases, no other audience or trait has ever written the property. Then no user has to be read.
    */
   async isTakenByOther(sync: OpenSync): Promise<boolean> {
     const { store } = this.#options
@@ -59,14 +61,17 @@ export class SyncComparison {
     return isTakenOfOne
   }
 
-  /** Returns the version of the last sync of the other audience that holds the property of a user. */
+  /**
+   * Returns the version of the last sync of the audience `id` that holds the property of a user, if it is
+   * another audience than that of the sync.
+   */
   #ownerSyncedAt({ part }: OpenSync, id: string): Version | undefined {
     return id === part.audienceId ? undefined : this.#options.ledger.syncedAt(part.spaceId, id)
   }
 
   /**
-   * Returns true if users of this unit are members under another property, for example because the audience
-   * was renamed without a key. The sync could not say that these users have left.
+   * Returns true if users of this unit are members of the audience under another property, for example
+   * because the audience was renamed and has no key. The sync would not mark these users as having left.
    */
   async isRenamed(sync: OpenSync): Promise<boolean> {
     const { store, ledger } = this.#options
@@ -98,8 +103,8 @@ export class SyncComparison {
   }
 
   /**
-   * Writes the differences between the sync and the state. Resolves with `undefined` if the unit was left
-   * before everything was written.
+   * Writes the differences between a sync and the states of its unit. Resolves with `undefined` if this owner
+   * has left the unit before all differences were written.
    */
   async writeDifferences(
     sync: OpenSync,
@@ -122,8 +127,8 @@ export class SyncComparison {
       const held = this.#heldOf(sync, user, stored)
       const ownerSyncedAt = held === undefined ? undefined : this.#ownerSyncedAt(sync, held.state.id)
       const state = decideSync(ofUser, isMember, { held: held?.state, deletedUpToMs, ownerSyncedAt })
-      // The state waits to be erased. If it stayed, it would look, after the sync, like that of a member whom
-      // the sync has confirmed.
+      // The state is older than a deletion, but is not erased yet. If it stayed, it would look after the sync
+      // like the state of a member whom the sync has confirmed.
       const isDead = !isMember && held !== undefined && held.state.version.atMs <= deletedUpToMs
       if (state === undefined && !isDead) {
         if (isMember) counts.unchanged++
@@ -160,8 +165,9 @@ export class SyncComparison {
   }
 
   /**
-   * Walks through the users of the sync and the users who have the property, side by side in the order of
-   * their keys. Returns false if the unit was left before the end. `stored` is the state as text.
+   * Goes through the users of the sync and the users who have the property, side by side in the order of
+   * their keys. Calls `visit` for each user. `stored` is the user's state as text. Resolves with false if
+   * this owner has left the unit before the end.
    */
   async #walk(
     sync: OpenSync,
@@ -215,7 +221,7 @@ export class SyncComparison {
   }
 }
 
-/** Moves a cursor to the first entry whose key isn't below `key`. */
+/** Moves a cursor to the first entry whose key isn't lower than `key`. */
 async function advanceTo(cursor: Cursor<readonly [key: string, value: string]>, key: string): Promise<void> {
   while (cursor.isToRefill || (cursor.current !== undefined && cursor.current[0] < key)) {
     if (cursor.isToRefill) await cursor.refill()

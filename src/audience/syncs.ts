@@ -17,8 +17,8 @@ import { compareVersions, type Version } from './version.ts'
 
 export type SyncPorts = AudiencePorts & {
   /**
-   * The time within which the other parts of a sync must follow the first one, in milliseconds. Default: 10
-   * minutes.
+   * The time after the first part of a sync within which its other parts must come, in milliseconds. Default:
+   * 10 minutes.
    */
   readonly syncTimeoutMs?: number
 }
@@ -34,15 +34,15 @@ export type SyncsOptions = {
 }
 
 const defaultTimeoutMs = 10 * 60_000
-/** The most users of all open syncs that are kept in memory. */
+/** Limit on the users that all open syncs together keep in memory. */
 const mostGathered = 16_384
-/** The most parts of open syncs that are held at once. */
+/** Limit on the parts that all open syncs together hold. */
 const mostHeldParts = 200_000
 
 /**
- * Applies the full syncs of one unit. Parts are staged on disk until all have arrived. Then the whole sync is
- * compared with the state, side by side, and the differences are written. Only then are the parts settled, so
- * after a crash they are read again.
+ * Applies the syncs of one unit. The parts of a sync are staged on disk until all parts have arrived. Then
+ * the whole sync is compared with the states of the unit, side by side, and the differences are written. The
+ * parts are settled only after that, so after a crash they are read again.
  */
 export class Syncs {
   readonly #options: SyncsOptions
@@ -68,8 +68,8 @@ export class Syncs {
   }
 
   /**
-   * Takes a part. Applies the sync if the part completes it. No change is decided before the promise has
-   * resolved.
+   * Adds a part. Applies the sync if this is its last missing part. The caller must not decide a change
+   * before the promise has resolved.
    */
   async take(record: HeldRecord, content: RecordContent, part: Part): Promise<void> {
     const mark = endedSyncKey(part)
@@ -94,9 +94,9 @@ export class Syncs {
   }
 
   /**
-   * Refuses syncs that can't become complete in time. `endSeenMs` is when the log was read to its end, by
-   * this machine's clock. `latestMs` is the latest append time of the records that were decided, by the
-   * broker's clock.
+   * Refuses syncs that can't become complete in time. `endSeenMs` is the time at which `audience-changes` was
+   * last read to its end, by this machine's clock. `latestMs` is the latest append time of the records that
+   * were decided, by the broker's clock.
    */
   async expire({ latestMs, endSeenMs }: { latestMs: number; endSeenMs: number }): Promise<void> {
     for (const sync of this.#open.values()) {
@@ -110,7 +110,10 @@ export class Syncs {
     }
   }
 
-  /** Drops every open sync that has a part which `isToGo` accepts, and gives back all its parts. */
+  /**
+   * Drops each open sync that has a part for which `isToGo` returns true. Gives back all parts of such a
+   * sync.
+   */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const [mark, sync] of this.#open) {
       if (!sync.held.some(({ record }) => isToGo(record))) continue
@@ -142,7 +145,7 @@ export class Syncs {
     const [ended] = await store.getMany([mark])
     const floor = await this.#floorOf(part)
     if (ended === 'applied' || isSame(floor, part)) {
-      // The note on disk is added because the floor doesn't stay: the next sync replaces it.
+      // The entry on disk is added because the next sync replaces the floor.
       if (ended === undefined) await store.write([{ type: 'put', key: mark, value: 'applied' }])
       record.settle()
       return undefined
@@ -184,7 +187,7 @@ export class Syncs {
     return entry?.kind === 'sync' ? entry.state : undefined
   }
 
-  /** Keeps the part. Returns false if another part with its number is there already. */
+  /** Keeps a part. Returns false if there is already another part with the same number. */
   async #hold(sync: OpenSync, record: HeldRecord, content: RecordContent, part: Part): Promise<boolean> {
     const bytes = content.value ?? Buffer.alloc(0)
     const digest = hash('sha256', bytes, 'base64')
@@ -199,7 +202,7 @@ export class Syncs {
     return before === undefined || isRepeat
   }
 
-  /** Limits the memory of open syncs, however many there are and however large they are. */
+  /** Limits the memory of all open syncs, whatever their number and size. */
   async #bound(): Promise<void> {
     let gathered = 0
     let held = 0
@@ -267,8 +270,8 @@ export class Syncs {
   }
 
   /**
-   * Writes the floor of the sync: from now on, no older value counts for its audience. Resolves with false if
-   * the unit was left.
+   * Writes the floor of a sync. From then on, no older value of the sync's audience counts. Resolves with
+   * false if this owner has left the unit.
    */
   async #writeFloor({ part, version }: OpenSync): Promise<boolean> {
     const { ledger, store } = this.#options
@@ -294,7 +297,7 @@ export class Syncs {
     })
   }
 
-  /** Refuses older syncs of the audience that are still open: they can only do harm. */
+  /** Refuses older syncs of the same audience that are still open. They must not be applied any more. */
   async #refuseOlder({ part, version }: OpenSync): Promise<void> {
     for (const other of this.#open.values()) {
       const isOfAudience = other.part.spaceId === part.spaceId && other.part.audienceId === part.audienceId
@@ -304,8 +307,8 @@ export class Syncs {
   }
 
   /**
-   * Sends all parts that have arrived to the dead letters, and notes the refusal, so that later parts are
-   * refused too.
+   * Sends all parts of a sync that have arrived to the dead letters. Stores the refusal, so that later parts
+   * of the sync are refused too.
    */
   async #refuse(sync: OpenSync, reason: AudienceDeadReason, detail: string): Promise<void> {
     const { store, ports, unit, onTrouble } = this.#options
@@ -318,7 +321,7 @@ export class Syncs {
     this.#refusing.add(sync)
     await store.write([{ type: 'put', key: sync.mark, value: reason }])
     ports.observer.syncRefused({ unit, spaceId, audienceId, syncId }, reason)
-    // `end` has given its parts back meanwhile.
+    // `end` has given back the parts of the sync in the meantime.
     if (this.#isEnding) return
     void this.#cleanup
       .refuseParts(sync, reason, detail)

@@ -1,6 +1,6 @@
 /**
- * Counts the records of one topic that wait in a unit. At the limit, fetching of the topic stops until no
- * more than half of the limit waits.
+ * Counts the records of one topic that wait in a unit. When the limit is reached, the fetching of the topic
+ * stops. It goes on when at most half as many records wait.
  */
 export class TopicIntake {
   readonly #setFull: (topic: string, isFull: boolean) => void
@@ -35,6 +35,6 @@ export class TopicIntake {
   }
 }
 
-/** The most records of one topic that wait in one unit. */
+/** Limit on the records of one topic that wait in one unit. */
 const maxRecords = 4_000
 const maxBytes = 4 * 1024 ** 2

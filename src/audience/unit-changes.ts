@@ -18,7 +18,7 @@ export type ChangeItem = {
   readonly bytes: number
   readonly change: Change
   readonly key: string
-  /** The place at which the turn's reading has the store's text of the key. */
+  /** The place with which `Reading.at` returns the text of the key in the store. */
   place: number
   deletedUpToMs: number
   syncedAt: Known['syncedAt']
@@ -34,7 +34,9 @@ export type PartItem = {
 
 const noContent: RecordContent = { key: null, value: null }
 
-/** Decides the changes of one unit in the order of their topic, with the parts of syncs between them. */
+/**
+ * Decides the changes of one unit and holds the parts of syncs between them, all in the order of their topic.
+ */
 export class UnitChanges {
   readonly #context: UnitContext
   readonly intake: TopicIntake
@@ -79,14 +81,14 @@ export class UnitChanges {
     this.#waiting.push({ kind: 'part', record, content, bytes, part })
   }
 
-  /** Gives back the items that are not started yet. */
+  /** Gives back the items that have not been started yet. */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const item of this.#waiting.take(({ record }) => isToGo(record))) this.#giveBack(item)
   }
 
   /**
-   * Takes at most `most` changes, and stops before the next part of a sync, which `takePart` takes alone.
-   * Asks the reading for the keys that `decide` looks at.
+   * Removes at most `most` changes from the queue and returns them. Stops before the next part of a sync,
+   * which is taken by `takePart`. Adds to `reading` the keys that `decide` needs.
    */
   take(reading: Reading, most: number): ChangeItem[] {
     const taken: ChangeItem[] = []
@@ -101,8 +103,8 @@ export class UnitChanges {
   }
 
   /**
-   * Takes the next item if it is a part of a sync that still belongs to this unit. Call `partDone` once it is
-   * processed.
+   * Removes the next item from the queue if it is a part of a sync. Returns the part if this member still
+   * owns its partition. Call `partDone` once the part has been processed.
    */
   takePart(): PartItem | undefined {
     const item = this.#waiting.peek()
@@ -144,8 +146,8 @@ export class UnitChanges {
   }
 
   /**
-   * Returns why a change comes too late, if the store's text alone shows it. The result is the same as that
-   * of `decideChange`, and most changes end here.
+   * Returns the reason why a change comes too late, if the text in the store is enough to see this. The
+   * result is the same as the result of `decideChange`. No more than this is necessary for most changes.
    */
   #whyLate({ change, key }: ChangeItem, stored: string | undefined): 'repeated' | 'outdated' | undefined {
     const { ledger, isEnding } = this.#context
@@ -156,8 +158,8 @@ export class UnitChanges {
   }
 
   /**
-   * Returns the key of an audience's sync floor. Keeps the last key, since there are few audiences, and
-   * consecutive changes mostly belong to the same one.
+   * Returns the key of an audience's sync floor. Keeps the last key, because consecutive changes mostly
+   * belong to the same audience.
    */
   #syncKeyOf(spaceId: string, audienceId: string): string {
     if (this.#lastSync.audienceId !== audienceId || this.#lastSync.spaceId !== spaceId)
@@ -166,8 +168,8 @@ export class UnitChanges {
   }
 
   /**
-   * Makes a change wait until its key is free. Of consecutive waiters of one audience or trait, only the
-   * newest counts.
+   * Makes a change wait until no write of its key is in flight. Of consecutive changes that wait for the same
+   * key and belong to the same audience or trait, only the newest is kept.
    */
   #await(flight: Flight, item: ChangeItem): void {
     const last = flight.waiting?.at(-1)
@@ -195,7 +197,7 @@ export class UnitChanges {
       return
     }
     const held = entry?.kind === 'property' ? entry.state : undefined
-    // For most users the property belongs to no other audience.
+    // For most users, the property belongs to the change's own audience.
     const ownerSyncedAt =
       held !== undefined && held.id !== change.id
         ? ledger.syncedAt(change.stateKey.spaceId, held.id)
@@ -241,7 +243,7 @@ export class UnitChanges {
     }
   }
 
-  /** Settles a change for which nothing more has to be done. */
+  /** Settles a change that is dropped or done. */
   #drop(item: ChangeItem, outcome: ChangeOutcome): void {
     this.intake.remove(item.bytes)
     item.record.settle()
@@ -254,7 +256,7 @@ export class UnitChanges {
   }
 }
 
-/** A change that waits until its key is free. */
+/** A change that waits until no write of its key is in flight. */
 class WaitingChange implements KeyWaiter {
   item: ChangeItem
   readonly #apply: (item: ChangeItem, held: Entry | undefined) => void

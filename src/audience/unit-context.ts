@@ -8,13 +8,13 @@ import type { StateStore } from './store.ts'
 import type { Version } from './version.ts'
 
 /**
- * A purge erases everything that a unit holds of a deleted user and that isn't newer than the deletion floor.
- * A newer value that was last sent before the deletion is sent again.
+ * A purge of some states of a deleted user. It erases the states that aren't newer than the deletion floor. A
+ * newer value that was last sent before the deletion is sent again.
  */
 export type Purge = {
   readonly deletionKey: string
   readonly stateKeys: readonly PropertyStateKey[]
-  /** The offset at which a state to be erased was read; -1 if none was read. */
+  /** The offset at which a state that has to be erased was read; -1 if no such state was read. */
   readonly deadAt: number
   readonly done: () => void
 }
@@ -25,21 +25,27 @@ export type UnitContext = {
   readonly partitions: number
   readonly store: StateStore
   readonly ledger: Ledger
-  /** The position up to which the store has the unit's log. Only the ledger moves it. */
+  /**
+   * The position up to which the store has the records of the unit's `memberships`. Only the ledger changes
+   * the position.
+   */
   readonly checkpoint: Pick<Checkpoint, 'position'>
   readonly deletions: KeyFilter
   /** The version of the last applied sync of each audience, by its key in the store. */
   readonly syncFloors: ReadonlyMap<string, Version>
   readonly ports: AudiencePorts
-  /** Returns true once the unit is being left: start nothing more, and give back what arrives. */
+  /**
+   * Returns true once this owner has begun to leave the unit. Then nothing more may be started, and records
+   * that arrive have to be given back.
+   */
   readonly isEnding: () => boolean
-  /** Queues a purge for a later turn. */
+  /** Adds a purge to the queue, for a later turn. */
   readonly enqueuePurge: (purge: Purge) => void
   /**
-   * Reads the entries of these keys that Kafka has acknowledged, in a later turn. Resolves with `undefined`
-   * for each key once the unit is being left.
+   * Reads the last acknowledged entry of each key, in a later turn. Resolves with `undefined` for all keys if
+   * this owner has begun to leave the unit.
    */
   readonly readAcknowledged: (keys: readonly string[]) => Promise<readonly (Entry | undefined)[]>
-  /** Ends the program, because the state can't be kept. */
+  /** Ends the program, because the state of the unit can't be kept correctly any more. */
   readonly fail: (error: unknown) => void
 }

@@ -18,14 +18,14 @@ type Item = {
   readonly record: HeldRecord
   readonly request: PlacedDeletion
   readonly bytes: number
-  /** True once the record is settled, given back, or handed to `deliverDelete`. */
+  /** True once the record has been settled, given back, or passed to `deliverDelete`. */
   isOver: boolean
 }
 
-/** The most floors that are written to other units at the same time. */
+/** Limit on the floors that are written to other units at the same time. */
 const writesAtOnce = 256
 
-/** Carries out the deletion requests of one unit's users, one after the other. */
+/** Carries out the deletion requests for users of one unit, one request after the other. */
 export class UnitDeletions {
   readonly #context: UnitContext
   readonly #purges: Purges
@@ -46,7 +46,7 @@ export class UnitDeletions {
     this.#next()
   }
 
-  /** Gives back requests that are not started yet. */
+  /** Gives back the requests that have not been started yet. */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const { record, bytes } of this.#waiting.take((item) => isToGo(item.record))) {
       this.intake.remove(bytes)
@@ -76,8 +76,9 @@ export class UnitDeletions {
   }
 
   /**
-   * Carries out a request in three steps: floors, tombstones, messages. The floor is written to every unit,
-   * the user's own last, so that all units have the floor once this unit has it.
+   * Carries out a request in three steps: it writes floors, then tombstones, and then sends messages. The
+   * floor is written to every unit. The user's own unit is the last one, so that all other units already have
+   * the floor when this unit has it.
    */
   async #carryOut(item: Item): Promise<void> {
     const { record, request } = item
@@ -145,8 +146,8 @@ export class UnitDeletions {
 }
 
 /**
- * Returns true if a floor was written for this very record, by this unit or by the unit at which the record
- * arrived first. Returns false if the same request has arrived again in another record.
+ * Returns true if a floor was written for this record, or for the original record from which this record was
+ * moved. Returns false if the floor was written for another record of the same request.
  */
 function isOf(floor: DeletionFloor, record: HeldRecord, { origin }: PlacedDeletion): boolean {
   return [record, origin].some(

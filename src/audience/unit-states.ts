@@ -12,32 +12,33 @@ import { deletionKeyOf, storeKeyOf, stateKeyOf } from './store-keys.ts'
 import type { UnitContext } from './unit-context.ts'
 import { compareVersions, endOf, formatVersion, laterOf, type Version } from './version.ts'
 
-/** A record of `memberships` that the group has read. */
+/** A record of `memberships` that the consumer group has read. */
 export type StateItem = {
   readonly kind: 'state'
   readonly record: HeldRecord
   readonly bytes: number
   readonly state: StateRecord
   readonly key: string
-  /** The place at which the turn's reading has the store's text of the key. */
+  /** The place with which `Reading.at` returns the text of the key in the store. */
   place: number
 }
 
 type PropertyRecord = Extract<StateRecord, { isSilent: boolean }>
 
-/** A waiter that does nothing, for writes whose end concerns nobody. */
+/** A waiter that does nothing, for writes for whose end nobody waits. */
 const nobody: KeyWaiter = { resume: () => undefined, giveBack: () => undefined }
 
 /**
- * Takes in the records of a unit's `memberships`, which this owner or another one wrote, and sends their
- * states.
+ * Processes the records of a unit's `memberships`, which this owner or another owner wrote, and sends the
+ * states in them to receivers.
  */
 export class UnitStates {
   readonly #context: UnitContext
   readonly #purges: Purges
   readonly #intake: TopicIntake
   /**
-   * The running purges that deletion floors started. The record of each floor is settled when its purge ends.
+   * The purges under way that deletion floors have started. The record of a floor is settled when its purge
+   * ends.
    */
   readonly #purging = new Set<Promise<void>>()
 
@@ -48,7 +49,7 @@ export class UnitStates {
     this.#intake = new TopicIntake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
   }
 
-  /** Adds a record to the intake count, and returns the item to queue for a turn. */
+  /** Counts a record in the intake, and returns the item for the queue. */
   accept(record: HeldRecord, state: StateRecord, bytes: number): StateItem {
     this.#intake.add(record.topic, bytes)
     return { kind: 'state', record, bytes, state, key: storeKeyOf(state.stateKey), place: unread }
@@ -64,7 +65,7 @@ export class UnitStates {
     await Promise.all(this.#purging)
   }
 
-  /** Asks the reading for the keys that `decide` looks at. */
+  /** Adds to `reading` the keys that `decide` needs. */
   want(item: StateItem, reading: Reading): void {
     if (this.#isTakenIn(item)) return
     if (this.#isOnly(item)) {
@@ -77,9 +78,9 @@ export class UnitStates {
   }
 
   /**
-   * Returns true if no message has to be sent for the record (`isSilent`), and this unit knows the record
-   * already: the restore has read it, or it is the unit's own acknowledged write. Then the record needs no
-   * work.
+   * Returns true if there is nothing to do for a record, because no message has to be sent for it
+   * (`isSilent`), and because this unit already knows it. The unit knows a record that the restore has read,
+   * or that the unit wrote itself and Kafka has acknowledged.
    */
   #isTakenIn({ record, state }: StateItem): boolean {
     const { checkpoint, deletions } = this.#context
@@ -88,8 +89,8 @@ export class UnitStates {
   }
 
   /**
-   * Returns true if this unit wrote the record and nothing else is known of its key. Then the store need not
-   * be asked for it.
+   * Returns true if this unit already knows the record, and the record's key has had no other record. Then
+   * the key doesn't have to be read from the store.
    */
   #isOnly({ record, state, key }: StateItem): boolean {
     const { ledger, deletions } = this.#context
@@ -103,7 +104,7 @@ export class UnitStates {
     const { offset } = record
     this.#intake.remove(bytes)
     if (record.isAbandoned || isEnding()) {
-      // From here on no record is taken in any more, so the store's position stays where it is.
+      // `ledger.read` isn't called, so the store's position doesn't pass a record that was given back.
       record.giveBack()
       return
     }
@@ -144,7 +145,7 @@ export class UnitStates {
     if (flight !== undefined && deleted !== undefined) ledger.mustReport(flight, deleted, offset)
     const unreported =
       flight === undefined ? laterUnreported(reportedBetween?.state.version, deleted) : flight.unreported
-    // The correction is written to the log before the record is settled.
+    // The record is settled only after the best entry has been written to `memberships` again.
     if (isOutOfOrder || unreported !== undefined) {
       const waiting: KeyWaiter = {
         resume: (now) => this.#end(record, read, now),
@@ -165,8 +166,8 @@ export class UnitStates {
   }
 
   /**
-   * Writes a key again if it still needs the repair that `restore` found. Call it once the reading has the
-   * key.
+   * Writes a key again if it still needs the rewrite that `restore` found to be necessary. Call this method
+   * once `reading` has read the key.
    */
   putInOrder(key: string, repair: RepairNeeded, reading: Reading): void {
     const { ledger } = this.#context
@@ -185,7 +186,8 @@ export class UnitStates {
   }
 
   /**
-   * Erases a state of a deleted user that was read after the deletion. The state is neither kept nor sent.
+   * Erases a state of a deleted user. Its record was read after the deletion. The state is neither kept nor
+   * sent.
    */
   #erase(stateKey: PropertyStateKey, key: string, record: HeldRecord, read: StateRecord): void {
     const { ledger, enqueuePurge, isEnding } = this.#context
@@ -200,8 +202,8 @@ export class UnitStates {
   }
 
   /**
-   * Settles the record of an erased state. A previous owner may have sent the state just before the `delete`:
-   * then the record is handed over as a superseded Identify. When that Identify is due, another `delete` is
+   * Settles the record of an erased state. But if a previous owner may have sent the state shortly before the
+   * `delete`, passes the record on as a superseded Identify. When this Identify is due, another `delete` is
    * sent in its place.
    */
   #endErased(record: HeldRecord, read: StateRecord): void {
@@ -214,8 +216,8 @@ export class UnitStates {
   }
 
   /**
-   * Finishes a record once its state is in order. `now` is the entry of the key by then: newer values may
-   * have been sent.
+   * Finishes a record: starts its purge, sends its state or settles it. `now` is the present entry of the
+   * key, which may be newer than the record.
    */
   #end(record: HeldRecord, read: StateRecord, now: Entry | undefined): void {
     if (read.stateKey.kind === 'deletion' && read.state !== null) {
@@ -261,7 +263,7 @@ export class UnitStates {
   }
 }
 
-/** Returns true if a state is no longer sent because the present state `now` replaces it. */
+/** Returns true if a state must not be sent any more, because the present state `now` replaces it. */
 function supersedes(now: PropertyState, state: PropertyState): boolean {
   if (compareVersions(now.since, state.since) > 0) return true
   return compareVersions(now.version, state.version) > 0 && !saysSame(now, state)

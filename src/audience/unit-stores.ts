@@ -10,32 +10,35 @@ export type UnitStoresOptions = {
   readonly folder: string
   readonly partitions: number
   /**
-   * The identity of the log that the stores are built from: the cluster and the topic. A store of another log
-   * is not trusted.
+   * The identity of the log from which the stores are built: the cluster and the topic `memberships`. A store
+   * of another log is not trusted.
    */
   readonly logId: string
   /**
-   * The age up to which a store is trusted: `delete.retention.ms`, for which Kafka keeps tombstones. An older
-   * store may have missed tombstones.
+   * The age up to which a store is trusted. This is `delete.retention.ms`, the time for which Kafka keeps
+   * tombstones. An older store may have missed tombstones.
    */
   readonly trustedForMs: number
   readonly ports: Pick<AudiencePorts, 'firstStateMs' | 'now'>
-  /** The kind of stores; on disk by default. */
+  /** The implementation of stores. By default, stores are on disk. */
   readonly stores?: Stores
 }
 
-/** The first offset of a unit's `memberships` that still exists, and the offset after the last record. */
+/**
+ * The offsets between which a unit's partition of `memberships` has records. `start`: the first offset that
+ * still exists. `end`: the offset after the last record.
+ */
 type LogRange = { readonly start: number; readonly end: number }
 
 export type OpenUnitStore = {
   readonly store: StateStore
-  /** The offset up to which the store has the log; `undefined` if the store is empty. */
+  /** The offset up to which the store has the records of `memberships`; `undefined` if the store is empty. */
   readonly position: number | undefined
   /** The reason why the store that was on disk could not be used. */
   readonly mistrust: string | undefined
 }
 
-/** The description that a store keeps of itself. */
+/** The description of a store, which is an entry of the store itself. */
 type Meta = {
   readonly format: number
   readonly log: string
@@ -46,16 +49,19 @@ type Meta = {
 }
 
 const format = 1
-/** The most that this machine's clock may have been set back since the store was written, in milliseconds. */
+/**
+ * Limit on the time by which this machine's clock may have been set back since the store was written, in
+ * milliseconds.
+ */
 const mostAheadMs = 5 * 60_000
 const madeAnew = 'its log was truncated or recreated'
 
-/** Opens the stores of units, and holds each one until its unit takes it over. */
+/** Opens the stores of units, and holds each store until its unit takes it over. */
 export class UnitStores {
   readonly #options: UnitStoresOptions
   /** The open stores whose units aren't ready yet. */
   readonly #open = new Map<number, StateStore>()
-  /** The locations of spare stores, by unit. They are removed when their unit is released. */
+  /** The locations of spare stores, by unit. A spare store is removed when its unit is released. */
   readonly #spares = new Map<number, string>()
   #cleared: Promise<void> | undefined
 
@@ -63,7 +69,7 @@ export class UnitStores {
     this.#options = options
   }
 
-  /** The units whose stores are open and not handed over. */
+  /** The units whose stores are open and have not been handed over. */
   get units(): Iterable<number> {
     return this.#open.keys()
   }
@@ -76,7 +82,9 @@ export class UnitStores {
     return (this.#cleared ??= this.#removeSpares())
   }
 
-  /** Opens the store of a unit: the one on disk if it can be trusted, else an empty one. */
+  /**
+   * Opens the store of a unit. If the store on disk can't be trusted, removes it and opens an empty store.
+   */
   async open(unit: number, range: LogRange): Promise<OpenUnitStore> {
     const location = join(this.#options.folder, `unit-${unit}`)
     const stores = this.#options.stores ?? levelStores
@@ -97,8 +105,9 @@ export class UnitStores {
   }
 
   /**
-   * Opens an empty spare store, because a hung process on this machine still has the unit's store open, and
-   * the unit doesn't wait for it. Nobody else opens a spare store. It is removed when the unit is released.
+   * Opens an empty spare store for a unit. This is necessary if another process on this machine, which may be
+   * hung, still has the unit's store open. The unit doesn't wait for that process. No other process opens a
+   * spare store. It is removed when the unit is released.
    */
   async #openSpare(unit: number, location: string): Promise<OpenUnitStore> {
     const opened = await (this.#options.stores ?? levelStores).open(location)
@@ -117,13 +126,19 @@ export class UnitStores {
     return { store, position: undefined, mistrust }
   }
 
-  /** Hands a store to its unit, which closes it. Throws if the unit was left meanwhile. */
+  /**
+   * Hands a store over to its unit, which will close it. Throws if this member has left the unit in the
+   * meantime.
+   */
   handOver(unit: number, store: StateStore): void {
     if (this.#open.get(unit) !== store) throw new Error(`unit ${unit} was left while it was restored`)
     this.#open.delete(unit)
   }
 
-  /** Closes the store of a unit, unless it was handed over. Removes the unit's store if it is a spare one. */
+  /**
+   * Closes the store of a unit, unless the store was handed over. If the unit has a spare store, removes the
+   * spare store.
+   */
   async close(unit: number): Promise<void> {
     const store = this.#open.get(unit)
     this.#open.delete(unit)
@@ -134,7 +149,7 @@ export class UnitStores {
     await (this.#options.stores ?? levelStores).remove(spare)
   }
 
-  /** Returns why a store can't be trusted, or `undefined`. */
+  /** Returns the reason why a store can't be trusted, or `undefined` if it can be trusted. */
   async #faultOf(unit: number, meta: Meta, { start, end }: LogRange): Promise<string | undefined> {
     const { logId, partitions, trustedForMs, ports } = this.#options
     if (meta.format !== format) return 'it has another format'
@@ -144,12 +159,14 @@ export class UnitStores {
     const ageMs = ports.now() - meta.atMs
     if (ageMs > trustedForMs) return 'it is too old'
     if (ageMs < -mostAheadMs) return 'its checkpoint is in the future'
-    // The first records of a log may be compacted away. Then the log is read once more, without need.
+    // If all remaining records are newer than the store, the topic was most likely recreated. It is also
+    // possible that compaction removed the older records. Then the topic is read once more, although this
+    // would not be necessary.
     const firstMs = await ports.firstStateMs(unit)
     return firstMs !== undefined && firstMs > meta.atMs ? madeAnew : undefined
   }
 
-  /** Returns the operation that writes a unit's position to the unit's store. */
+  /** Returns the operation that writes the position and the other fields of `Meta` to a unit's store. */
   metaOf(unit: number, position: number): StoreOperation {
     const { logId, partitions, ports } = this.#options
     const meta: Meta = { format, log: logId, unit, partitions, position, atMs: ports.now() }
@@ -157,14 +174,17 @@ export class UnitStores {
   }
 }
 
-/** Returns true for the name of a spare store. Other stores are named by the number of their unit alone. */
+/**
+ * Returns true for the name of a spare store. The names of other stores have nothing after the number of
+ * their unit.
+ */
 function isSpare(name: string): boolean {
   return /^unit-\d+\./.test(name)
 }
 
 /**
- * Reads a store's description of itself. `undefined` if there is none: then no restore was ever finished in
- * it.
+ * Reads the description of a store. Returns `undefined` if there is no description, because no restore of the
+ * store has ever finished.
  */
 async function readMeta(store: StateStore): Promise<Meta | undefined> {
   const [text] = await store.getMany([metaKey])
@@ -181,7 +201,7 @@ function isMeta(value: unknown): value is Meta {
   )
 }
 
-/** Removes staged parts of syncs that were not applied. They are read again. */
+/** Removes the staged parts of syncs that were not applied. These parts will be read from Kafka again. */
 export async function clearStaged(store: StateStore): Promise<void> {
   const reader = store.range(anyStaged)
   try {
@@ -193,5 +213,8 @@ export async function clearStaged(store: StateStore): Promise<void> {
   }
 }
 
-/** The number of entries that are removed at once. It is small, because each entry may be a whole part. */
+/**
+ * The number of entries that are removed at once. The number is small, because each entry may be a whole
+ * part.
+ */
 const staged = 8

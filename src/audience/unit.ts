@@ -32,14 +32,17 @@ export type UnitOptions = {
   readonly checkpoint: Checkpoint
   readonly deletions: KeyFilter
   readonly meta: (position: number) => StoreOperation
-  /** The result of `readSyncFloors`. The unit keeps it up to date from here on. */
+  /** The result of `readSyncFloors`. From now on, the unit updates this map. */
   readonly syncFloors: Map<string, Version>
-  /** The keys that must be repaired, with the offsets at which they block the checkpoint. */
+  /** The keys that must be written again, with the offsets at which they block the checkpoint. */
   readonly outOfOrder: ReadonlyMap<string, RepairNeeded>
   readonly ports: AudiencePorts
 }
 
-/** An item that a turn takes besides changes. Items are taken in the order in which they came. */
+/**
+ * An item of the inbox, which a turn takes in addition to changes. Items are taken in the order in which they
+ * came.
+ */
 type InboxItem =
   | StateItem
   | { readonly kind: 'purge'; readonly purge: Purge }
@@ -48,24 +51,27 @@ type InboxItem =
       readonly keys: readonly string[]
       readonly resolve: (entries: readonly (Entry | undefined)[]) => void
     }
-  /** A record of `memberships` that is no state. The intake refuses it, and here it only counts as read. */
+  /**
+   * A record of `memberships` that isn't a valid state. The intake has refused the record. The unit only
+   * counts it as read.
+   */
   | { readonly kind: 'pass'; readonly record: Pick<HeldRecord, 'offset' | 'isAbandoned'> }
   | { readonly kind: 'put_in_order'; readonly key: string; readonly repair: RepairNeeded }
 
-/** The most inbox items, and the most changes, of one turn. */
+/** Limit on the inbox items of one turn, and also on the changes of one turn. */
 const mostAtOnce = 1_000
 const mostInFlight = 2_000
 /**
- * The most entries of other owners that are kept in memory during a sync. Beyond this number, the inbox waits
- * for the end of the sync.
+ * Limit on the entries of other owners that are kept in memory during a sync. When the limit is reached, the
+ * inbox waits for the end of the sync.
  */
 const mostForeign = 10_000
 const endWithinMs = 5_000
 
 /**
- * Holds the state of one unit, and processes its records turn by turn. A turn takes the items that wait,
- * reads everything that they need from the store at once, and then decides item by item. Callers only
- * enqueue.
+ * Holds the state of one unit, and processes the unit's records turn by turn. A turn takes the waiting items,
+ * reads all keys that these items need from the store at once, and then decides the items one by one. Callers
+ * only add items to the queues.
  */
 export class AudienceUnit {
   readonly #options: UnitOptions
@@ -76,9 +82,9 @@ export class AudienceUnit {
   readonly #states: UnitStates
   readonly #deletions: UnitDeletions
   readonly #inbox = new Fifo<InboxItem>()
-  /** Purges that wait for the end of a sync, because only then is it known whom the sync has confirmed. */
+  /** Purges that wait for the end of a sync, because it isn't known earlier which users the sync confirms. */
   #heldPurges: Purge[] = []
-  /** The task that processes a part of a sync, or expires syncs. No change is decided meanwhile. */
+  /** The task that processes a part of a sync or expires syncs. While the task runs, no change is decided. */
   #syncing: Promise<void> | undefined
   #turning: Promise<void> | undefined
   #isEnding = false
@@ -124,7 +130,8 @@ export class AudienceUnit {
       meta,
       onTrouble,
       writeState: (record) => ports.writeState(record),
-      // The state that was written may be older than a deletion floor that arrived during the write.
+      // A deletion floor may have arrived during the write, and the written state may be older than this
+      // floor.
       onSuspect: (stateKey) => {
         const deletionKey = deletionKeyOf(stateKey)
         const purge = { deletionKey, stateKeys: [stateKey], deadAt: -1, done: () => undefined }
@@ -167,7 +174,7 @@ export class AudienceUnit {
     this.#deletions.accept(record, request, bytes)
   }
 
-  /** Judges an Identify that waited. */
+  /** Decides about an Identify that waited (`judgeProperty` in `judge-property.ts`). */
   async judgeProperty(judged: PropertyHeader, isUncertain: boolean): Promise<Judgement> {
     const { userId, spaceId, property } = judged
     const key = storeKeyOf({ kind: 'property', userId, spaceId, property })
@@ -175,7 +182,10 @@ export class AudienceUnit {
     return judgeProperty(judged, { held, floor, isUncertain })
   }
 
-  /** Returns true if a deletion covers what a source sent about a user at `atMs`, in epoch milliseconds. */
+  /**
+   * Returns true if a deletion covers the data that a source sent about a user at `atMs`, in epoch
+   * milliseconds.
+   */
   async isDeleted(userId: string, sourceId: string, atMs: number): Promise<boolean> {
     if (!this.mayBeDeleted(userId, sourceId)) return false
     const [floor] = await this.#readAcknowledged([storeKeyOf({ kind: 'deletion', userId, sourceId })])
@@ -183,8 +193,8 @@ export class AudienceUnit {
   }
 
   /**
-   * Reads a page of states; `undefined` once the unit is being left. A walk through the pages misses nothing
-   * that was acknowledged before the call that reads the first page.
+   * Reads a page of states. Resolves with `undefined` once this owner has begun to leave the unit. A caller
+   * that reads all pages gets every state that was acknowledged before the call for the first page.
    */
   async statesOf(query: StatesQuery): Promise<StatesPage | undefined> {
     if (this.#isEnding) return undefined
@@ -201,7 +211,7 @@ export class AudienceUnit {
     return !deletions.isEmpty && deletions.mayHold(deletionKeyOf({ userId, spaceId }))
   }
 
-  /** Refuses syncs that can't become complete any more. Call it regularly. */
+  /** Refuses syncs that can't become complete in time any more. Call this method regularly. */
   tick(): void {
     if (this.#syncing !== undefined || !this.#syncs.hasOpen || this.#isEnding) return
     const { ports, unit } = this.#options
@@ -209,12 +219,15 @@ export class AudienceUnit {
     this.#holdChanges(this.#syncs.expire({ latestMs: this.#changes.latestMs, endSeenMs }))
   }
 
-  /** Gives back the items that belong to another owner and are not started yet. */
+  /** Gives back the items that now belong to another owner and have not been started yet. */
   letGoAbandoned(): void {
     this.#letGo(({ isAbandoned }) => isAbandoned)
   }
 
-  /** Stops the unit. Starts nothing more; writes in flight end, or are given back after some seconds. */
+  /**
+   * Stops the unit. No more items are started. Waits some seconds for the writes in flight, and then gives
+   * back the rest.
+   */
   async close(): Promise<void> {
     this.#isEnding = true
     this.#letGo(() => true)
@@ -237,7 +250,7 @@ export class AudienceUnit {
     await this.#options.store.close()
   }
 
-  /** Ends purges that wait. The next owner starts them again. */
+  /** Ends the purges that wait. The next owner starts these purges again. */
   #endPurges(): void {
     for (const { done } of this.#heldPurges.splice(0)) done()
     for (const item of this.#inbox.take(({ kind }) => kind === 'purge'))
@@ -290,7 +303,7 @@ export class AudienceUnit {
   }
 
   async #turns(): Promise<void> {
-    // Items that arrive together are decided together.
+    // Waits for other items that arrive now, so that items that arrive together are decided together.
     await Promise.resolve()
     while (this.#isReady && !this.#isClosed) {
       const reading = new Reading(this.#ledger, this.#options.deletions)
@@ -351,7 +364,7 @@ export class AudienceUnit {
         this.#states.putInOrder(item.key, item.repair, reading)
         return
       case 'pass':
-        // The position must not pass states that were given back.
+        // The store's position must not pass a record that was given back.
         if (!item.record.isAbandoned && !this.#isEnding) this.#ledger.read(item.record.offset)
     }
   }
@@ -367,7 +380,7 @@ export class AudienceUnit {
     await this.#syncs.take(record, content, part)
   }
 
-  /** Lets no change be decided until a task of the syncs is done. */
+  /** Prevents that a change is decided before a task of the syncs is done. */
   #holdChanges(task: Promise<void>): void {
     this.#syncing = task
       .catch((error: unknown) => this.#fail(error))

@@ -15,46 +15,46 @@ import { clearStaged, UnitStores, type UnitStoresOptions } from './unit-stores.t
 export type AudienceOptions = UnitStoresOptions &
   AudienceIntakeOptions & {
     readonly ports: AudiencePorts
-    /** The interval between two checks for syncs that are too old, in milliseconds. */
+    /** The interval between two checks for expired syncs, in milliseconds. */
     readonly tickEveryMs?: number
   }
 
-/** The state of audiences, traits and deletions of the units that this member owns. */
+/** The state of audiences, traits and deletions in the units that this member owns. */
 export type AudienceUnits = {
   /**
-   * Opens the unit's store and brings it to the end of the log. Call it once the previous owners are done. It
-   * may be called again if it rejects.
+   * Opens the unit's store and adds all later records of `memberships` to it. Call this method once the
+   * previous owners of the unit have finished. If it rejects, it may be called again.
    */
   prepare(unit: number): Promise<void>
   /**
-   * Leaves the unit, because it goes to another owner or the worker stops. Writes in flight end, and the
-   * store is closed cleanly.
+   * Leaves the unit, because it goes to another owner or the worker stops. Waits for the writes in flight,
+   * and closes the store cleanly.
    */
   release(unit: number): Promise<void>
   /**
-   * Takes a record of `audience-changes`, with its value as JSON. The record is settled, given back or passed
-   * on later.
+   * Accepts a record of `audience-changes`, with its value as JSON. Later, the record is settled, given back
+   * or passed on.
    */
   acceptChange(record: HeldRecord, content: RecordContent): void
-  /** Takes a record of `memberships`, in the order of the log. */
+  /** Accepts a record of `memberships`. Call this method in the order of the offsets. */
   acceptState(record: HeldRecord, content: RecordContent): void
-  /** Takes a record of `deletions`, with its value as JSON. */
+  /** Accepts a record of `deletions`, with its value as JSON. */
   acceptDeletion(record: HeldRecord, content: RecordContent): void
   judge(waiting: WaitingDelivery): Promise<Judgement>
-  /** Returns true if `judge` has to be asked about deliveries without a property. */
+  /** Returns true if `judge` must also be called for deliveries that aren't an Identify of one property. */
   hasDeletions(unit: number): boolean
   /**
-   * Returns true if data of a user in a space may have been deleted. The answer may wrongly be true, but
-   * never wrongly false.
+   * Returns true if data of a user in a space may have been deleted. The result may wrongly be true, but it
+   * is never wrongly false.
    */
   mayBeDeleted(unit: number, userId: string, spaceId: string): boolean
   /**
-   * Returns a page of the states that a unit holds of a space, as they are on disk; `undefined` if the unit
-   * isn't this member's.
+   * Returns a page of the states that a unit holds of a space, as they are on disk. Returns `undefined` if
+   * this member doesn't own the unit.
    */
   statesOf(unit: number, query: StatesQuery): Promise<StatesPage | undefined>
   /**
-   * Gives back the items of units that belong to another member. Only items that are not started yet are
+   * Gives back the items of units that now belong to another member. Items that have been started aren't
    * given back.
    */
   letGoAbandoned(): void
@@ -69,8 +69,8 @@ export function createAudienceUnits(options: AudienceOptions): AudienceUnits {
 
 const tickEveryMs = 1_000
 /**
- * The size of the filter of deletion floors: 128 KiB a unit. With 100,000 deleted users in a unit, one user
- * in ten who isn't deleted is looked up in the store without need.
+ * The size in bits of the filter of deletion floors: 128 KiB for each unit. With 100,000 deleted users in a
+ * unit, one in ten other users is looked up in the store although no floor is there.
  */
 const deletionBits = 2 ** 20
 
@@ -207,8 +207,8 @@ class OpenUnits implements AudienceUnits {
   }
 
   /**
-   * Returns the unit of a record. If this member no longer owns the unit, gives the record back for the next
-   * owner.
+   * Returns the unit of a record. If this member no longer owns the unit, gives the record back, so that the
+   * next owner processes it.
    */
   #unitOf(record: HeldRecord): AudienceUnit | undefined {
     const unit = this.#units.get(record.partition)
@@ -221,8 +221,8 @@ class OpenUnits implements AudienceUnits {
 }
 
 /**
- * Returns the user of a message whom a deletion may concern. `undefined` for a `delete`, because the deletion
- * request must not stop the `delete` that it caused.
+ * Returns the user of a message, to find out whether the user was deleted. Returns `undefined` for a
+ * `delete`, because a deletion request must not stop the `delete` that it caused.
  */
 function userOf(body: Buffer): string | undefined {
   const parsed = parseJson(body.toString())

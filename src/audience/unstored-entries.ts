@@ -9,35 +9,38 @@ export type UnstoredEntriesOptions = {
   readonly store: StateStore
   readonly checkpoint: Pick<Checkpoint, 'position'>
   readonly deletions: KeyFilter
-  /** The version of the last applied sync of each audience, by its key in the store. Kept up to date here. */
+  /**
+   * The version of each audience's last applied sync, by its key in the store. `UnstoredEntries` updates this
+   * map.
+   */
   readonly syncFloors: Map<string, Version>
   readonly meta: (position: number) => StoreOperation
   readonly onTrouble: (error: unknown) => void
 }
 
 /**
- * Keeps the entries that Kafka has acknowledged and the store lacks, and stores them. After each write, the
- * store is complete up to one offset of the log.
+ * Keeps the entries that Kafka has acknowledged and the store doesn't have yet, and stores them. After each
+ * write, the store is complete up to one offset of `memberships`.
  */
 export class UnstoredEntries {
   readonly #options: UnstoredEntriesOptions
-  /** Acknowledged entries that are stored next. */
+  /** Acknowledged entries that will be stored next. */
   #fresh = new Map<string, Entry>()
   /** Entries that are being stored. */
   #storing = new Map<string, Entry>()
-  /** Entries that were stored during a read of the store, which may have missed them. */
+  /** Entries that were stored during a read of the store. The read may have missed them. */
   readonly #lingering = new Map<string, Entry>()
   /**
-   * Entries that other owners wrote while a sync walks through a snapshot of the store; `undefined` while no
-   * sync does.
+   * Entries that other owners have written since a sync began to read a snapshot of the store; `undefined`
+   * while no sync reads one.
    */
   #foreign: Map<string, Entry> | undefined
   #isReading = false
   #storingTask: Promise<void> | undefined
   #storedPosition: number
   /**
-   * True once a write to the store has failed. The store then lacks entries, and must not record a position
-   * beyond them.
+   * True once a write to the store has failed. The store then lacks entries, so no higher position may be
+   * written to it.
    */
   #isBroken = false
   readonly #knownProperties = new Set<string>()
@@ -47,17 +50,17 @@ export class UnstoredEntries {
     this.#storedPosition = options.checkpoint.position
   }
 
-  /** The number of entries of other owners that a sync has to look at. */
+  /** The number of entries of other owners that a sync has to consider. */
   get foreignCount(): number {
     return this.#foreign?.size ?? 0
   }
 
-  /** True if anything is known beyond the store. Mostly false while no value changes. */
+  /** True if there are entries that the store may lack. While no value changes, this is mostly false. */
   get #isAhead(): boolean {
     return this.#fresh.size + this.#storing.size + this.#lingering.size + this.foreignCount > 0
   }
 
-  /** Returns the entry of a key that is known beyond the store. */
+  /** Returns the entry of a key, if there is an entry that the store may lack. */
   get(key: string): Entry | undefined {
     if (!this.#isAhead) return undefined
     return (
@@ -66,8 +69,8 @@ export class UnstoredEntries {
   }
 
   /**
-   * Marks the start of a read of the store. Entries that are stored before `endReading` are remembered, since
-   * the read may miss them.
+   * Marks the start of a read of the store. Entries that are stored until `endReading` is called are also
+   * kept in memory, because the read may miss them.
    */
   beginReading(): void {
     this.#isReading = true
@@ -79,8 +82,8 @@ export class UnstoredEntries {
   }
 
   /**
-   * Marks the start of a sync, which walks through a snapshot of the store. Entries that others write until
-   * `endSync` are remembered.
+   * Marks the start of a sync, which reads a snapshot of the store. Entries that other owners write are kept
+   * in memory until `endSync` is called.
    */
   beginSync(): void {
     this.#foreign = new Map()
@@ -90,7 +93,7 @@ export class UnstoredEntries {
     this.#foreign = undefined
   }
 
-  /** Takes an acknowledged entry, to be stored soon. */
+  /** Adds an acknowledged entry, which will be stored soon. */
   keep(key: string, entry: Entry): void {
     this.#fresh.set(key, entry)
     if (this.#foreign?.has(key) === true) this.#foreign.set(key, entry)
@@ -99,20 +102,20 @@ export class UnstoredEntries {
     this.#storeSoon()
   }
 
-  /** Remembers an entry of another owner for the sync that walks through the store, if one does. */
+  /** Remembers an entry of another owner, if a sync is reading a snapshot of the store. */
   keepForeign(key: string, entry: Entry): void {
     this.#foreign?.set(key, entry)
   }
 
   /**
-   * Stores the position if it is far ahead of the stored one. Otherwise a restore would have to read ever
-   * more of the log for as long as no entry is written.
+   * Stores the checkpoint's position if it is far ahead of the stored position. Otherwise, as long as no
+   * entry is stored, a restore would have to read more and more records.
    */
   storeWhereFarBehind(): void {
     if (this.#options.checkpoint.position - this.#storedPosition >= positionsUnstored) this.#storeSoon()
   }
 
-  /** Resolves once everything acknowledged so far is stored. Rejects if the store has failed. */
+  /** Resolves once all entries that are acknowledged now are stored. Rejects if the store has failed. */
   async stored(): Promise<void> {
     await this.#allStored()
     if (this.#isBroken) throw new Error('a write to the store has failed before')
@@ -148,12 +151,12 @@ export class UnstoredEntries {
   async #storeAll(): Promise<void> {
     const { store, checkpoint, meta } = this.#options
     do {
-      // Acknowledgements come many at a time.
+      // Waits for other acknowledgements, because many come at the same time.
       await new Promise((resolve) => setImmediate(resolve))
       const entries = this.#fresh
       this.#storing = entries
       this.#fresh = new Map()
-      // The position is read now: every record below it is in these entries, or was stored before.
+      // The position must be read at this point. Each record below it is in `#storing` or was stored earlier.
       const { position } = checkpoint
       const operations: StoreOperation[] = []
       for (const [key, entry] of entries) this.#addTo(operations, key, entry)

@@ -2,11 +2,12 @@ import { isCount } from '../message/json-values.ts'
 import { NumberReader } from './number-reader.ts'
 
 /**
- * The version of a value: when the value came about, and which record of `audience-changes` reported it. Of
- * two values of a property, the one with the higher version wins, in whatever order they arrive.
+ * The version of a value: the time at which the value came about, and the record of `audience-changes` that
+ * reported it. Of two values of a property, the value with the higher version counts, in whatever order the
+ * values arrive.
  */
 export type Version = {
-  /** `changedAt` or `snapshotAt`, in epoch milliseconds. */
+  /** The `changedAt` or `snapshotAt` of the record, in epoch milliseconds. */
   readonly atMs: number
   /**
    * True if the record was in the user's own partition. Of two versions with the same `atMs`, the one from
@@ -17,7 +18,7 @@ export type Version = {
   readonly offset: number
 }
 
-/** Compares two versions. Negative when `a` is the lower one, 0 when they are the same. */
+/** Compares two versions. Returns a negative number if `a` is lower than `b`, and 0 if they are the same. */
 export function compareVersions(a: Version, b: Version): number {
   return (
     a.atMs - b.atMs ||
@@ -32,22 +33,22 @@ export function laterOf(a: Version, b: Version): Version {
 }
 
 /**
- * Returns a version above everything that came about up to a time. Use it only for comparisons: no record has
- * it.
+ * Returns a version that is higher than all values that came about up to a time. Use the result only for
+ * comparisons, because no record has this version.
  */
 export function endOf(atMs: number): Version {
   return { atMs, isNative: true, partition: Infinity, offset: Infinity }
 }
 
 /**
- * Formats a version, for example for the header `since` of an Identify that waits. The result does not sort
- * as text.
+ * Formats a version, for example for the header `since` of an Identify that waits. The order of such texts is
+ * not the order of the versions.
  */
 export function formatVersion({ atMs, isNative, partition, offset }: Version): string {
   return `${atMs}.${isNative ? 1 : 0}.${partition}.${offset}`
 }
 
-/** Reads what `formatVersion` wrote; `undefined` for anything else. */
+/** Reads a text that `formatVersion` wrote. Returns `undefined` for any other text. */
 export function parseVersion(text: string): Version | undefined {
   const reader = new NumberReader(text, 0)
   const atMs = reader.next()
@@ -59,7 +60,10 @@ export function parseVersion(text: string): Version | undefined {
   return reader.at === text.length ? versionOf(atMs, isNative, partition, offset) : undefined
 }
 
-/** Builds a version from parts that another program wrote. `undefined` if they are no version. */
+/**
+ * Builds a version from values that another program wrote. Returns `undefined` if the values are no valid
+ * version.
+ */
 export function versionOf(
   atMs: unknown,
   isNative: unknown,

@@ -4,9 +4,10 @@ import { marksReadEveryMs } from './marks.ts'
 const marksSlackMs = 2_000
 
 /**
- * Notes that a destination will be sent everything that it may have missed of a space. From here on, workers
- * mark newly missed values again. Returns an offset of `backfills`. Whoever sends the values that are read
- * from now on makes up for every mark below this offset.
+ * Writes to `backfills` that a destination will be sent all values of a space that it may have missed. From
+ * then on, workers write a mark again when the destination misses a value. Resolves with an offset of
+ * `backfills`. If the values that are read after this call are sent to the destination, they make up for
+ * every mark below this offset.
  */
 export async function beginToFill({
   tellBegun,
@@ -16,15 +17,15 @@ export async function beginToFill({
 }: {
   /** Writes the mark `begun`. */
   tellBegun: () => Promise<unknown>
-  /** Reads the log of marks, and returns true if the destination needs a backfill. */
+  /** Reads `backfills`, and returns true if the destination needs a backfill. */
   needsBackfill: () => Promise<boolean>
-  /** Returns the offset after the last record of the log. */
+  /** Returns the offset after the last record of `backfills`. */
   end: () => Promise<number>
   signal?: AbortSignal
 }): Promise<number> {
   await tellBegun()
-  // Workers may still mark values that were missed shortly before. The backfill makes up for these marks as
-  // well.
+  // Waits, because workers may still write marks of values that were missed shortly before. The backfill
+  // makes up for these marks too.
   if (await needsBackfill()) await delay(marksReadEveryMs + marksSlackMs, undefined, { signal })
   return end()
 }

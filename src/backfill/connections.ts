@@ -1,6 +1,6 @@
 import type { Connection } from './marks.ts'
 
-/** The fields of a catalog that are read here. */
+/** The fields of a catalog that are needed to find connections. */
 export type Connections = {
   readonly sources: ReadonlyMap<string, { readonly kind: string; readonly enabled: boolean }>
   readonly destinations: ReadonlyMap<
@@ -12,20 +12,20 @@ export type Connections = {
 type DestinationState = 'on' | 'off' | 'paused' | 'auto_paused'
 
 /**
- * The state of the connection between a destination and a space in the catalog. `off`: one of the two is
- * switched off.
+ * The state of the connection between a destination and a space in the catalog. `off`: the destination or the
+ * space is switched off.
  */
 export type ConnectionState = DestinationState | 'none'
 
-/** A destination and a space that it is connected to. */
+/** A destination and a space to which it is connected, with the state of the connection. */
 export type Joined = Connection & { readonly connectionState: DestinationState }
 
-/** Returns the key of a connection. The same connection always has the same key. */
+/** Returns the key of a connection, for maps. */
 export function keyOf({ destinationId, spaceId }: Connection): string {
   return JSON.stringify([destinationId, spaceId])
 }
 
-/** Returns the connections of destinations and audience spaces, by `keyOf`. */
+/** Returns all connections between destinations and spaces, by `keyOf`. */
 export function joinedBy({ sources, destinations }: Connections): ReadonlyMap<string, Joined> {
   const joined = new Map<string, Joined>()
   for (const [destinationId, destination] of destinations) {

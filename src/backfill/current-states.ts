@@ -13,22 +13,25 @@ export type LoggedRecord = {
   readonly timestampMs: number
 }
 
-/** The state of a property of a user, and the time of its record. */
+/** The state of a property of a user, with the append time of its record. */
 export type CurrentState = HeldState & { readonly timestampMs: number }
 
-/** The filter of states. A field that is `undefined` filters nothing. */
+/** A filter of states. A field that is `undefined` is no condition. */
 export type StateFilter = {
   readonly spaceId: string
   readonly audienceId: string | undefined
   readonly property: string | undefined
-  /** True to include users who have left (`false`), and traits that have no value any more (`null`). */
+  /**
+   * True to include states of users who have left (`false`) and of traits that have no value any more
+   * (`null`).
+   */
   readonly withLeft: boolean
 }
 
 /**
- * Finds the states that a unit holds at the end of its log. A log has several records of a property,
- * including those that repeat its value with a newer version. The records are compared on disk, bucket by
- * bucket, so the memory used doesn't grow with the log.
+ * Finds the present states of a unit from all records of the unit's `memberships`. There may be several
+ * records of one property, and some of them repeat its value with a newer version. The records are stored on
+ * disk in buckets and are compared bucket by bucket, so the memory doesn't grow with the number of records.
  */
 export class CurrentStates {
   static readonly buckets = 64
@@ -39,15 +42,16 @@ export class CurrentStates {
     this.#filter = filter
   }
 
-  /** Takes the next record of the log. */
+  /** Adds the next record. */
   add({ offset, key, value, timestampMs }: LoggedRecord): void {
     const decoded = decodeState(key, value)
-    // The record isn't Sluice's, or isn't of a property.
+    // The record wasn't written by Sluice, or it isn't the state of a property.
     if (!decoded.ok || decoded.record.stateKey.kind !== 'property') return
     const { userId, spaceId, property } = decoded.record.stateKey
     const isAsked = this.#filter.property === undefined || this.#filter.property === property
     if (spaceId !== this.#filter.spaceId || !isAsked) return
-    // The key is spelled here, so that it is the same for the same property, whoever wrote the record.
+    // The key is spelled anew, so that all records of the same property have the same key, whatever program
+    // wrote them.
     const ownKey = JSON.stringify([userId, spaceId, property])
     const entry = [offset, timestampMs, ownKey, value === null ? null : value.toString()]
     this.#spool.add(spread(ownKey) % CurrentStates.buckets, JSON.stringify(entry))
@@ -71,14 +75,14 @@ export class CurrentStates {
   #place(text: string, current: Map<string, CurrentState>): void {
     const { offset, timestampMs, key, value } = readSpooled(text)
     if (value === null) {
-      // The user was deleted.
+      // The record is a tombstone: the user was deleted.
       current.delete(key)
       return
     }
     const decoded = decodeState(Buffer.from(key), Buffer.from(value))
     if (!decoded.ok || decoded.record.stateKey.kind !== 'property') return
-    // Either key and state are both of a property, or neither is. The type says so only for the undivided
-    // record.
+    // The key and the state always belong to the same kind of record. The type says this only as long as the
+    // two are in one object.
     const { stateKey, state } = decoded.record
     if (state === null || !('since' in state)) return
     const held = current.get(key)
@@ -95,7 +99,7 @@ export class CurrentStates {
 
 type Spooled = { offset: number; timestampMs: number; key: string; value: string | null }
 
-/** Decodes a text that `add` wrote. */
+/** Decodes a text that `add` has written to the disk. */
 function readSpooled(text: string): Spooled {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written above
   const [offset, timestampMs, key, value] = JSON.parse(text) as [number, number, string, string | null]

@@ -10,8 +10,8 @@ export type DestinationRatesOptions = {
 }
 
 /**
- * Limits the rate at which first syncs are sent to each destination. Two spaces of one destination share its
- * rate.
+ * Limits the rate at which first syncs are sent to each destination. If a destination gets first syncs of two
+ * spaces, the limit applies to both together.
  */
 export class DestinationRates {
   readonly #options: DestinationRatesOptions
@@ -22,25 +22,27 @@ export class DestinationRates {
   }
 
   /**
-   * The Identifies a second that this worker may send to one destination: its share of the limit for all
-   * workers.
+   * The number of Identifies a second that this worker may send to one destination. It is this worker's
+   * fraction of the limit for all workers.
    */
   get perSecond(): number {
     const { perSecond, partitions, ownUnits } = this.#options
     return perSecond * (Math.max(1, ownUnits()) / partitions)
   }
 
-  /** Returns the milliseconds until something may be sent to the destination; 0 if that is allowed now. */
+  /**
+   * Returns the milliseconds until an Identify may be sent to the destination, or 0 if one may be sent now.
+   */
   waitMs(destinationId: string, nowMs: number): number {
     return this.#bucketOf(destinationId).take(nowMs, 0)
   }
 
-  /** Notes that the destination is sent `count` Identifies. */
+  /** Counts `count` Identifies that are sent to the destination. */
   take(destinationId: string, count: number): void {
     this.#bucketOf(destinationId).take(performance.now(), count)
   }
 
-  /** Forgets all destinations except these. */
+  /** Forgets all destinations that aren't in `destinationIds`. */
   keepOnly(destinationIds: ReadonlySet<string>): void {
     for (const id of this.#buckets.keys()) if (!destinationIds.has(id)) this.#buckets.delete(id)
   }

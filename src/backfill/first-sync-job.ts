@@ -6,14 +6,20 @@ import { type Connection, needsBackfill } from './marks.ts'
 import type { Syncing } from './standing.ts'
 import type { UnitStandings } from './unit-standings.ts'
 
-/** A unit of this worker whose states are still to be sent. `withLeft`: including users who have left. */
+/**
+ * A unit of this worker whose states are still to be sent. `withLeft`: true if states of users who have left
+ * are sent too.
+ */
 export type JobUnit = { readonly unit: number; readonly withLeft: boolean }
 
 /** The options that all jobs share. */
 export type FirstSyncJobOptions = Pick<FirstSyncOptions, 'marks' | 'readMarks' | 'send' | 'observer'> & {
   readonly standings: UnitStandings
   readonly rates: DestinationRates
-  /** Reads a page of states; `undefined` if the unit isn't this worker's any more, or the worker stops. */
+  /**
+   * Reads a page of states. Resolves with `undefined` if this worker doesn't own the unit any more, or if the
+   * worker stops.
+   */
   readonly statesOf: (unit: number, query: StatesQuery) => Promise<StatesPage | undefined>
   readonly stopping: AbortSignal
   /** Called when the states of all units of a job have been sent. */
@@ -26,16 +32,17 @@ const countedAtOnce = 1_000
 const noteEveryMs = 1_000
 
 /**
- * Sends a destination the states that this worker's units hold of a space, and knows how far each unit is.
+ * Sends the states of one space that this worker's units hold to one destination, and keeps the progress of
+ * each unit.
  */
 export class FirstSyncJob {
   readonly connection: Connection
   readonly #options: FirstSyncJobOptions
   readonly #startedMs = performance.now()
   #upTo: number | undefined
-  /** The units that are still to be sent, in order. */
+  /** The units whose states are still to be sent, in the order in which they are sent. */
   #units: readonly JobUnit[]
-  /** The number of Identifies still to be written, by unit. */
+  /** The number of Identifies that are still to be written, by unit. */
   readonly #left = new Map<number, number>()
   #sent = 0
   #notedMs = this.#startedMs
@@ -51,7 +58,10 @@ export class FirstSyncJob {
     return this.#units.length
   }
 
-  /** The number of Identifies still to be written. Units that are still being counted are left out. */
+  /**
+   * The number of Identifies that are still to be written. Of a unit whose states are still being counted,
+   * only the states that were counted so far are included.
+   */
   get left(): number {
     let sum = 0
     for (const one of this.#left.values()) sum += one
@@ -72,14 +82,18 @@ export class FirstSyncJob {
   }
 
   /**
-   * Counts the states to be sent, and resolves with the offset below which the job makes up for all marks.
+   * Counts the states that have to be sent. Resolves with the offset of `backfills` below which the job makes
+   * up for all marks.
    */
   async prepare(): Promise<number> {
     const [upTo] = await Promise.all([this.#beginToFill(), this.count()])
     return upTo
   }
 
-  /** Sets the offset below which the job makes up for all marks. From here on the job may send. */
+  /**
+   * Sets the offset of `backfills` below which the job makes up for all marks. From then on, the job may send
+   * states.
+   */
   begin(upTo: number): void {
     this.#upTo = upTo
   }
@@ -89,13 +103,13 @@ export class FirstSyncJob {
     this.#units = units
   }
 
-  /** Drops a unit: none of its states are sent any more. */
+  /** Removes a unit from the job. No more states of the unit are sent. */
   leave(unit: number): void {
     this.#units = this.#units.filter((one) => one.unit !== unit)
     this.#left.delete(unit)
   }
 
-  /** Counts the states to be sent of units that aren't counted yet. */
+  /** Counts the states that have to be sent, for those units for which this hasn't been done yet. */
   async count(): Promise<void> {
     const { standings, stopping } = this.#options
     for (const { unit, withLeft } of this.#units) {
@@ -127,7 +141,7 @@ export class FirstSyncJob {
       return
     }
     await this.#send(unit, page.states)
-    // The unit was left, or the destination disconnected, meanwhile.
+    // During the write, this worker has left the unit, or the destination was disconnected.
     if (standings.of(unit, connection) !== standing) return
     const sent = page.states.length
     this.#addLeft(unit, -sent)
@@ -153,7 +167,10 @@ export class FirstSyncJob {
     })
   }
 
-  /** Returns how far the first sync of a unit is. If none is under way, starts it at `begin`. */
+  /**
+   * Returns the progress of a unit's first sync. If no first sync is under way, starts one with the standing
+   * `begin`.
+   */
   #syncing(unit: number, begin: Syncing): Syncing {
     const { standings } = this.#options
     const standing = standings.of(unit, this.connection)

@@ -4,7 +4,9 @@ import type { MarkKeeper } from './mark-keeper.ts'
 import type { Connection } from './marks.ts'
 
 export type FirstSyncOptions = {
-  /** False if first syncs are off. A destination that is connected later is then marked, and left out. */
+  /**
+   * False if first syncs are off. Then a destination that is connected later gets a mark and no first sync.
+   */
   readonly isWanted: boolean
   /** The limit on Identifies a second for one destination, by all workers together. */
   readonly perSecond: number
@@ -13,28 +15,30 @@ export type FirstSyncOptions = {
   /** Returns the catalog in force. */
   readonly catalog: () => Connections
   readonly marks: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'needsBackfill'>
-  /** Reads the log of marks to its end. Throws if Kafka doesn't answer. */
+  /** Reads `backfills` to its end. Rejects if Kafka doesn't answer. */
   readonly readMarks: () => Promise<void>
-  /** Reads a page of states; `undefined` if the unit isn't this worker's any more. */
+  /** Reads a page of states. Resolves with `undefined` if this worker doesn't own the unit any more. */
   readonly statesOf: (unit: number, query: StatesQuery) => Promise<StatesPage | undefined>
-  /** Writes the states to `replays`. Resolves once Kafka has all of them. */
+  /** Writes the Identifies of the states to `replays`. Resolves once Kafka has all of them. */
   readonly send: (unit: number, connection: Connection, states: readonly HeldState[]) => Promise<void>
   readonly observer: FirstSyncObserver
 }
 
 export type FirstSyncObserver = {
-  /** Called when a first sync starts. The report counts units and states of this worker only. */
+  /** Called when a first sync starts. `report` counts only units and states of this worker. */
   begun(connection: Connection, report: { readonly units: number; readonly left: number }): void
   sent(connection: Connection, count: number): void
   /**
-   * Called when the units of this worker are done. `isComplete`: as far as is known here, all other units are
-   * done too.
+   * Called when the first sync has ended for all units of this worker. `isComplete`: true if this worker
+   * knows that it has also ended for all other units.
    */
   ended(
     connection: Connection,
     report: { readonly sent: number; readonly tookMs: number; readonly isComplete: boolean },
   ): void
-  /** Called when the destination was switched off, removed or disconnected before it was sent everything. */
+  /**
+   * Called when the destination was switched off, removed or disconnected before the first sync was complete.
+   */
   stopped(connection: Connection): void
   /**
    * Called for a destination that was connected later and gets no first sync, because first syncs are off.
@@ -45,11 +49,14 @@ export type FirstSyncObserver = {
 }
 
 /**
- * The progress of one connection, for the units of this worker. `waiting`: the first sync starts once both
- * the destination and the space are on.
+ * The progress of one connection's first sync, for the units of this worker. `waiting`: the first sync starts
+ * once both the destination and the space are on.
  */
 export type FirstSyncProgress = Connection & {
   readonly state: 'waiting' | 'under_way'
-  /** The number of Identifies still to be written. Units that are still being counted are left out. */
+  /**
+   * The number of Identifies that are still to be written. Of a unit whose states are still being counted,
+   * only the states that were counted so far are included.
+   */
   readonly left: number
 }

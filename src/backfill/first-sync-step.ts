@@ -3,9 +3,10 @@ import type { Standing } from './standing.ts'
 
 /**
  * The step that the owner of a unit takes for a connection.
- * - `assume_told`: the connection is older than all records of standings, so treat its standing as `told`.
- * - `note_new`: the connection is new. The destination gets changes from here on.
- * - `part`: the destination gets no changes from here on.
+ * - `assume_told`: the connection is older than the first record of standings, so its standing is set to
+ *   `told`.
+ * - `note_new`: the connection is new. From now on, the destination gets changes.
+ * - `part`: from now on, the destination gets no changes.
  * - `leave_out`: first syncs are off. Mark the destination, and send it only changes.
  * - `wait`: send no state before both the destination and the space are on.
  * - `sync`: send the destination all states of the unit, from the first.
@@ -25,7 +26,10 @@ export type FirstSyncSituation = {
   readonly connectionState: ConnectionState
   /** The standing that was last written for the connection and the unit. */
   readonly standing: Standing | undefined
-  /** True if the owners of the unit write the standings of connections. */
+  /**
+   * True if owners of the unit have already written the standings of connections. Then a connection without a
+   * standing is new.
+   */
   readonly isTracked: boolean
   /** Returns true if no unit still has states to send. */
   readonly isComplete: () => boolean
@@ -50,8 +54,8 @@ export function firstSyncStep(situation: FirstSyncSituation): FirstSyncStep {
       if (!isWanted) return 'leave_out'
       return connectionState === 'on' ? 'go_on' : 'wait'
     case 'told':
-      // The destination was switched off before all units had sent it everything, and misses changes. All
-      // units start over together, which makes up for these changes too.
+      // The destination was switched off before all units had sent their states to it, and it misses changes
+      // now. All units begin again together, which makes up for these changes too.
       return connectionState === 'off' && standing.upTo > 0 && !isComplete() ? 'part' : 'nothing'
     case 'left_out':
       return 'nothing'

@@ -13,10 +13,10 @@ const patienceMs = 1_000
 const longestRestMs = 60_000
 
 /**
- * Sends the values of a space to destinations that are connected to it later. The owner of each unit sends
- * the states that its unit holds. The owner writes its progress to `backfills`, so that the next owner
- * continues there. A single loop sends a batch for one connection after the other, so the load is the same
- * however many connections there are.
+ * Sends the present values of a space to destinations that are connected to the space later. The owner of
+ * each unit sends the states that its unit holds. The owner writes its progress to `backfills`, and the next
+ * owner continues from there. A single loop sends a batch for one connection after the other, so the load
+ * doesn't depend on the number of connections.
  */
 export class FirstSyncs {
   readonly #options: FirstSyncOptions
@@ -29,7 +29,7 @@ export class FirstSyncs {
   /** The reads of stores that are under way. */
   readonly #reading = new Set<Promise<unknown>>()
   readonly #stopping = new AbortController()
-  /** The batch that is under way, and its unit. */
+  /** The batch that is being sent, and its unit. */
   #telling: { readonly unit: number; readonly done: Promise<void> } = { unit: -1, done: Promise.resolve() }
   readonly #loop: Promise<void>
   #isRoused = false
@@ -65,9 +65,9 @@ export class FirstSyncs {
   }
 
   /**
-   * Takes a unit whose state is ready. Resolves once Kafka has the standings of all destinations which don't
+   * Adds a unit whose state is ready. Resolves once Kafka has the standings of those destinations that don't
    * get the unit's changes according to the present catalog. If Kafka is slow, resolves after a second, and
-   * the standings are written soon after.
+   * the standings are written later.
    */
   async acquire(unit: number): Promise<void> {
     this.#standings.acquire(unit)
@@ -75,7 +75,7 @@ export class FirstSyncs {
     this.#rouse()
   }
 
-  /** Leaves a unit. Resolves when none of its states are being read, and its progress is noted. */
+  /** Leaves a unit. Resolves when its states aren't being read any more and its progress has been written. */
   async release(unit: number): Promise<void> {
     this.#standings.leave(unit)
     for (const job of this.#jobs.values()) job.leave(unit)
@@ -99,7 +99,10 @@ export class FirstSyncs {
     return progress
   }
 
-  /** Leaves all units. Resolves when none of their states are being read, and their progress is noted. */
+  /**
+   * Leaves all units. Resolves when their states aren't being read any more and their progress has been
+   * written.
+   */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#rouse()
@@ -117,7 +120,7 @@ export class FirstSyncs {
     while (!this.#stopping.signal.aborted) await this.#rest(await this.#turn())
   }
 
-  /** Does the work that is due, and returns the time until there is more, in milliseconds. */
+  /** Does the steps that are due, and resolves with the time until another step is due, in milliseconds. */
   async #turn(): Promise<number> {
     this.#isRoused = false
     try {
@@ -130,7 +133,7 @@ export class FirstSyncs {
     }
   }
 
-  /** Waits, but stops waiting when new work may be due. */
+  /** Waits. Stops waiting early if a step may be due. */
   async #rest(waitMs: number): Promise<void> {
     if (waitMs === 0 || this.#isRoused) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -140,7 +143,7 @@ export class FirstSyncs {
     clearTimeout(timer)
   }
 
-  /** Finds out which connections and units have work to do. */
+  /** Finds out for which connections and units states have to be sent. */
   #plan(): void {
     this.#isToPlan = false
     const units = new Map<string, JobUnit[]>()
@@ -163,7 +166,10 @@ export class FirstSyncs {
     this.#forgetRates()
   }
 
-  /** Returns true if users who have left are included. `undefined`: nothing is to be sent. */
+  /**
+   * Returns true if states of users who have left are sent too. Returns `undefined` if no states are to be
+   * sent.
+   */
   #withLeft(unit: number, connection: Connection, step: FirstSyncStep): boolean | undefined {
     if (typeof step !== 'string') return step.withLeft
     if (step !== 'go_on') return undefined
@@ -205,7 +211,7 @@ export class FirstSyncs {
   }
 
   /**
-   * Does one piece of work and returns 0. If no work is due, returns the time until some is due, in
+   * Sends one batch and resolves with 0. If no batch is due, resolves with the time until one is due, in
    * milliseconds.
    */
   async #work(): Promise<number> {
@@ -217,7 +223,7 @@ export class FirstSyncs {
       const jobMs = this.#rates.waitMs(job.connection.destinationId, nowMs)
       waitMs = Math.min(waitMs, jobMs)
       if (jobMs > 0) continue
-      // The other jobs go first next time.
+      // The job is moved to the end, so that the other jobs come first next time.
       this.#jobs.delete(key)
       this.#jobs.set(key, job)
       if (next === undefined) {
@@ -253,14 +259,17 @@ export class FirstSyncs {
   #leaveOut(connection: Connection): void {
     const key = keyOf(connection)
     this.#jobs.delete(key)
-    // Each unit of this worker reports the connection, but the observer is called once.
+    // This method is called for each unit of this worker, but the observer is called only once for the
+    // connection.
     if (this.#leftOut.has(key)) return
     this.#leftOut.add(key)
     this.#options.observer.leftOut(connection)
   }
 }
 
-/** Waits for work that writes to Kafka, but for a limited time, since Kafka may be away for long. */
+/**
+ * Waits for work that writes to Kafka. The wait is limited, because Kafka may be unavailable for a long time.
+ */
 async function patiently(work: Promise<void>): Promise<void> {
   await Promise.race([work, delay(patienceMs, undefined, { ref: false })]).catch(() => undefined)
 }

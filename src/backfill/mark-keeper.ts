@@ -11,27 +11,32 @@ import {
 export type MarkKeeperOptions = {
   /** The number of units. */
   readonly partitions: number
-  /** Reads the records of `backfills` from an offset to the end that the log has at the time of the call. */
+  /**
+   * Reads the records of `backfills` from an offset to the end that the topic has at the time of the call.
+   */
   readonly read: (
     from: number,
   ) => AsyncIterable<
     readonly { readonly offset: number; readonly key: Buffer; readonly value: Buffer | null }[]
   >
-  /** Writes a record. Resolves once all in-sync replicas have it, and waits for as long as Kafka is away. */
+  /**
+   * Writes a record. Resolves once all in-sync replicas have the record. While Kafka is unavailable, waits
+   * without a limit.
+   */
   readonly write: (record: { key: Buffer; value: Buffer }) => Promise<{ offset: number } | 'refused'>
   /** Called when a mark is about to be written. */
   readonly onMark: (destinationId: string, spaceId: string) => void
 }
 
 /**
- * Records in `backfills` that destinations have missed values. Writes the first mark of a connection at once.
- * For later misses it reads the log first, and writes only if the log has no valid mark. So it notices a
- * backfill that started in between.
+ * Writes marks to `backfills`, which say that destinations have missed values. The first mark of a connection
+ * is written at once. When a later value is missed, the topic is read first, and a mark is written only if
+ * the topic has no valid mark. So a backfill that has started in between is noticed.
  */
 export class MarkKeeper {
   readonly #options: MarkKeeperOptions
   readonly #marks: Marks
-  /** The connections that have missed a value since the log was last read. */
+  /** The connections that have missed a value since the topic was last read. */
   #missed = new Set<Marked>()
   readonly #writing = new Map<Marked, Promise<void>>()
   readonly #telling = new Set<Promise<number>>()
@@ -42,17 +47,20 @@ export class MarkKeeper {
     this.#marks = new Marks(options.partitions)
   }
 
-  /** The log as far as it was read, together with the acknowledged marks that were written here. */
+  /**
+   * The content of `backfills` that was read, together with the acknowledged marks that this process has
+   * written.
+   */
   get marks(): Marks {
     return this.#marks
   }
 
-  /** The offset up to which the log was read. */
+  /** The offset up to which `backfills` was read. */
   get position(): number {
     return this.#position
   }
 
-  /** The destinations that need a backfill, as far as the log was read. */
+  /** The destinations that need a backfill, each with the space, according to the records that were read. */
   get needingBackfill(): readonly Connection[] {
     return this.#marks.needingBackfill
   }
@@ -63,9 +71,9 @@ export class MarkKeeper {
   }
 
   /**
-   * Notes that a destination missed a value of a space, and writes the mark if the log doesn't have it. May
-   * be called for every missed value. While the mark is being written, returns a promise that resolves once
-   * it is written.
+   * Remembers that a destination missed a value of a space, and writes the mark if the topic doesn't have a
+   * valid one. This method may be called for every missed value. While the mark is being written, returns a
+   * promise that resolves once the mark is written.
    */
   needsBackfill(destinationId: string, spaceId: string): Promise<void> | undefined {
     const marked = this.#marks.of(destinationId, spaceId)
@@ -75,8 +83,8 @@ export class MarkKeeper {
   }
 
   /**
-   * Reads the new records of the log, and writes the marks that it lacks. Only one call at a time. Throws
-   * what `read` throws.
+   * Reads the new records of `backfills`, and writes the marks that the topic lacks. Don't call this method
+   * again before the promise has settled. Rejects with the errors of `read`.
    */
   async update(): Promise<void> {
     const since = this.#missed
@@ -94,16 +102,17 @@ export class MarkKeeper {
       throw error
     }
     for (const marked of since) {
-      // A mark that is being written may get a lower offset than the start of a backfill that has read past
-      // the missed value.
+      // The mark is written again at the next call if that is necessary. The mark that is being written may
+      // get a lower offset than the start of a backfill, and this backfill may have read past the missed
+      // value.
       if (this.#writing.has(marked)) this.#missed.add(marked)
       else if (!isReported(marked)) this.#write(marked)
     }
   }
 
   /**
-   * Writes a record other than a mark of a missed value, in the order of the calls. Resolves with its offset
-   * once the log has it.
+   * Writes a record of another kind than a mark of a missed value. Records are written in the order of the
+   * calls. Resolves with the record's offset once the topic has the record.
    */
   tell(mark: Exclude<Mark, { kind: 'missed' }>): Promise<number> {
     const telling = this.#options.write(encodeMark(mark)).then((result) => {

@@ -5,13 +5,13 @@ import { isCount, isFilled, readStanding, type Standing } from './standing.ts'
  * destinations have missed a value and need a backfill. Keys are JSON lists:
  * - `[destinationId, spaceId]`: the destination missed a value, shortly before the record was written;
  * - `[destinationId, spaceId, "begun"]`: a backfill of the whole space begins. If a value is missed after
- *   this record, workers write the mark again, since the backfill may have read past that value;
+ *   this record, workers write the mark again, because the backfill may already have read past this value;
  * - `[destinationId, spaceId, "filled"]`: a backfill has made up for all marks at offsets below `upTo`;
  * - `[destinationId, spaceId, "unit", unit]`: the standing of the destination to a unit, by the unit's owner;
- * - `[null, "tracked", unit]`: from this record on, the unit's owners write standings. A connection without a
- *   standing is new.
+ * - `[null, "tracked", unit]`: since this record, the unit's owners write standings. So a connection without
+ *   a standing is new.
  *
- * Each of these records has a key of its own, so that compaction leaves the last one of each key.
+ * Each kind of record has keys of its own, so that compaction keeps the last record of each key.
  */
 export type Mark =
   | { readonly kind: 'missed'; readonly destinationId: string; readonly spaceId: string }
@@ -32,8 +32,8 @@ export type Mark =
   | { readonly kind: 'tracked'; readonly unit: number }
 
 /**
- * The interval in milliseconds at which each worker reads the log, and writes the marks of earlier missed
- * values that the log lacks.
+ * The interval in milliseconds at which each worker reads `backfills`, and writes the marks of earlier missed
+ * values that the topic lacks.
  */
 export const marksReadEveryMs = 5_000
 
@@ -64,7 +64,7 @@ function valueOf(mark: Mark): object {
   }
 }
 
-/** Decodes a record that `encodeMark` wrote; `undefined` for any other record. Never throws. */
+/** Decodes a record that `encodeMark` wrote. Returns `undefined` for any other record. Never throws. */
 export function decodeMark(key: Buffer, value: Buffer | null): Mark | undefined {
   const names = parse(key)
   if (!Array.isArray(names) || value === null) return undefined
@@ -89,21 +89,21 @@ export function decodeMark(key: Buffer, value: Buffer | null): Mark | undefined 
   return isCount(upTo) ? { kind, destinationId, spaceId, upTo } : undefined
 }
 
-/** A destination, and a space that it is or was connected to. */
+/** A destination, and a space to which it is or was connected. */
 export type Connection = { readonly destinationId: string; readonly spaceId: string }
 
-/** The records of a destination and a space. Only `Marks` changes this object. */
+/** The content of all records of one destination and one space. Only `Marks` changes this object. */
 export type Marked = Connection & {
   /** The standings, by unit, each with the offset of its record. */
   readonly units: Map<number, { readonly standing: Standing; readonly at: number }>
-  /** The offset of the last mark of a missed value; -1 if there is none. */
+  /** The offset of the last mark of a missed value; -1 if there is no such mark. */
   missedAt: number
-  /** The offset of the last `begun` record; -1 if there is none. */
+  /** The offset of the last `begun` record; -1 if there is no such record. */
   begunAt: number
   filledUpTo: number
 }
 
-/** The contents of the log, as far as it was read. */
+/** The content of those records of `backfills` that were read. */
 export class Marks {
   readonly #partitions: number
   readonly #ofDestination = new Map<string, Map<string, Marked>>()
@@ -113,7 +113,7 @@ export class Marks {
     this.#partitions = partitions
   }
 
-  /** Takes in a record of the log. */
+  /** Adds a record of `backfills`. */
   take(mark: Mark, offset: number): void {
     if (mark.kind === 'tracked') {
       this.#tracked.add(mark.unit)
@@ -137,12 +137,14 @@ export class Marks {
     }
   }
 
-  /** Returns true if the owners of the unit write the standings of connections. */
+  /** Returns true if owners of the unit have already written the standings of connections. */
   isTracked(unit: number): boolean {
     return this.#tracked.has(unit)
   }
 
-  /** Returns true if no unit still has states of the space to send to the destination, apart from changes. */
+  /**
+   * Returns true if, in each unit, the first sync of a connection has ended or the destination was left out.
+   */
   isComplete({ units }: Marked): boolean {
     if (units.size < this.#partitions) return false
     for (const { standing } of units.values())
@@ -150,14 +152,15 @@ export class Marks {
     return true
   }
 
-  /** Returns all connections that have any record. */
+  /** Yields all connections for which at least one record was read. */
   *all(): IterableIterator<Marked> {
     for (const ofSpace of this.#ofDestination.values()) yield* ofSpace.values()
   }
 
   /**
-   * Returns the offset below which all units have made up for missed values: the lowest `upTo` of any unit. 0
-   * while a unit isn't done, or if a unit is left out.
+   * Returns the offset below which all units have made up for missed values. This is the lowest `upTo` of all
+   * units. Returns 0 while the first sync of a unit hasn't ended, or if the destination was left out in a
+   * unit.
    */
   #filledByUnits(marked: Marked): number {
     if (!this.isComplete(marked)) return 0
@@ -192,14 +195,14 @@ export class Marks {
   }
 }
 
-/** Returns true if the destination missed a value that no backfill has made up for. */
+/** Returns true if the destination missed a value and no backfill has made up for this value. */
 export function needsBackfill({ missedAt, filledUpTo }: Marked): boolean {
   return missedAt >= filledUpTo
 }
 
 /**
- * Returns true if the log already has a mark that covers a value missed now: no backfill that was started
- * since can remove it.
+ * Returns true if there is already a mark that is valid for a value that is missed now. No backfill that has
+ * begun so far can remove this mark.
  */
 export function isReported({ missedAt, begunAt, filledUpTo }: Marked): boolean {
   return missedAt >= filledUpTo && missedAt > begunAt

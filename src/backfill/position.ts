@@ -1,5 +1,5 @@
 import { isCount } from './standing.ts'
-/** The scope of a backfill. A note of a position belongs to one scope. */
+/** The scope of a backfill. A stored position belongs to one scope. */
 export type BackfillScope = {
   readonly prefix: string
   readonly partitions: number
@@ -11,32 +11,31 @@ export type BackfillScope = {
 }
 
 /**
- * The progress of a backfill. It is done with all units before `unit`. In that unit, it covers the records
- * before `end`, and is done with all buckets before `bucket`. In that bucket, it is done with the states up
- * to `offset`.
+ * The progress of a backfill. All units before `unit` are done. In `unit`, the backfill covers the records
+ * before `end`, and all buckets before `bucket` are done. In `bucket`, the states up to `offset` are done.
  */
 export type BackfillPosition = {
   readonly unit: number
   readonly end: number
   readonly bucket: number
   readonly offset: number
-  /** The number of Identifies written so far, in all runs. */
+  /** The number of Identifies that were written so far, in all runs of the backfill. */
   readonly sent: number
   /**
-   * The offset of `backfills` below which the backfill makes up for all marks once it is done: the end of
-   * that topic when the backfill began. -1 if the backfill isn't of the whole space.
+   * The offset of `backfills` below which the backfill makes up for all marks when it is done. It is the end
+   * that the topic had when the backfill began. -1 if the backfill doesn't cover the whole space.
    */
   readonly marksUpTo: number
 }
 
-/** Encodes a position as JSON that people can read too. */
+/** Encodes a position as JSON that is readable for people. */
 export function encodePosition(scope: BackfillScope, position: BackfillPosition): string {
   return `${JSON.stringify({ version: 1, ...scope, ...position }, null, 2)}\n`
 }
 
 export type DecodedPosition =
   | { ok: true; position: BackfillPosition }
-  /** `other`: the note belongs to another backfill. `unreadable`: the text is no such note. */
+  /** `other`: the position belongs to another backfill. `unreadable`: the text is no stored position. */
   | { ok: false; fault: 'other' | 'unreadable' }
 
 /** Decodes a text that `encodePosition` wrote for the same backfill. Never throws. */
@@ -49,7 +48,7 @@ export function decodePosition(text: string, scope: BackfillScope): DecodedPosit
   if (!isCount(unit) || !isCount(end) || !isCount(bucket) || !isCount(sent)) {
     return { ok: false, fault: 'unreadable' }
   }
-  // -1 is before the first record.
+  // -1 means that no state of the bucket is done yet.
   if (offset !== -1 && !isCount(offset)) return { ok: false, fault: 'unreadable' }
   if (marksUpTo !== -1 && !isCount(marksUpTo)) return { ok: false, fault: 'unreadable' }
   return { ok: true, position: { unit, end, bucket, offset, sent, marksUpTo } }

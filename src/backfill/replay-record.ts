@@ -13,10 +13,10 @@ export type ReplayRecord = {
 }
 
 /**
- * Returns the record of a state's Identify for one destination. It is the same Identify that the state caused
- * when it came about, so a receiver that already has it recognizes the `messageId`. The record waits for no
- * rung and has no attempts. The worker drops the record if, before its delivery, the user is deleted or a
- * newer value comes.
+ * Returns the record with the Identify of a state for one destination. The Identify is the same that was sent
+ * when the value came about, so a receiver that already has it recognizes the `messageId`. The retry state in
+ * the record has no wait and no attempts. If the user is deleted or a newer value comes before the delivery,
+ * the worker drops the record.
  */
 export function replayOf(
   { stateKey, state, offset, timestampMs }: HeldState & { readonly timestampMs: number },

@@ -3,36 +3,42 @@ import type { StatePlace } from '../audience/states-page.ts'
 /** The standing of a destination to one unit of a space. */
 export type Standing =
   /**
-   * The connection is new. The destination gets changes, and the values from before the connection are still
-   * to be sent.
+   * The connection is new. The destination gets changes. The values that are older than the connection are
+   * still to be sent.
    */
   | { readonly kind: 'new' }
   /**
-   * The destination has all values that the unit holds, and gets every change. `upTo`: the first sync made up
-   * for every mark in `backfills` with a lower offset. 0 if no first sync was needed.
+   * The destination has been sent all values that the unit holds, and gets every change. `upTo`: the first
+   * sync made up for every mark in `backfills` with a lower offset than this. 0 if no first sync was needed.
    */
   | { readonly kind: 'told'; readonly upTo: number }
   /** A first sync is under way. */
   | Syncing
-  /** The destination got some values and was then disconnected. Users that it knows may have left since. */
+  /**
+   * The destination got some values and was then disconnected. Since then, users whom it knows may have left.
+   */
   | { readonly kind: 'parted' }
-  /** The destination was connected later, and gets only changes. A backfill is up to the operator. */
+  /**
+   * The destination was connected later, and gets only changes. If it needs the older values, an operator has
+   * to start a backfill.
+   */
   | { readonly kind: 'left_out' }
 
 export type Syncing = {
   readonly kind: 'syncing'
   readonly upTo: number
   /**
-   * True to include users who have left, and traits without a value, because the destination got them before.
+   * True if states of users who have left and of traits without a value are sent too, because the destination
+   * got earlier values of them.
    */
   readonly withLeft: boolean
-  /** The last state that was written to `replays`; `null` before the first. */
+  /** The place of the last state that was written to `replays`; `null` before the first state. */
   readonly after: StatePlace | null
-  /** The number of Identifies written so far, by all owners. */
+  /** The number of Identifies that all owners of the unit together have written so far. */
   readonly sent: number
 }
 
-/** Reads a standing from JSON; `undefined` if it is none. */
+/** Reads a standing from parsed JSON. Returns `undefined` if the value is no standing. */
 export function readStanding(given: unknown): Standing | undefined {
   if (typeof given !== 'object' || given === null) return undefined
   const fields: Partial<Record<'kind' | 'upTo' | 'withLeft' | 'after' | 'sent', unknown>> = given

@@ -5,15 +5,17 @@ import type { Connection } from './marks.ts'
 import type { Standing } from './standing.ts'
 
 export type UnitStandingsOptions = {
-  /** False if first syncs are off. A destination that is connected later is then marked, and left out. */
+  /**
+   * False if first syncs are off. Then a destination that is connected later gets a mark and no first sync.
+   */
   readonly isWanted: boolean
   /** Returns the catalog in force. */
   readonly catalog: () => Connections
   readonly marks: Pick<MarkKeeper, 'marks' | 'tell' | 'needsBackfill'>
-  /** Reads the log of marks to its end. Throws if Kafka doesn't answer. */
+  /** Reads `backfills` to its end. Rejects if Kafka doesn't answer. */
   readonly readMarks: () => Promise<void>
   readonly onLearnt: () => void
-  /** Called when the destination gets no more changes of one of this worker's units. */
+  /** Called when a destination gets no more changes of one of this worker's units. */
   readonly onParted: (connection: Connection, isConnected: boolean) => void
   readonly onLeftOut: (connection: Connection) => void
   readonly onFailed: (error: unknown) => void
@@ -23,13 +25,13 @@ export type UnitStandingsOptions = {
 type Owned = {
   readonly unit: number
   /**
-   * The standings, by `keyOf`; `undefined` until the log was read after the unit was acquired. From then on
-   * only this worker changes them.
+   * The standings, by `keyOf`. `undefined` until `backfills` has been read after the unit was acquired. After
+   * that, only this worker changes the standings.
    */
   standings: Map<string, Connection & { readonly standing: Standing }> | undefined
-  /** True if a connection without a standing is a new one. */
+  /** True if a connection without a standing is new. */
   isTracked: boolean
-  /** The connections in each catalog that was in force until the log was read. */
+  /** The connections in each version of the catalog that was in force before `backfills` had been read. */
   readonly seen: ReadonlyMap<string, Joined>[]
   isLeaving: boolean
 }
@@ -38,8 +40,8 @@ type Owned = {
 export type DueStep = { readonly unit: number; readonly connection: Connection; readonly step: FirstSyncStep }
 
 /**
- * Keeps the standings of all destinations to the units of this worker, and applies each new version of the
- * catalog to them.
+ * Keeps the standings of all destinations for the units of this worker, and applies each new version of the
+ * catalog to the standings.
  */
 export class UnitStandings {
   readonly #options: UnitStandingsOptions
@@ -62,14 +64,14 @@ export class UnitStandings {
     this.#owned.set(unit, { unit, standings: undefined, isTracked: false, seen, isLeaving: false })
   }
 
-  /** Marks a unit as being left, so that no more steps are due in it. */
+  /** Remembers that this worker is about to leave a unit, so that no more steps are due in the unit. */
   leave(unit: number): void {
     const owned = this.#owned.get(unit)
     if (owned !== undefined) owned.isLeaving = true
   }
 
   /**
-   * Writes the progress of the unit's running first syncs, so that the next owner continues there, and
+   * Writes the progress of the unit's running first syncs, so that the next owner continues from there. Then
    * forgets the unit.
    */
   release(unit: number): void {
@@ -83,8 +85,8 @@ export class UnitStandings {
   }
 
   /**
-   * Loads the standings of newly acquired units, then applies the versions of the catalog that came since.
-   * Resolves once Kafka has the results.
+   * Loads the standings of newly acquired units. Then applies all versions of the catalog that have come
+   * since each unit was acquired. Resolves once Kafka has the new standings.
    */
   async learn(): Promise<void> {
     const news = [...this.#owned.values()].filter(({ standings }) => standings === undefined)
@@ -92,7 +94,7 @@ export class UnitStandings {
     await this.#options.readMarks()
     const written: Promise<unknown>[] = []
     for (const owned of news) {
-      // The unit was left, or its standings loaded, meanwhile.
+      // During the read, this worker has left the unit, or its standings were loaded by another call.
       if (this.#owned.get(owned.unit) !== owned || owned.standings !== undefined) continue
       owned.isTracked = this.#options.marks.marks.isTracked(owned.unit)
       owned.standings = this.#standingsOf(owned.unit)
@@ -102,15 +104,15 @@ export class UnitStandings {
     await Promise.all(written)
   }
 
-  /** True if there are standings to `learn`. */
+  /** True if `learn` has standings to load. */
   get hasNews(): boolean {
     for (const { standings } of this.#owned.values()) if (standings === undefined) return true
     return false
   }
 
   /**
-   * Applies the new catalog. From then on, disconnected destinations are treated as disconnected, even before
-   * Kafka has the record.
+   * Applies the new catalog. From then on, a disconnected destination is treated as disconnected, even before
+   * Kafka has the record of its standing.
    */
   catalogChanged(): void {
     this.#joined = joinedBy(this.#options.catalog())
@@ -120,7 +122,7 @@ export class UnitStandings {
     }
   }
 
-  /** Yields the due steps by the catalog in force. */
+  /** Yields the steps that are due according to the catalog in force. */
   *due(): IterableIterator<DueStep> {
     for (const [key, { connectionState, ...connection }] of this.#joined) {
       for (const { unit, standings, isLeaving } of this.#owned.values()) {
@@ -139,9 +141,9 @@ export class UnitStandings {
   }
 
   /**
-   * Sets a standing in a unit of this worker. If `isNoted` is false, nothing is written to Kafka now. The
-   * next call with `isNoted` writes its own standing. If none comes, a standing of kind `syncing` is written
-   * when the unit is left.
+   * Sets a standing in a unit of this worker. If `isNoted` is false, no record is written to Kafka now. Later
+   * calls with `isNoted` write the standing that they set. If there is no such call, a standing of kind
+   * `syncing` is written when this worker leaves the unit.
    */
   set(unit: number, connection: Connection, standing: Standing, isNoted = true): Promise<unknown> {
     const { destinationId, spaceId } = connection
@@ -161,7 +163,7 @@ export class UnitStandings {
     return standings
   }
 
-  /** Applies a version of the catalog to a unit at once. Returns the writes that are under way. */
+  /** Applies a version of the catalog to a unit. Returns the writes to Kafka that this has started. */
   #review(
     owned: Owned,
     standings: NonNullable<Owned['standings']>,
@@ -178,8 +180,8 @@ export class UnitStandings {
       const step = this.#stepOf(connection, connectionState, standings.get(key)?.standing, isTracked)
       written.push(this.#apply(unit, connection, step, true))
     }
-    // This mark is written after the standings of the present connections. While the log lacks it, the next
-    // owner decides on these connections again.
+    // The `tracked` record is written after the standings of the present connections. If the topic doesn't
+    // have this record, the next owner decides about these connections again.
     if (!isTracked) written.push(this.#reported(this.#options.marks.tell({ kind: 'tracked', unit })))
     owned.isTracked = true
     return written
@@ -208,7 +210,7 @@ export class UnitStandings {
         onParted(connection, isConnected)
         return this.set(unit, connection, { kind: 'parted' })
       case 'leave_out':
-        // The mark comes first, because operators look at the marks.
+        // The mark is written before the standing, because operators see the need for a backfill by the mark.
         void marks.needsBackfill(connection.destinationId, connection.spaceId)
         onLeftOut(connection)
         return this.set(unit, connection, { kind: 'left_out' })

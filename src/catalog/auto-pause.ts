@@ -5,23 +5,25 @@ import type { Breach } from './hook-rules.ts'
 import { isString } from './plain-data.ts'
 
 /**
- * The rules of automatic pauses. They say when Sluice may pause a destination whose URLs fail, and put the
- * pauses into the catalog. Pure.
+ * Rules of automatic pauses: when Sluice may pause a destination whose URLs fail, and how the pauses change
+ * the catalog.
  */
 
-/** The value of `autoPause` for a destination that Sluice never pauses. */
+/** The value of `autoPause` for a destination that is never paused automatically. */
 const neverPaused = 'off'
 /** The lowest and the highest `autoPause`, in milliseconds. */
 export const autoPauseLimits = { min: 1_000, max: 90 * 24 * 3_600_000 } as const
 export const autoPauseExpected = `a duration from ${formatWait(autoPauseLimits.min)} to ${formatWait(autoPauseLimits.max)}, such as 120h`
 export const autoPausePattern = '^(?:off|[1-9][0-9]{0,8}(?:ms|s|m|h))$'
 
-/** Reads a text that fits `autoPausePattern` as a time in milliseconds. Returns 0 for `off`. */
+/**
+ * Reads a text that matches `autoPausePattern`, and returns the time in milliseconds. Returns 0 for `off`.
+ */
 export function readAutoPause(text: string): number {
   return parseWait(text) ?? 0
 }
 
-/** Checks the limits of an `autoPause` in the catalog. The schema checks its spelling. */
+/** Checks an `autoPause` of the catalog against its limits. The schema checks its spelling. */
 export function autoPauseBreach(given: unknown): Breach | undefined {
   if (!isString(given) || given === neverPaused) return undefined
   const ms = readAutoPause(given)
@@ -29,21 +31,21 @@ export function autoPauseBreach(given: unknown): Breach | undefined {
   return { problem: 'is out of range', advice: `write off, or ${autoPauseExpected}` }
 }
 
-/** The settings of automatic pauses that come from the configuration. */
+/** The settings of automatic pauses from the configuration. */
 export type AutoPauseTerms = {
   /**
-   * The time for which all URLs of a destination must fail before Sluice pauses it, in milliseconds. 0:
-   * Sluice never pauses it.
+   * The time for which all URLs of a destination must fail before Sluice pauses the destination, in
+   * milliseconds. 0: no destination is paused automatically.
    */
   readonly autoPauseMs: number
-  /** The id of the source of notices. Its destinations are never paused. */
+  /** The id of the source of notices. The destinations of this source are never paused automatically. */
   readonly noticesSource: string
 }
 
 /**
- * Returns for how long all URLs of a destination must fail before Sluice pauses it, in milliseconds. Returns
- * 0 if Sluice never pauses it. Sluice never pauses a destination that gets notices, because notices report
- * the pauses.
+ * Returns the time for which all URLs of a destination must fail before Sluice pauses the destination, in
+ * milliseconds. Returns 0 if the destination is never paused automatically. A destination that gets notices
+ * is never paused automatically, because the notices report automatic pauses.
  */
 export function autoPauseMsOf(
   { autoPauseMs, sources }: Pick<Destination, 'autoPauseMs' | 'sources'>,
@@ -52,16 +54,16 @@ export function autoPauseMsOf(
   return sources.includes(terms.noticesSource) ? 0 : (autoPauseMs ?? terms.autoPauseMs)
 }
 
-/** Returns a text that changes when the URLs of a destination change. It reveals no URL. */
+/** Returns a text that changes when a URL of the destination changes. The text doesn't reveal the URLs. */
 export function urlsDigestOf({ hooks }: Pick<Destination, 'hooks'>): string {
   const urls = hooks.map(({ url }) => url).toSorted()
   return createHash('sha256').update(JSON.stringify(urls)).digest('hex').slice(0, 16)
 }
 
 /**
- * Returns the catalog with the state `auto_paused` for each destination for which `isPaused` returns true.
- * Destinations that are `off` or `paused` in the given catalog stay `off` or `paused`. Returns the given
- * catalog if nothing differs.
+ * Returns the catalog with the state `auto_paused` for each destination for which `isPaused` returns true. A
+ * destination that is `off` or `paused` in the given catalog keeps this state. Returns the given catalog
+ * itself if no state changes.
  */
 export function withAutoPaused(catalog: Catalog, isPaused: (destination: Destination) => boolean): Catalog {
   const destinations = [...catalog.destinations.values()].map((destination): Destination =>

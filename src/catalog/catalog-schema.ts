@@ -212,7 +212,8 @@ const destination = Type.Object(
 )
 
 /**
- * The schema of the catalog file, as operators write it; `schemas/catalog.schema.json` is generated from it.
+ * The schema of the catalog file that operators write. `schemas/catalog.schema.json` is generated from this
+ * schema.
  */
 export const catalogSchema = Type.Object(
   {
@@ -228,7 +229,7 @@ export const catalogSchema = Type.Object(
 )
 
 /**
- * The content of a catalog file that is valid by the schema. `parseCatalog` checks the rules that span
- * several keys.
+ * The content of a catalog file that is valid by `catalogSchema`. `parseCatalog` also checks the rules that
+ * concern several keys.
  */
 export type CatalogDefinition = Static<typeof catalogSchema>

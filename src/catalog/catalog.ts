@@ -4,73 +4,78 @@ import { isDeepStrictEqual } from 'node:util'
 export type SourceKind = 'events' | 'audiences'
 
 /**
- * The state of a destination. `off`: nothing is routed to it. `paused`: its deliveries wait on the retry
- * ladder until the destination is `on` again. `auto_paused`: the destination is `on` in the catalog, but
- * Sluice has paused it because its URLs have failed for too long. Its deliveries become dead letters.
+ * The state of a destination. `off`: no messages are routed to the destination. `paused`: its deliveries wait
+ * on the retry ladder until the destination is `on` again. `auto_paused`: the destination is `on` in the
+ * catalog file, but Sluice has paused it automatically (`notices.autoPause`), because its URLs have failed
+ * for too long. Its deliveries become dead letters.
  */
 export type DestinationState = 'on' | 'off' | 'paused' | 'auto_paused'
 
 /**
- * The order of the requests of an attempt. `all`: all hooks are asked at once. `failover`: one hook is asked
- * after the other, until one accepts the message.
+ * The order of the requests of an attempt. `all`: all hooks get the message at once. `failover`: one hook
+ * after the other gets the message, until a hook accepts it.
  */
 export type Strategy = 'all' | 'failover'
 
 export type Source = {
-  /** The value of the records' `source-id` header. */
+  /** The id of the source, which records have in the header `source-id`. */
   readonly id: string
-  /** A name for people. If the catalog has no name, this is the id. */
+  /** The name for people. If the catalog has no name, this field is the id. */
   readonly name: string
   readonly kind: SourceKind
   readonly enabled: boolean
-  /** Keys that clients of the gateway send. No two sources share one. */
+  /** The write keys, which clients of the gateway send. No two sources have the same write key. */
   readonly writeKeys: readonly string[]
   /**
-   * Keys that servers send with deletions and audience changes. Sources may share one. They must never be
-   * logged.
+   * The server keys, which servers send with deletions and audience changes. Several sources may have the
+   * same server key. Server keys must never be logged.
    */
   readonly serverKeys: readonly string[]
-  /** Limit on messages a second that one gateway process takes; `undefined`: no limit. */
+  /** Limit on the messages a second that one gateway process accepts. `undefined`: no limit. */
   readonly maxPerSecond: number | undefined
 }
 
-/** A URL of a destination. It fulfils the rules of `hook-rules.ts`, so undici accepts it as it is. */
+/** A URL of a destination. It meets the rules of `hook-rules.ts`, so undici accepts requests to it. */
 export type Hook = {
   /**
-   * The id, unique within its destination. If the catalog has no id, it is made from the URL, so it doesn't
-   * depend on the order of the hooks.
+   * The id of the hook, which is unique within its destination. If the catalog has no id, the id is made from
+   * the URL, so it doesn't depend on the order of the hooks.
    */
   readonly id: string
   /** The normal form of the URL: ASCII, with a path. */
   readonly url: string
   /** `https://example.com:8443` */
   readonly origin: string
-  /** Path and query, at least `/`. */
+  /** The path and the query. The path is at least `/`. */
   readonly path: string
-  /** Names and values, in the order of the catalog. Names are spelled as in the catalog. */
+  /** The names and values of the headers, in the order and the spelling of the catalog. */
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
 /**
- * A destination. While its definition stays the same, each new version of the catalog holds the same object.
+ * A destination. As long as its definition stays the same, each new version of the catalog has the same
+ * object.
  */
 export type Destination = {
   readonly id: string
-  /** A name for people. If the catalog has no name, this is the id. */
+  /** The name for people. If the catalog has no name, this field is the id. */
   readonly name: string
   readonly state: DestinationState
-  /** Ids of sources, each of them in the catalog. */
+  /** The ids of the sources to which the destination is connected. The catalog has all of these sources. */
   readonly sources: readonly string[]
-  /** The key of `X-Signature`. `undefined`: requests aren't signed. The key must never be logged. */
+  /**
+   * The secret with which `X-Signature` is made. `undefined`: requests aren't signed. The secret must never
+   * be logged.
+   */
   readonly sharedSecret: string | undefined
   /**
-   * A second secret. It signs in addition to `sharedSecret`, until the receiver has changed to the second
-   * secret. It is set only with `standardWebhooks` or `sharedSecretEndsAtMs`, and must never be logged.
+   * A second secret. Requests are signed with it in addition to `sharedSecret`, until the receiver uses the
+   * second secret. It is set only with `standardWebhooks` or `sharedSecretEndsAtMs`. It must never be logged.
    */
   readonly nextSharedSecret: string | undefined
   /**
-   * The time from which `nextSharedSecret` signs alone, in epoch milliseconds. It is set only with a
-   * `nextSharedSecret`.
+   * The time from which requests are signed with `nextSharedSecret` only, in epoch milliseconds. This field
+   * is set only with a `nextSharedSecret`.
    */
   readonly sharedSecretEndsAtMs?: number | undefined
   /**
@@ -79,36 +84,41 @@ export type Destination = {
    */
   readonly standardWebhooks: boolean
   readonly strategy: Strategy
-  /** Limit on deliveries to this destination in flight at once, in one process. */
+  /** Limit on deliveries to this destination that are in flight in one process. */
   readonly maxInFlight: number
   /**
-   * Limit on requests in flight to each failing hook: the definition's `maxInFlight`. `undefined` if the
-   * definition has none.
+   * Limit on requests in flight to each failing hook. It is the `maxInFlight` of the catalog file, or
+   * `undefined` if the file has none.
    */
   readonly maxInFlightSick?: number | undefined
-  /** Limit on attempts a second over all workers, and on the burst of attempts after an idle time. */
+  /**
+   * Limits on attempts of all workers together: the attempts in a second, and the attempts at once after an
+   * idle time.
+   */
   readonly rateLimit: { readonly perSecond: number; readonly burst: number } | undefined
   /**
-   * The time for which all URLs must fail before Sluice pauses the destination automatically, in
-   * milliseconds. 0: Sluice never pauses it. `undefined`: the setting `notices.autoPause` applies.
+   * The time for which all URLs must fail before the destination is paused automatically, in milliseconds. 0:
+   * the destination is never paused automatically. `undefined`: the setting `notices.autoPause` applies.
    */
   readonly autoPauseMs?: number | undefined
   /** The hooks, one to five. */
   readonly hooks: readonly Hook[]
 }
 
-/** A version of the sources and destinations. It never changes. An edit makes another version. */
+/** One version of the sources and destinations. The object never changes. Each edit makes another object. */
 export type Catalog = {
   readonly sources: ReadonlyMap<string, Source>
   readonly destinations: ReadonlyMap<string, Destination>
-  /** The destinations of each source, whatever their state, in the order of the catalog. */
+  /**
+   * The destinations of each source, in the order of the catalog. Destinations of every state are included.
+   */
   readonly destinationsBySource: ReadonlyMap<string, readonly Destination[]>
   /** The first 12 hex characters of the SHA-256 of the catalog's text. */
   readonly version: string
 }
 
 /**
- * Joins sources and destinations into a catalog. All sources that destinations name must be among `sources`.
+ * Makes a catalog from sources and destinations. `sources` must have all sources that the destinations name.
  */
 export function createCatalog(
   sources: readonly Source[],
@@ -128,9 +138,9 @@ export function createCatalog(
 }
 
 /**
- * Returns `next` with the objects of `previous` wherever the definition of a source or a destination is
- * unchanged. So code that keeps a lane or a pool for a destination sees by `===` whether it must make a new
- * one.
+ * Returns `next`, but with the object of `previous` for each source and destination whose definition is
+ * unchanged. So code that keeps a lane or a pool for a destination can find out by `===` whether it must make
+ * a new lane or pool.
  */
 export function keepUnchanged(previous: Catalog, next: Catalog): Catalog {
   return createCatalog(

@@ -4,7 +4,7 @@ import type { Path } from './fault.ts'
 import { childOf, recordOf } from './plain-data.ts'
 import { catalogSchema, type CatalogDefinition } from './catalog-schema.ts'
 
-/** A fault that the schema found. `of` says whether the fault is in the key or in the value. */
+/** A fault that the schema found. `of` says whether the key or the value is wrong. */
 type SchemaFault = {
   readonly path: Path
   readonly of: 'key' | 'value'
@@ -14,7 +14,7 @@ type SchemaFault = {
 
 const check = Compile(catalogSchema)
 
-/** Checks plain data against the schema. Returns the definition, or all faults. */
+/** Checks plain data against the schema. Returns the definition, or all faults of the data. */
 export function checkDefinition(
   value: unknown,
 ): { ok: true; definition: CatalogDefinition } | { ok: false; faults: readonly SchemaFault[] } {
@@ -25,8 +25,8 @@ export function checkDefinition(
 type SchemaError = ReturnType<typeof check.Errors>[number]
 
 /**
- * Lists all errors of a value. By default, TypeBox lists 8. That limit is a setting of the whole process, so
- * it is raised only during this call.
+ * Lists all errors of a value. By default, TypeBox lists only 8 errors. This limit is a setting of the whole
+ * process, so it is raised only during this call.
  */
 function allErrors(value: unknown): readonly SchemaError[] {
   const { maxErrors } = Settings.Get()
@@ -68,7 +68,7 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
         problem: 'is not a known key',
         advice: `remove it; the keys here are ${Object.keys(recordOf(recordOf(schema)['properties'])).join(', ')}`,
       }))
-    // `additionalProperties` reports the same fault and names the key.
+    // TypeBox also reports this fault under `additionalProperties`, where it names the key.
     case 'boolean':
       return []
     case 'minItems':
@@ -93,7 +93,7 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
   }
 }
 
-/** Joins values: `on, off or paused`. */
+/** Joins values to a text such as `on, off or paused`. */
 function either(values: readonly unknown[]): string {
   return values.join(', ').replace(/, ([^,]*)$/, ' or $1')
 }
@@ -159,7 +159,10 @@ function textOf(schema: unknown, key: string): string {
   return typeof text === 'string' ? `${text.charAt(0).toLowerCase()}${text.slice(1).replace(/\.$/, '')}` : ''
 }
 
-/** Reads a JSON pointer as keys and list positions. The value shows whether a step is a position. */
+/**
+ * Converts a JSON pointer into keys and list positions. `root` is needed to find out whether a step is a key
+ * or a position.
+ */
 function pathOf(pointer: string, root: unknown): Path {
   const path: (string | number)[] = []
   let value = root

@@ -1,35 +1,41 @@
-/** A fault of a catalog. It never quotes a value that may be secret. */
+/** A fault of a catalog. Its texts never quote a value that may be secret. */
 export type Fault = {
-  /** The file's name, as it was given. */
+  /** The name of the file, as it was given. */
   readonly file: string
   /**
-   * The line, from 1; `undefined` if the fault has no place in the text, for example because the file is
-   * missing.
+   * The line, counted from 1. `undefined` if the fault has no place in the text, for example because the file
+   * is missing.
    */
   readonly line: number | undefined
-  /** The column, from 1. */
+  /** The column, counted from 1. */
   readonly column: number | undefined
-  /** The path of the value, such as `destinations[1].hooks[0].url`; empty for the catalog as a whole. */
+  /**
+   * The path of the value, such as `destinations[1].hooks[0].url`. It is empty if the fault concerns the
+   * whole catalog.
+   */
   readonly path: string
-  /** The fault in words. */
+  /** A description of the fault. */
   readonly problem: string
-  /** The advice: what to write or do instead. */
+  /** A description of what to write or do instead. */
   readonly advice: string
 }
 
 /** The keys and list positions that lead to a value. */
 export type Path = readonly (string | number)[]
 
-/** Formats a fault: `catalog.yaml:7:12: destinations[1].hooks[0].url: has a fragment; remove it`. */
+/**
+ * Formats a fault, for example as `catalog.yaml:7:12: destinations[1].hooks[0].url: has a fragment; remove
+ * it`.
+ */
 export function formatFault({ file, line, column, path, problem, advice }: Fault): string {
   const place = line === undefined ? file : `${file}:${line}:${column ?? 1}`
   return `${place}: ${path === '' ? '' : `${path}: `}${problem}; ${advice}`
 }
 
 /**
- * Formats a path: `destinations[1].hooks[0].headers.X-Team`. A step that isn't a plain key may be a line
- * `key:value` in which the space after the colon is missing. Such a step may contain a secret, so only its
- * beginning is shown: `headers["Authorization"…]`.
+ * Formats a path, for example as `destinations[1].hooks[0].headers.X-Team`. A step that isn't a plain key may
+ * come from a line `key:value` in which the space after the colon is missing. Such a step may contain a
+ * secret, so only its beginning is shown: `headers["Authorization"…]`.
  */
 export function formatPath(path: Path): string {
   let text = ''
@@ -41,7 +47,7 @@ export function formatPath(path: Path): string {
   return text
 }
 
-/** Limit on the faults that are written out. A file of another format has a fault in each line. */
+/** Limit on the faults that are written out. A file in another format could have a fault in each line. */
 const maxWritten = 100
 
 /** Formats faults, one on each line. */

@@ -7,7 +7,7 @@ import type { Variables } from './variables.ts'
 
 export type CatalogFileOptions = {
   path: string
-  /** The values of the variables that the catalog may name, as in `${CATALOG_X}`. */
+  /** The values of the variables that the catalog may contain, such as `${CATALOG_X}`. */
   variables?: Variables
   /**
    * Address ranges that are allowed for hooks although they aren't public. `undefined`: addresses aren't
@@ -15,39 +15,42 @@ export type CatalogFileOptions = {
    */
   allowAddresses?: readonly string[] | undefined
   /**
-   * Time between two looks at the file, in milliseconds. With the defaults of `everyMs` and `settleMs`, an
+   * Time between two checks of the file, in milliseconds. With the defaults of `everyMs` and `settleMs`, an
    * edit of an ordinary file takes effect within a second.
    */
   everyMs?: number
   /**
-   * Time for which the file must have stayed the same before it is read, in milliseconds. Without this time,
-   * Sluice could read a half-written file, which may look complete.
+   * Time for which the file must be unchanged before it is read, in milliseconds. Without this time, Sluice
+   * could read a half-written file that looks complete.
    */
   settleMs?: number
   /**
-   * Called with a new version of the catalog. Wherever nothing changed, the new version has the objects of
-   * the previous version. At the time of the call, `current()` already returns the new version.
+   * Called with a new version of the catalog. For unchanged sources and destinations, it has the same objects
+   * as the previous version. At the time of the call, `current()` already returns the new version.
    */
   onChange(catalog: Catalog): void
-  /** Called once for each edit that was refused, with all its faults. The previous catalog stays in force. */
+  /**
+   * Called once for each edit that was refused, with all faults of the file. The previous catalog stays in
+   * force.
+   */
   onRefused(faults: readonly Fault[]): void
 }
 
 /**
- * The refusal of the present file. `faults`: the faults of the file. `sinceMs`: the time of the first refusal
- * since a version was last accepted, in epoch milliseconds.
+ * The refusal of the present file. `faults`: the faults of the file. `sinceMs`: the time since which no
+ * version of the file was accepted, in epoch milliseconds.
  */
 export type CatalogRefusal = { readonly sinceMs: number; readonly faults: readonly Fault[] }
 
 export type CatalogFile = {
-  /** Returns the last version without a fault. */
+  /** Returns the last version of the catalog that had no faults. */
   current(): Catalog
   /**
-   * Returns the refusal of the present file; `undefined` while the file is the version that `current()`
-   * returns.
+   * Returns the refusal of the present file. Returns `undefined` if `current()` is the version that is in the
+   * file.
    */
   refused(): CatalogRefusal | undefined
-  /** Stops at once. After this call, no callback is called. */
+  /** Stops at once. After this call, neither `onChange` nor `onRefused` is called. */
   stop(): void
 }
 
@@ -57,15 +60,15 @@ export type OpenedCatalogFile =
 
 const maxBytes = 16 * 1024 * 1024
 /**
- * Time after which a file that changes all the time is refused, in milliseconds. The refusal tells the
- * operator of the problem.
+ * Time after which a file that changes all the time is refused, in milliseconds. The refusal reports the
+ * problem to the operator.
  */
 const restlessMs = 5_000
 
 /**
- * Reads the catalog from a file, and follows its edits. It polls the file, because a ConfigMap changes when a
- * symbolic link is pointed elsewhere, and watchers of the file don't see that. If the file has faults at the
- * start, the result is a message that lists every fault, and shows what a catalog looks like.
+ * Reads the catalog from a file, and follows the edits of the file. The file is polled, because a ConfigMap
+ * is changed by replacing a symbolic link, and a watcher of the file doesn't notice this. If the file has
+ * faults at the start, the result has a message that lists every fault and shows what a catalog looks like.
  */
 export async function openCatalogFile(options: CatalogFileOptions): Promise<OpenedCatalogFile> {
   const { path, variables = {}, allowAddresses } = options
@@ -86,7 +89,7 @@ class FollowedFile implements CatalogFile {
   readonly #options: Required<CatalogFileOptions>
   /** The last version of the file that was accepted or refused. */
   #judged: { signature: string; digest: string }
-  /** A change that was seen and is not read yet. */
+  /** A change of the file that was noticed but has not been read yet. */
   #pending: { signature: string; sinceMs: number } | undefined
   #currentDigest: string
   #current: Catalog
@@ -121,7 +124,7 @@ class FollowedFile implements CatalogFile {
     this.#timer.unref()
   }
 
-  /** Looks at the file once. The next look is planned when this one has ended. */
+  /** Checks the file once. When this check has ended, plans the next one. */
   async #look(): Promise<void> {
     const { path, everyMs, settleMs } = this.#options
     try {
@@ -135,7 +138,10 @@ class FollowedFile implements CatalogFile {
     }
   }
 
-  /** Waits, because the file has changed since the previous look and may not be finished. */
+  /**
+   * Remembers that the file has changed since the previous check. The file isn't read yet, because its writer
+   * may not have finished.
+   */
   #wait(signature: string): void {
     const sinceMs = this.#pending?.sinceMs ?? performance.now()
     this.#pending = { signature, sinceMs }
@@ -145,13 +151,16 @@ class FollowedFile implements CatalogFile {
     ])
   }
 
-  /** Reads the file, and accepts or refuses it. If the file changes meanwhile, the change stays pending. */
+  /**
+   * Reads the file, and accepts or refuses it. If the file changes while it is read, the change stays
+   * pending.
+   */
   async #read(): Promise<void> {
     const { path, variables, allowAddresses } = this.#options
     const snapshot = await readWhole(path)
     if (this.#isStopped || snapshot.signature !== this.#pending?.signature) return
     if (!snapshot.ok) {
-      // A file that can't be opened or read now may be readable at the next look, although its signature is
+      // A file that can't be opened or read now may be readable at the next check, even if its signature is
       // the same.
       const signature = snapshot.isLasting ? snapshot.signature : 'none'
       this.#refuse({ signature, digest: snapshot.fault.problem }, [snapshot.fault])
@@ -199,13 +208,13 @@ type Snapshot = { signature: string; text: string; digest: string }
 type Unreadable = {
   signature: string
   fault: Fault
-  /** True if only an edit can make the file readable. */
+  /** True if the file will stay unreadable until it is edited. */
   isLasting: boolean
 }
 
 /**
- * Reads the whole file. Returns the fault if that isn't possible. If the file changes while it is read, the
- * signature is `changing`.
+ * Reads the whole file. Returns the fault if the file can't be read. If the file changes while it is read,
+ * the signature in the result is `changing`.
  */
 async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ ok: false } & Unreadable)> {
   let signature = 'none'
@@ -220,8 +229,8 @@ async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ o
     signature = signatureFrom(stats)
     if (!stats.isFile()) return refuse('is not a file', 'name a file')
     if (stats.size > maxBytes) return refuse('is larger than 16 MiB', 'write less')
-    // The file is opened only once. So if a link is pointed elsewhere meanwhile, the content isn't a mix of
-    // two files.
+    // The file is opened only once. So if a symbolic link is replaced at this time, the content isn't a mix
+    // of two files.
     await using handle = await open(path)
     const bytes = await handle.readFile()
     const isSame = signatureFrom(await handle.stat({ bigint: true })) === signature
@@ -243,8 +252,8 @@ async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ o
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Returns a text that changes with every edit, whether an editor replaces the file, a ConfigMap replaces a
- * link, or `cp` replaces the content.
+ * Returns a text that changes with every edit of the file. An edit may replace the file (an editor), replace
+ * a link (a ConfigMap) or replace the content (`cp`).
  */
 async function signatureOf(path: string): Promise<string> {
   try {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * The rules of a hook's URL and headers. Pure. The catalog checks them when it is read. Delivery checks them
- * before it passes a request to undici, because undici's Pool loses a slot forever with each request that
+ * The rules for a hook's URL and headers. They are checked when the catalog is read. They are checked again
+ * before a request is passed to undici, because undici's Pool loses a slot forever with each request that
  * undici refuses.
  */
 
@@ -10,18 +10,24 @@ import { createHash } from 'node:crypto'
 export const maxUrlCharacters = 2048
 /** Limit on the headers of one hook. */
 export const maxHeaders = 50
-/** Limit on the bytes of all headers as they are sent: names, values and four more bytes for each line. */
+/**
+ * Limit on the bytes of all headers in a request. For each header, its name, its value and four more bytes
+ * are counted.
+ */
 export const maxHeaderBytes = 8 * 1024
 
-/** A breach of a rule: the fault, and what to write instead. It doesn't contain the value. */
+/**
+ * A breach of a rule. `problem` describes the fault, and `advice` says what to write instead. Neither text
+ * contains the value.
+ */
 export type Breach = { readonly problem: string; readonly advice: string }
 
 export type HookUrl = {
-  /** The normal form: ASCII, with a path. */
+  /** The URL in its normal form: ASCII, with a path. */
   readonly url: string
   /** `https://example.com:8443` */
   readonly origin: string
-  /** Path and query, at least `/`. */
+  /** The path and the query. The path is at least `/`. */
   readonly path: string
 }
 
@@ -30,7 +36,8 @@ type Header = readonly [name: string, value: string]
 const urlExample = 'write a full URL such as https://example.com/hook'
 
 /**
- * Reads the URL of a hook. Is stricter than `new URL`, which repairs texts that the operator should correct.
+ * Reads the URL of a hook. This function is stricter than `new URL`, which accepts and repairs texts that the
+ * operator should correct.
  */
 export function parseHookUrl(
   text: string,
@@ -45,7 +52,8 @@ export function parseHookUrl(
   }
   const breach = portBreach(parsed.port) ?? hostNameBreach(parsed.hostname)
   if (breach !== undefined) return { ok: false, breaches: [breach] }
-  // At this point, WHATWG's normal form has only visible ASCII, which a request line can carry.
+  // After these checks, the normal form of WHATWG has only visible ASCII characters, which are allowed in a
+  // request line.
   return { ok: true, url: parsed.href, origin: parsed.origin, path: parsed.pathname + parsed.search }
 }
 
@@ -78,8 +86,8 @@ function spellingBreaches(text: string): readonly Breach[] {
 }
 
 /**
- * Ports of services that are not HTTP and take commands as lines of text, such as mail and IRC. A POST to one
- * of them is an attack or a mistake. Source: the "bad ports" of WHATWG Fetch, which browsers and `fetch`
+ * Ports of services other than HTTP that read commands as lines of text, such as mail and IRC. A POST to such
+ * a port is an attack or a mistake. Source: the "bad ports" of WHATWG Fetch, which browsers and `fetch`
  * refuse too.
  */
 const badPorts: ReadonlySet<number> = new Set([
@@ -97,13 +105,13 @@ function portBreach(port: string): Breach | undefined {
   }
 }
 
-/** Limits of DNS (RFC 1035, 2.3.4), which WHATWG doesn't apply. */
+/** The limits of DNS (RFC 1035, 2.3.4). `new URL` doesn't check them. */
 const maxNameCharacters = 253
 const maxLabelCharacters = 63
 
 /**
- * Checks a host in WHATWG's normal form: names are in lower case and in ASCII (IDNA), IPv4 addresses are four
- * numbers, and IPv6 addresses are in brackets.
+ * Checks a host. The host must be in the normal form of WHATWG: names in lower case and in ASCII (IDNA), IPv4
+ * addresses as four numbers, and IPv6 addresses in brackets.
  */
 function hostNameBreach(host: string): Breach | undefined {
   if (host.startsWith('[')) return undefined
@@ -128,16 +136,16 @@ function hostNameBreach(host: string): Breach | undefined {
 }
 
 /**
- * Returns the id of a hook for which the catalog has none: 8 hex characters of the SHA-1 of its URL's normal
- * form.
+ * Returns the id of a hook for which the catalog has no id. The id is made of 8 hex characters of the SHA-1
+ * of the URL's normal form.
  */
 export function hookIdOf(url: string): string {
   return createHash('sha1').update(url).digest('hex').slice(0, 8)
 }
 
 /**
- * Headers that hooks can't set, because the request itself needs them, because they control the connection,
- * or because receivers recognize a signature or a replay by them.
+ * The headers that a hook can't set. Some are needed for the request itself, some control the connection, and
+ * by some receivers recognize a signature or a replay.
  */
 const reservedHeaders: ReadonlySet<string> = new Set([
   'connection',
@@ -159,7 +167,8 @@ const reservedHeaders: ReadonlySet<string> = new Set([
 const reservedPrefixes = ['proxy-', 'webhook-']
 
 /**
- * Checks the name of a header. It must be a token (RFC 9110, 5.6.2) that neither Sluice nor HTTP reserves.
+ * Checks the name of a header. The name must be a token (RFC 9110, 5.6.2), and neither Sluice nor HTTP may
+ * reserve it.
  */
 export function headerNameBreach(name: string): Breach | undefined {
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) {
@@ -168,7 +177,8 @@ export function headerNameBreach(name: string): Breach | undefined {
       advice: 'write letters, digits and - only, such as X-Team',
     }
   }
-  // CGI and its successors read _ as -. Transfer_Encoding is a known way to smuggle a second request.
+  // CGI and similar interfaces treat `_` like `-`. So `Transfer_Encoding` can be used to smuggle a second
+  // request.
   const lowerCase = name.toLowerCase().replaceAll('_', '-')
   if (reservedHeaders.has(lowerCase) || reservedPrefixes.some((prefix) => lowerCase.startsWith(prefix))) {
     return { problem: 'is a header that is not free to set', advice: 'remove it, or choose another name' }
@@ -177,8 +187,8 @@ export function headerNameBreach(name: string): Breach | undefined {
 }
 
 /**
- * Checks the value of a header. It must be visible Latin-1, with spaces and tabs only between other
- * characters. It may be empty.
+ * Checks the value of a header. The value must have only visible Latin-1 characters, and spaces and tabs only
+ * between them. It may be empty.
  */
 export function headerValueBreach(value: string): Breach | undefined {
   if (/[\r\n]/.test(value)) return { problem: 'has a line break', advice: 'write it in one line' }
@@ -198,7 +208,7 @@ export function headerValueBreach(value: string): Breach | undefined {
   return undefined
 }
 
-/** Checks the rules that span all headers of one hook. */
+/** Checks the rules that concern all headers of one hook together. */
 export function headersBreach(headers: readonly Header[]): Breach | undefined {
   if (headers.length > maxHeaders) {
     return { problem: `has more than ${maxHeaders} headers`, advice: `keep at most ${maxHeaders}` }
@@ -211,8 +221,8 @@ export function headersBreach(headers: readonly Header[]): Breach | undefined {
 }
 
 /**
- * Returns the first breach of a rule by a hook, or `undefined` if undici will accept requests to the hook.
- * Delivery calls this when it prepares a hook.
+ * Returns the first breach of a rule by a hook. Returns `undefined` if undici will accept requests to the
+ * hook. This function is called when a hook is prepared for delivery.
  */
 export function hookBreach(hook: {
   readonly origin: string

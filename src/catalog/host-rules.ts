@@ -2,11 +2,11 @@ import { type AddressPolicy, isRefusedHost } from '../address/policy.ts'
 import type { Breach } from './hook-rules.ts'
 
 /**
- * Checks the host of a hook, as far as the URL tells. The host must not be an address that isn't allowed, or
- * a name of this machine. Delivery checks the addresses of all other names each time that it connects. The
- * breach quotes no part of the URL.
+ * Checks the host of a hook without a DNS lookup. The host must not be an address that isn't allowed, and
+ * must not be a name of this machine. The addresses of all other names are checked each time a connection is
+ * made. The breach quotes no part of the URL.
  *
- * `origin` is in normal form: `https://example.com:8443`.
+ * `origin` is in normal form, such as `https://example.com:8443`.
  */
 export function hostBreach(origin: string, policy: AddressPolicy): Breach | undefined {
   const host = URL.parse(origin)?.hostname ?? ''

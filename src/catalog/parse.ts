@@ -14,13 +14,13 @@ import { readYaml, type YamlText } from './yaml.ts'
 export type ParsedCatalog = { ok: true; catalog: Catalog } | { ok: false; faults: readonly Fault[] }
 
 /**
- * Reads a catalog. Returns the catalog, or all its faults in the order of the text, each with its line and
- * column. If the text has a syntax error, only syntax errors are returned, because then there is no data to
- * check. Never throws, and quotes no URL, secret or header value.
+ * Parses the text of a catalog. Returns the catalog, or all faults in the order of the text, each fault with
+ * its line and column. If the text has a syntax error, only syntax errors are returned, because then there is
+ * no data to check. Never throws. The faults quote no URL, secret or header value.
  *
- * `file` is the name in the faults. `variables` are the values of `${CATALOG_X}`. `allowAddresses` are
- * address ranges that are allowed for hooks although they aren't public. A process that delivers passes these
- * ranges. Without them, no address is checked.
+ * `file` is the file name that the faults get. `variables` are the values of variables such as
+ * `${CATALOG_X}`. `allowAddresses` are address ranges that are allowed for hooks although they aren't public.
+ * A process that delivers must pass `allowAddresses`. If it is absent, no address is checked.
  */
 export function parseCatalog(
   text: string,
@@ -50,7 +50,7 @@ export function parseCatalog(
   return { ok: true, catalog: build(shape.definition, variables, text) }
 }
 
-/** Builds the catalog from a definition without faults. */
+/** Builds the catalog from a definition that has no faults. */
 function build(definition: CatalogDefinition, variables: Variables, text: string): Catalog {
   const sources = definition.sources.map(
     ({
@@ -128,7 +128,7 @@ function filledIn(text: string, variables: Variables): string {
   return filled.value
 }
 
-/** The faults of one text, each with its place. */
+/** Collects the faults of one text, each fault with its place. */
 class FaultList implements FaultSink {
   readonly #file: string
   readonly #yaml: YamlText

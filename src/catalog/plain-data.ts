@@ -1,5 +1,6 @@
 /**
- * Reads data that a parser returned and that nobody has checked yet. A record is an object that isn't a list.
+ * Functions for data that a parser has returned and that has not been checked yet. A record is an object that
+ * isn't a list.
  */
 
 type PlainRecord = Readonly<Record<string, unknown>>
@@ -22,7 +23,7 @@ export function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Returns the value that a record has under a key, or a list at a position. */
+/** Returns the value of a record's key, or the value at a position of a list. */
 export function childOf(value: unknown, step: string | number): unknown {
   return Array.isArray(value) ? listOf(value)[Number(step)] : recordOf(value)[step]
 }

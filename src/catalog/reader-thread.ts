@@ -11,12 +11,13 @@ export type ReaderInput = {
 }
 
 /**
- * The URL of this module, for starting it as a thread. It ends in .ts in the sources and in .js after a
- * build.
+ * The URL of this module, with which it can be started as a thread. The URL ends in .ts when the sources are
+ * run, and in .js after a build.
  */
 export const readerThreadUrl = new URL(import.meta.url)
 
-// This part runs only if the module was started as a thread. Elsewhere the module is imported for its URL.
+// This code runs only if the module was started as a thread. In other cases, the module is imported for its
+// URL.
 if (isReaderInput(workerData)) {
   const { catalogText, file, variables, allowAddresses } = workerData
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window

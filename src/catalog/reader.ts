@@ -4,15 +4,15 @@ import { readerThreadUrl, type ReaderInput } from './reader-thread.ts'
 import type { Variables } from './variables.ts'
 
 /**
- * Shortest text that is read in a thread of its own, so that deliveries aren't held up. The YAML parser takes
- * about 1.2 ms for each KiB.
+ * The length from which a text is read in a separate thread, so that deliveries aren't held up. The YAML
+ * parser takes about 1.2 ms for each KiB.
  */
 const threadFromCharacters = 64 * 1024
 const timeoutMs = 30_000
 
 /**
- * Calls `parseCatalog` without blocking the event loop for long. Rejects if the thread fails or takes over 30
- * s.
+ * Calls `parseCatalog` without blocking the event loop for long. Rejects if the thread fails or takes longer
+ * than 30 s.
  */
 export async function readCatalogText(
   text: string,

@@ -17,7 +17,10 @@ import { fillIn, type Variables } from './variables.ts'
 /** The receiver of the faults that `checkRules` finds. */
 export type FaultSink = {
   add(path: Path, breach: Breach): void
-  /** Returns true if this very value is known to have a fault. Then the value isn't checked again. */
+  /**
+   * Returns true if a fault of the value at exactly this path was already found. Then the value isn't checked
+   * again.
+   */
   has(path: Path): boolean
 }
 
@@ -25,14 +28,14 @@ export type FaultSink = {
 type Check = {
   readonly faults: FaultSink
   readonly variables: Variables
-  /** The policy for hosts. `undefined`: hosts aren't checked. */
+  /** The policy for addresses of hosts. `undefined`: hosts aren't checked. */
   readonly policy: AddressPolicy | undefined
 }
 
 /**
  * Checks the rules that the schema can't express: unique ids and write keys, sources that exist, URLs,
- * headers and variables. Accepts data that isn't valid by the schema, so that these faults are listed
- * together with those of the schema.
+ * headers and variables. The data need not be valid by the schema, so that the faults of both checks are
+ * listed together.
  */
 export function checkRules(
   root: unknown,
@@ -63,7 +66,7 @@ export function checkRules(
 
 type Entry = readonly [index: number, record: Readonly<Record<string, unknown>>]
 
-/** Returns the entries of a list. An entry that is no record counts as an empty record. */
+/** Returns the entries of a list. For an entry that is no record, returns an empty record. */
 function recordsOf(value: unknown): readonly Entry[] {
   return listOf(value).map((item, index): Entry => [index, recordOf(item)])
 }
@@ -88,8 +91,8 @@ function checkSources(value: unknown, check: Check): ReadonlySet<string> {
 }
 
 /**
- * Checks a server key. A server key must not also be a write key. A write key is in every browser, so anybody
- * could delete users with it.
+ * Checks a server key. A server key must not also be a write key. Write keys are public, because browsers
+ * have them, so anybody could then delete users.
  */
 function serverKeyBreach(key: string, isPublic: ReadonlySet<unknown>): Breach | undefined {
   if (isPublic.has(key))
@@ -101,7 +104,10 @@ function serverKeyBreach(key: string, isPublic: ReadonlySet<unknown>): Breach | 
   }
 }
 
-/** Reports each value that occurs again. Ignores values that aren't text, because the schema reports them. */
+/**
+ * Reports each value that has occurred before. Ignores values that aren't text, because the schema reports
+ * them.
+ */
 function checkUnique(
   values: readonly (readonly [Path, unknown])[],
   problem: string,
@@ -131,7 +137,9 @@ function checkKnown(
   }
 }
 
-/** Checks that each secret with which a destination signs can be used, and that each is needed. */
+/**
+ * Checks that each secret of a destination can be used for its signatures, and that no secret is superfluous.
+ */
 function checkSigning(path: Path, destination: Readonly<Record<string, unknown>>, check: Check): void {
   const { faults } = check
   const { sharedSecret, nextSharedSecret, sharedSecretEndsAt, signing } = destination

@@ -2,14 +2,14 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import type { Breach } from './hook-rules.ts'
 import { isString } from './plain-data.ts'
 
-/** The rules of a destination's secrets. Pure. */
+/** The rules for a destination's secrets. */
 
-/** Prefix of a secret in the format of Standard Webhooks, with the key in base64. */
+/** The prefix of a secret in the format of Standard Webhooks. After the prefix comes the key in base64. */
 const encodedPrefix = 'whsec_'
 
 /**
- * Checks the rules of all secrets. Refuses white space at the end, which is nearly always the last line break
- * of a file.
+ * Checks the rules for all secrets. White space at the end of a secret is refused, because it is nearly
+ * always the last line break of a file.
  */
 export function secretBreach(secret: string): Breach | undefined {
   if (/\p{Cc}/u.test(secret)) return { problem: 'has a control character or line break', advice: 'remove it' }
@@ -19,16 +19,15 @@ export function secretBreach(secret: string): Breach | undefined {
 }
 
 /**
- * Returns the key for Standard Webhooks' signatures. In a secret that begins with `whsec_`, the rest is the
- * key in base64 (RFC 4648, section 4, with its padding). Otherwise the key is the UTF-8 bytes of the secret.
- * Returns `undefined` if nothing, or no base64, follows the prefix.
+ * Returns the key for Standard Webhooks' signatures. If a secret begins with `whsec_`, the rest of the secret
+ * is the key in base64 (RFC 4648, section 4, with padding). Otherwise the key is the UTF-8 bytes of the
+ * secret. Returns `undefined` if the text after the prefix is empty or isn't base64.
  */
 export function standardKeyOf(secret: string): Buffer | undefined {
   if (!secret.startsWith(encodedPrefix)) return Buffer.from(secret, 'utf8')
   const encoded = secret.slice(encodedPrefix.length)
   const key = Buffer.from(encoded, 'base64')
-  // Node skips characters that aren't base64. So the text was base64 only if encoding the key gives the same
-  // text.
+  // Node skips characters that aren't base64. So the text is base64 only if the encoded key is the same text.
   return key.length > 0 && key.toString('base64') === encoded ? key : undefined
 }
 
@@ -42,8 +41,8 @@ export function standardSecretBreach(secret: string): Breach | undefined {
 }
 
 /**
- * Checks the time at which a destination's `sharedSecret` ends. It must be a valid time, and another secret
- * must sign from then on.
+ * Checks the time at which a destination's `sharedSecret` ends. The time must be valid, and there must be
+ * another secret for signatures from this time on.
  */
 export function secretEndBreach({
   sharedSecret,

@@ -1,15 +1,15 @@
 import type { Breach } from './hook-rules.ts'
 
 /**
- * Values for `${CATALOG_X}` in secrets and headers, by name. Only variables whose names begin with `CATALOG_`
- * are read.
+ * Values for `${CATALOG_X}` in secrets and headers, by name. Variables whose names don't begin with
+ * `CATALOG_` aren't used.
  */
 export type Variables = Readonly<Record<string, string | undefined>>
 
 /**
- * Puts variables into a secret or a header value: `${CATALOG_X}` becomes the variable's value, and `$${`
- * becomes a plain `${`. Many people may edit a catalog. Because of the prefix `CATALOG_`, they can't read all
- * other secrets of the process.
+ * Replaces the variables in a secret or a header value. `${CATALOG_X}` is replaced by the value of the
+ * variable, and `$${` is replaced by `${`. Because of the prefix `CATALOG_`, people who may edit the catalog
+ * can't read the other secrets of the process.
  */
 export function fillIn(
   text: string,

@@ -21,14 +21,15 @@ export type YamlText = {
   readonly value: unknown
   /**
    * Returns the place of a value, or of its key. If the text doesn't have the value, returns the place of the
-   * nearest value around it.
+   * innermost value that would contain it.
    */
   place(path: Path, of: 'key' | 'value'): TextPlace
 }
 
 /**
- * Reads one YAML 1.2 document: `on` and `off` are strings, whatever a `%YAML` line says. Anchors and aliases
- * work, tags don't. A fault never quotes the text, because it may be a secret. Doesn't throw.
+ * Reads a text with one YAML 1.2 document. `on` and `off` are read as strings, even if a `%YAML` line names
+ * another version. Anchors and aliases are allowed, and tags aren't. A fault never quotes the text, because
+ * the text may be a secret. Never throws.
  */
 export function readYaml(
   text: string,
@@ -48,9 +49,9 @@ export function readYaml(
       logLevel: 'error',
       lineCounter: lines,
     })
-    // A warning is about text that has no effect (a tag, a directive), so it counts as a fault too.
+    // A warning reports text that has no effect (a tag, a directive). Such text counts as a fault too.
     const found = [...document.errors, ...document.warnings]
-    // Beyond its limit on nesting, the parser reports all further text as faults.
+    // If the text is nested too deeply, the parser reports all further text as faults.
     const tooDeep = found.filter(({ code }) => code === 'RESOURCE_EXHAUSTION')
     const errors = tooDeep.length > 0 ? tooDeep.slice(0, 1) : found
     if (errors.length > 0) {
@@ -65,8 +66,8 @@ export function readYaml(
       place: (path, of) => placeAt(offsetOf(document, path, of)),
     }
   } catch (error) {
-    // The parser throws some faults instead of listing them: aliases without an anchor, too many aliases, and
-    // too deep nesting.
+    // For some faults, the parser throws an error: aliases without an anchor, too many aliases, and too deep
+    // nesting.
     const what =
       error instanceof ReferenceError
         ? 'has an alias without an anchor before it, or too many aliases'
@@ -116,7 +117,10 @@ const noTags: Explanation = {
   advice: 'remove it',
 }
 
-/** Sluice's own words for each error of the parser. The parser's own words would quote the text. */
+/**
+ * Sluice's own description of each error of the parser. The parser's descriptions quote the text, so they
+ * can't be used.
+ */
 const explain: Record<ErrorCode, Explanation> = {
   ALIAS_PROPS: oneValue,
   BAD_ALIAS: { problem: 'is not an alias', advice: 'put a value that begins with * or & in quotes' },

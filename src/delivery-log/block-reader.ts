@@ -11,7 +11,7 @@ import {
 
 /**
  * Reads the records of a block one after the other, without creating an object for each record. `next` moves
- * to a record and puts its values into the fields of this class.
+ * to the next record and puts its values into the fields of this object.
  */
 export class BlockReader {
   #bytes: Buffer = empty
@@ -39,7 +39,7 @@ export class BlockReader {
   error = ''
   waitMs = 0
   ageMs = 0
-  /** The start of the user's hash in `bytes`. It equals `userEnd` if there is no hash. */
+  /** The start of the user's hash in `bytes`. It equals `userEnd` if the record has no hash. */
   userAt = 0
   userEnd = 0
   job = ''
@@ -51,8 +51,8 @@ export class BlockReader {
   }
 
   /**
-   * Opens a block. Returns false if the block has another version. Throws a `RangeError` if the block is
-   * damaged.
+   * Opens a block. Returns false if the block has another version of the format. Throws a `RangeError` if the
+   * block is damaged.
    */
   open(block: Buffer): boolean {
     this.#bytes = block
@@ -63,7 +63,7 @@ export class BlockReader {
     return true
   }
 
-  /** Moves to the next record. Returns false after the last one. */
+  /** Moves to the next record. Returns false if there are no more records. */
   next(): boolean {
     if (this.#left === 0 && !this.#nextPart()) return false
     this.#left--
@@ -125,7 +125,10 @@ export class BlockReader {
     }
   }
 
-  /** Begins the next part of the array. Each part follows its count; a count of 0 ends the array. */
+  /**
+   * Begins the next part of the array. Each part begins with a count of its records. A count of 0 ends the
+   * array.
+   */
   #nextPart(): boolean {
     const count = this.#int()
     if (count === 0) return false
@@ -145,7 +148,7 @@ export class BlockReader {
     const bytes = this.#bytes
     let byte = bytes[this.#at++] ?? endless
     let value = byte & 0x7f
-    // Most numbers have one or two bytes.
+    // Reads a number of any length. Most numbers have only one or two bytes.
     for (let scale = 128; byte >= 0x80; scale *= 128) {
       byte = bytes[this.#at++] ?? endless
       if (byte === endless || scale > 2 ** 56)
@@ -157,7 +160,7 @@ export class BlockReader {
 
   #start = 0
 
-  /** Skips bytes that follow their length, and returns their end. */
+  /** Skips a length and as many bytes as it says, and returns the end of the bytes. */
   #skip(): number {
     const length = this.#int()
     this.#start = this.#at
@@ -175,8 +178,8 @@ export class BlockReader {
 }
 
 /**
- * Returns all records of a block. Returns an empty list if the block has another version. Throws a
- * `RangeError` if the block is damaged.
+ * Returns all records of a block. Returns an empty list if the block has another version of the format.
+ * Throws a `RangeError` if the block is damaged.
  */
 export function readBlock(block: Buffer, unit: number): readonly LogRecord[] {
   const reader = new BlockReader()
@@ -186,8 +189,8 @@ export function readBlock(block: Buffer, unit: number): readonly LogRecord[] {
 }
 
 /**
- * Returns the word of an index. If only a later version knows the word, returns the first word, so that the
- * rest of the record can be read.
+ * Returns the kind of record for an index. If the index was added in a later version of Sluice, returns the
+ * first kind, so that the rest of the record can be read.
  */
 export function kindOf(index: number): LogKind {
   return logKinds[index] ?? 'attempted'
@@ -202,5 +205,5 @@ export function outcomeOf(index: number): LogOutcome {
 }
 
 const empty = Buffer.alloc(0)
-/** The value used for a missing byte. */
+/** The value that is used for a byte after the end of the block. It differs from the values of all bytes. */
 const endless = 0x100

@@ -1,7 +1,8 @@
 import { blockFormat } from './log-record.ts'
 
 /**
- * The fields of a written record, in the order of the schema. Indices stand for the words of `log-record.ts`.
+ * The fields of a record to write, in the order of the schema. Words of `log-record.ts` are given by their
+ * index.
  */
 export type WrittenState = {
   kind: number
@@ -26,8 +27,8 @@ export type WrittenState = {
   waitMs: number
   firstSeenMs: number
   /**
-   * The keyed hash of the user, one byte per character; empty if users aren't hashed or the record has no
-   * key.
+   * The keyed hash of the user, as a text with one character for each byte; empty if users aren't hashed or
+   * the record has no key.
    */
   user: string
   job: string
@@ -37,14 +38,19 @@ export type WrittenState = {
 const initialBytes = 4_096
 /** An upper limit on the bytes of a record without its texts. A number takes at most ten bytes. */
 const fixedBytes = 240
-/** The longest text, in characters. Longer texts are cut off. None of Sluice's own texts is that long. */
+/**
+ * The longest text, in characters. Longer texts are cut off. Sluice's own texts are never as long as this.
+ */
 const maxTextCharacters = 1_024
-/** The room in front of the records, in bytes: for the format, the block's time and the count. */
+/**
+ * The room before the records, in bytes. It is used for the format version, the block's time and the number
+ * of records.
+ */
 const headBytes = 32
 
 /**
- * Writes the records of one unit as one block, in Avro's binary encoding of `schemas/attempts.avsc`. The
- * encoding is written by hand into a reused buffer, without creating objects.
+ * Writes the records of one unit as one block, in Avro's binary encoding of `schemas/attempts.avsc`. No Avro
+ * library is used: the values are written directly into a reused buffer, without creating objects.
  */
 export class BlockWriter {
   #bytes = Buffer.allocUnsafeSlow(initialBytes)
@@ -53,7 +59,7 @@ export class BlockWriter {
   #sinceMs = 0
   #count = 0
 
-  /** The bytes of the records added so far. */
+  /** The number of bytes of the records that were added so far. */
   get length(): number {
     return this.#at - headBytes
   }
@@ -99,7 +105,8 @@ export class BlockWriter {
   }
 
   /**
-   * Returns the added records as the value of a Kafka record with memory of its own, and empties the writer.
+   * Returns the added records as the value of a Kafka record, in a buffer of its own. Then empties the
+   * writer.
    */
   take(): Buffer {
     const end = this.#at
@@ -167,7 +174,7 @@ export class BlockWriter {
 
   #isWide = false
 
-  /** Writes one byte per character, and notes whether a character was not ASCII. */
+  /** Writes one byte for each character. Sets `#isWide` if a character is not ASCII. */
   #binary(text: string): void {
     this.#int(text.length)
     const bytes = this.#bytes

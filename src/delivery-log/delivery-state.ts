@@ -1,8 +1,8 @@
 import type { LogKind, LogRecord } from './log-record.ts'
 
 /**
- * The states in which a delivery can be according to the log. A state says how the delivery ended, or what
- * comes next.
+ * The states that a delivery can have according to the delivery log. A state says how the delivery ended, or
+ * what happens next.
  */
 export const deliveryStates = [
   'delivered',
@@ -17,9 +17,10 @@ export const deliveryStates = [
 export type DeliveryState = (typeof deliveryStates)[number]
 
 /**
- * Returns the state of a delivery. `records` are the delivery's records in the log, in the order of time. A
- * replay starts a delivery over. So only the records of the latest replay count, or all records if there was
- * no replay. `dueMs`: the time when a waiting delivery is tried again; 0 for other deliveries.
+ * Returns the state of a delivery. `records` are the delivery's records in the delivery log, in the order of
+ * time. A replay starts a delivery from the beginning. So only the records since the latest replay count. If
+ * there was no replay, all records count. `dueMs`: the time when a waiting delivery is tried again; 0 for all
+ * other deliveries.
  */
 export function deliveryStateOf(records: readonly LogRecord[]): { state: DeliveryState; dueMs: number } {
   const newest = [...Map.groupBy(records, ({ job }) => job).values()].at(-1) ?? []

@@ -1,46 +1,52 @@
-/** The value of a record of the topic. */
+/** The value of a record of the delivery log's topic, with its place. The value is a block of log records. */
 export type TopicBlock = {
   readonly partition: number
   readonly offset: number
-  /** The time of its append, in epoch milliseconds. */
+  /** The append time of the Kafka record, in epoch milliseconds. */
   readonly timestampMs: number
   readonly value: Uint8Array
 }
 
-/** Writes the records of the topic into an index. */
+/** A writer of the topic's blocks into an index. */
 export type Indexing = {
   /**
-   * The offsets from which partitions must be read. Partitions that are absent must be read from their
+   * The offsets from which partitions must be read. A partition that isn't in this map must be read from its
    * beginning.
    */
   readonly positions: ReadonlyMap<number, { next: number; topicId: string }>
   add(blocks: readonly TopicBlock[]): void
   /**
-   * Notes that a partition is read from the offset `next` on. `isOther`: the partition's log is not the same
-   * log as before, because the topic was created anew or lost records.
+   * Remembers that a partition is read from the offset `next` on. `isOther`: true if the partition isn't the
+   * same as before, because the topic was created anew or lost records.
    */
   restart(partition: number, next: number, topicId: string, isOther: boolean): void
-  /** The number of bytes that were added and are not in the index yet. */
+  /** The number of bytes that were added but are not in the index yet. */
   readonly heldBytes: number
-  /** The reason in words why nothing can be indexed at present, if there is one. */
+  /**
+   * A description of the reason why nothing can be indexed at present; `undefined` if there is no such
+   * reason.
+   */
   readonly trouble: string | undefined
-  /** Writes the remaining records. */
+  /** Writes the blocks that were added to the index, and stops. */
   stop(): Promise<void>
 }
 
 /** The events of an index that is being written. */
 export type IndexingEvents = {
   readonly onIndexed: (counts: { rows: number; unreadable: number; expired: number }) => void
-  /** Called when records were taken, so that there may be room again. */
+  /** Called when added blocks were processed, so that there may be room for more. */
   readonly onTaken: () => void
 }
 
-/** The time that a worker's clock may be ahead and still be believed, in milliseconds. */
+/**
+ * The longest time by which a worker's clock may be ahead of the append time, in milliseconds. A time that is
+ * further ahead isn't used.
+ */
 const maxAheadMs = 5 * 60_000
 
 /**
- * Returns the time of a record by the clock of its worker, or the append time of its block if the worker's
- * clock is wrong.
+ * Returns the time of a log record by the clock of its worker. If this time is more than `maxAheadMs` after
+ * the append time of the record's block, returns the append time.
  */
 export function believedMs(atMs: number, appendedMs: number): number {
   return atMs > appendedMs + maxAheadMs ? appendedMs : atMs

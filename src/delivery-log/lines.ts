@@ -1,7 +1,7 @@
 import type { LogRecord } from './log-record.ts'
 import { deliveryStateOf } from './delivery-state.ts'
 
-/** Formats the delivery log as lines for people. Pure. */
+/** Formats the delivery log as lines of text for people. */
 
 const widths = [24, 20, 12, 24, 24] as const
 
@@ -42,7 +42,7 @@ function resultOf(record: LogRecord): string {
   }
 }
 
-/** Formats the life of a message: each of its deliveries, from the delivery's first record to its last. */
+/** Formats the history of a message: for each of its deliveries, all records from the first to the last. */
 export function timelineOf(records: readonly LogRecord[]): string[] {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   return [...byDestination].flatMap(([destination, ofIt]) => [
@@ -66,7 +66,7 @@ function timelineLine(record: LogRecord): string {
     .join('  ')
 }
 
-/** Returns the lines of the answer of a failed request, if the answer was stored. */
+/** Returns the lines for the answer to a failed request, if the answer was stored. */
 function answerLines({ answer }: LogRecord): string[] {
   return answer === '' ? [] : answer.split(/\r?\n/).map((line) => `  | ${plain(line)}`)
 }
@@ -83,8 +83,8 @@ function cellsOf(cells: readonly string[]): string {
 }
 
 /**
- * Replaces control characters. A sender may have put anything into the text, and a terminal must not treat
- * the text as commands.
+ * Replaces the control characters of a text. The text may come from any sender, and a terminal must not treat
+ * it as commands.
  */
 export function plain(text: string): string {
   // oxlint-disable-next-line no-control-regex -- they are what is looked for

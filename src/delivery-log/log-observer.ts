@@ -9,9 +9,9 @@ import { type LogKind, logOutcomes, logVerdicts } from './log-record.ts'
 import { SuccessSampler } from './successes.ts'
 import type { UserHash } from './user-hash.ts'
 
-/** The receiver of written blocks. */
+/** The receiver of the blocks that were written. */
 export type BlockOutlet = {
-  /** True while the outlet is full. Blocks offered now are dropped. */
+  /** True while the outlet is full. Blocks that are offered while it is full are dropped. */
   readonly isFull: boolean
   offer(partition: number, block: Buffer, records: number): void
 }
@@ -19,13 +19,13 @@ export type BlockOutlet = {
 export type LogObserverOptions = {
   readonly outlet: BlockOutlet
   /**
-   * The number of successes of a URL in each second that get a record of their own, before records become
-   * rarer.
+   * The number of successes of a URL in a second that each get a record. Of further successes in the same
+   * second, only some get a record.
    */
   readonly successesPerSecond: number
-  /** The keyed hash of users. If it is absent, records name no user. */
+  /** The keyed hash of users. If this option is absent, records name no user. */
   readonly hashUser?: UserHash | undefined
-  /** Called with the number of records that were dropped because there was no room. */
+  /** Called with the number of records that were dropped because the outlet was full. */
   readonly onDropped: (count: number) => void
   /** Returns epoch milliseconds. */
   readonly now: () => number
@@ -36,13 +36,16 @@ export type LogObserver = Pick<
   'attempted' | 'delivered' | 'omitted' | 'parked' | 'deadLettered' | 'dropped'
 > &
   Required<Pick<PipelineObserver, 'filtered'>> & {
-    /** Gives the written blocks to the outlet. Call it a few times per second. */
+    /** Passes the written blocks to the outlet. Call this method a few times in each second. */
     flush(): void
-    /** Flushes at the end. Also writes the records that stand for successes without a record of their own. */
+    /**
+     * Flushes at the end. Before that, writes the records that stand for the remaining successes without a
+     * record of their own.
+     */
     finish(): void
   }
 
-/** The size at which a block is given to the outlet. */
+/** The size in bytes at which a block is passed to the outlet. */
 const blockBytes = 32 * 1024
 
 const kindIndex = {
@@ -60,9 +63,10 @@ const outcomeIndex = new Map<string, number>(logOutcomes.map((outcome, index) =>
 
 /**
  * Writes records about each delivery, into blocks of the delivery's unit. Never waits and never throws: while
- * the outlet is full, records are dropped and counted. Writes a record for each failure, for each time that a
- * delivery is parked, for each end, and for each success of a delivery that has a record already. Of the
- * other successes and of the filtered messages, only some get a record.
+ * the outlet is full, records are dropped and counted. Writes a record for each failure, for each time a
+ * delivery is parked, and for each success of a delivery that already has a record. Only some of the other
+ * successes and some of the filtered messages get a record. The end of each delivery with a record is written
+ * too.
  */
 export function createLogObserver(options: LogObserverOptions): LogObserver {
   return new StateWriter(options)
@@ -74,8 +78,8 @@ class StateWriter implements LogObserver {
   readonly #filtered: SuccessSampler<FilteredMessage>
   readonly #writers = new Map<number, BlockWriter>()
   /**
-   * The delivery whose record was written last, if the record's block hasn't been given to the outlet yet.
-   * `#lastIn`: the writer of that block.
+   * The delivery whose record was written last, if the record's block hasn't been passed to the outlet yet.
+   * `#lastIn`: the writer of this block.
    */
   #lastOf: Delivery | undefined
   #lastIn: BlockWriter | undefined
@@ -112,7 +116,8 @@ class StateWriter implements LogObserver {
 
   delivered(delivery: Delivery): void {
     if (this.#lastOf === delivery && this.#lastIn !== undefined) {
-      // The record that was written last is this delivery's attempt, so that record is marked as the end.
+      // The record that was written last is an attempt of this delivery, so it is marked as the delivery's
+      // end.
       this.#lastIn.markEnd()
       this.#lastOf = undefined
       return
@@ -228,7 +233,7 @@ class StateWriter implements LogObserver {
     return state
   }
 
-  /** Fills `#state` for a record of Kafka that has no delivery. */
+  /** Fills `#state` for a record of Kafka from which no delivery was made. */
   #stateOfRecord({ topic, partition, offset, timestampMs }: HeldRecord, atMs: number): WrittenState {
     return Object.assign(this.#state, emptyState(), {
       atMs,
@@ -250,7 +255,7 @@ class StateWriter implements LogObserver {
     const writer = this.#writerOf(unit)
     writer.add(this.#state)
     if (writer.length >= blockBytes) {
-      // The block has been given to the outlet, so the end of this delivery will get a record of its own.
+      // The block goes to the outlet now, so a later end of this delivery gets a record of its own.
       this.#giveAway(unit, writer)
       return
     }
@@ -275,8 +280,8 @@ class StateWriter implements LogObserver {
 }
 
 /**
- * Returns true if a delivery has no record in the log, and most likely will have no other event than this
- * success. Replayed deliveries are never ordinary: each gets a record.
+ * Returns true for a delivery that has no record in the delivery log and whose only event is most likely this
+ * success. Returns false for replayed deliveries, because each success of a replayed delivery gets a record.
  */
 function isOrdinary({ laneClass, attempts, isInLog, replayJob }: Delivery): boolean {
   return laneClass !== 'retry' && attempts <= 1 && !isInLog && replayJob === ''
@@ -316,8 +321,8 @@ function statusOf(outcome: Outcome): number {
 }
 
 /**
- * Returns the stored part of an answer, with the user's id replaced. Secrets have already been removed from
- * it.
+ * Returns the part of an answer that was kept, with the user's id masked. Secrets in it have already been
+ * masked.
  */
 function answerOf(outcome: Outcome, { key }: Delivery): Uint8Array | undefined {
   if (outcome.kind !== 'answer' || outcome.body === undefined) return undefined
@@ -325,8 +330,8 @@ function answerOf(outcome: Outcome, { key }: Delivery): Uint8Array | undefined {
 }
 
 /**
- * Returns the error of an outcome. An error never contains a URL or a header. So an outcome of kind `request`
- * has no error, because its detail might.
+ * Returns the error of an outcome. An error never contains a URL or a header. So for an outcome of kind
+ * `request`, returns an empty text, because its detail might contain a URL or a header.
  */
 function errorOf(outcome: Outcome): string {
   switch (outcome.kind) {

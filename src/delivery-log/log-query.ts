@@ -2,7 +2,10 @@ import type { LogKind, LogRecord } from './log-record.ts'
 
 /** A filter for records. A record must match all given fields. */
 export type LogFilter = {
-  /** The start of the time range, in epoch milliseconds. `toMs`: the end of the range, exclusive. */
+  /**
+   * `fromMs`: the start of the time range, in epoch milliseconds. `toMs`: the end of the time range. Records
+   * with exactly this time aren't included.
+   */
   readonly fromMs: number
   readonly toMs: number
   readonly destination?: string | undefined
@@ -22,7 +25,7 @@ export type LogFilter = {
 
 export type LogPage = {
   readonly records: readonly LogRecord[]
-  /** The place where the next page begins; absent on the last page. */
+  /** The place at which the next page begins; absent on the last page. */
   readonly cursor?: string | undefined
 }
 
@@ -32,13 +35,13 @@ export type MinuteCount = {
   readonly kind: LogKind
   readonly verdict: string
   readonly reason: string
-  /** The sum of the weights of the records: for each record, how many deliveries it stands for. */
+  /** The number of deliveries for which the records stand, which is the sum of the records' weights. */
   readonly count: number
 }
 
 /**
- * The percentiles of the durations of a minute's attempts. The index in SQLite is exact within 6 %,
- * ClickHouse within a tenth of a millisecond.
+ * The percentiles of the durations of all attempts in a minute. The values from SQLite are exact within 6 %.
+ * The values from ClickHouse are exact within a tenth of a millisecond.
  */
 export type MinutePercentiles = {
   readonly minuteMs: number
@@ -50,8 +53,8 @@ export type MinutePercentiles = {
 
 export type LogStatus = {
   /**
-   * The time of the oldest record, in epoch milliseconds. `newestMs`: the time of the newest record. Both are
-   * 0 if there is no record.
+   * `oldestMs`: the time of the oldest record, in epoch milliseconds. `newestMs`: the time of the newest
+   * record. Both are 0 if there is no record.
    */
   readonly oldestMs: number
   readonly newestMs: number
@@ -66,28 +69,31 @@ export type LogStatus = {
   readonly behindMs: number
 }
 
-/** Options of a question. `signal` is aborted when nobody waits for the answer any more. */
+/** Options of a query. `signal` is aborted when the caller doesn't wait for the answer any more. */
 export type Asking = { readonly signal?: AbortSignal | undefined }
 
 /**
- * Queries of the delivery log. When an answer takes too long, the index in SQLite rejects with a
- * `QueryTooLongError`, and ClickHouse with a `QueryFailedError`.
+ * Queries of the delivery log. If an answer takes too long, a query of SQLite rejects with a
+ * `QueryTooLongError`, and a query of ClickHouse rejects with a `QueryFailedError`.
  */
 export type LogQuery = {
-  /** Returns the records of a message, oldest first. Returns at most the newest 10,000. */
+  /**
+   * Resolves with the records of a message, oldest first. If there are more than 10,000 records, only the
+   * newest 10,000 are returned.
+   */
   find(messageId: string, asking?: Asking): Promise<readonly LogRecord[]>
   /**
-   * Returns a page of records, newest first. `limit`: 1 to 1,000. Rejects with a `BadCursorError` if the
-   * cursor isn't one of this log.
+   * Resolves with a page of records, newest first. `limit`: 1 to 1,000. Rejects with a `BadCursorError` if
+   * the cursor is no cursor of this log.
    */
   search(
     filter: LogFilter,
     page: { readonly limit: number; readonly cursor?: string | undefined },
     asking?: Asking,
   ): Promise<LogPage>
-  /** Returns counts per minute, ascending. */
+  /** Resolves with the counts of each minute, in the order of time. */
   counts(filter: LogFilter, asking?: Asking): Promise<readonly MinuteCount[]>
-  /** Returns percentiles per minute, ascending. */
+  /** Resolves with the percentiles of each minute, in the order of time. */
   percentiles(filter: LogFilter, asking?: Asking): Promise<readonly MinutePercentiles[]>
   status(): Promise<LogStatus>
   close(): Promise<void>
@@ -98,31 +104,32 @@ export class BadCursorError extends Error {
 }
 
 /**
- * Thrown when the index can't be queried: it can't be reached, refuses the query, or answers with an error.
+ * Thrown when the index can't be queried, because it can't be reached, refuses the query, or answers with an
+ * error.
  */
 export class QueryFailedError extends Error {
   override readonly name = 'QueryFailedError'
 }
 
-/** Thrown when a question takes too long. The message says what to ask for instead. */
+/** Thrown when a query takes too long. The error's message says what to query instead. */
 export class QueryTooLongError extends Error {
   override readonly name = 'QueryTooLongError'
 }
 
 /**
- * Thrown when a question failed because of a bug of Sluice. The process or thread that answers the question
- * reports the bug.
+ * Thrown when a query failed because of a bug in Sluice. The process or thread that answers the query reports
+ * the bug.
  */
 export class QueryFaultError extends Error {
   override readonly name = 'QueryFaultError'
 }
 
 /**
- * Returns true if an error comes from a bug of Sluice. Returns false if it comes from an index that can't be
- * read or reached.
+ * Returns true if an error is caused by a bug in Sluice. Returns false if it is caused by an index that can't
+ * be read or reached.
  */
 export function isQueryFault(error: unknown): boolean {
   if (error instanceof QueryFaultError || error instanceof ReferenceError) return true
-  // `fetch` throws a TypeError too, but with a `cause`: the error of the connection.
+  // `fetch` also throws a TypeError if a connection fails, but that TypeError has a `cause`.
   return (error instanceof TypeError || error instanceof RangeError) && error.cause === undefined
 }

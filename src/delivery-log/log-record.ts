@@ -1,9 +1,9 @@
 /**
- * The vocabulary of the delivery log, shared by its records, its schema (`schemas/attempts.avsc`) and its
+ * The words that are used in the delivery log's records, in its schema (`schemas/attempts.avsc`) and in its
  * queries.
  */
 
-/** The kinds of records, in the order of the schema. So new kinds go to the end. */
+/** The kinds of records, in the order of the schema. A new kind must be added at the end. */
 export const logKinds = [
   'attempted',
   'parked',
@@ -39,17 +39,18 @@ export const blockFormat = 1
 export const userHashBytes = 6
 
 /**
- * A record of the delivery log: something that happened to one delivery. Texts are empty if they don't apply.
+ * A record of the delivery log. It describes one event of one delivery. A text that doesn't apply to the
+ * event is empty.
  */
 export type LogRecord = {
-  /** The time at which it happened, in epoch milliseconds. */
+  /** The time of the event, in epoch milliseconds. */
   readonly atMs: number
   readonly kind: LogKind
-  /** True if this record ends its delivery. An attempt that delivered is an end. */
+  /** True if the event is the end of its delivery. A successful attempt may be the end. */
   readonly isEnd: boolean
   /**
-   * The number of deliveries that the record stands for. Some successes, and some filtered messages, have no
-   * record of their own.
+   * The number of deliveries for which the record stands. It may be more than 1, because some successes and
+   * some filtered messages have no record of their own.
    */
   readonly weight: number
   readonly destination: string
@@ -57,15 +58,15 @@ export type LogRecord = {
   readonly source: string
   readonly messageId: string
   readonly messageType: string
-  /** The place of the record with which the message came. */
+  /** The place of the Kafka record with which the message came. */
   readonly origin: { readonly topic: string; readonly partition: number; readonly offset: number }
-  /** The partition of this record, and of all other records of its message. */
+  /** The partition of this record. All other records of the same message have the same partition. */
   readonly unit: number
-  /** The number of the try; 0 before the first try. */
+  /** The number of tries so far; 0 before the first try. */
   readonly attempt: number
   readonly verdict: LogVerdict
   readonly outcome: LogOutcome
-  /** The status of the answer; 0 without an answer. */
+  /** The HTTP status of the answer; 0 if there was no answer. */
   readonly status: number
   readonly durationMs: number
   /**
@@ -74,14 +75,14 @@ export type LogRecord = {
   readonly reason: string
   /** The code of an error, such as ECONNREFUSED. */
   readonly error: string
-  /** The time when a parked delivery is due, in epoch milliseconds; else 0. */
+  /** The time when a parked delivery is due, in epoch milliseconds; 0 for other events. */
   readonly dueMs: number
   /** The time of the message's first append, in epoch milliseconds. */
   readonly firstSeenMs: number
   /** A keyed hash of the user, as 12 hex digits; empty if users aren't hashed. */
   readonly user: string
-  /** The id of the replay that sent the delivery. */
+  /** The id of the replay that sent the delivery; empty if no replay did. */
   readonly job: string
-  /** The beginning of the answer of a failed request, if answers are stored. */
+  /** The beginning of the answer to a failed request, if answers are stored. */
   readonly answer: string
 }

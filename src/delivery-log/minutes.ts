@@ -8,7 +8,10 @@ import type { LogKind } from './log-record.ts'
 export type LogMinute = Record<'minuteMs' | 'succeeded' | 'failed' | 'p50Ms' | 'p95Ms' | 'p99Ms', number> &
   Record<Exclude<LogKind, 'attempted'>, number>
 
-/** Combines counts and durations into minutes, ascending. Minutes without records are left out. Pure. */
+/**
+ * Combines counts and percentiles into summaries of minutes, in the order of time. Minutes without records
+ * are left out.
+ */
 export function minutesOf(
   counts: readonly MinuteCount[],
   durations: readonly MinutePercentiles[],

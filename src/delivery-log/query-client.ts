@@ -11,7 +11,9 @@ const timeoutMs = 60_000
 /** The latest time of a Date. It replaces infinity, because JSON has no infinity. */
 const endOfTimeMs = 8_640_000_000_000_000
 
-/** Creates queries to an index that runs elsewhere, at a URL such as `http://127.0.0.1:9410`. */
+/**
+ * Creates queries of an index in another process, which is reached at a URL such as `http://127.0.0.1:9410`.
+ */
 export function createQueryClient(url: string, token: string | undefined): LogQuery {
   async function ask<T>(name: string, body: object = {}, { signal }: Asking = {}): Promise<T> {
     const address = new URL(`v1/log/${name}`, url.endsWith('/') ? url : `${url}/`)

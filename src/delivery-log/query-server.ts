@@ -40,7 +40,7 @@ export type QueryServerOptions = {
 }
 
 /**
- * Starts a server that answers the questions of `createQueryClient`. Each question is a POST of JSON to
+ * Starts a server that answers the queries of `createQueryClient`. Each query is a POST of JSON to
  * `/v1/log/NAME`.
  */
 export async function serveQueries({
@@ -95,7 +95,7 @@ export async function serveQueries({
   }
 }
 
-/** Returns options that abort a question when its client has closed the connection. */
+/** Returns options that abort a query when its client has closed the connection. */
 function asking(reply: FastifyReply): Asking {
   const gone = new AbortController()
   reply.raw.once('close', () => {

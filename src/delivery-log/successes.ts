@@ -1,15 +1,17 @@
-/** The successes of one URL in the present second, and the successes that no record covers yet. */
+/**
+ * The counts of one URL's successes: those in the present second, and those for which no record stands yet.
+ */
 export class Successes<D> {
   readonly hook: string
-  /** The successes of the next URL of the same destination. */
+  /** The counts of the next URL of the same destination. */
   next: Successes<D> | undefined
   second = 0
   written = 0
-  /** The rarity of records: one success in `every` gets a record. */
+  /** How rare records are now: one of every `every` successes gets a record. */
   every = 1
-  /** The number of successes since the last record. None of them has a record. */
+  /** The number of successes since the last record, which have no record. */
   unlogged = 0
-  /** The last delivery among these successes. The fields below describe its attempt. */
+  /** The delivery of the last success without a record. The fields below describe its attempt. */
   last: D | undefined
   lastStatus = 0
   lastDurationMs = 0
@@ -27,15 +29,16 @@ export class Successes<D> {
 const thinning = 10
 
 /**
- * Decides which successes get a record. In each second, the first `perSecond` successes of a URL get one.
- * Then every tenth gets one, after another `perSecond` records every hundredth, and so on. A record also
- * stands for the successes before it that have no record, so no count is lost. When a second is over,
- * `leftover` reports its last successes if no record stands for them.
+ * Decides which successes get a record. In each second, each of the first `perSecond` successes of a URL gets
+ * a record. Then every tenth success gets a record. After another `perSecond` records, every hundredth
+ * success gets a record, and so on. A record also stands for the successes without a record that came before
+ * it, so all successes are counted. When a second is over, `leftover` reports its last successes if no record
+ * stands for them.
  */
 export class SuccessSampler<D extends { readonly destinationId: string }> {
   readonly #perSecond: number
   readonly #byDestination = new Map<string, Successes<D>>()
-  /** The URLs with successes that no record covers yet. */
+  /** The URLs with successes for which no record stands yet. */
   #open: Successes<D>[] = []
 
   constructor(perSecond: number) {
@@ -43,8 +46,8 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
   }
 
   /**
-   * Returns how many successes the record of this success stands for. Returns 0 if this success gets no
-   * record.
+   * Returns the number of successes for which the record of this success stands. Returns 0 if this success
+   * gets no record.
    */
   weightOf(delivery: D, hook: string, status: number, durationMs: number, atMs: number): number {
     const of = this.#of(delivery.destinationId, hook)
@@ -71,7 +74,7 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
     return weight
   }
 
-  /** Reports the successes of past seconds that no record covers. */
+  /** Reports the successes of past seconds for which no record stands. */
   leftover(atMs: number, tell: (of: Successes<D>, last: D) => void): void {
     if (this.#open.length === 0) return
     const second = Math.floor(atMs / 1_000)

@@ -1,18 +1,19 @@
 /**
- * A circuit breaker for one hook. It slows a failing hook and never stops it. While closed, it lets every
- * request through and counts results. It opens when enough results of the window are failures. While open, it
- * says how often the hook may be tried:
+ * A circuit breaker for one hook. It slows a failing hook and never stops it. A closed breaker lets every
+ * request through and counts results. It opens when a time window has enough results, and the share of
+ * failures among them reaches a limit. An open breaker decides how often the hook may be tried:
  *
  * - The first and the last try of a message need no credit. But a probe may take the place of a last try:
- *   then one later last try isn't made.
- * - A try in between costs a credit. Each success earns credits (additive increase). Many results without any
- *   success halve the credits that remain (multiplicative decrease). A hook that fails nine of ten requests
- *   earns credits for all its tries. A hook that is down gets no tries in between, except a probe now and
- *   then.
+ *   then the last try of one later message isn't made.
+ * - Each try between the first and the last costs a credit. Each success earns credits (additive increase).
+ *   Fifty results in a row without a success halve the saved credits (multiplicative decrease). A hook that
+ *   fails nine of ten requests earns credits for all its tries. A hook that is down gets no tries in between,
+ *   except a probe now and then.
  * - A hook that still accepts some requests has a limit on requests in flight. Each success raises the limit
  *   by one. A run of results halves the limit if the limit was reached and at least half of the requests
- *   timed out. So an overloaded server gets fewer requests at once. A hook that has accepted nothing for long
- *   has no limit: it does no work that a limit could protect, and its messages are owed their tries.
+ *   timed out. So an overloaded server gets fewer requests at once. A hook that has accepted nothing for 30 s
+ *   or in 50 results has no limit. It does no work that a limit could protect, and its messages must get
+ *   their first and last tries.
  *
  * The breaker closes when the share of failures in a run of results is below the share that opens it.
  */
@@ -22,15 +23,15 @@ export type BreakerOptions = {
   /** The share of failures in the window, 0 to 1, at which the breaker opens. */
   failureShare: number
   /**
-   * Number of results that the window needs before the breaker can open. While the breaker is open, this is
-   * the number of results in a run.
+   * The least number of results in the window at which the breaker can open. It is also the number of results
+   * in a run, while the breaker is open.
    */
   minResults: number
   /** Length of the window in which results count, in milliseconds. */
   windowMs: number
   /**
-   * How long after the last request an open breaker allows a probe. Each request that fails doubles this
-   * time, up to `maxOpenMs`. A success resets it.
+   * How long an open breaker waits after the last request before it allows a probe. Each request that fails
+   * doubles this time, up to `maxOpenMs`. A success resets this time to `openMs`.
    */
   openMs: number
   maxOpenMs: number
@@ -42,26 +43,28 @@ export type BreakerState = 'closed' | 'open'
 export type HookAnswer = 'success' | 'failure' | 'timeout'
 
 /**
- * Position of a try among a message's tries. `only`: first and last at once, because there is no time for a
- * later try. `between`: after the first, before the last. `again`: after both guaranteed tries.
+ * Position of a try among a message's tries. `only`: the first try is also the last, because there is no time
+ * for a later try. `between`: after the first try and before the last. `again`: after both guaranteed tries,
+ * the first and the last.
  */
 export type TryClass = 'only' | 'first' | 'last' | 'between' | 'again'
 
 /**
- * Credits for tries in between that one success earns. A hook that accepts one of ten requests needs nine
- * credits for each success, to be tried as often as a healthy hook. A hook that accepts one of fifty gets
- * nearly all of its tries.
+ * Credits for tries in between that one success earns. To be tried as often as a healthy hook, a hook that
+ * accepts one of ten requests needs nine credits for each success. With 50 credits for each success, even a
+ * hook that accepts only one of fifty requests gets nearly all of its tries.
  */
 const creditsPerSuccess = 50
 /**
- * Upper limit of saved credits, so that a hook that has recovered isn't flooded with everything that waited
- * for it.
+ * Upper limit of saved credits. It prevents that a hook which has recovered is flooded with all messages that
+ * waited for it.
  */
 const maxCredits = 1_000
 /** Upper limit of `#borrowed`. */
 const maxBorrowed = 100
 /**
- * A hook counts as dead after `deadResults` results without a success, or after `deadMs` without a success.
+ * A hook counts as dead after `deadResults` results without a success, or after `deadMs` milliseconds without
+ * a success.
  */
 const deadResults = 50
 const deadMs = 30_000
@@ -79,17 +82,20 @@ function newRun(): Run {
 export class Breaker {
   readonly #options: BreakerOptions
   #state: BreakerState = 'closed'
-  /** The two halves of the window. The older half is dropped as a whole. */
+  /**
+   * The results in the two halves of the window. When the newer half is full, the older half is dropped as a
+   * whole.
+   */
   #older: Tally = { results: 0, failures: 0 }
   #newer: Tally = { results: 0, failures: 0 }
   #newerSinceMs = 0
   /** Requests under way. */
   #inFlight = 0
-  /** The time until which the hook asked to be left alone. It counts in every state of the breaker. */
+  /** The end of the pause that the hook asked for. The pause counts in every state of the breaker. */
   #heldUntilMs = 0
   /**
-   * Number of changes of state so far. Results of requests that started in an earlier state don't count in
-   * this one.
+   * Number of changes of state so far. A result doesn't count if the state has changed since its request
+   * started.
    */
   #era = 0
 
@@ -97,11 +103,11 @@ export class Breaker {
   #run = newRun()
   #credits = 0
   /**
-   * Number of last tries that aren't to be made, because probes took their places. A probe takes the place of
-   * a last try if the message of the probe was owed no further try.
+   * Number of last tries that will not be made, because probes took their places. A probe takes the place of
+   * a last try if the probe's message had already had its first and its last try.
    */
   #borrowed = 0
-  /** The limit on requests in flight while the hook still accepts some. */
+  /** The limit on requests in flight while the hook still accepts some requests. */
   #limit = 0
   #sinceSuccess = 0
   #lastSuccessMs = 0
@@ -114,7 +120,7 @@ export class Breaker {
     this.#probeMs = options.openMs
   }
 
-  /** Number of requests in flight: those of the lanes and those of the bulkhead. */
+  /** Number of requests in flight to the hook, from the lanes and from the bulkhead. */
   get inFlight(): number {
     return this.#inFlight
   }
@@ -132,14 +138,14 @@ export class Breaker {
   }
 
   /**
-   * The longest time that a hook is left alone, whatever it asks for. One message's `Retry-After` must not
-   * make all other messages fail.
+   * The longest pause that a hook gets, even if it asks for a longer one. One message's `Retry-After` must
+   * not make all other messages fail.
    */
   get maxHoldMs(): number {
     return this.#options.maxOpenMs
   }
 
-  /** The time until which the hook asked to be left alone; 0 if it never did. */
+  /** The end of the pause that the hook asked for; 0 if it has never asked for one. */
   get heldUntilMs(): number {
     return this.#heldUntilMs
   }
@@ -150,8 +156,9 @@ export class Breaker {
   }
 
   /**
-   * Decides about a try of a hook that isn't healthy: `go`, `wait` (the try may go soon), or `skip` (nothing
-   * suggests that it could go soon).
+   * Decides about a try of a hook that isn't healthy. `go`: the try may start. `wait`: the try may start
+   * soon. `skip`: the try isn't made now, because nothing suggests that it could start soon, or because a
+   * probe took its place.
    */
   advise(tryClass: TryClass, nowMs: number): 'go' | 'wait' | 'skip' {
     const isForced = tryClass === 'last' || tryClass === 'only'
@@ -166,7 +173,10 @@ export class Breaker {
     return this.#inFlight > 0 && !isDead ? 'wait' : 'skip'
   }
 
-  /** Records the start of a request. Pass the returned number to `ended`, or call `withdrawn`. */
+  /**
+   * Counts a request that starts. When the request ends, pass the returned number to `ended`. If the request
+   * was never sent, call `withdrawn` instead.
+   */
   begun(nowMs: number, tryClass: TryClass): number {
     this.#inFlight++
     if (this.#inFlight >= this.#limit) this.#run.isFull = true
@@ -177,7 +187,7 @@ export class Breaker {
     return this.#era
   }
 
-  /** Records that a last try isn't made, because `advise` returned `skip`. */
+  /** Remembers that a last try isn't made, because `advise` returned `skip` for it. */
   forgone(): void {
     if (this.#borrowed > 0) this.#borrowed--
   }
@@ -189,22 +199,22 @@ export class Breaker {
 
   ended(era: number, answer: HookAnswer, nowMs: number): void {
     this.#inFlight--
-    // The request started before the state changed. The results that changed the state say as much as this
-    // one.
+    // The request started before the state changed. Its result adds nothing to the results that changed the
+    // state.
     if (era !== this.#era) return
     if (this.#state === 'closed') this.#count(answer !== 'success', nowMs)
     else this.#follow(answer, nowMs)
   }
 
   /**
-   * Records that a started request was never sent, through no fault of the hook. It doesn't count as a
+   * Remembers that a started request was never sent, through no fault of the hook. It doesn't count as a
    * result.
    */
   withdrawn(): void {
     this.#inFlight--
   }
 
-  /** Records that the hook asked for a pause (`Retry-After`). */
+  /** Remembers that the hook asked for a pause (`Retry-After`). */
   hold(untilMs: number): void {
     this.#heldUntilMs = Math.max(this.#heldUntilMs, untilMs)
   }

@@ -18,8 +18,8 @@ export type PacedTry = {
 }
 
 /**
- * The reason why a try was dropped. `full`: the bulkhead has no room. `waited`: the hook was not ready in
- * time. `skipped`: nothing suggested that the hook could be ready in time. `changed`: the catalog has changed
+ * The reason why a try was dropped. `full`: the bulkhead has no room. `waited`: the try waited too long for
+ * its turn. `skipped`: nothing suggested that the try could start in time. `changed`: the catalog has changed
  * or removed the destination. `stopped`: Kafka accepts no outcomes of the try's unit. `abandoned`: the record
  * has another owner. `closed`: the worker stops.
  */
@@ -32,7 +32,7 @@ export type BulkheadDropReason =
   | 'abandoned'
   | 'closed'
 
-/** The part of a hook that the bulkhead uses. One hook is always the same object. */
+/** The part of a hook that the bulkhead uses. The same hook must always be passed as the same object. */
 export type PacedHook = {
   readonly breaker: Breaker
   /**
@@ -40,14 +40,20 @@ export type PacedHook = {
    * bulkhead's sockets limit these requests.
    */
   readonly cap: number | undefined
-  /** The limit that replaces `cap` while the hook's breaker is closed and the hook only asked for a pause. */
+  /**
+   * The limit that replaces `cap` while the hook's breaker is closed. Such a hook gets its requests from the
+   * bulkhead only because it asked for a pause.
+   */
   readonly laneCap: number
 }
 
 export type BulkheadOptions = {
-  /** The limit on requests in flight, for all failing hooks together. */
+  /** The limit on requests in flight to all failing hooks together. */
   maxInFlight: number
-  /** Limits on the tries that wait or are in flight, and on the bytes of their bodies. */
+  /**
+   * `maxTries`: the limit on tries that wait or are in flight. `maxBytes`: the limit on the bytes of their
+   * bodies.
+   */
   maxTries: number
   maxBytes: number
   /** Time that a try may wait for its turn, in milliseconds. */
@@ -57,20 +63,20 @@ export type BulkheadOptions = {
 }
 
 /**
- * Limit on requests that are started in one turn of the event loop. Each may open a connection with a TLS
- * handshake, which costs a millisecond of the thread that serves all hooks.
+ * Limit on requests that are started in one turn of the event loop. Each request may open a connection, and
+ * the TLS handshake takes one millisecond of the thread that serves all hooks.
  */
 const startsPerTurn = 4
 const sweepMs = 250
 /**
- * A hook may hold up to this many times the free sockets. One failing hook then gets two thirds of all
- * sockets; two get two fifths each.
+ * A hook may hold at most this many times as many sockets as are free. So one failing hook gets two thirds of
+ * all sockets, and two failing hooks get two fifths each.
  */
 const socketShare = 2
 
 type BerthPlace = 'nowhere' | 'in line' | 'asleep'
 
-/** The tries that wait for one hook, and the number in flight. */
+/** The tries that wait for one hook, and the number of its tries in flight. */
 class Berth {
   readonly hook: PacedHook
   readonly queues: Record<TryClass, Queue<PacedTry>> = {
@@ -93,7 +99,7 @@ class Berth {
     return this.inFlight + this.queued
   }
 
-  /** Takes the most urgent try that the hook's breaker allows now. */
+  /** Removes the most urgent try that the hook's breaker allows now, and returns it. */
   next(nowMs: number, freeSockets: number): PacedTry | undefined {
     if (this.inFlight >= socketShare * freeSockets) return undefined
     for (const tryClass of byUrgency) {
@@ -118,7 +124,7 @@ class Berth {
     return taken
   }
 
-  /** Takes the tries that have waited since `latestMs` or longer. */
+  /** Removes the tries that have waited since `latestMs` or longer, and returns them. */
   takeWaitingSince(latestMs: number): PacedTry[] {
     const taken: PacedTry[] = []
     for (const tryClass of byUrgency) {
@@ -136,15 +142,15 @@ class Berth {
 const byUrgency: readonly TryClass[] = ['only', 'first', 'last', 'between', 'again']
 
 /**
- * Makes the requests to failing hooks. They have sockets, memory and turns of the event loop of their own, so
- * that healthy hooks aren't slowed down (a bulkhead, as in a ship). All failing hooks share the bulkhead:
- * each may hold as much as is free, and they take turns. First and last tries go before the tries in between.
- * The breaker of a hook decides how often it may be tried.
+ * Makes the requests to failing hooks. These requests have sockets, memory and turns of the event loop of
+ * their own, so that they don't slow down healthy hooks (a bulkhead, as in a ship). All failing hooks share
+ * the bulkhead and take turns. No hook may hold more room than is still free. First and last tries go before
+ * the tries in between. The breaker of a hook decides how often the hook may be tried.
  */
 export class Bulkhead {
   readonly #options: BulkheadOptions
   readonly #berths = new Map<PacedHook, Berth>()
-  /** Berths that may have something to start, in the order of their turns. */
+  /** Berths that may have a try to start, in the order of their turns. */
   readonly #line: Berth[] = []
   readonly #sweep: NodeJS.Timeout
   #inFlight = 0
@@ -170,7 +176,7 @@ export class Bulkhead {
     return this.#tries - this.#inFlight
   }
 
-  /** Total bytes of the bodies that the bulkhead keeps. */
+  /** Total bytes of the bodies of all tries that wait or are in flight. */
   get bytes(): number {
     return this.#bytes
   }
@@ -180,7 +186,10 @@ export class Bulkhead {
     return this.#berths.size
   }
 
-  /** Takes a try, and later starts or drops it. Returns `taken`, or the reason why the try wasn't taken. */
+  /**
+   * Accepts a try, and later starts it or drops it. Returns `taken`, or the reason why the try was not
+   * accepted.
+   */
   offer(one: PacedTry): 'taken' | 'full' | 'skipped' {
     const berth = this.#berths.get(one.hook) ?? new Berth(one.hook)
     const nowMs = performance.now()
@@ -199,7 +208,7 @@ export class Bulkhead {
     return 'taken'
   }
 
-  /** Records that a started request has ended and its socket is free. */
+  /** Remembers that a started request has ended and its socket is free. */
   ended(one: PacedTry): void {
     const berth = this.#berths.get(one.hook)
     if (berth === undefined) return
@@ -236,8 +245,8 @@ export class Bulkhead {
   }
 
   /**
-   * Returns true if the hook asked for a longer pause than a try may wait in the bulkhead. Last and only
-   * tries don't wait for the pause.
+   * Returns true if a try would wait too long, because its hook asked for a longer pause than a try may wait
+   * in the bulkhead. Returns false for `last` and `only` tries: they don't wait for the end of the pause.
    */
   #isHeldTooLong({ hook, tryClass }: PacedTry, nowMs: number): boolean {
     return (
@@ -246,13 +255,14 @@ export class Bulkhead {
   }
 
   /**
-   * Returns true if a berth may take one more try. As with lanes, no hook may hold more room than is still
-   * free. So one hook gets half of the room, and there is always room for a further hook that begins to fail.
+   * Returns true if a berth may hold one more try. As with lanes, no hook may hold more room than is still
+   * free. So one failing hook gets at most half of the room. When a further hook begins to fail, there is
+   * always room for it.
    */
   #hasRoom(berth: Berth, { bytes }: PacedTry): boolean {
     const { maxTries, maxBytes } = this.#options
     if (berth.held >= maxTries - this.#tries) return false
-    // A body that is larger than the whole limit is taken when it is alone.
+    // A try whose body is larger than `maxBytes` is accepted when the bulkhead holds no other try.
     return this.#bytes === 0 || berth.bytes + bytes <= maxBytes - this.#bytes
   }
 
@@ -311,8 +321,8 @@ export class Bulkhead {
   }
 
   /**
-   * Wakes a berth when the pause that its hook asked for ends. All other reasons to start again are found
-   * when an answer comes, or at a sweep.
+   * Wakes a berth when the pause that its hook asked for ends. For all other reasons, a berth starts again
+   * when a request ends, or at the next sweep.
    */
   #sleepUntilHoldEnds(berth: Berth, nowMs: number): void {
     const waitMs = berth.hook.breaker.heldUntilMs - nowMs
@@ -326,8 +336,8 @@ export class Bulkhead {
   }
 
   /**
-   * Drops tries that have waited too long, and puts all other berths in line. Time in which the bulkhead was
-   * shut doesn't count as waiting.
+   * Drops tries that have waited too long, and puts all berths with a waiting try in line. Drops nothing
+   * until the bulkhead has been open for the whole time that a try may wait.
    */
   #lookAtAll(): void {
     if (this.#isShut) return

@@ -1,10 +1,10 @@
 /**
- * The meaning of a proxy's answer to CONNECT. The status alone doesn't tell whether the proxy or the target
- * failed. Headers tell, if the proxy sends them. Pure.
+ * The meaning of a proxy's answer to CONNECT. The status alone doesn't say whether the proxy or the target
+ * failed. Some proxies send headers that say it.
  *
- * `target`: the proxy works, but can't reach the target or isn't allowed to. `prohibited`: the proxy says
- * that it must not connect to the target's address. `fault`: the proxy itself failed. If `isDown` is true, it
- * fails for every target.
+ * `target`: the proxy works, but it can't reach the target or isn't allowed to. `prohibited`: the proxy says
+ * that it must not connect to the target's address. `fault`: the proxy itself failed. If `isDown` is true,
+ * the proxy fails for every target.
  */
 export type ConnectAnswer =
   | { kind: 'tunnel' }
@@ -14,7 +14,10 @@ export type ConnectAnswer =
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>
 
-/** Values of `error=` in `Proxy-Status` (RFC 9209, section 2.3) that are about the next hop. */
+/**
+ * Values of `error=` in `Proxy-Status` (RFC 9209, section 2.3) that mean a failure of the target, not of the
+ * proxy.
+ */
 const targetErrors: ReadonlySet<string> = new Set([
   'connection_read_timeout',
   'connection_refused',
@@ -29,7 +32,10 @@ const targetErrors: ReadonlySet<string> = new Set([
   'http_request_denied',
 ])
 
-/** First words of Squid's `X-Squid-Error` that are about the target, or about the proxy's rules for it. */
+/**
+ * First words of Squid's `X-Squid-Error` that mean a failure of the target, or that the proxy's rules forbid
+ * the target.
+ */
 const squidTargetErrors: ReadonlySet<string> = new Set([
   'ERR_ACCESS_DENIED',
   'ERR_CONNECT_FAIL',
@@ -40,9 +46,10 @@ const squidTargetErrors: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Judges a proxy's answer. If no header says more, three statuses are about the target: 403 (the proxy's
- * rules), and 502 and 504 (RFC 9110, 15.6: the server behind the proxy failed). 407 is about our login, so it
- * affects all targets. Every other status is a fault of the proxy.
+ * Judges a proxy's answer. If no header says more, three statuses are a failure of the target: 403 (the
+ * proxy's rules forbid the target), and 502 and 504 (RFC 9110, 15.6: the server behind the proxy failed).
+ * After a 407, the proxy fails for every target, because it refused our login. Every other status is a fault
+ * of the proxy for this target.
  */
 export function judgeConnect(status: number, headers: Headers): ConnectAnswer {
   if (status >= 200 && status < 300) return { kind: 'tunnel' }
@@ -52,7 +59,7 @@ export function judgeConnect(status: number, headers: Headers): ConnectAnswer {
   const squidError = /^(ERR_[A-Z_]{1,40})/.exec(textOf(headers['x-squid-error']))?.[1]
   if (squidError !== undefined && status !== 407) return judgeWord(squidError, squidTargetErrors)
   const code = `CONNECT_${status}`
-  // Smokescreen denies a target with 407.
+  // The proxy Smokescreen answers 407 when it refuses a target.
   if (headers['x-smokescreen-error'] !== undefined) return { kind: 'target', code }
   if (status === 403 || status === 502 || status === 504) return { kind: 'target', code }
   return { kind: 'fault', reason: code, isDown: status === 407 }

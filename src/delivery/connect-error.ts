@@ -1,11 +1,11 @@
-/** Errors for failures to connect for which undici and Node have no error of their own. */
+/** Errors for those failures to connect that have no error class in undici or Node. */
 
 /** The address of a hook isn't allowed, so no connection was made. */
 export class AddressNotAllowedError extends Error {
   readonly code = 'SLUICE_ADDRESS_NOT_ALLOWED'
   /**
-   * The address that isn't allowed. If the host itself is refused, or if it was the proxy that refused the
-   * address, this field is the host.
+   * The address that isn't allowed. This field is the host if the host itself was refused, or if the proxy
+   * refused the address.
    */
   readonly address: string
 
@@ -17,7 +17,7 @@ export class AddressNotAllowedError extends Error {
   }
 }
 
-/** No address is known for the name of a hook, or of the proxy. */
+/** No address was found for the host name of a hook or of the proxy. */
 export class NameNotResolvedError extends Error {
   /** The error code of c-ares, such as `ENOTFOUND`. */
   readonly code: string
@@ -28,7 +28,7 @@ export class NameNotResolvedError extends Error {
   }
 }
 
-/** The proxy works, but says that it can't reach the target, or isn't allowed to. */
+/** The proxy works, but it says that it can't reach the target or isn't allowed to. */
 export class TargetUnreachableError extends Error {
   readonly code: string
 
@@ -41,8 +41,8 @@ export class TargetUnreachableError extends Error {
 /** The proxy failed. Nothing is known about the target, and nothing was sent to it. */
 export class ProxyFaultError extends Error {
   /**
-   * A code that undici itself doesn't use. After an error with one of certain codes of undici's own, undici
-   * connects again and again, forever.
+   * A code that undici itself doesn't use. After an error with certain codes of its own, undici would connect
+   * again and again, forever.
    */
   readonly code = 'SLUICE_PROXY_FAULT'
   /** The fault: `ECONNREFUSED`, `CONNECT_503`, `CLOSED`, … */

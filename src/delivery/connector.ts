@@ -11,11 +11,11 @@ export type ConnectorOptions = {
   policy: AddressPolicy
   resolver: NameResolver
   /**
-   * The proxy, if there is one. With a proxy, connections are made to the proxy only, and the proxy resolves
-   * the names of hooks.
+   * The proxy, if hooks are reached through a proxy. Then connections are made to the proxy only, and the
+   * proxy resolves the names of hooks.
    */
   proxy?: OutboundProxy | undefined
-  /** The time after which undici gives up, TLS handshake included. */
+  /** Time that undici has to open a connection, including the TLS handshake. */
   timeoutMs: number
 }
 
@@ -33,9 +33,9 @@ export function createConnector({
 
 /**
  * Creates a connector that dials hooks directly. undici doesn't call `lookup` for IP literals, so literals
- * are checked here. A name is resolved once, and only the addresses that were checked are dialled. So an
- * attacker gains nothing by a name that resolves differently a moment later. The peer's address is checked
- * again once the socket is connected.
+ * are checked here. A name is resolved once for each connection, and only addresses that were checked are
+ * dialled. So an attacker gains nothing if the name resolves to another address a moment later. The peer's
+ * address is checked again once the socket is connected.
  */
 function createDirectConnector(
   policy: AddressPolicy,

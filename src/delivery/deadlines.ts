@@ -1,7 +1,7 @@
 /**
- * Deadlines that all have the same length. Each costs no more than an append to a list. The deadline that was
- * added first is due first, so one timer looks only at the head of the list. A deadline fires up to `tickMs`
- * late, never early.
+ * Deadlines that all have the same length. A deadline is added by appending it to a list, so it costs little.
+ * The deadline that was added first is due first, so one timer for all deadlines looks only at the head of
+ * the list. A deadline fires up to `tickMs` late, never early.
  */
 export type Deadline = { cancel(): void }
 
@@ -21,7 +21,7 @@ export type Deadlines = {
 class Entry implements Deadline {
   readonly dueMs: number
   readonly #queue: Queue
-  /** `undefined` once the entry was cancelled or has fired. */
+  /** `undefined` once the entry has been cancelled or has fired. */
   owner: Expiring | undefined
   before: Entry | undefined
   behind: Entry | undefined
@@ -48,7 +48,7 @@ class Queue {
     this.#last = entry
   }
 
-  /** Unlinks an entry that is in the queue. */
+  /** Unlinks an entry. The entry must be in the queue. */
   remove(entry: Entry): void {
     const { before, behind } = entry
     if (before === undefined) this.first = behind

@@ -4,29 +4,30 @@ import buildConnector from 'undici/lib/core/connect.js'
 import { NameNotResolvedError } from './connect-error.ts'
 import { createTlsConnector } from './tls-connector.ts'
 
-/** Finds the addresses to dial for a name: one or more, or an error. */
+/** Finds the addresses to dial for a name, and passes `dialled` one or more addresses, or an error. */
 type Addressing = (name: string, dialled: (error: Error | null, addresses: readonly string[]) => void) => void
 
 /**
- * Time for which one of several addresses is tried before the next address is tried. The last address has all
- * the remaining time.
+ * Time for which an address is tried before the next address is tried. The last address gets all of the
+ * remaining time.
  */
 const nextAddressMs = 1_000
 /**
- * Limit on the addresses of one name that one connection tries. A request's deadline leaves no time for more.
+ * Limit on the addresses of one name that one connection tries. A request's deadline leaves no time for more
+ * addresses.
  */
 const maxAddresses = 4
 
 /**
- * Buffer into which all connections read, one at a time. It has the size that Node would allocate for each
+ * Buffer into which all connections read, one at a time. Node would allocate a buffer of this size for each
  * read.
  */
 const readBuffer = Buffer.alloc(64 * 1024)
 
 /**
  * Puts the bytes that were read into the socket's stream. Without this function, Node would allocate a buffer
- * of 64 KiB for each read, and shrink the buffer to the hundred bytes of an answer. Node calls this function
- * as a method of the socket.
+ * of 64 KiB for each read, and then shrink the buffer to the size of the answer, about a hundred bytes. Node
+ * calls this function as a method of the socket.
  */
 function pushRead(this: Socket, bytes: number): boolean {
   const chunk = Buffer.allocUnsafe(bytes)
@@ -34,7 +35,7 @@ function pushRead(this: Socket, bytes: number): boolean {
   return this.push(chunk)
 }
 
-/** Creates undici's connector, which takes the addresses of names from `addressing`. */
+/** Creates a connector for undici that gets the addresses of names from `addressing`. */
 export function createDialler(addressing: Addressing, timeoutMs: number): buildConnector.connector {
   const lookup: LookupFunction = (name, { all }, callback) => {
     addressing(name, (error, addresses) => {
@@ -62,10 +63,11 @@ export function createDialler(addressing: Addressing, timeoutMs: number): buildC
 }
 
 /**
- * Returns the addresses in the order in which they are tried. Node alternates between the families (RFC
- * 8305), and starts with the family of the first address. IPv4 goes first, because nearly every hook has an
- * IPv4 address. On a machine without IPv4, such an address fails at once. The first address of a family is
- * chosen at random, so that each address gets its share of the connections.
+ * Returns the addresses in the order in which they are passed to Node. Node then tries IPv4 and IPv6
+ * addresses in turn (RFC 8305), and starts with the family of the first address that was passed. IPv4 comes
+ * first, because nearly every hook has an IPv4 address. On a machine without IPv4, an IPv4 address fails at
+ * once. The address that comes first in its family is chosen at random, so that each address gets its share
+ * of the connections.
  */
 function dialOrder(addresses: readonly string[]): LookupAddress[] {
   const start = addresses.length > 1 ? Math.floor(Math.random() * addresses.length) : 0

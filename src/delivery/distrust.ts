@@ -2,21 +2,22 @@ import type { buildConnector } from 'undici'
 import { isCertificateError } from './failure.ts'
 
 /**
- * Number of untrusted certificates after which a hook is left alone for a while. Each trusted certificate
- * cancels two untrusted ones.
+ * Number of connections with an untrusted certificate after which no connections to a hook are opened for a
+ * while. Each connection with a trusted certificate cancels two with an untrusted one.
  */
 const enough = 10
 /**
- * Time for which the hook is left alone. After this time, a single connection is tried. If that connection
- * fails too, the hook is left alone for the same time again.
+ * Time for which no connections to the hook are opened. After this time, a single connection is tried. If its
+ * certificate isn't trusted either, no connections are opened for the same time again.
  */
 const restMs = 1_000
 
 /**
- * Makes the connector of one hook remember that the hook's certificate isn't trusted. While it remembers,
- * further connections fail with the same error without being opened. An untrusted certificate isn't retried
- * and doesn't count for the breaker, so no breaker opens. Without this memory each message would cost a
- * handshake: 1.7 ms, or 130 ms with a malicious chain of certificates.
+ * Makes the connector of one hook remember that the hook's certificate isn't trusted. As long as the
+ * connector remembers this, further connections fail with the same error without being opened. A request that
+ * fails because of an untrusted certificate isn't retried and doesn't count for the hook's breaker. So the
+ * breaker stays closed, and without this memory each message would cost a handshake: 1.7 ms, or 130 ms with a
+ * malicious chain of certificates.
  */
 export function rememberingDistrust(connect: buildConnector.connector): buildConnector.connector {
   let suspicion = 0

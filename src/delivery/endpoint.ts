@@ -5,7 +5,7 @@ import { createSigner, type Signer } from './signature.ts'
 import type { Target } from './sender.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
 
-/** The part of a hook that delivery needs. A hook of a destination in the catalog has it. */
+/** The fields of a hook in the catalog that delivery needs. */
 export type HookDefinition = {
   readonly id: string
   /** `https://example.com:8443` */
@@ -15,7 +15,7 @@ export type HookDefinition = {
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
-/** The part of a destination that delivery needs. */
+/** The fields of a destination in the catalog that delivery needs. */
 export type DestinationDefinition = {
   readonly id: string
   readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
@@ -34,12 +34,15 @@ export type DestinationDefinition = {
    * failing hooks limit these requests.
    */
   readonly maxInFlightSick?: number | undefined
-  /** Limit on attempts a second over the whole group, and on the burst of attempts after an idle time. */
+  /**
+   * Limits on attempts over the whole consumer group: the attempts in a second, and the attempts at once
+   * after an idle time.
+   */
   readonly rateLimit: Rate | undefined
   readonly hooks: readonly HookDefinition[]
 }
 
-/** A hook prepared for sending, with what is known about its health. */
+/** A hook prepared for sending, with its breaker, which knows how healthy the hook is. */
 export type EndpointHook = {
   readonly id: string
   readonly target: Target
@@ -51,9 +54,9 @@ export type EndpointHook = {
   readonly cap: number | undefined
   readonly laneCap: number
   /**
-   * The reason why no request can be made to the hook, if there is one. Then nothing may be sent: undici's
-   * pool would lose a connection slot forever with each request. The catalog refuses such hooks too. This
-   * check is in addition to that.
+   * The reason why no request can be made to the hook, if there is one. To such a hook nothing may be sent,
+   * because undici's pool would lose a connection slot forever with each request. The catalog refuses such
+   * hooks already. This is a second check.
    */
   readonly refusal: string | undefined
 }
@@ -71,8 +74,8 @@ const userAgent = 'Sluice/1.0'
 
 export type Endpoints = {
   /**
-   * Returns the endpoint of a destination. It is the same object as long as the catalog keeps the same
-   * definition.
+   * Returns the endpoint of a destination. The endpoint is the same object as long as the catalog keeps the
+   * same definition.
    */
   of(definition: DestinationDefinition): Endpoint
   /** Returns the endpoint of a destination if `of` has created it, else `undefined`. */

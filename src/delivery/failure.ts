@@ -2,8 +2,8 @@ import { AddressNotAllowedError, NameNotResolvedError, ProxyFaultError } from '.
 import type { Outcome } from './outcome.ts'
 
 /**
- * Codes of OpenSSL and Node for a certificate that isn't trusted. The handshake ends before the first byte of
- * the request. Source: `X509_verify_cert_error_string`, Node's TLS errors.
+ * Codes of OpenSSL and Node for a certificate that isn't trusted. Such a handshake ends before the first byte
+ * of the request is sent. Source: `X509_verify_cert_error_string`, Node's TLS errors.
  */
 const certificateCodes: ReadonlySet<string> = new Set([
   'CERT_CHAIN_TOO_LONG',
@@ -32,7 +32,7 @@ const certificateCodes: ReadonlySet<string> = new Set([
 
 const timeoutCodes: ReadonlySet<string> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])
 
-/** Codes for a request that undici refused before it used the network. */
+/** Codes for a request that undici refused without using the network. */
 const requestCodes: ReadonlySet<string> = new Set([
   'UND_ERR_INVALID_ARG',
   'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',

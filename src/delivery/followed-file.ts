@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs'
 
-/** Shortest time between two looks at a file. */
+/** Shortest time between two checks of a file. */
 const everyMs = 5_000
 
 /**
- * Answers callers that ask whether a file has changed. The answers cost no timer and no thread of libuv's,
- * only one system call every few seconds.
+ * Tells its callers whether a file has changed. This costs no timer and no thread of libuv, only one system
+ * call every few seconds.
  */
 export class FollowedFile {
   readonly path: string
@@ -20,8 +20,8 @@ export class FollowedFile {
 
   /**
    * Returns true if the file has changed since the last call, and also on the first call. A file that appears
-   * or disappears has changed. Within five seconds of the last look at the file, returns false without
-   * looking.
+   * or disappears has changed too. Within five seconds of the last check of the file, this method returns
+   * false without checking.
    */
   hasChanged(): boolean {
     const nowMs = this.#now()

@@ -2,20 +2,20 @@ import type { Rate } from '../pacing/token-bucket.ts'
 import type { DestinationDefinition } from './endpoint.ts'
 
 /**
- * The share of the group's partitions that this worker has. Rate limits hold for the whole group, and each
- * worker keeps to its share.
+ * The fraction of the consumer group's partitions that this worker has. A rate limit is for the whole group,
+ * and each worker uses only its fraction of the limit.
  */
 export class GroupShare {
   #share = 1
 
-  /** Sets this worker's share, 0 to 1. */
+  /** Sets the fraction of the group's partitions that this worker has, 0 to 1. */
   set(share: number): void {
     this.#share = share
   }
 
   /**
-   * Returns this worker's share of a destination's rate limit. `undefined`: the destination has no limit, or
-   * the worker has no partitions.
+   * Returns this worker's fraction of a destination's rate limit. `undefined`: the destination has no limit,
+   * or the worker has no partitions.
    */
   rateOf(destination: Pick<DestinationDefinition, 'rateLimit'> | undefined): Rate | undefined {
     const limit = destination?.rateLimit

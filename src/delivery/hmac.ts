@@ -6,8 +6,9 @@ export const blockBytes = 64
 const digestBytes = { sha1: 20, sha256: 32 } as const
 
 /**
- * HMAC, computed as its two hashes (RFC 2104) with the padded key prepared once. `createHmac` makes an
- * OpenSSL object for each body: in a busy process it takes 14 µs where this class takes 3 µs.
+ * HMAC, computed by two calls of a hash (RFC 2104), with a padded key that is prepared once. Node's
+ * `createHmac` makes an OpenSSL object for each body. In a busy process, it takes 14 µs, and this class takes
+ * 3 µs.
  */
 export class Hmac {
   readonly #algorithm: keyof typeof digestBytes
@@ -28,13 +29,13 @@ export class Hmac {
   }
 
   /**
-   * Returns the HMAC of `length` bytes of `room`, from `start` on. Overwrites the `blockBytes` bytes before
-   * `start`.
+   * Returns the HMAC of the `length` bytes of `room` that begin at `start`. Overwrites the `blockBytes` bytes
+   * before `start`.
    */
   of(room: Buffer, start: number, length: number): string {
     const inner = room.subarray(start - blockBytes, start + length)
     inner.set(this.#innerPad)
-    // The digest is a string: a buffer for each digest would cost more than the hash.
+    // The digest is a string, because a buffer for each digest would cost more than the hash.
     this.#outer.write(hash(this.#algorithm, inner, 'binary'), blockBytes, 'latin1')
     return hash(this.#algorithm, this.#outer, this.#encoding)
   }

@@ -1,9 +1,12 @@
 import { Connection, type ConnectionOptions, type RequestHandler } from './connection.ts'
 
-/** A caller that wants to know when a turn of the event loop ends. */
+/** An object that waits for the end of the present turn of the event loop. */
 type Waiter = { turnEnded(): void }
 
-/** Reports the end of the present turn of the event loop to all callers that ask, with a single immediate. */
+/**
+ * Reports the end of the present turn of the event loop to all waiters, with a single immediate
+ * (`setImmediate`).
+ */
 export class TurnEnd {
   #waiters: Waiter[] = []
 
@@ -19,13 +22,13 @@ export class TurnEnd {
 }
 
 /**
- * The connections to one hook, one for each request in flight. The caller limits their number. undici's own
- * pool would add a queue of 16 KiB for each hook, although nothing ever waits in it. With thousands of idle
- * hooks, these queues would take most of the memory.
+ * The connections to one hook, one for each request in flight. The caller limits the number of connections.
+ * undici's own pool would add a queue of 16 KiB for each hook, although nothing ever waits in it. With
+ * thousands of idle hooks, these queues would take most of the memory.
  *
- * Nothing is allocated for a request. An object that stays with an idle hook until the hook's next message
- * would be moved to the old generation by the garbage collector. There, the object would cost more than a new
- * one. So connections are linked to each other instead of being kept in arrays.
+ * The pool allocates nothing for a request. The garbage collector would move such an object to its old
+ * generation if the object stayed with an idle hook until the hook's next message. There, an object costs
+ * more than a new one. So connections are linked to each other instead of being kept in arrays.
  */
 export class HookPool implements Waiter {
   readonly #origin: string
@@ -39,7 +42,7 @@ export class HookPool implements Waiter {
   readonly #free = new Stack()
   /** Number of connections at the bottom of `#free` that have not been used since the last `trim`. */
   #unused = 0
-  /** Connections whose answers were completed in this turn of the event loop. */
+  /** Connections whose answers became complete in this turn of the event loop. */
   readonly #left = new Stack()
   /**
    * Requests that wait for the connections in `#left` to become free. If there are more requests than
@@ -61,17 +64,19 @@ export class HookPool implements Waiter {
     return this.#isOpen
   }
 
-  /** Returns true if the pool has had no request in flight since `beforeMs`. */
+  /** Returns true if the pool has had no request in flight since `beforeMs` or longer. */
   isIdleSince(beforeMs: number): boolean {
     return this.#inFlight === 0 && this.#idleSinceMs <= beforeMs
   }
 
   /**
-   * Sends a request on a free connection, or on a new one. The request ends with `leave` or `fail`.
+   * Sends a request on a free connection, or on a new one. When the request has ended, call `leave` or
+   * `fail`.
    *
    * If the pool already has connections, a new connection is opened only at the end of this turn of the event
    * loop. After a pause of the process, many records are read before the answers that arrived during the
-   * pause. Each of these records would otherwise open a connection that is idle a moment later.
+   * pause. Otherwise each of these records would open a connection, and a moment later the connections would
+   * be idle.
    */
   send(handler: RequestHandler): void {
     this.#inFlight++
@@ -86,7 +91,7 @@ export class HookPool implements Waiter {
     }
   }
 
-  /** Sends a request that the connection `stale` has lost again, on a new connection. */
+  /** Sends a request again on a new connection, after the connection `stale` lost the request. */
   resend(handler: RequestHandler, stale: Connection): void {
     this.#drop(stale)
     this.#open().take(handler)
@@ -95,8 +100,8 @@ export class HookPool implements Waiter {
   /**
    * Takes back a connection whose answer is complete. The connection becomes free only in the next turn of
    * the event loop. Before undici sends another request, it reads bytes that arrived after an answer, but not
-   * bytes that arrived together with the end of the answer. By the next turn, undici has read those too, and
-   * it is known whether the whole request was sent.
+   * bytes that arrived together with the end of the answer. By the next turn, undici has read the latter too,
+   * and it is known whether the whole request was sent.
    */
   leave(connection: Connection): void {
     if (this.#left.size === 0) this.#turnEnd.tell(this)
@@ -122,8 +127,8 @@ export class HookPool implements Waiter {
   }
 
   /**
-   * Opens connections for the requests for which no connection has become free. All answers that had arrived
-   * have been read before this runs.
+   * Opens connections for the requests for which no connection has become free. Before this function runs,
+   * all answers that had arrived have been read.
    */
   readonly #openForRest = (): void => {
     this.#isOpeningForRest = false
@@ -132,8 +137,8 @@ export class HookPool implements Waiter {
 
   /**
    * Drops a connection whose request failed. The connection must not be used again, because undici reports
-   * the failure before it has dealt with the failure itself. If undici then found another request on the
-   * connection, an assertion would crash the process.
+   * the failure before it has finished its own handling of the failure. If undici then found another request
+   * on the connection, a failed assertion would crash the process.
    */
   fail(connection: Connection): void {
     this.#drop(connection)
@@ -145,7 +150,7 @@ export class HookPool implements Waiter {
     if (this.#inFlight === 0) this.#idleSinceMs = performance.now()
   }
 
-  /** Drops connections that have a closed socket and haven't been used since the last call. */
+  /** Drops the connections that have a closed socket and haven't been used since the last call of `trim`. */
   trim(): void {
     const used = this.#free.size - this.#unused
     this.#free.dropBelow(used, (connection) => {
@@ -156,8 +161,8 @@ export class HookPool implements Waiter {
   }
 
   /**
-   * Closes all sockets at once and keeps no reference to them, because a target may keep a reference to this
-   * pool for a long time.
+   * Closes all sockets at once. The pool then keeps no reference to them, because a target may keep a
+   * reference to the pool for a long time.
    */
   async destroy(): Promise<void> {
     this.#isOpen = false
@@ -188,8 +193,8 @@ const letGo = new Error('the connection is not needed any more')
 const ignore = (): void => undefined
 
 /**
- * Last in, first out. A connection can be in only one stack at a time, because the link to the next one is in
- * the connection itself.
+ * A stack of connections: last in, first out. A connection can be in only one stack at a time, because the
+ * link to the connection below it is in the connection itself.
  */
 class Stack {
   #top: Connection | undefined
@@ -219,7 +224,9 @@ class Stack {
     this.#size = 0
   }
 
-  /** Removes the connections for which `isToGo` returns true, except the first `count` from the top. */
+  /**
+   * Removes the connections for which `isToGo` returns true. The upper `count` connections stay in any case.
+   */
   dropBelow(count: number, isToGo: (connection: Connection) => boolean): void {
     let above: Connection | undefined
     let connection = this.#top

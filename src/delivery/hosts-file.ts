@@ -20,7 +20,9 @@ export class HostsFile {
   }
 }
 
-/** Reads the format of hosts(5): an address and its names on each line. Other lines are ignored. */
+/**
+ * Parses a text in the format of hosts(5): each line has an address and its names. Other lines are ignored.
+ */
 export function parseHosts(text: string): ReadonlyMap<string, readonly string[]> {
   const names = new Map<string, string[]>()
   for (const line of text.split('\n')) {

@@ -2,21 +2,24 @@ import type { Outcome } from './outcome.ts'
 
 export type Answer = Extract<Outcome, { kind: 'answer' }>
 
-/** Shortest text that counts as a secret. Shorter texts may occur anywhere. */
+/**
+ * The least number of characters of a text that counts as a secret. A shorter text could occur in an answer
+ * by chance.
+ */
 const minSecretCharacters = 6
 /**
- * Number of bytes that are read beyond the kept part, so that a secret which begins in the kept part is
- * recognized as a whole.
+ * Number of bytes that are read after the kept part. They make it possible to recognize a secret that begins
+ * in the kept part and ends after it.
  */
 const lookAheadBytes = 8 * 1024
 /**
- * If the end of the body cuts a secret off, at least this many characters of the secret must be there for the
- * secret to be recognized.
+ * The least number of characters by which a secret is recognized if the end of the body cuts the rest of it
+ * off.
  */
 const minBrokenCharacters = 4
 const mask = '[redacted]'
 
-/** The beginning of an answer that is no success, while it arrives. */
+/** The beginning of an unsuccessful answer, collected while the answer arrives. */
 export class KeptAnswer {
   readonly #maxBytes: number
   readonly #secrets: readonly string[]
@@ -24,15 +27,15 @@ export class KeptAnswer {
   #bytes = 0
   #answer: Answer | undefined
 
-  /** `secrets`: texts that are never kept, if they have six characters or more. */
+  /** `secrets`: texts that are masked in the kept body, if they have six characters or more. */
   constructor(maxBytes: number, secrets: readonly string[]) {
     this.#maxBytes = maxBytes
     this.#secrets = secrets
   }
 
   /**
-   * Starts to keep an answer, and returns true: the outcome then waits for the body. Returns false for a
-   * success or a compressed body, of which nothing is kept.
+   * Starts to keep an answer and returns true. The caller then reports the outcome only after the body.
+   * Returns false if the answer is a success or its body is compressed: nothing of such a body is kept.
    */
   begin(answer: Answer, contentEncoding: string | string[] | undefined): boolean {
     const isPlain = contentEncoding === undefined || contentEncoding === 'identity'
@@ -45,11 +48,11 @@ export class KeptAnswer {
     return this.#answer !== undefined
   }
 
-  /** Adds a chunk of the body. Returns true when this chunk completes the part that is kept. */
+  /** Adds a chunk of the body. Returns true if this chunk completes the kept part. */
   take(chunk: Buffer): boolean {
     const left = this.#maxBytes + lookAheadBytes - this.#bytes
     if (this.#answer === undefined || left <= 0) return false
-    // undici reuses the memory, so this is a copy.
+    // The chunk is copied, because undici reuses its memory.
     this.#chunks.push(Buffer.from(chunk.subarray(0, left)))
     this.#bytes += chunk.length
     return chunk.length >= left
@@ -87,8 +90,9 @@ function brokenOff(text: string, secret: string): number {
 }
 
 /**
- * Returns the secrets of a request that an answer could repeat. From a header: its value, the part after the
- * scheme, and the login in it. From a URL: the path, and the values of the query.
+ * Returns the secrets of a request that an answer could repeat. They are taken from two places. In a header:
+ * the value, the part after the scheme, and the login of Basic authentication. In a URL: the path, the query,
+ * and the values of the query.
  */
 export function secretsOf(headers: readonly string[], path: string): string[] {
   const ofHeaders = headers.flatMap((value) => {

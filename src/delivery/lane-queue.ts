@@ -3,14 +3,14 @@ import { Queue } from './queue.ts'
 
 /**
  * Urgency of a delivery. `fresh`: a delivery of a new message. `retry`: a retry that is due. `backfill`: a
- * delivery of a replay that somebody asked for.
+ * delivery of a replay that an operator or a customer asked for.
  */
 export type LaneClass = 'fresh' | 'retry' | 'backfill'
 
 /**
- * The order in which the classes take turns while deliveries of all three wait. Of ten turns, seven are for
- * the class `fresh`, two are for `retry` (never less than a fifth) and one is for `backfill`. A class without
- * a waiting delivery gives its turn to the most urgent class that has one.
+ * The order in which the classes take turns while deliveries of all three classes wait. Of ten turns, seven
+ * are for the class `fresh`, two are for `retry` (never less than a fifth) and one is for `backfill`. A class
+ * without a waiting delivery gives its turn to the most urgent class that has a waiting delivery.
  */
 const turns: readonly LaneClass[] = [
   'fresh',
@@ -26,13 +26,16 @@ const turns: readonly LaneClass[] = [
 ]
 const byUrgency: readonly LaneClass[] = ['fresh', 'retry', 'backfill']
 
-/** The deliveries that wait for one destination, by class, and the number in flight. */
+/** The deliveries that wait for one destination, by class, and the number of its deliveries in flight. */
 export class Lane<D> {
   readonly key: string
-  /** Limit on deliveries in flight, from the destination. */
+  /** The destination's limit on deliveries in flight. */
   cap: number
   inFlight = 0
-  /** The lane's share of the destination's rate limit, if there is one. */
+  /**
+   * The token bucket for this worker's fraction of the destination's rate limit, if the destination has a
+   * limit.
+   */
   bucket: TokenBucket | undefined
   /** The lane's place among the lanes that want to start a delivery. */
   place: 'nowhere' | 'in line' | 'blocked' | 'asleep' = 'nowhere'
@@ -71,7 +74,7 @@ export class Lane<D> {
     this.#length++
   }
 
-  /** Takes the next delivery by turn. */
+  /** Removes the delivery whose turn is next, and returns it. */
   shift(): D | undefined {
     if (this.#length === 0) return undefined
     const preferred = turns[this.#turn % turns.length] ?? 'fresh'
@@ -80,7 +83,7 @@ export class Lane<D> {
   }
 
   /**
-   * Takes a delivery that has waited since `latestMs` or longer, without regard to the turns of the classes.
+   * Removes a delivery that has waited since `latestMs` or longer, whatever class is next, and returns it.
    */
   shiftWaitingSince(latestMs: number): D | undefined {
     for (const laneClass of byUrgency) {

@@ -4,19 +4,20 @@ import { Lane, type LaneClass } from './lane-queue.ts'
 
 /**
  * Lanes, one for each destination, so that no destination can hurt another. Lanes that have work take turns.
- * A step costs the same with ten lanes as with ten thousand.
+ * The cost of one step doesn't depend on the number of lanes.
  *
  * Lanes share two things: the buffer of records and the requests in flight. Of each of the two, a lane may
- * hold as much as is free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). One busy lane
- * gets half, n busy lanes get 1/(n+1) each, and there is always room for a lane that gets its first delivery
- * after an idle time.
+ * hold as much as is still free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). One busy
+ * lane gets half, and n busy lanes get 1/(n+1) each. So there is always room for a lane that gets its first
+ * delivery after an idle time.
  *
- * A lane counts as flooded or slow if three things are true: it is longer than its share, its messages are
- * new, and it must not start more of them now. After `patienceMs`, the messages that such a lane has no room
- * for go to `overflow`. If the messages were late before they reached the worker, the worker is catching up
- * after an outage of Sluice. Then fetching waits for the lane (`onCongested`), and nothing goes to `overflow`
- * before `waitMs`. A lane that could start more and only waits for its turn is neither flooded nor slow. Then
- * the whole worker is at its limit, and fetching waits because the buffer is full.
+ * A lane counts as flooded or slow if three things are true: it holds more waiting deliveries than its share,
+ * the messages were new when they reached the worker, and the lane must not start more deliveries now. After
+ * `patienceMs`, further messages of such a lane go to `overflow`. If the messages were late before they
+ * reached the worker, the worker is catching up after an outage of Sluice. Then fetching waits for the lane
+ * (`onCongested`), and nothing goes to `overflow` before `waitMs`. A lane that only waits for its turn is
+ * neither flooded nor slow. Then the whole worker is at its limit, and fetching waits because the buffer is
+ * full.
  */
 
 /** The part of a delivery that its lane uses. */
@@ -25,20 +26,18 @@ export type LaneItem<D> = {
   /** Limit on deliveries of this lane in flight. */
   readonly laneCap: number
   readonly laneClass: LaneClass
-  /** Limit on attempts a second of this lane, in this process. */
+  /** Limit on the lane's attempts, in this process. */
   readonly laneRate: Rate | undefined
   /** True if the record was late before it reached this worker. */
   readonly isLate: boolean
   /**
-   * The time when the delivery first came to its lane, on the clock of `performance.now()`; 0 until then. The
-   * lanes set it.
+   * The time when the delivery first came to its lane, on the clock of `performance.now()`; 0 until then.
+   * `Lanes` sets this field.
    */
   queuedAtMs: number
-  /** The lane in which the delivery waits, or from which it was started. The lanes set it. */
+  /** The lane in which the delivery waits, or from which it was started. `Lanes` sets this field. */
   lane: Lane<D> | undefined
-  /**
-   * True if this worker must not deliver the record any more. The lanes then pass the delivery to `letGo`.
-   */
+  /** True if this worker must not deliver the record any more. The delivery then goes to `letGo`. */
   readonly isAbandoned: boolean
 }
 
@@ -46,18 +45,16 @@ export type Lanes<D extends LaneItem<D>> = {
   offer(delivery: D): void
   /** Frees the place of a started delivery that has ended. */
   finished(delivery: D): void
-  /** Puts a started delivery back into its lane, which starts nothing more for `ms`. */
+  /** Puts a started delivery back into its lane. The lane then starts nothing for `ms` milliseconds. */
   postpone(delivery: D, ms: number): void
-  /**
-   * Stops all starts until `open`; requests in flight go on. The time until `open` doesn't count as waiting.
-   */
+  /** Stops all starts until `open`. Requests in flight go on. This time doesn't count as waiting. */
   shut(): void
   open(): void
   /** Passes the waiting deliveries that are abandoned to `letGo`. */
   letGoAbandoned(): void
   /**
-   * Takes the deliveries for which `isToGo` returns true out of the queues, and returns those that aren't
-   * abandoned. The abandoned ones go to `letGo`.
+   * Removes the deliveries for which `isToGo` returns true from the queues. Of the removed deliveries,
+   * returns those that aren't abandoned. The abandoned ones go to `letGo`.
    */
   takeQueued(isToGo: (delivery: D) => boolean): D[]
   readonly inFlight: number
@@ -70,9 +67,9 @@ export type Lanes<D extends LaneItem<D>> = {
 export type LanesOptions<D> = {
   /** Limit on deliveries in flight over all lanes. */
   maxInFlight: number
-  /** Time that a lane may be longer than its share before it sheds new messages, in milliseconds. */
+  /** Time in milliseconds that a lane may hold more than its share before it sheds new messages. */
   patienceMs: number
-  /** Time in milliseconds that a delivery may wait in a lane that is held up. Then it goes to `overflow`. */
+  /** Milliseconds that a delivery may wait in a lane that must not start more. Then it goes to `overflow`. */
   waitMs: number
   /**
    * The shortest time for which an idle lane is kept, in milliseconds. The longest time is twice as long. If
@@ -80,11 +77,11 @@ export type LanesOptions<D> = {
    */
   idleMs?: number
   /**
-   * Called before each start. If it returns false, nothing is started until `open`, or until a later call
-   * returns true.
+   * Called before each start. If `mayStart` returns false, nothing is started until `open` is called, or
+   * until a later call of `mayStart` returns true.
    */
   mayStart?: (() => boolean) | undefined
-  /** Returns how many more records may be held. */
+  /** Returns how many more records the buffer has room for. */
   freeRecords: () => number
   start: (delivery: D) => void
   overflow: (delivery: D) => void
@@ -99,12 +96,12 @@ export function createLanes<D extends LaneItem<D>>(options: LanesOptions<D>): La
 class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   readonly #options: LanesOptions<D>
   readonly #lanes = new Map<string, Lane<D>>()
-  /** Lanes that may start something, in the order of their turns. */
+  /** Lanes that may start a delivery, in the order of their turns. */
   readonly #line = new Fifo<Lane<D>>()
   /** Lanes that hold their whole share of the requests in flight, and wait until some request ends. */
   readonly #blocked = new Fifo<Lane<D>>()
   readonly #congested = new Set<Lane<D>>()
-  /** All lanes with a waiting delivery, and some lanes whose last waiting delivery has left the lane. */
+  /** All lanes with a waiting delivery. Until the next sweep, lanes without one may be in this set. */
   readonly #waiting = new Set<Lane<D>>()
   readonly #sweeps: readonly NodeJS.Timeout[]
   #inFlight = 0
@@ -208,8 +205,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Returns the lane of a delivery that was started. For a delivery that has taken the place of a queued one,
-   * this is the lane of its destination.
+   * Returns the lane from which a delivery was started. If the delivery took the place of a queued delivery
+   * and was in no lane itself, returns the lane of its destination.
    */
   #startedFrom(delivery: D): Lane<D> {
     const { lane } = delivery
@@ -226,7 +223,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#queued++
   }
 
-  /** Returns true if the lane takes one more delivery. Notes since when the lane is over its share. */
+  /** Returns true if the lane accepts one more delivery. Sets `overSinceMs` of a lane over its share. */
   #hasRoom(lane: Lane<D>, delivery: D): boolean {
     if (lane.length < this.#share()) return true
     if (lane.isShedding) return false
@@ -243,9 +240,9 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Returns true if the lane must not start more now. That is so if it has as many deliveries in flight as
-   * its cap allows, if it waits (`asleep`) because of its rate or a postponed delivery, or if it holds its
-   * whole share of the requests in flight (`blocked`).
+   * Returns true if the lane must not start more deliveries now. This is so in three cases: the lane has as
+   * many deliveries in flight as its cap allows; it waits because of its rate limit or because of a postponed
+   * delivery (`asleep`); or it holds its whole share of the requests in flight (`blocked`).
    */
   #isHeldUp(lane: Lane<D>): boolean {
     return lane.inFlight >= lane.cap || lane.place === 'asleep' || lane.place === 'blocked'
@@ -260,7 +257,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#setCongested(lane, false)
   }
 
-  /** Ends shedding and congestion of a lane that has less than half its share. */
+  /** Ends the shedding and the congestion of a lane that holds at most half of its share. */
   #relax(lane: Lane<D>): void {
     if (lane.overSinceMs === 0 || lane.length > this.#share() / 2) return
     lane.overSinceMs = 0
@@ -283,7 +280,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   #pump(): void {
-    // `start` may finish a delivery at once, and so call this method again. The loop below then goes on.
+    // `start` may finish a delivery at once and so call this method again. The loop of the outer call goes
+    // on.
     if (this.#isPumping) return
     this.#isPumping = true
     for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) this.#startOne(lane)
@@ -346,7 +344,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     lane.inFlight--
     this.#inFlight--
     this.#joinLine(lane)
-    // One place has become free, so at most one blocked lane can use it. This lane is in line already.
+    // One request has ended, so at most one blocked lane can start. `lane` itself is in line already.
     this.#unblockOne()
     this.#pump()
   }
@@ -361,8 +359,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   /** Drops lanes that have been idle since the last sweep. */
   #letGoIdle(): void {
     for (const lane of this.#lanes.values()) {
-      // A bucket that isn't full remembers what was sent. A new lane would start with a full bucket, so this
-      // lane is kept.
+      // While the bucket isn't full, the attempts of the last moments still count for the rate limit. A new
+      // lane would start with a full bucket, so this lane is kept.
       if (!lane.isIdle || lane.bucket?.isFull(performance.now()) === false) continue
       if (lane.isLeft) this.#lanes.delete(lane.key)
       else lane.isLeft = true

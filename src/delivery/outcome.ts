@@ -1,21 +1,24 @@
 /**
- * The outcome of one request to a hook. The list of kinds is closed, because metric labels, log lines and
- * verdicts are made from it.
+ * The outcome of one request to a hook. The list of kinds is fixed, because metric labels, log lines and
+ * verdicts depend on it.
  */
 export type Outcome =
   /**
-   * `body`: the beginning of the answer's body, if it is kept. It is kept only if the answer is no success.
-   * The request's secrets are masked in it.
+   * `body`: the beginning of the answer's body, if it is kept. A body is kept only if the answer is
+   * unsuccessful. The request's secrets are masked in the kept body.
    */
   | { kind: 'answer'; status: number; retryAfterMs?: number; body?: Uint8Array }
-  /** No complete response head within the deadline, counted from the start of the connection. */
+  /** No complete response head came before the deadline, which counts from the start of the request. */
   | { kind: 'timeout' }
-  /** A refused or reset connection, an early close, an answer that isn't HTTP, or no connection at all. */
+  /**
+   * The connection was refused, reset or closed too early, could not be made, or brought an answer that isn't
+   * HTTP.
+   */
   | { kind: 'connection'; code: string }
   | { kind: 'dns'; code: string }
   /**
-   * Our proxy failed. If `isDown` is true, it fails for every hook. Nothing was sent, and nothing is known
-   * about this hook.
+   * Our proxy failed. If `isDown` is true, the proxy fails for every hook. Nothing was sent, and nothing is
+   * known about the hook.
    */
   | { kind: 'proxy'; code: string; isDown: boolean }
   /** The certificate isn't trusted; the request was never sent. */

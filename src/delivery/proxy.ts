@@ -14,15 +14,18 @@ import type { NameResolver } from './resolver.ts'
 type Opened = (...result: [null, Socket] | [Error, null]) => void
 
 export type OutboundProxy = {
-  /** Opens a tunnel to `example.com:443`. Fails with one of the errors of `connect-error.ts`. */
+  /**
+   * Opens a tunnel to an authority such as `example.com:443`. Fails with one of the errors of
+   * `connect-error.ts`.
+   */
   open(authority: string, opened: Opened): void
-  /** Closes connections that are not tunnels yet, and stops probing. */
+  /** Closes the connections that are not tunnels yet, and makes no more probes. */
   close(): Promise<void>
 }
 
 /**
- * The outcome of a request for a tunnel, which is also the metric's label. `down`: a fault that affects every
- * target.
+ * The outcome of a request for a tunnel, which is also a label of the metric. `target`: the target failed.
+ * `fault`: the proxy failed. `down`: the proxy failed in a way that affects every target.
  */
 export type ConnectOutcome = 'tunnel' | 'target' | 'fault' | 'down'
 
@@ -30,7 +33,7 @@ export type ProxyOptions = {
   /** `http://user:password@proxy.example:3128` */
   url: string
   resolver: NameResolver
-  /** The deadline of a request, in milliseconds. The tunnel must open well before it. */
+  /** The deadline of a request to a hook, in milliseconds. The tunnel must open well before this deadline. */
   timeoutMs: number
   onConnect?: (outcome: ConnectOutcome) => void
   /**
@@ -40,26 +43,29 @@ export type ProxyOptions = {
   onDown?: (isDown: boolean, reason: string) => void
 }
 
-/** Time that the proxy has for its TCP connection. undici counts it in half seconds, so it is approximate. */
+/**
+ * Time within which the proxy must accept a TCP connection. The time is approximate, because undici's timer
+ * counts in half seconds.
+ */
 const dialMs = 2_000
 /**
- * The part of a request's deadline within which the proxy has to answer. The rest of the deadline lets Sluice
- * tell a fault of the proxy from a fault of the target.
+ * The part of a request's time within which the proxy has to answer. If no answer has come by then, the
+ * request can still end with an error that says whether the proxy or the target failed.
  */
 const answerShare = 0.9
-/** Time between two tries of a proxy that is down. */
+/** Time between two probes of a proxy that is down. */
 const probeEveryMs = 1_000
 /**
- * The target of a probe: a name that can't exist (RFC 6761, section 6.4). Any answer shows that the proxy
- * works.
+ * The target of a probe: a name that can't exist (RFC 6761, section 6.4). Any answer of the proxy except a
+ * refused login shows that the proxy works.
  */
 const probeAuthority = 'sluice.invalid:443'
 
 /**
  * Creates an HTTP proxy client that opens a tunnel (CONNECT) to each hook.
  *
- * The proxy's own faults are `ProxyFaultError`. While the proxy is unreachable, or refuses our login, it
- * counts as down. `onDown` is called once when the proxy goes down, and once when it is up again.
+ * For the proxy's own faults, the error is a `ProxyFaultError`. While the proxy is unreachable or refuses our
+ * login, it counts as down. `onDown` is called once when the proxy goes down, and once when it is up again.
  */
 export function createProxy(options: ProxyOptions): OutboundProxy {
   return new ConnectProxy(options)
@@ -149,9 +155,9 @@ class ConnectProxy implements OutboundProxy {
   }
 
   /**
-   * Returns the error of a tunnel that didn't open. If no answer came in time, but the proxy has answered
-   * other requests since this one was sent, the proxy waits for the target. Then the target is to blame.
-   * Otherwise the proxy is to blame.
+   * Returns the error of a tunnel that didn't open. If no answer came in time, one of two things is to blame.
+   * The target is to blame if the proxy has answered another request since this request was sent: then the
+   * proxy works, and waits for the target. Otherwise the proxy is to blame.
    */
   #errorOf(error: Error, isLate: boolean, askedMs: number): Error {
     if (error instanceof ProxyFaultError) return error

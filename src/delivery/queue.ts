@@ -2,8 +2,8 @@
 type Queued<D> = { readonly delivery: D; readonly sinceMs: number; behind: Queued<D> | undefined }
 
 /**
- * A queue: first in, first out. An empty queue uses no memory besides its object. That matters, because each
- * destination has several queues.
+ * A queue: first in, first out. An empty queue allocates nothing but its own object, because each destination
+ * has several queues.
  */
 export class Queue<D> {
   #first: Queued<D> | undefined
@@ -25,8 +25,8 @@ export class Queue<D> {
     if (item === undefined) return undefined
     this.#first = item.behind
     if (item.behind === undefined) this.#last = undefined
-    // An item in the old generation of the garbage collector would keep all later items alive through this
-    // link, until the collector looks at that generation.
+    // If the garbage collector had moved the item to its old generation, this link would keep all later items
+    // alive until the next collection of that generation.
     item.behind = undefined
     return item.delivery
   }

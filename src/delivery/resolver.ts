@@ -3,7 +3,10 @@ import { isLoopbackName } from '../address/policy.ts'
 import { FollowedFile } from './followed-file.ts'
 import { HostsFile } from './hosts-file.ts'
 
-/** The result for a name. `code`: the code of c-ares for why it has no addresses, such as `ENOTFOUND`. */
+/**
+ * The result for a name. `code`: the code of c-ares, such as `ENOTFOUND`, that says why no addresses were
+ * found.
+ */
 export type Resolved =
   | { readonly ok: true; readonly addresses: readonly string[] }
   | { readonly ok: false; readonly code: string }
@@ -11,11 +14,11 @@ export type Resolved =
 export type NameResolver = {
   /**
    * Finds the addresses of a name, IPv4 and IPv6, in no particular order, from `/etc/hosts` or by DNS. DNS is
-   * asked for the name as it is, without the machine's search domains. Calls back once: before `resolve`
-   * returns if no question to DNS is necessary, else within about 2.5 s.
+   * asked for the name as it is, without the machine's search domains. Calls `answered` once: before
+   * `resolve` returns if no question to DNS is necessary, else within about 2.5 s.
    */
   resolve(name: string, answered: (resolved: Resolved) => void): void
-  /** Cancels all questions under way. */
+  /** Cancels all DNS questions that are under way. */
   close(): void
 }
 
@@ -24,29 +27,29 @@ export type LookupOutcome = 'found' | 'not_found' | 'failed' | 'stale'
 
 export type ResolverOptions = {
   /**
-   * DNS servers, such as `192.0.2.1`, `192.0.2.1:5353` or `[2001:db8::1]:53`. If none is given, the servers
-   * of `/etc/resolv.conf` are asked.
+   * DNS servers, such as `192.0.2.1`, `192.0.2.1:5353` or `[2001:db8::1]:53`. If the list is empty, the
+   * servers of `/etc/resolv.conf` are asked.
    */
   servers?: readonly string[]
   hostsPath?: string
   /**
-   * Limit on the names that are kept. A name takes about 400 bytes, and at most 8 KB. The names that were
-   * least recently asked for are dropped first.
+   * Limit on the names that are kept. A name usually takes about 400 bytes of memory, and never more than 8
+   * KB. The names that were least recently asked for are dropped first.
    */
   maxNames?: number
   onLookup?: (outcome: LookupOutcome, durationMs: number) => void
-  /** Milliseconds of a monotonic clock. */
+  /** The clock: returns milliseconds of a monotonic clock. */
   now?: () => number
 }
 
 /**
- * The shortest and the longest time that an answer is valid, whatever its TTL. So DNS isn't asked at each
- * connection, and the change of a name's address is still noticed.
+ * The shortest and the longest time that an answer is valid, whatever its TTL. Because of the shortest time,
+ * DNS isn't asked at each connection. Because of the longest time, a change of a name's address is noticed.
  */
 const freshMs = { least: 1_000, most: 5 * 60_000 }
 /**
  * Time for which expired addresses are still used if no server can answer (RFC 8767). `staleAgainMs`: the
- * time after which the servers are asked again.
+ * time after which the servers are asked again about a name whose expired addresses are used.
  */
 const staleMs = 5 * 60_000
 const staleAgainMs = 5_000
@@ -58,8 +61,8 @@ const noSuchNameMs = 10_000
 const failureMs = 1_000
 
 /**
- * The longest time that a caller waits. It is well within a request's five seconds. `deadlineWithStaleMs` is
- * for a name whose stale addresses can be used.
+ * The longest time that a caller waits. This time is much shorter than the five seconds of a request.
+ * `deadlineWithStaleMs`: the longest time if the name has expired addresses that can still be used.
  */
 const deadlineMs = 2_500
 const deadlineWithStaleMs = 500
@@ -69,30 +72,30 @@ const deadlineWithStaleMs = 500
  */
 const otherFamilyMs = 50
 /**
- * Limits of each question to a server, for c-ares, because UDP loses packets. c-ares also looks at the clock
- * at these intervals.
+ * The timeouts and tries of c-ares for each question to a server. A question is tried more than once, because
+ * UDP loses packets. c-ares also checks the time at these intervals.
  */
 const questionMs = { timeout: 500, maxTimeout: 1_000, tries: 4 }
 /**
- * Number of lookups that start at once. The next ones start after `nextBurstMs`, whether the earlier ones
- * have ended or not. A socket holds a few hundred packets and loses the packets beyond that: 800 questions at
- * once took 2 s instead of 60 ms.
+ * Number of lookups that start at once. The next lookups start after `nextBurstMs`, whether the earlier
+ * lookups have ended or not. A socket can hold a few hundred packets and loses all further packets. So 800
+ * questions at once took 2 s instead of 60 ms.
  */
 const burst = 32
 const nextBurstMs = 5
 
 /**
- * Limit on the addresses of one family that are kept. An answer has room for thousands of addresses, and each
- * address would be checked for each connection.
+ * Limit on the addresses of one name and one family (IPv4 or IPv6) that are kept. An answer has room for
+ * thousands of addresses, and every connection checks each kept address.
  */
 const maxAddresses = 64
 
 const loopback: readonly string[] = ['127.0.0.1', '::1']
 
 /**
- * Creates a resolver that has a cache and uses c-ares, which waits on sockets. `dns.lookup` would wait in
- * libuv's four threads, where a few names whose servers don't answer would delay all other names, and file
- * access too.
+ * Creates a resolver that has a cache and uses c-ares, which waits on sockets and blocks no thread.
+ * `dns.lookup` would block libuv's four threads while it waits. A few names whose servers don't answer would
+ * then delay all other names and all file access.
  */
 export function createResolver(options: ResolverOptions = {}): NameResolver {
   return new CachingResolver(options)
@@ -127,10 +130,12 @@ class Lookup {
   readonly startedMs: number
   readonly addresses: string[] = []
   ttlMs = Infinity
-  /** The codes that say why an address family has no addresses. */
+  /** The codes of the questions that brought no addresses. */
   readonly codes: string[] = []
   pending = 2
-  /** True once the waiting callers have been answered. Later answers go to the cache only. */
+  /**
+   * True once the waiting callers have their answer. Answers from DNS that come later go to the cache only.
+   */
   isOver = false
   timer: NodeJS.Timeout | undefined
 
@@ -140,8 +145,9 @@ class Lookup {
   }
 
   /**
-   * The code of a failed lookup. A name often lacks addresses of one family only. So a missing family
-   * (`ENODATA`) decides nothing until both families have answered; before that, the code is `ETIMEOUT`.
+   * The code of a failed lookup. Many names have addresses of one family only. So `ENODATA` (no addresses of
+   * a family) isn't the result of the lookup until the questions for both families have been answered. Before
+   * that, the code is `ETIMEOUT`.
    */
   get failure(): string {
     if (this.codes.includes('ENOTFOUND')) return 'ENOTFOUND'
@@ -163,7 +169,10 @@ class CachingResolver implements NameResolver {
   readonly #hosts: HostsFile
   readonly #resolvConf: FollowedFile | undefined
   readonly #maxNames: number
-  /** Known names, least recently asked for first, so that eviction takes the first. */
+  /**
+   * Known names. The name that was least recently asked for comes first, so that the first name is dropped
+   * when there are too many.
+   */
   readonly #names = new Map<string, KnownName>()
   /** Names that wait for their turn to be looked up. */
   readonly #line: KnownName[] = []
@@ -249,7 +258,7 @@ class CachingResolver implements NameResolver {
   }
 
   #lookUp(known: KnownName): void {
-    // c-ares reads `/etc/resolv.conf` only once, so a change needs a new client.
+    // A client of c-ares reads `/etc/resolv.conf` only once, so a change of the file needs a new client.
     if (this.#resolvConf?.hasChanged() === true) this.#client = this.#createClient()
     const nowMs = this.#now()
     const lookup = new Lookup(known, nowMs)
@@ -276,15 +285,15 @@ class CachingResolver implements NameResolver {
     else if (lookup.addresses.length > 0 && !lookup.isOver) this.#conclude(lookup, otherFamilyMs)
   }
 
-  /** Ends the lookup in `inMs`, with the answers that have come by then. */
+  /** Ends the lookup after `inMs`, with the answers that have come by then. */
   #conclude(lookup: Lookup, inMs: number): void {
     clearTimeout(lookup.timer)
     lookup.timer = setTimeout(() => this.#end(lookup), inMs)
   }
 
   /**
-   * Ends a lookup for the waiting callers. If an answer comes later, this method runs once more, to put the
-   * answer into the cache.
+   * Ends a lookup and answers the callers that wait for it. If an answer from DNS comes later, this method
+   * runs once more, to put the answer into the cache.
    */
   #end(lookup: Lookup): void {
     clearTimeout(lookup.timer)

@@ -1,23 +1,24 @@
 /**
- * The limits of `Retry-After`, by which a hook that answers 429 or 503 may ask to be left alone:
+ * The limits of `Retry-After`. With this header, a hook that answers 429 or 503 may ask for a wait:
  *
  * - `parseRetryAfter`: the wait is at most a year, whatever the header says.
- * - `heldUntil`: during the wait, only the last tries of messages are sent to the hook. This lasts for at
- *   most `breaker.maxOpenFor`, because one message's answer must not make all other messages fail.
- * - `notBefore`: the message itself isn't sent to the hook before the wait ends. If the wait is longer than
- *   the ladder, the message still gets its last try.
+ * - `heldUntil`: during the wait, but for at most `breaker.maxOpenFor`, only the last tries of messages are
+ *   sent to the hook. The wait has this limit, because the answer to one message must not make all other
+ *   messages fail.
+ * - `notBefore`: the message that got this answer isn't sent to the hook again before the wait ends. If the
+ *   wait is longer than the ladder, the message still gets its last try.
  */
 
 const maxMs = 365 * 24 * 3600 * 1000
 
-/** Returns the time until which a hook is left alone, on the clock of `nowMs`. */
+/** Returns the time until which a hook gets only the last tries of messages, on the clock of `nowMs`. */
 export function heldUntil(nowMs: number, waitMs: number, maxHoldMs: number): number {
   return nowMs + Math.min(waitMs, maxHoldMs)
 }
 
 /**
  * Returns the time before which a message isn't sent to the hook again, in epoch milliseconds. `lastTryMs`:
- * when the message's last try is due.
+ * the time when the message's last try is due.
  */
 export function notBefore(nowMs: number, waitMs: number, lastTryMs: number): number {
   return Math.min(nowMs + waitMs, lastTryMs)
@@ -25,14 +26,16 @@ export function notBefore(nowMs: number, waitMs: number, lastTryMs: number): num
 
 /**
  * The three forms of an HTTP date (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94
- * 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`. Date.parse alone would find a date in nearly any text.
+ * 08:49:37 GMT` and `Sun Nov 6 08:49:37 1994`. These expressions are necessary, because Date.parse alone
+ * would find a date in nearly any text.
  */
 const datesWithZone = /^[A-Z][a-z]{2,8}, \d{2}([ -])[A-Z][a-z]{2}\1\d{2,4} \d{2}:\d{2}:\d{2} GMT$/
 const dateWithoutZone = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/
 
 /**
  * Reads a `Retry-After` header (RFC 9110 §10.2.3): whole seconds or an HTTP date. Returns the wait in
- * milliseconds, at most a year, 0 for a date that has passed, and `undefined` for anything else.
+ * milliseconds, which is at most a year. Returns 0 for a date that has passed, and `undefined` for a value in
+ * any other format.
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
   if (value === undefined) return undefined

@@ -26,17 +26,17 @@ export type Target = {
   readonly path: string
   /** Name, value, name, value: all headers except those of the signature. */
   readonly headers: string[]
-  /** Texts that are masked in a kept answer, in addition to the signature. */
+  /** Texts that are masked in a kept answer. The signature is masked too, although it isn't in this list. */
   readonly secrets?: readonly string[] | undefined
   /** The hook's connections. The sender that posts to the hook sets this field. */
   connections?: HookPool | undefined
 }
 
-/** The receiver of a request's result: `answered` is called once, then `released` once. */
+/** The receiver of a request's result: `answered` is called once, and after it `released` is called once. */
 export type Exchange = {
   /**
-   * Called when the outcome is known: the response head is complete, the request failed, or its time is up.
-   * `mayHaveArrived`: part of the request was written, and the outcome is no answer to what was written.
+   * Called when the outcome is known: the answer has come, the request failed, or its time is up.
+   * `mayHaveArrived`: true if part of the request was written, and no answer to the written part is known.
    */
   answered(outcome: Outcome, mayHaveArrived: boolean): void
   /**
@@ -48,12 +48,12 @@ export type Exchange = {
 
 export type Sender = {
   /**
-   * Posts `body` at once. The caller limits the number of requests in flight. So the deadline, which runs
-   * from now, covers only the connection and the answer, and no time in a queue. `signatureHeaders`: name,
-   * value, name, value; empty for an unsigned request.
+   * Posts `body` at once. The sender has no queue, because the caller limits the number of requests in
+   * flight. So the deadline, which starts now, covers only the connection and the answer. `signatureHeaders`:
+   * name, value, name, value; empty for an unsigned request.
    *
-   * If a reused connection loses the request before a byte of an answer came, the request is sent again at
-   * once, on a new connection and within the same deadline.
+   * If a reused connection loses the request before a byte of an answer has come, the request is sent again
+   * at once on a new connection. Its deadline stays the same.
    */
   post(target: Target, body: Uint8Array, signatureHeaders: readonly string[], exchange: Exchange): void
   /** Closes all sockets at once, without waiting for anything. */
@@ -62,30 +62,33 @@ export type Sender = {
 
 export type SenderOptions = {
   policy: AddressPolicy
-  /** The resolver of names. By default, one that asks the system's DNS servers. */
+  /** The resolver of names. The default resolver asks the system's DNS servers. */
   resolver?: NameResolver
   /** The proxy for all requests, if there is one. */
   proxy?: OutboundProxy | undefined
-  /** The deadline, from the start of the connection to the complete response head. */
+  /**
+   * The time from the start of a request to the complete response head, in milliseconds. Then the request
+   * fails.
+   */
   timeoutMs: number
   /** Time that an idle connection is kept. */
   poolIdleMs: number
   /**
-   * How many bytes of an answer's body are kept, if the answer is no success. The outcome is reported once
-   * these bytes have come, or at the deadline. 0 (the default) keeps none.
+   * How many bytes of an unsuccessful answer's body are kept. The outcome is reported once these bytes have
+   * come, or when the body ends, or at the deadline. If this is 0 (the default), no bytes are kept.
    */
   keptAnswerBytes?: number
 }
 
 /**
- * How long undici may go on connecting after the deadline. undici's timer counts in half seconds and may fire
- * early. The deadline is Sluice's own, and undici's timer only frees the connection slot.
+ * How long undici may go on connecting after the deadline. Sluice keeps the deadline with a timer of its own.
+ * undici's timer only frees the connection slot. It counts in half seconds and may fire early.
  */
 const connectSlackMs = 500
 
 /**
- * Time that a pool without connections is kept. So a destination that gets a message now and then doesn't
- * need a new pool each time. A new pool would cost more than the message.
+ * Time that a pool is kept after its idle connections have closed. So a hook that gets a message only now and
+ * then doesn't need a new pool each time. A new pool would cost more than the message.
  */
 const poolKeptMs = 60_000
 
@@ -168,8 +171,8 @@ type ExchangeParts = {
 }
 
 /**
- * A request on its way through undici, or its second try after a stale connection lost it. Reports the
- * outcome once and the free slot once, whatever happens.
+ * A request on its way through undici. After a stale connection has lost the request, the same handler is
+ * used for its second try. Calls `answered` exactly once and `released` exactly once.
  */
 class ExchangeHandler implements RequestHandler, Expiring {
   readonly request: Dispatcher.DispatchOptions
@@ -177,14 +180,14 @@ class ExchangeHandler implements RequestHandler, Expiring {
   readonly #pool: HookPool
   readonly #deadline: Deadline
   #connection: Connection | undefined
-  /** Set when the request is about to be sent. */
+  /** Set by undici when it is about to send the request. */
   #controller: Dispatcher.DispatchController | undefined
   #isAnswered = false
   #isReleased = false
   #isTimeUp = false
   /** True if a stale connection lost the request after its writing began. */
   #wasLost = false
-  /** `undefined`: nothing of the answer is kept. */
+  /** The kept part of the answer; `undefined` if nothing of the answer is to be kept. */
   readonly #kept: KeptAnswer | undefined
 
   constructor({ exchange, request, pool, deadlines, kept }: ExchangeParts) {
@@ -213,8 +216,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
   ): void {
     dropRawHeaders(controller)
     if (status < 200) {
-      // 1xx answers come before the real answer, so the deadline runs on. 101 would switch to another
-      // protocol. undici's parser fails on 101 and on every status below 100.
+      // 1xx answers come before the final answer, so the deadline isn't stopped. 101 would switch to another
+      // protocol. For a status below 100 and for 101, undici's parser fails.
       if (status < 102) controller.abort(noSuchStatus)
       return
     }
@@ -238,7 +241,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
   }
 
   /**
-   * `controller`: `null` if undici refused the request itself, and `undefined` if the request was not sent.
+   * `controller` is `null` if undici refused the request as invalid, and `undefined` if the request was not
+   * sent.
    */
   onResponseError(controller: Dispatcher.DispatchController | null | undefined, error: Error): void {
     const stale = controller === null ? undefined : this.#staleConnection(error)
@@ -253,7 +257,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
     this.#release('fail')
   }
 
-  /** Called when the head, or the body after it, didn't come in time. */
+  /** Called when the time of the request is up: its answer, or the rest of the answer's body, hasn't come. */
   expire(): void {
     this.#isTimeUp = true
     this.#answerKept()
@@ -262,8 +266,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
   }
 
   /**
-   * Returns the connection that lost the request, if the connection was stale: most likely the server had
-   * closed or broken it while it was idle. A request has only one stale connection, because its second
+   * Returns the connection that lost the request, if the connection was stale. Most likely, the server had
+   * closed a stale connection while it was idle. A request has only one stale connection, because its second
    * connection is new.
    */
   #staleConnection(error: Error): Connection | undefined {
@@ -278,8 +282,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
   }
 
   /**
-   * Reports a kept answer with the part of its body that has come, whether the body is longer, breaks off, or
-   * takes too long.
+   * Reports a kept answer with the part of its body that has come. This part is reported even if the body is
+   * longer, breaks off, or takes too long.
    */
   #answerKept(): void {
     const answer = this.#isAnswered ? undefined : this.#kept?.outcome()
@@ -304,8 +308,9 @@ class ExchangeHandler implements RequestHandler, Expiring {
 
 /**
  * Empties the array from which `headers` were read. undici creates this array when the previous answer is
- * complete. If that was seconds ago, the garbage collector has moved the array to the old generation. Its
- * content would then live until the collector next looks at that generation.
+ * complete. If the previous answer was seconds ago, the garbage collector has moved the array to its old
+ * generation. The content of the array would then stay in memory until the next collection of that
+ * generation.
  */
 function dropRawHeaders({ rawHeaders }: Dispatcher.DispatchController): void {
   if (Array.isArray(rawHeaders)) rawHeaders.length = 0

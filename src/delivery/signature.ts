@@ -2,17 +2,17 @@ import { hash } from 'node:crypto'
 import { standardKeyOf } from '../catalog/secret-rules.ts'
 import { blockBytes, Hmac } from './hmac.ts'
 
-/** The settings with which a destination signs. */
+/** The settings with which the requests to a destination are signed. */
 export type Signing = {
   readonly sharedSecret: string
   /**
-   * The secret that will replace `sharedSecret`. It adds a signature of its own where the format has room for
-   * two signatures.
+   * The secret that will replace `sharedSecret`. A format with room for two signatures gets a signature with
+   * each secret.
    */
   readonly nextSharedSecret: string | undefined
   /**
-   * The time from which `nextSharedSecret` signs alone, in epoch milliseconds. `undefined`: `sharedSecret`
-   * has no end.
+   * The time from which requests are signed with `nextSharedSecret` only, in epoch milliseconds. `undefined`:
+   * `sharedSecret` is used without an end.
    */
   readonly sharedSecretEndsAtMs?: number | undefined
   /** True if the headers of Standard Webhooks are sent in addition to `X-Signature`. */
@@ -28,25 +28,28 @@ export type SignedMessage = { readonly messageId: string; readonly body: Uint8Ar
 export type Signer = (message: SignedMessage, nowMs: number) => readonly string[]
 
 /**
- * Room for the text before the body. Standard Webhooks signs `ID.TIMESTAMP.BODY`, with an id of at most 100
- * characters and seconds of ten digits.
+ * Room for the text before the body, in bytes. Standard Webhooks signs `ID.TIMESTAMP.BODY`. The id has at
+ * most 100 characters, and the timestamp has ten digits.
  */
 const prefixBytes = 128
 
-/** Offset of the body in the hashed buffer: after the padded key and the signed prefix. */
+/** Offset of the body in the hashed buffer. The padded key and the signed prefix come before the body. */
 const bodyStart = blockBytes + prefixBytes
 
-/** Buffer for all signatures. A body of usual size is copied into it, so nothing is allocated. */
+/**
+ * Buffer for all signatures. A body of usual size is copied into this buffer, so no buffer is allocated for
+ * each body.
+ */
 const scratch = Buffer.alloc(16 * 1024)
 
 /**
  * Creates the signer of one destination.
  *
  * `X-Signature` is the hex HMAC-SHA1 of the exact bytes sent, keyed with the UTF-8 bytes of `sharedSecret`.
- * Standard Webhooks' `webhook-signature` (v1) is the base64 HMAC-SHA256 of id, timestamp and those bytes.
- * `standardKeyOf` makes the key from the secret. If there is a second secret, `webhook-signature` has a
- * second signature after a space. From `sharedSecretEndsAtMs` on, only the second secret signs, in both
- * headers.
+ * Standard Webhooks' `webhook-signature` (v1) is the base64 HMAC-SHA256 of the id, the timestamp and the
+ * bytes sent. Its key is made from the secret by `standardKeyOf`. If there is a second secret,
+ * `webhook-signature` has a second signature after a space. From `sharedSecretEndsAtMs` on, the signatures in
+ * both headers are made with the second secret only.
  *
  * Throws if the secrets break the catalog's rules.
  */
@@ -90,7 +93,7 @@ function signerOf({ sharedSecret, nextSharedSecret, standardWebhooks }: Signing)
   }
 }
 
-/** Copies a body into a buffer for hashing, with room for the prefix before it. */
+/** Copies a body into a buffer for hashing, and leaves room before the body for the key and the prefix. */
 function lay(body: Uint8Array): Buffer {
   const length = bodyStart + body.length
   const room = length <= scratch.length ? scratch : Buffer.allocUnsafe(length)
@@ -101,9 +104,9 @@ function lay(body: Uint8Array): Buffer {
 const isHeaderSafe = /^[A-Za-z0-9_-]{1,100}$/
 
 /**
- * Returns the `webhook-id` of a message. If the `messageId` has only letters, digits, `_` and `-`, and at
- * most 100 of them, it is the `webhook-id`. Otherwise the `webhook-id` is the base64url SHA-256 of the
- * `messageId`. So the `webhook-id` is safe in a header. It never has a dot, which makes the signed text
+ * Returns the `webhook-id` of a message. If the `messageId` consists of at most 100 letters, digits, `_` and
+ * `-`, the `webhook-id` is the `messageId`. Otherwise the `webhook-id` is the base64url SHA-256 of the
+ * `messageId`. So the `webhook-id` is safe in a header. It never contains a dot, so the signed text is
  * unambiguous.
  */
 export function webhookIdOf(messageId: string): string {
@@ -113,7 +116,7 @@ export function webhookIdOf(messageId: string): string {
 let lastSecond = -1
 let lastSecondText = ''
 
-/** Returns Unix seconds as text. The text is made only once a second. */
+/** Returns Unix seconds as text. The text is cached for each second. */
 function secondsOf(nowMs: number): string {
   const second = Math.floor(nowMs / 1000)
   if (second !== lastSecond) {

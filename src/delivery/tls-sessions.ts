@@ -1,22 +1,25 @@
 /** Number of servers whose sessions are kept. A session takes about 2 KiB. */
 const maxServers = 10_000
-/** Limit on the length of a session. The server chooses the length. Longer sessions aren't kept. */
+/** Limit on the length of a session, which the server chooses. Longer sessions aren't kept. */
 const maxSessionBytes = 8 * 1024
 /**
- * Time for which sessions are resumed, one after the other, before the server has to show its certificate
- * again. If a certificate expires or loses its trust within this time, that isn't noticed.
+ * How long after it has shown its certificate a server may resume sessions. Then it has to show its
+ * certificate again. If the certificate expires or is distrusted before that, this isn't noticed.
  */
 const maxAgeMs = 3_600_000
 
 type Kept = { readonly session: Buffer; readonly provenMs: number }
 
 /**
- * The last TLS session of each server. The next connection resumes it, which saves both sides the signatures
- * of the handshake. A server is a name with a port. No server is offered the session of another.
+ * The last TLS session of each server. The next connection to the server resumes the session, which saves
+ * both sides the signatures of a full handshake. A server is a name with a port. A session is offered only to
+ * the server from which it came.
  */
 export class TlsSessions {
   readonly #now: () => number
-  /** Sessions by server. First comes the server that has sent no new session for the longest time. */
+  /**
+   * Sessions by server. The first entry is of the server that has sent no new session for the longest time.
+   */
   readonly #kept = new Map<string, Kept>()
 
   constructor(now: () => number) {
@@ -32,13 +35,14 @@ export class TlsSessions {
   }
 
   /**
-   * Keeps a session. `isResumed`: the connection on which it came had itself resumed an earlier session, so
-   * no certificate was shown.
+   * Keeps a session. `isResumed`: true if the connection on which the session came had itself resumed an
+   * earlier session, so that no certificate was shown.
    */
   keep(server: string, session: Buffer, isResumed: boolean): void {
     if (session.length > maxSessionBytes) return
     const earlier = this.#kept.get(server)
-    // The earlier session isn't kept any more, so it isn't known when the certificate was last shown.
+    // There is no entry for the earlier session any more, so it isn't known when the certificate was last
+    // shown.
     if (isResumed && earlier === undefined) return
     const provenMs = isResumed && earlier !== undefined ? earlier.provenMs : this.#now()
     this.#kept.delete(server)

@@ -1,14 +1,14 @@
 import type { Outcome } from './outcome.ts'
 
 /**
- * Returns true if a server may have acted on a request, or may still act on it late, although the server
- * didn't say so. That is the case after a 5xx, and after a request whose writing had begun and that got no
- * answer (a timeout, a reset). A success or a refusal (3xx, 4xx) is certain if it answers everything that was
- * sent. A refused connection, an unknown name, an untrusted certificate and a forbidden address are certain
- * too, because nothing was sent. Pure.
+ * Returns true if a server may have acted on a request, or may act on it late, but didn't confirm it. The
+ * result is true after a 5xx. It is also true if at least part of the request was written and no answer came
+ * (a timeout, a reset). The result is false after a success or a refusal (3xx, 4xx). It is also false after a
+ * refused connection, an unknown name, an untrusted certificate and a forbidden address, because nothing was
+ * sent. In both cases the result is true if an earlier connection lost the same request.
  *
- * `mayHaveArrived`: some byte of the request was written and not answered, on this connection or on a stale
- * one that lost the request.
+ * `mayHaveArrived`: true if part of the request was written and not answered, on the last connection or on a
+ * stale one that lost the request.
  */
 export function isUncertain(outcome: Outcome, mayHaveArrived: boolean): boolean {
   switch (outcome.kind) {

@@ -1,6 +1,7 @@
 /**
- * The parts of undici that deliver, without the rest. undici's index also loads fetch, WebSocket, caches and
- * mocks (decision 68). `test/unit/delivery/undici-paths.test.ts` compares these parts with the index's.
+ * The modules of undici that delivery needs. undici's index would also load fetch, WebSocket, caches and
+ * mocks (decision 68). `test/unit/delivery/undici-paths.test.ts` checks that these modules export the same as
+ * the index.
  */
 declare module 'undici/lib/dispatcher/client.js' {
   import { Client } from 'undici'

@@ -1,8 +1,8 @@
 import type { Outcome } from './outcome.ts'
 
 /**
- * The meaning of an outcome for its hook. `retry.afterMs`: the hook asked for at least this wait. `final`:
- * this hook is never tried again for this message.
+ * The meaning of an outcome for its hook. `retry`: a later try may succeed. `afterMs` is the shortest wait
+ * that the hook asked for, or 0. `final`: this hook is never tried again for this message.
  */
 export type Verdict = { kind: 'delivered' } | { kind: 'retry'; afterMs: number } | { kind: 'final' }
 
@@ -12,10 +12,13 @@ const delivered: Verdict = { kind: 'delivered' }
 const retry: Verdict = { kind: 'retry', afterMs: 0 }
 const final: Verdict = { kind: 'final' }
 
-/** The 4xx statuses after which a later try may succeed: timeout, locked, too early, too many requests. */
+/**
+ * The 4xx statuses after which a later try may succeed: request timeout (408), locked (423), too early (425),
+ * too many requests (429).
+ */
 const retriableClientErrors: ReadonlySet<number> = new Set([408, 423, 425, 429])
 
-/** Judges one request. Pure; the table is in docs/architecture.md. */
+/** Returns the verdict on the outcome of one request. docs/architecture.md has a table of all verdicts. */
 export function judge(outcome: Outcome): Verdict {
   switch (outcome.kind) {
     case 'answer':

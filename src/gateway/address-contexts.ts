@@ -1,12 +1,15 @@
 import type { MessageLimits } from '../message/limits.ts'
 import { SharedObject } from './shared.ts'
 
-/** The most addresses whose context is kept. When one more comes, all kept contexts are dropped. */
+/**
+ * The limit on the addresses whose contexts are kept. When one more address comes, all kept contexts are
+ * dropped.
+ */
 const mostKept = 1_000
 
 /**
- * The contexts that have only the address of a request. They are kept, because making a context costs as much
- * as a small message.
+ * The `context` objects that contain nothing but the address of a request. They are kept, because it takes as
+ * long to create such an object as to process a small message.
  */
 export class AddressContexts {
   readonly #limits: MessageLimits

@@ -1,7 +1,13 @@
-/** An answer of the gateway. Only 200 is success: analytics-python treats any other code as an error. */
+/**
+ * An answer of the gateway. The status of every success is 200, because analytics-python treats any other
+ * status as an error.
+ */
 export type Answer = {
   readonly status: 200 | 400 | 401 | 403 | 404 | 408 | 429 | 431 | 500 | 503
-  /** The JSON of the answer. Never empty, since analytics-java repeats a request whose answer has no body. */
+  /**
+   * The JSON of the answer. It is never empty, because analytics-java repeats a request whose answer has no
+   * body.
+   */
   readonly body: string
   /** The value of the header `Retry-After`, in seconds. */
   readonly retryAfterS?: number

@@ -8,10 +8,10 @@ import type { Received, Reception } from './receive.ts'
 import { notFound, traced } from './replies.ts'
 import type { RequestTrace } from './request-tracing.ts'
 
-/** A request with its body. `Body` is `undefined` when the client announced no body. */
+/** The type of a request with its body. `Body` is `undefined` if the client announced no body. */
 type ReceivedRequest = { Body: Received | undefined }
 
-/** Answers the calls of the API. */
+/** Adds the routes that answer the calls of the API. */
 export function serveCalls(server: FastifyInstance, parts: GatewayParts): void {
   const { observer, tracing, replies } = parts
   for (const { call, paths } of apiRoutes) {
@@ -58,10 +58,10 @@ async function handle(
   trace?: RequestTrace,
 ): Promise<Answer> {
   const sent = request.body ?? Buffer.alloc(0)
-  // `sent` is an answer: the request was refused by its head alone. It isn't thrown as an error, because
-  // Fastify would close the connection.
+  // `sent` is an answer, not a body: the request was refused while it was received. The answer isn't thrown
+  // as an error, because Fastify would then close the connection.
   if (!Buffer.isBuffer(sent)) return sent
-  // Frees the body while the call waits for its answer.
+  // Frees the memory of the body while the call waits for its answer.
   request.body = undefined
   const { authorization } = request.headers
   switch (call) {

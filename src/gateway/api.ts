@@ -8,12 +8,14 @@ import { rejectedReasons } from './reasons.ts'
 import { maxRejectedNamed } from './message-outcomes.ts'
 
 /**
- * A call of the gateway. The server's routes and the OpenAPI document are made from the table of calls. The
- * schemas show what clients should send. The gateway accepts more (docs/gateway.md).
+ * A call of the gateway. The server's routes and the OpenAPI document are made from the table of these calls.
+ * A schema shows what clients should send. The gateway accepts more than the schemas allow (docs/gateway.md).
  */
 export type ApiRoute = {
   readonly call: CallName
-  /** The paths of the call. All paths do the same. Clients should use the first one. */
+  /**
+   * The paths of the call. A request to any of them has the same effect. Clients should use the first path.
+   */
   readonly paths: readonly [string, ...string[]]
   readonly summary: string
   readonly description: string
@@ -21,7 +23,7 @@ export type ApiRoute = {
   readonly key: 'write' | 'server' | 'none'
   readonly body: TSchema
   readonly answer: TSchema
-  /** The problems that the call may answer with. */
+  /** The problems with which the call may be answered. */
   readonly problems: readonly ProblemCode[]
 }
 
@@ -83,7 +85,7 @@ const batch = Type.Object(
 
 const done = Type.Object({ success: Type.Literal(true) }, { description: 'All of it is taken.' })
 
-/** The answer to tracking calls. Segment's clients look at `success` alone. */
+/** The answer to tracking calls. Segment's clients only read the field `success`. */
 const taken = Type.Object(
   {
     success: Type.Literal(true),
@@ -106,7 +108,7 @@ const taken = Type.Object(
   { description: 'Kafka has all messages but those that were left out: to send these again is no use.' },
 )
 
-/** Problems with which any request may be answered. */
+/** The problems with which a request to any call may be answered. */
 const ofAny = ['request_too_slow', 'head_too_large', 'internal_error'] as const
 const always = ['malformed_json', 'invalid_body', 'payload_too_large', 'incomplete_body', ...ofAny] as const
 const written = ['rate_limited', 'overloaded', 'kafka_unavailable'] as const
@@ -193,7 +195,7 @@ export const apiRoutes: readonly ApiRoute[] = [
   },
 ]
 
-/** A route that a browser reads with GET. `{name}` in the path is one of the parameters. */
+/** A route that a browser requests with GET. `{name}` in the path is a parameter. */
 export type BrowserRoute = {
   readonly call: CallName
   readonly path: string

@@ -1,5 +1,5 @@
 /**
- * The reason why Kafka takes no records of a partition. `partition` is `undefined` if the reason holds for
+ * The reason why Kafka accepts no records for a partition. `partition` is `undefined` if the reason concerns
  * the whole topic.
  */
 export type Obstacle = {
@@ -9,8 +9,8 @@ export type Obstacle = {
 }
 
 /**
- * A topic, and how many of its partitions take no records (`refused`). `reason`: why the first refused
- * partition takes no records; '' if all partitions take records.
+ * The availability of a topic. `refused`: the number of its partitions that accept no records. `reason`: why
+ * the first of these partitions accepts no records; '' if all partitions accept records.
  */
 export type TopicAvailability = {
   readonly topic: string
@@ -24,11 +24,11 @@ export type AvailabilityOptions = {
   readonly topics: readonly string[]
   /** The number of partitions of each topic. */
   readonly partitions: number
-  /** Returns what keeps Kafka from taking records. Never rejects. */
+  /** Asks Kafka which partitions accept no records, and returns the reasons. Never rejects. */
   readonly check: () => Promise<readonly Obstacle[]>
   /**
-   * Called when a topic changes between three states: all of its partitions take records, some take records,
-   * or none takes records.
+   * Called when a topic changes between three states: all of its partitions accept records, some partitions
+   * accept records, or no partition accepts records.
    */
   readonly onChange: (change: TopicAvailability) => void
   /** Returns milliseconds of a monotonic clock. */
@@ -37,20 +37,20 @@ export type AvailabilityOptions = {
 
 const everyMs = 500
 /**
- * How long Kafka must have given no sign of life before the gateway asks Kafka, in milliseconds. Without
- * traffic, only asking shows that Kafka is down.
+ * How long after the last acknowledgement or answer of Kafka the gateway asks Kafka for its state, in
+ * milliseconds. While no messages come in, there is no other way to notice that Kafka is down.
  */
 const silentMs = 5_000
 /**
- * The time that a failing partition has for accepting records again, in milliseconds. A change of its leader
- * takes less than this time. During this time, records for the partition wait, and no request for the
- * partition is refused.
+ * The time after the first failure in which a partition isn't refused yet, in milliseconds. A change of the
+ * partition's leader takes less than this time. Until then, records for the partition wait, and no request is
+ * refused because of it.
  */
 export const patienceMs = 1_000
 
 /**
- * How long ago a partition's last failed send must be, in milliseconds. Only then does a check without an
- * obstacle clear the partition.
+ * If a partition's last failed send is at least this long ago, a check without an obstacle makes the
+ * partition available again. In milliseconds.
  */
 const forgetMs = 5_000
 
@@ -58,26 +58,25 @@ type Failing = {
   readonly sinceMs: number
   readonly reason: string
   /**
-   * The time of the last failed send. -Infinity if no send has failed and only the check has found an
-   * obstacle.
+   * The time of the last failed send. -Infinity if no send has failed and only a check has found an obstacle.
    */
   readonly failedMs: number
   /**
-   * True after a check in which Kafka reports no obstacle, although a send has failed recently. Then records
-   * are sent again, and the next failure makes the partition refused at once.
+   * True after a check in which Kafka reported no obstacle, although a send has failed recently. Then records
+   * are sent to the partition again. If a send fails again, the partition is refused at once.
    */
   readonly isOnTrial: boolean
 }
 
 /**
- * Tracks which partitions take records. Requests report successes and failures. Once the gateway refuses
- * messages for a partition, no request can report on that partition any more. So a timer asks Kafka about
- * failing partitions. Otherwise they would be refused forever.
+ * Tracks which partitions accept records. The outbox reports each successful and each failed send. A refused
+ * partition gets no more sends, so nothing would ever be reported about it, and it would be refused forever.
+ * So a timer asks Kafka about failing partitions.
  */
 export class Availability {
   readonly #options: AvailabilityOptions
   readonly #failing: ReadonlyMap<string, Map<number, Failing>>
-  /** The last reported state of each topic: none, some or all of its partitions are refused. */
+  /** The state of each topic that was reported last: none, some or all of its partitions are refused. */
   readonly #said = new Map<string, 'none' | 'some' | 'all'>()
   #lastSignMs: number
   #timer: NodeJS.Timeout | undefined
@@ -91,7 +90,7 @@ export class Availability {
   }
 
   /**
-   * Returns true if a record may be sent to a partition: the partition takes records, is on trial, or began
+   * Returns true if a record may be sent to a partition: the partition accepts records, is on trial, or began
    * to fail less than `patienceMs` ago.
    */
   takes(topic: string, partition: number): boolean {
@@ -99,19 +98,22 @@ export class Availability {
     return failing === undefined || !this.#isRefused(failing)
   }
 
-  /** Returns true if any partition of a topic takes records. */
+  /** Returns true if at least one partition of a topic isn't refused. */
   isAvailable(topic: string): boolean {
     return this.refused(topic) < this.#options.partitions
   }
 
-  /** Returns how many partitions of a topic take no records. */
+  /** Returns how many partitions of a topic are refused. */
   refused(topic: string): number {
     let count = 0
     for (const failing of this.#failing.get(topic)?.values() ?? []) if (this.#isRefused(failing)) count++
     return count
   }
 
-  /** Returns the reason why a topic doesn't take all records, or '' if it takes all records. */
+  /**
+   * Returns the reason why the first refused partition of a topic is refused, or '' if no partition is
+   * refused.
+   */
   reason(topic: string): string {
     for (const failing of this.#failing.get(topic)?.values() ?? []) {
       if (this.#isRefused(failing)) return failing.reason
@@ -119,13 +121,13 @@ export class Availability {
     return ''
   }
 
-  /** Notes that Kafka took records of a partition. */
+  /** Remembers that Kafka accepted records for a partition. */
   worked(topic: string, partition: number): void {
     this.#lastSignMs = this.#options.now()
     if (this.#failing.get(topic)?.delete(partition) === true) this.#tell(topic)
   }
 
-  /** Notes that Kafka did not take records of a partition that were sent at `sinceMs`. */
+  /** Remembers that Kafka did not accept records for a partition. These records were sent at `sinceMs`. */
   failed(topic: string, partition: number, reason: string, sinceMs: number): void {
     const failing = this.#failing.get(topic)
     const before = failing?.get(partition)
@@ -175,8 +177,8 @@ export class Availability {
   }
 
   /**
-   * Clears a partition for which Kafka reports no obstacle. Kafka may not know yet that a broker has died, so
-   * a partition whose last failed send is recent is only put on trial.
+   * Makes a partition available again if Kafka reports no obstacle for it. Kafka may not know yet that a
+   * broker has died. So a partition whose last failed send is recent is only put on trial.
    */
   #clear(failing: Map<number, Failing>, partition: number, before: Failing): void {
     const agoMs = this.#options.now() - before.failedMs

@@ -5,21 +5,24 @@ import { countLostDigits } from './lost-digits.ts'
 import { replaceNonNumbers } from './non-numbers.ts'
 
 /**
- * A JSON object that a stranger wrote. It may have a key `__proto__`, which is a field like any other: only
- * spread such an object, and never assign its fields by name.
+ * A JSON object that a client sent. It may have a key `__proto__`, which is a field like any other. So spread
+ * such an object, and never assign its fields by name.
  */
 export type JsonObject = { readonly [field: string]: unknown }
 
 /** The reason why a body can't be read. */
 export type BodyFault = 'too_large' | 'bad_gzip' | 'not_utf8' | 'not_json' | 'not_an_object'
 
-/** The object that a body holds, with the faults for which the gateway doesn't refuse the body. */
+/** The object that was read from a body, with those faults for which the gateway doesn't refuse the body. */
 export type AcceptedBody = {
   readonly ok: true
   readonly body: JsonObject
-  /** The bytes of the inflated text. */
+  /** The length of the inflated text in bytes. */
   readonly bytes: number
-  /** The indexes, in the list `batch`, of messages that had NaN or Infinity. These values are null now. */
+  /**
+   * The indexes in the list `batch` of the messages that contained NaN or Infinity. These values were
+   * replaced by null.
+   */
   readonly spoiled: ReadonlySet<number>
   /** The number of whole numbers beyond 2^53 that lost digits. */
   readonly lostDigits: number
@@ -30,10 +33,10 @@ export type ReadBody = AcceptedBody | { readonly ok: false; readonly fault: Body
 const none: ReadonlySet<number> = new Set()
 
 /**
- * Reads the body of a request: JSON, plain or in gzip. The first two bytes tell whether the body is gzip.
- * Headers don't decide this, because some clients send gzip under the form type, and some proxies inflate
- * without changing the header. A body that inflates to more than `maxBytes` is `too_large`, and inflating
- * stops at that size. Never throws.
+ * Reads the body of a request: JSON, plain or in gzip. The first two bytes decide whether the body is gzip.
+ * The headers don't decide, because some clients send gzip with the content type of a form, and some proxies
+ * inflate a body without changing its header. A body that inflates to more than `maxBytes` is `too_large`,
+ * and inflating stops at that size. Never throws.
  */
 export function readBody(sent: Buffer, maxBytes: number): ReadBody {
   const inflated = inflateBody(sent, maxBytes)
@@ -44,15 +47,15 @@ export type Inflated =
   | { readonly ok: true; readonly bytes: Buffer }
   | { readonly ok: false; readonly fault: BodyFault }
 
-/** Inflates a body if it is in gzip. This is the first half of `readBody`. */
+/** Inflates a body if it is gzip. This is the first half of `readBody`. */
 export function inflateBody(sent: Buffer, maxBytes: number): Inflated {
   const inflated = isGzip(sent) ? inflate(sent, maxBytes) : { ok: true as const, bytes: sent }
   return inflated.ok && inflated.bytes.length > maxBytes ? { ok: false, fault: 'too_large' } : inflated
 }
 
 /**
- * Parses an inflated body. This is the second half of `readBody`. With `isBatch`, NaN and Infinity within a
- * message of the list `batch` spoil only that message.
+ * Parses an inflated body. This is the second half of `readBody`. If `isBatch` is true, a message of the list
+ * `batch` with NaN or Infinity is added to `spoiled`, and the body is still accepted.
  */
 export function readInflated(bytes: Buffer, { isBatch = false } = {}): ReadBody {
   if (!isUtf8(bytes)) return { ok: false, fault: 'not_utf8' }
@@ -88,8 +91,9 @@ function isGzip(bytes: Buffer): boolean {
 }
 
 /**
- * Inflates synchronously, not in libuv's threads. Parsing the result blocks this thread for as long as
- * inflating does, and many inflations at the same time would cost memory.
+ * Inflates synchronously, not in libuv's threads. There is little to gain from these threads: parsing the
+ * result blocks the main thread as long as inflating does. And many inflations at the same time would need
+ * much memory.
  */
 function inflate(sent: Buffer, maxBytes: number): Inflated {
   try {
@@ -106,17 +110,17 @@ function inflate(sent: Buffer, maxBytes: number): Inflated {
 const leastPieceBytes = 16 * 1_024
 
 /**
- * Returns the size of zlib's output buffer. The last four bytes of gzip state the inflated length (RFC 1952,
- * ISIZE), so the output comes in one piece. A false length costs no more than a body that really has this
- * length.
+ * Returns the size of zlib's output buffer. The last four bytes of a gzip body state the inflated length (RFC
+ * 1952, ISIZE). With a buffer of this size, the output comes in one piece. A false length costs no more than
+ * a body that really has this length.
  */
 function pieceBytes(sent: Buffer, maxBytes: number): number {
   const said = sent.length < 4 ? 0 : sent.readUInt32LE(sent.length - 4)
-  // An output that fills its buffer makes zlib ask for another one.
+  // One byte more than the length, because zlib asks for another buffer when its output fills a buffer.
   return Math.max(leastPieceBytes, Math.min(said, maxBytes) + 1)
 }
 
-/** Decodes UTF-8, and leaves out a byte order mark, which JSON doesn't allow. */
+/** Decodes UTF-8. Leaves out a byte order mark, because JSON doesn't allow it. */
 function textOf(bytes: Buffer): string {
   const hasMark = bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
   return bytes.toString('utf8', hasMark ? 3 : 0)

@@ -9,12 +9,13 @@ import { isTrackingKind } from './item.ts'
 import { notFound, traced } from './replies.ts'
 
 /**
- * Options of the routes for browsers. They have no route for HEAD, because HEAD would be handled as a GET.
+ * Options of the routes for browsers. Fastify adds no HEAD route to them, because it would handle HEAD like
+ * GET.
  */
 const forBrowsers = { exposeHeadRoute: false }
 /**
- * The `Cache-Control` header of settings. After a change of the catalog, browsers get the new settings within
- * two minutes.
+ * The `Cache-Control` header of settings. It limits to two minutes how long browsers use the old settings
+ * after a change of the catalog.
  */
 const settingsCaching = 'public, max-age=120'
 const pixelHeaders = {
@@ -68,7 +69,7 @@ function servePixel(server: FastifyInstance, parts: GatewayParts): void {
 /** Serves the description of the API, as an OpenAPI document and as a page to read. */
 function serveDocs(server: FastifyInstance): void {
   const document = JSON.stringify(openApiDocument())
-  // The page at `/docs/` resolves its relative link to the second path.
+  // A browser that shows the page at `/docs/` resolves the page's relative link to the second path.
   for (const path of ['/openapi.json', '/docs/openapi.json']) {
     server.get(path, (_request, reply) => reply.headers(answerHeaders).send(document))
   }
@@ -81,7 +82,7 @@ function serveDocs(server: FastifyInstance): void {
   )
 }
 
-/** Writes the parameters of a path in the router's syntax. */
+/** Returns a path with its parameters in the syntax of Fastify's router. */
 function routeOf(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1')
 }

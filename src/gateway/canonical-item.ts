@@ -8,8 +8,8 @@ import { maxMessageBytes } from './request-limits.ts'
 import type { SharedBytes } from './shared-bytes.ts'
 
 /**
- * A message whose spelling is canonical: where its bytes are in the body of its request, and where its fields
- * are.
+ * A message in the body of a request whose spelling is canonical. Says where the bytes of the message and the
+ * fields of the message are.
  */
 export type ScannedItem = {
   readonly bytes: Buffer
@@ -18,11 +18,14 @@ export type ScannedItem = {
   readonly places: FieldPlaces
 }
 
-/** The most keys that `CanonicalItems` may add to a message, without the keys of shared objects. */
+/**
+ * Limit on the keys that `CanonicalItems` adds to a message. The keys of the batch's shared objects are not
+ * included.
+ */
 const mostAddedKeys = 8
-/** The longest `sentAt`, in characters. A longer text is no time. */
+/** The longest `sentAt` that `CanonicalItems` accepts, in characters. A longer text can't be a time. */
 const mostSentAt = 100
-/** The length of a time as `formatTimestamp` writes it. */
+/** The length of a time that `formatTimestamp` wrote. */
 const timestampBytes = '2009-11-10T23:00:00.000Z'.length
 const uuidBytes = 36
 
@@ -36,7 +39,7 @@ const keyOf = {
 } as const
 const endQuote = Buffer.from('"')
 
-/** The values that a message gets, found before the message is written. */
+/** The values that `CanonicalItems` found for a message, before it writes the message. */
 type Plan = {
   readonly kind: PlainKind
   readonly key: string
@@ -45,8 +48,8 @@ type Plan = {
 }
 
 /**
- * Completes the messages of one request by copying their bytes, without parsing them. This works for messages
- * that are spelled as JSON.stringify would spell them. `checkItem` completes all others.
+ * Completes the messages of one request by copying their bytes, without parsing them. This is possible only
+ * for messages that are spelled as JSON.stringify would spell them. `checkItem` completes all other messages.
  */
 export class CanonicalItems {
   readonly #surroundings: ItemContext
@@ -56,11 +59,14 @@ export class CanonicalItems {
   readonly #isPossible: boolean
   readonly #mostKeys: number
   /**
-   * The members at the end of a message. `withoutSentAt`: for a message that has its own `sentAt`. `whole`:
-   * for a message without a `sentAt`.
+   * The members that are added at the end of a message. `withoutSentAt`: the members for a message that has
+   * its own `sentAt`. `whole`: the members for a message without a `sentAt`.
    */
   readonly #tail: { readonly withoutSentAt: Buffer; readonly whole: Buffer }
-  /** The fields that aren't copied together with their neighbours, in the order of their places. */
+  /**
+   * The fields of the present message that aren't copied together with their neighbours, in the order of
+   * their places.
+   */
   readonly #cuts: number[] = []
 
   constructor(surroundings: ItemContext) {
@@ -85,8 +91,8 @@ export class CanonicalItems {
   }
 
   /**
-   * Returns a message with the same bytes as the message that `checkItem` would return. Returns `undefined`
-   * if it isn't certain that the bytes are the same, or if `checkItem` would leave the message out.
+   * Returns the complete message, with the same bytes that `checkItem` would return. Returns `undefined` if
+   * it isn't certain that the bytes would be the same, or if `checkItem` would leave the message out.
    */
   complete(item: ScannedItem): ReadyMessage | undefined {
     const plan = this.#isPossible ? this.#planOf(item) : undefined
@@ -108,7 +114,10 @@ export class CanonicalItems {
     return timestamp === undefined ? undefined : { kind, key, givenId, timestamp }
   }
 
-  /** Returns the kind of a message. If the path names a kind, the message must not contradict it. */
+  /**
+   * Returns the kind of a message. Returns `undefined` if the message's `type` contradicts the kind in the
+   * path of the request.
+   */
   #kindOf(places: FieldPlaces): string | undefined {
     const { kind } = this.#surroundings
     if (kind !== undefined && !places.has(Field.type)) return kind
@@ -121,13 +130,16 @@ export class CanonicalItems {
     if (occasion === undefined || places.isNull(Field.originalTimestamp)) return undefined
     const field = places.has(Field.timestamp) ? Field.timestamp : Field.originalTimestamp
     const original = places.textOf(field)
-    // If this field is an empty text, the time may be in the other field. Then `checkItem` completes the
-    // message.
+    // If `field` is an empty text, the time may be in the other of the two fields. Then `checkItem` completes
+    // the message.
     if (places.has(field) && (original === undefined || original === '')) return undefined
     return correctTimestamp(original, occasion)
   }
 
-  /** Returns the occasion of a message. A message with a `sentAt` has an occasion of its own. */
+  /**
+   * Returns the occasion of a message. A message with its own `sentAt` has an occasion of its own. All others
+   * have that of the request.
+   */
   #occasionOf(places: FieldPlaces): Occasion | undefined {
     if (!places.has(Field.sentAt)) return this.#surroundings
     const sentAt = places.textOf(Field.sentAt)
@@ -162,7 +174,9 @@ export class CanonicalItems {
     if (cuts.length > 1) cuts.sort((one, other) => places.keyStartOf(one) - places.keyStartOf(other))
   }
 
-  /** Returns the length of the message that `#write` writes. Each member counts with one comma. */
+  /**
+   * Returns the length in bytes of the message that `#write` writes. For each member, one comma is counted.
+   */
   #lengthOf({ bytes, start, end, places }: ScannedItem): number {
     let length = end - start + this.#tailOf(places).length + 1
     for (const field of this.#cuts) length -= places.endOf(field) - places.keyStartOf(field) + 1
@@ -183,7 +197,7 @@ export class CanonicalItems {
     return length
   }
 
-  /** Writes the members that a message lacks, in the order in which `checkItem` adds them. */
+  /** Writes the members that a message doesn't have yet, in the order in which `checkItem` adds them. */
   #writeMissing({ bytes, places }: ScannedItem, { kind, timestamp }: Plan): void {
     const writer = this.#writer
     if (!places.has(Field.type)) this.#writeText(keyOf.type, kind)
@@ -205,7 +219,7 @@ export class CanonicalItems {
     }
   }
 
-  /** Writes a member whose value is a text. `before`: the key, a colon and a quote. */
+  /** Writes a member whose value is a text. `before`: the member's key, a colon and a quotation mark. */
   #writeText(before: Buffer, text: string): void {
     this.#writer.members(before, 0, before.length)
     this.#writer.text(text)

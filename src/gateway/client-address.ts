@@ -2,9 +2,9 @@ import { isIP, isIPv4 } from 'node:net'
 import { Address, type AddressRange, rangeOf } from '../address/address.ts'
 
 /**
- * Returns a function that tells whether an address is that of a trusted proxy. Returns `false` if no proxies
- * are trusted. Fastify calls the function for the entries of `X-Forwarded-For` from the end, and ignores
- * everything that an untrusted address wrote before its own entry.
+ * Returns a function that returns true for the address of a trusted proxy. Returns `false` instead of a
+ * function if no proxies are trusted. Fastify calls the function for the entries of `X-Forwarded-For`, the
+ * last entry first. It ignores all entries before the entry of the first untrusted address.
  */
 export function proxiesIn(cidrs: readonly string[]): false | ((address: string) => boolean) {
   if (cidrs.length === 0) return false
@@ -17,9 +17,9 @@ export function proxiesIn(cidrs: readonly string[]): false | ((address: string) 
 }
 
 /**
- * Normalizes an address for `context.ip`. An IPv4 address mapped into IPv6 (`::ffff:192.0.2.1`) becomes plain
- * IPv4, and the port and brackets that some proxies write are removed. Returns `undefined` if the text is no
- * address.
+ * Normalizes an address for `context.ip`. An IPv4 address in its mapped IPv6 form (`::ffff:192.0.2.1`)
+ * becomes plain IPv4. The port and the brackets that some proxies add are removed. Returns `undefined` if the
+ * text is no address.
  */
 export function plainAddress(text: string): string | undefined {
   const bare = withoutPort(text.trim())

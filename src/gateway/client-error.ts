@@ -13,7 +13,10 @@ export class OpenAnswers {
     response.once('close', () => open.delete(response))
   }
 
-  /** Resolves once every request that had arrived in full at the time of the call is answered. */
+  /**
+   * Resolves once the gateway has answered every request of the connection that had arrived in full when this
+   * method was called.
+   */
   async given(socket: Socket): Promise<void> {
     const open = [...(this.#bySocket.get(socket) ?? [])].filter(({ req }) => req.complete)
     await Promise.all(open.map((response) => new Promise((resolve) => response.once('close', resolve))))
@@ -21,9 +24,9 @@ export class OpenAnswers {
 }
 
 /**
- * Answers a request that can't be parsed or didn't arrive in time, and closes its connection. First waits
- * until earlier requests on the connection are answered. Otherwise the client would treat this answer as the
- * answer to an earlier request.
+ * Answers a request that can't be parsed or didn't arrive in time, and closes its connection. Before that,
+ * waits until the earlier requests on the connection have been answered. Otherwise the client would treat
+ * this answer as the answer to an earlier request.
  */
 export async function answerClientError(
   { code }: { readonly code?: string },
@@ -31,7 +34,7 @@ export async function answerClientError(
   answers: OpenAnswers,
 ): Promise<void> {
   await answers.given(socket)
-  // The client has closed the connection, or has its answer already.
+  // The client has closed the connection, or the last answer has already ended the connection.
   if (code === 'ECONNRESET' || !socket.writable) return
   socket.write(textOf(answerTo(code)))
   closeGracefully(socket)

@@ -1,7 +1,10 @@
 import { formatTimestamp, parseTimestamp } from '../message/timestamp.ts'
 import { isAbsent } from '../message/validate.ts'
 
-/** The time at which a request arrived: in milliseconds since 1970, and as the text that messages have. */
+/**
+ * The time at which a request arrived. `ms`: milliseconds since 1970. `text`: the same time in the format of
+ * `receivedAt`.
+ */
 export type Arrival = { readonly ms: number; readonly text: string }
 
 export function arrivalAt(ms: number): Arrival {
@@ -15,13 +18,16 @@ export type Occasion = {
   readonly arrival: Arrival
   readonly sentAt: unknown
   /**
-   * The time by which the client's clock is ahead of ours: `sentAt − receivedAt`. `undefined` if `sentAt` is
-   * not the time of a clock.
+   * How far the client's clock is ahead of the gateway's clock: `sentAt − receivedAt`. `undefined` if
+   * `sentAt` can't come from a clock.
    */
   readonly leadMs: number | undefined
 }
 
-/** Ten years. A `sentAt` that is further off is a zero or a constant, and not the time of a clock. */
+/**
+ * Ten years. A `sentAt` that is further from the arrival doesn't come from a clock: it is a zero or a
+ * constant.
+ */
 const maxLeadMs = 3_652 * 24 * 60 * 60 * 1_000
 
 export function occasionOf(sentAt: unknown, arrival: Arrival): Occasion {
@@ -32,10 +38,10 @@ export function occasionOf(sentAt: unknown, arrival: Arrival): Occasion {
 }
 
 /**
- * Returns the time at which a message happened, by the gateway's clock:
- * `receivedAt − (sentAt − originalTimestamp)`. This removes the error of the client's clock. The client's
- * time isn't corrected if `sentAt` isn't the time of a clock, or if the corrected time would be outside of
- * the years 0000 to 9999. A message without a time happened when it arrived. Returns `undefined` if the
+ * Returns the time at which a message happened, by the gateway's clock: `receivedAt − (sentAt −
+ * originalTimestamp)`. This formula removes the error of the client's clock. The client's time isn't
+ * corrected if `sentAt` doesn't come from a clock, or if the corrected time would be outside of the years
+ * 0000 to 9999. For a message without a time, returns the time of arrival. Returns `undefined` if the
  * message's time can't be read.
  */
 export function correctTimestamp(original: unknown, { arrival, leadMs = 0 }: Occasion): string | undefined {

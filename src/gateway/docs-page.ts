@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * The page's script, which renders `openapi.json` without a library. It inserts all texts as text, never as
- * HTML.
+ * The script of the documentation page, which renders `openapi.json` without a library. It inserts everything
+ * from `openapi.json` as text, never as HTML.
  */
 const script = `
 const make = (tag, attributes = {}, ...children) => {
@@ -54,7 +54,7 @@ table { border-collapse: collapse; margin: .5rem 0 1rem }
 td { padding: .15rem .8rem .15rem 0; vertical-align: top }
 `
 
-/** A page that documents the API. It loads `openapi.json` by a relative link, and nothing else. */
+/** A page that documents the API. It loads `openapi.json` by a relative link, and no other file. */
 export const docsPage = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -67,8 +67,8 @@ export const docsPage = `<!doctype html>
 `
 
 /**
- * The content security policy of the page. It lets the page run its own script and style, and fetch from its
- * own server.
+ * The content security policy of the page. It allows the page's own script, the page's own style, and
+ * requests to the page's own server.
  */
 export const docsPolicy = [
   "default-src 'none'",

@@ -3,17 +3,15 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 const pollMs = 20
-/**
- * How long no request must have been open before the remaining connections count as unused, in milliseconds.
- */
+/** Time without an open request after which the remaining connections count as unused, in milliseconds. */
 const quietMs = 200
 
-/** Counts the open requests of a server, and stops the server once they are answered. */
+/** Counts the open requests of a server, and stops the server once all of them have been answered. */
 export class GatewayDrain {
   #isRetired = false
   #open = 0
 
-  /** True once each answer is the last one of its connection. */
+  /** True once the server is retired: every connection is closed after its next answer. */
   get isRetired(): boolean {
     return this.#isRetired
   }
@@ -28,14 +26,14 @@ export class GatewayDrain {
     response.once('close', () => this.#open--)
   }
 
-  /** Makes each answer from now on the last one of its connection. */
+  /** Retires the server: from now on, every connection is closed after its next answer. */
   retire(): void {
     this.#isRetired = true
   }
 
   /**
-   * Retires, waits until the open requests are answered, and closes the server. Closes it after `timeoutMs`
-   * in any case.
+   * Retires the server, waits until the open requests have been answered, and closes the server. After
+   * `timeoutMs`, closes the server even if requests are still open.
    */
   async stop(server: FastifyInstance, timeoutMs: number): Promise<void> {
     this.retire()
@@ -53,8 +51,8 @@ export class GatewayDrain {
 }
 
 /**
- * Stops listening and leaves the open connections alone. HTTP's own `close` would break off connections that
- * are idle at this moment.
+ * Stops listening and leaves the open connections alone. The `close` of Node's HTTP server would break off
+ * connections that are idle at this moment.
  */
 function stopListening(server: FastifyInstance['server']): void {
   NetServer.prototype.close.call(server)

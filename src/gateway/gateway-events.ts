@@ -1,7 +1,9 @@
 import type { LeftOutReason } from './reasons.ts'
 import type { TrackingKind } from './item.ts'
 
-/** The calls that a request may be for. The list is closed, because the calls are labels of metrics. */
+/**
+ * The calls to which a request may belong. The list is fixed, because the calls are values of a metric label.
+ */
 export const calls = [
   'identify',
   'track',
@@ -19,21 +21,23 @@ export const calls = [
 ] as const
 export type CallName = (typeof calls)[number]
 
-/** Receives events about requests and messages, without their content. */
+/** Receives events about requests and messages. The events don't contain the content of messages. */
 export type GatewayObserver = {
-  /** Called when a request was answered, `durationMs` after it had arrived in full. */
+  /**
+   * Called when a request was answered. `durationMs`: the time between its arrival in full and its answer.
+   */
   answered(call: CallName, status: number, durationMs: number): void
-  /** Called when Kafka has acknowledged messages of a kind. */
+  /** Called when Kafka has acknowledged `count` messages of a kind. */
   acknowledged(kind: TrackingKind, count: number): void
   /** Called when messages of a source were left out. `sourceId` is `undefined` if no source is known. */
   leftOut(reason: LeftOutReason, count: number, sourceId: string | undefined): void
   /**
-   * Called when messages were not written because identical messages were in flight. The messages get the
-   * same outcome as those in flight.
+   * Called when messages were not written because identical messages were in flight. The outcome of the
+   * messages in flight is also the outcome of the messages that were not written.
    */
   coalesced(count: number): void
   /** Called when whole numbers beyond 2^53 in a source's messages lost digits. */
   digitsLost(count: number, sourceId: string): void
-  /** Called when a bug in the gateway showed up. */
+  /** Called with the error when a request fails because of a bug in the gateway. */
   failed(error: unknown): void
 }

@@ -89,8 +89,8 @@ function browserOperationOf({
 function securityOf(key: ApiRoute['key']): object[] {
   switch (key) {
     case 'write':
-      // The empty requirement says that a request may have no such header, because the key may be in the
-      // body.
+      // The empty requirement (`{}`) says that a request may omit the header with the key, because the key
+      // may be in the body.
       return [{ writeKey: [] }, {}]
     case 'server':
       return [{ serverKey: [] }]

@@ -25,14 +25,14 @@ export type GatewayServerOptions = {
   readonly tracking: Tracking
   readonly serverCalls: ServerCalls
   readonly observer: GatewayObserver
-  /** The tracing of requests. If it is absent, nothing is traced. */
+  /** The tracing of requests. If this option is absent, nothing is traced. */
   readonly tracing?: GatewayTracing | undefined
-  /** The limit of bytes held for bodies that are still arriving, over all requests. */
+  /** The limit on the bytes that all requests together hold for bodies that are still arriving. */
   readonly receiveBytes: number
-  /** The time that a client may take to send a whole request. */
+  /** The time that a client may take to send a whole request, in milliseconds. */
   readonly requestTimeoutMs: number
   readonly maxConnections: number
-  /** True if each message gets the address that it came from. */
+  /** True if the address of the client is added to each message. */
   readonly addIp: boolean
   /** Ranges of addresses whose `X-Forwarded-…` headers are trusted. */
   readonly trustedProxies: readonly string[]
@@ -45,21 +45,24 @@ export type GatewayParts = Pick<
 > & { readonly replies: Replies; readonly origin: RequestOrigin }
 
 export type GatewayServer = {
-  /** Listens, and returns the port. Port 0 picks a free port. Rejects if it can't listen at the address. */
+  /**
+   * Starts listening and returns the port. If `port` is 0, the system chooses a free port. Rejects if the
+   * address isn't available.
+   */
   listen(address: { host: string; port: number }): Promise<number>
-  /** Bytes of bodies that aren't complete yet. */
+  /** Number of bytes that are held for bodies that aren't complete yet. */
   readonly receivingBytes: number
-  /** Requests that aren't answered yet. */
+  /** Number of requests that haven't been answered yet. */
   readonly open: number
   /**
-   * Makes each answer from now on the last one of its connection (`Connection: close`). New connections are
-   * still accepted.
+   * Makes each answer from now on the last answer on its connection (`Connection: close`). New connections
+   * are still accepted.
    */
   retire(): void
   /**
-   * Retires, accepts no new connection, waits until the open requests are answered, and closes the server.
-   * Closes it after `timeoutMs` in any case. Idle connections are closed last, because a request may be
-   * arriving on them.
+   * Retires the server, accepts no new connection, waits until the open requests have been answered, and
+   * closes the server. After `timeoutMs`, closes the server even if requests are still open. Idle connections
+   * are closed last, because a request may be arriving on them.
    */
   stop(timeoutMs: number): Promise<void>
 }
@@ -70,8 +73,8 @@ const lookEveryMs = 1_000
 
 /**
  * Creates the gateway's HTTP server. It accepts paths with doubled and trailing slashes, never redirects, and
- * allows CORS for every origin. The content type that a client states means nothing (SEGMENT.md), so every
- * body is read as JSON.
+ * allows CORS for every origin. The content type that a client states is often wrong, so it is ignored, and
+ * every body is read as JSON.
  */
 export function createGatewayServer(options: GatewayServerOptions): GatewayServer {
   const receiver = new Receiver(options.receiveBytes)
@@ -85,7 +88,8 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     receiver.receive(payload, receptionOf(parts, request), done),
   )
   server.addHook('onRequest', (request, _reply, done) => {
-    // Fastify would refuse a content type that it has no parser for, and a QUERY request without one.
+    // Fastify would refuse a content type for which it has no parser, and a QUERY request without a content
+    // type.
     request.raw.headers['content-type'] = 'application/json'
     done()
   })
@@ -122,11 +126,11 @@ function openHttp(
     logger: false,
     routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
     requestTimeout: requestTimeoutMs,
-    // While the server closes, requests are answered as usual, with `Connection: close`.
+    // While the server closes, requests are answered as usual, but with `Connection: close`.
     return503OnClosing: false,
     trustProxy: origin.isTrusted,
     clientErrorHandler: (error, socket) => void answerClientError(error, socket, answers),
-    // Called when a path can't be decoded.
+    // Called when the path of a request can't be decoded.
     frameworkErrors: (_error, _request, reply) => void replies.sendNotFound(reply),
     http: {
       maxHeaderSize: maxHeaderBytes,

@@ -1,20 +1,21 @@
 import type { Socket } from 'node:net'
 
 /**
- * The time for which a client that has its answer may go on sending, in milliseconds. `graceBytes` limits the
- * bytes that it may send.
+ * The time for which a client may go on sending after it has its answer, in milliseconds. `graceBytes`: the
+ * limit on the bytes that the client may send in this time.
  */
 const graceMs = 5_000
 const graceBytes = 32 * 1_024 * 1_024
 
 /**
- * Ends a connection while its client may still be sending, so that the client can read the answer. Sends FIN.
- * After that, what still arrives is read and discarded for a while. If the connection were closed at once,
- * the remaining bytes would be answered with a reset, and the client could lose the answer (RFC 9112, 9.6).
+ * Ends a connection whose client may still be sending, in such a way that the client can read the answer.
+ * Sends FIN. For a while after that, reads and discards all bytes that arrive. If the connection were closed
+ * at once, the system would answer further bytes with a reset, and the client could lose the answer (RFC
+ * 9112, 9.6).
  */
 export function closeGracefully(socket: Socket): void {
   let left = graceBytes
-  // Removes HTTP's own listeners: bytes that arrive now belong to no request.
+  // Removes the listeners of Node's HTTP server, because bytes that arrive now belong to no request.
   socket.removeAllListeners('data')
   socket.on('data', (chunk: Buffer) => {
     left -= chunk.length
@@ -26,9 +27,12 @@ export function closeGracefully(socket: Socket): void {
   socket.resume()
 }
 
-/** Closes gracefully once the current answer, the last one on this connection, has been written. */
+/**
+ * Closes a connection gracefully once its current answer has been written. This answer must be the last one
+ * on the connection.
+ */
 export function closeGracefullyAfterAnswer(socket: Socket): void {
-  // Node calls `destroySoon` once the answer has been written. Node's own `destroySoon` would drop the
-  // connection.
+  // Node calls `destroySoon` once the answer has been written. Without this override, `destroySoon` would
+  // drop the connection.
   socket.destroySoon = () => closeGracefully(socket)
 }

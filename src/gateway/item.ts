@@ -11,7 +11,10 @@ import { maxCompleteMessageBytes, maxMessageBytes } from './request-limits.ts'
 import type { LeftOutReason } from './reasons.ts'
 import type { SharedObject, WrittenObject } from './shared.ts'
 
-/** The kinds of message that a public write key may send. A `delete` is not among them. */
+/**
+ * The kinds of message that may be sent with a write key, which is public. `delete` is not one of these
+ * kinds.
+ */
 export const trackingKinds = [
   'identify',
   'track',
@@ -22,13 +25,19 @@ export const trackingKinds = [
 ] as const satisfies readonly MessageKind[]
 export type TrackingKind = (typeof trackingKinds)[number]
 
-/** The values that all messages of a request share. */
+/** The values that are the same for all messages of a request. */
 export type ItemContext = Occasion & {
-  /** The kind that the path names, which wins over the message's `type`. `undefined` in a batch. */
+  /**
+   * The kind in the path of the request. It takes precedence over the message's `type`. `undefined` for a
+   * batch.
+   */
   readonly kind: TrackingKind | undefined
   readonly context: SharedObject | undefined
   readonly integrations: SharedObject | undefined
-  /** The worker's limits. A message over them would only become a dead letter. */
+  /**
+   * The worker's limits. A message over a limit is left out here, because at the worker it would only become
+   * a dead letter.
+   */
   readonly limits: MessageLimits
 }
 
@@ -36,24 +45,28 @@ export type ItemContext = Occasion & {
 export type ReadyMessage = {
   readonly ok: true
   readonly kind: TrackingKind
-  /** The key of its record. */
+  /** The key of the message's record. */
   readonly key: string
-  /** The value of its record, as JSON.stringify writes it. A buffer has the same text in UTF-8. */
+  /**
+   * The value of the message's record, as JSON.stringify writes it. If this field is a buffer, it has the
+   * same text in UTF-8.
+   */
   readonly value: string | Buffer
-  /** The length of the value in UTF-8. */
+  /** The length of `value` in UTF-8, in bytes. */
   readonly bytes: number
-  /** The `messageId` that the client gave. `undefined` when the gateway made one. */
+  /** The `messageId` from the client. `undefined` if the gateway generated the message's id. */
   readonly givenId: string | undefined
 }
 
 export type CheckedItem = ReadyMessage | LeftOut
 
 /**
- * Builds a message from what a client sent, or returns the reason why it is left out. Adds `type` (from the
- * path), `messageId` (if absent), `receivedAt`, `sentAt` (from the batch) and `originalTimestamp`, which is
- * the value of `timestamp` before the correction for the client's clock. Merges the batch's `context` and
- * `integrations` into those of the message, field by field; the message's own fields win. Removes a
- * `writeKey`. Leaves everything else as the client sent it. Never throws.
+ * Builds a message from an item that a client sent, or returns the reason why the item is left out. Adds
+ * `type` (from the path), `messageId` (if absent), `receivedAt`, `sentAt` (from the batch) and
+ * `originalTimestamp`. `originalTimestamp` is the client's time, before `timestamp` is corrected for the
+ * error of the client's clock. Merges the batch's `context` and `integrations` into those of the message,
+ * field by field. If both have a field, the message's own field counts. Removes a `writeKey`. Leaves all
+ * other fields as the client sent them. Never throws.
  */
 export function checkItem(item: unknown, surroundings: ItemContext): CheckedItem {
   if (!isJsonObject(item)) return leaveOut('not_an_object')
@@ -93,8 +106,8 @@ type Message = {
 }
 
 /**
- * Adds the gateway's fields to a message. The client's fields may only be spread, never assigned by name,
- * since assigning `__proto__` would set the prototype.
+ * Adds the gateway's fields to a message. The client's fields may only be spread and never assigned by name,
+ * because an assignment to `__proto__` would set the prototype.
  */
 function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: ItemContext): Message {
   const message = {
@@ -114,14 +127,14 @@ function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: Ite
 }
 
 /**
- * Returns the client's time of a message. A client that sends both fields (Rudder's) puts the time that its
- * caller gave into `timestamp`, and the time of the call into `originalTimestamp`.
+ * Returns the client's time of a message. Rudder's clients send both fields: `timestamp` is the time that the
+ * caller gave, and `originalTimestamp` is the time of the call.
  */
 function happenedAt({ timestamp, originalTimestamp }: JsonObject): unknown {
   return isAbsent(timestamp) ? originalTimestamp : timestamp
 }
 
-/** Returns the occasion of one message. A message with a `sentAt` has an occasion of its own. */
+/** Returns the occasion of one message. A message with its own `sentAt` has an occasion of its own. */
 function occasionOfItem({ sentAt }: JsonObject, shared: Occasion): Occasion {
   return sentAt === undefined || sentAt === null ? shared : occasionOf(sentAt, shared.arrival)
 }
@@ -129,8 +142,8 @@ function occasionOfItem({ sentAt }: JsonObject, shared: Occasion): Occasion {
 type Written = { readonly ok: true; readonly text: string; readonly bytes: number }
 
 /**
- * Writes a message as JSON. The shared objects of the batch are written only once, and are appended after the
- * message's other fields.
+ * Writes a message as JSON. The shared objects of the batch were turned into JSON once for the whole batch.
+ * They come after the message's other fields.
  */
 function write(message: Message, { context, integrations, limits }: ItemContext): Written | LeftOut {
   const fault = context?.fault ?? integrations?.fault
@@ -152,14 +165,17 @@ function write(message: Message, { context, integrations, limits }: ItemContext)
 }
 
 /**
- * Joins two written objects. The engine concatenates their texts lazily, and copies them only when they are
- * sent.
+ * Joins two written objects. The JavaScript engine concatenates strings lazily, so the texts are copied only
+ * when they are sent.
  */
 function join(one: WrittenObject, next: WrittenObject): WrittenObject {
   return { text: one.text + next.text, bytes: one.bytes + next.bytes, keys: one.keys + next.keys }
 }
 
-/** Returns a shared object as a further member of a JSON object: a comma, its name (ASCII) and its value. */
+/**
+ * Returns the text that adds a shared object as a member to a JSON object: a comma, the member's name (ASCII)
+ * and its value. Returns an empty list if there is no shared object.
+ */
 function splice(name: string, shared: SharedObject | undefined, own: unknown): WrittenObject[] {
   if (shared === undefined) return []
   const { text, bytes, keys } = shared.with(own)
@@ -174,8 +190,8 @@ export function isTrackingKind(value: unknown): value is TrackingKind {
 }
 
 /**
- * Writes a value as JSON. Returns `undefined` if the value is nested too deeply for the stack. The stack
- * limits JSON.stringify, but not JSON.parse.
+ * Writes a value as JSON. Returns `undefined` if the value is nested too deeply for the stack. JSON.parse can
+ * return such a value, because it is not limited by the stack.
  */
 export function tryStringify(value: JsonObject): string | undefined {
   try {
@@ -187,16 +203,16 @@ export function tryStringify(value: JsonObject): string | undefined {
 }
 
 /**
- * Returns true if `text`, the JSON of `value`, has null for a number that JSON.parse read as infinite, such
- * as 1e999.
+ * Returns true if `text`, which is the JSON of `value`, has null in the place of a number that JSON.parse
+ * read as infinite, such as 1e999.
  */
 export function losesNumbers(text: string, value: unknown): boolean {
   return text.includes('null') && holdsInfinite(value)
 }
 
 /**
- * Returns true if a message is over a limit. `maxMessageBytes` limits what the client sent.
- * `maxCompleteMessageBytes` limits the message with everything that the gateway adds.
+ * Returns true if a message is over a limit. `maxMessageBytes` is the limit on the message as the client sent
+ * it. `maxCompleteMessageBytes` is the limit on the message with everything that the gateway adds.
  */
 function isTooLarge(item: JsonObject, completeBytes: number): boolean {
   return (

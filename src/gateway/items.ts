@@ -3,8 +3,11 @@ import type { CheckedItem, ItemContext } from './item.ts'
 /** The messages of a request, in their order. */
 export type Items = {
   readonly length: number
-  /** Returns what `checkItem` returns for a message, or `not_json` if it had NaN or Infinity. */
+  /**
+   * Returns the same as `checkItem` returns for a message, or the reason `not_json` if the message contained
+   * NaN or Infinity.
+   */
   check(index: number, surroundings: ItemContext): CheckedItem
-  /** Returns a message as JSON.parse reads it. */
+  /** Returns the parsed message. */
   valueAt(index: number): unknown
 }

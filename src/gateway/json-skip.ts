@@ -8,9 +8,12 @@ import {
   quote,
 } from '../message/canonical-scan.ts'
 
-/** Skips JSON without checking it. What these functions skip must be parsed before anybody relies on it. */
+/**
+ * Functions that skip JSON without checking it. The skipped JSON must be parsed before other code relies on
+ * it.
+ */
 
-/** Returns the place of the next byte that isn't JSON's white space. */
+/** Returns the place of the next byte, from `start` on, that isn't white space of JSON. */
 export function skipSpace(bytes: Buffer, start: number): number {
   let at = start
   for (
@@ -34,7 +37,10 @@ export function skipString(bytes: Buffer, start: number): number {
   return bytes.length
 }
 
-/** Returns the place after the value that begins at `start`, if the bytes are JSON. Reads each byte once. */
+/**
+ * Returns the place after the value that begins at `start`. The result is right only if the bytes are valid
+ * JSON. Reads each byte once.
+ */
 export function skipValue(bytes: Buffer, start: number): number {
   let open = 0
   let at = start
@@ -51,7 +57,8 @@ export function skipValue(bytes: Buffer, start: number): number {
         break
       case closeBracket:
       case closeBrace:
-        // The value was a number or a word, and this bracket closes the container that it is in.
+        // The value was a number or a word, and this bracket closes the list or the object that contains the
+        // value.
         if (open === 0) return at
         at++
         if (--open === 0) return at

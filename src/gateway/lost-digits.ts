@@ -1,7 +1,7 @@
 import { endOfString } from './json-walk.ts'
 
 const mayLose = /\d{16}/
-/** The digits of the largest double. Longer numbers are out of range. */
+/** The number of digits of the largest double. Numbers with more digits are out of range. */
 const mostDigits = 309
 
 const quote = 0x22
@@ -9,8 +9,9 @@ const zero = 0x30
 const nine = 0x39
 
 /**
- * Counts the whole numbers of a JSON text that lose digits when parsed: numbers beyond 2^53 that equal no
- * double, such as 9007199254740993. Costs next to nothing for a text without 16 digits in a row.
+ * Counts the whole numbers of a JSON text that lose digits when they are parsed. These are numbers beyond
+ * 2^53 that no double can represent, such as 9007199254740993. A text without 16 digits in a row costs nearly
+ * nothing.
  */
 export function countLostDigits(text: string): number {
   if (!mayLose.test(text)) return 0
@@ -27,7 +28,7 @@ export function countLostDigits(text: string): number {
   return count
 }
 
-/** Returns true if a number, given without its sign, loses digits when parsed. */
+/** Returns true if a number loses digits when it is parsed. `number` has no sign. */
 function losesDigits(number: string): boolean {
   if (number.length < 16 || number.length > mostDigits || !/^\d+$/.test(number)) return false
   return BigInt(number) !== BigInt(Number(number))

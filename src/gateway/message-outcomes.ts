@@ -5,16 +5,18 @@ import type { TrackingKind } from './item.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { LeftOutReason } from './reasons.ts'
 
-/** An entry of the answer: a message that was left out. */
+/** An entry in the answer's list of messages that were left out. */
 type Rejected = {
-  /** The index of the message in the batch, from 0. */
+  /** The index of the message in the batch, counted from 0. */
   readonly index: number
-  /** The `messageId` as the client gave it, if it is a string of a valid length. */
+  /** The `messageId` from the client, if it is a string of a valid length. */
   readonly messageId?: string
   readonly reason: LeftOutReason
 }
 
-/** The most left-out messages that an answer names. An answer counts all of them. */
+/**
+ * The limit on the left-out messages that an answer names. The answer's count includes all left-out messages.
+ */
 export const maxRejectedNamed = 100
 
 /**
@@ -33,7 +35,10 @@ export class MessageOutcomes {
     this.#taken.set(kind, (this.#taken.get(kind) ?? 0) + 1)
   }
 
-  /** Notes that `item` is left out. It is the message at `index` of the request, as the client sent it. */
+  /**
+   * Remembers that a message is left out. `item` is the message as the client sent it, and `index` is its
+   * index in the request.
+   */
   leaveOut(reason: LeftOutReason, index: number, item: unknown): void {
     this.#leftOut.set(reason, (this.#leftOut.get(reason) ?? 0) + 1)
     this.#rejectedCount++
@@ -43,8 +48,8 @@ export class MessageOutcomes {
   }
 
   /**
-   * True if a message can't be written, because it is too deep, or has too many keys or too large a number. A
-   * normal client doesn't cause this by mistake.
+   * True if a message can't be written because it is nested too deeply, has too many keys, or has too large a
+   * number. No normal client sends such a message by mistake.
    */
   get isBeyondLimits(): boolean {
     return structuralReasons.some((reason) => this.#leftOut.has(reason))
@@ -57,7 +62,7 @@ export class MessageOutcomes {
     if (this.lostDigits > 0) observer.digitsLost(this.lostDigits, sourceId)
   }
 
-  /** Returns an answer of status 200 that names what was left out. */
+  /** Returns an answer with status 200 that names the messages that were left out. */
   answer(): Answer {
     if (this.#rejectedCount === 0) return success
     const body = { success: true, rejected: this.#rejected, rejectedCount: this.#rejectedCount }

@@ -1,12 +1,12 @@
 import { closeBrace, comma, openBrace } from '../message/canonical-scan.ts'
 
 /**
- * The least length, in bytes, of a piece that is copied by a call. Shorter pieces are copied byte by byte,
- * which is cheaper.
+ * The least length in bytes of a piece that is copied with `Buffer.copy`. Shorter pieces are copied byte by
+ * byte, which is faster for them.
  */
 const leastCopied = 40
 
-/** Writes one message after the other from pieces of bytes, each into memory of its own. */
+/** Builds one message after the other from pieces of bytes. Each message gets a buffer of its own. */
 export class MessageWriter {
   #to: Buffer = Buffer.alloc(0)
   #at = 0
@@ -26,9 +26,9 @@ export class MessageWriter {
   }
 
   /**
-   * Writes one or more neighbouring members of an object, with a comma or the opening brace before them. The
-   * copied bytes don't include this comma or brace. Writes nothing if `end` is not after `start`, because
-   * then there is no member.
+   * Writes a comma, or the opening brace if these members are the first, and then one or more neighbouring
+   * members of an object. The members are the bytes of `from` from `start` to `end`. Writes nothing if `end`
+   * is not after `start`, because then there is no member.
    */
   members(from: Buffer, start: number, end: number): void {
     if (end <= start) return
@@ -41,14 +41,14 @@ export class MessageWriter {
     this.#to[this.#at++] = byte
   }
 
-  /** Writes ASCII. */
+  /** Writes a text, which must be ASCII. */
   text(text: string): void {
     for (let index = 0; index < text.length; index++) this.#to[this.#at++] = text.charCodeAt(index)
   }
 
   /**
-   * Closes the object, and returns it. Throws if its length isn't the length that `begin` got. Otherwise
-   * bytes of other data in memory would go to Kafka.
+   * Closes the object and returns it. Throws if the length of the object isn't the `length` that was passed
+   * to `begin`. Otherwise uninitialized memory could go to Kafka, with other data in it.
    */
   finished(): Buffer {
     const written = this.#to

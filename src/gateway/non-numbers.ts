@@ -1,7 +1,8 @@
 import { endOfString } from './json-walk.ts'
 
 /**
- * A batch whose non-numbers were replaced, with the indexes (from 0) of the messages that had non-numbers.
+ * The text of a batch in which NaN, Infinity and -Infinity were replaced by null, with the indexes (from 0)
+ * of the messages that contained such values.
  */
 export type Replaced = { readonly text: string; readonly items: ReadonlySet<number> }
 
@@ -15,14 +16,14 @@ const closeBrace = 0x7d
 const firstOfNaN = 0x4e
 const firstOfInfinity = 0x49
 
-/** The words that Python's json.dumps writes for a float that is no number. Longer words come first. */
+/** The words that Python's json.dumps writes for floats that JSON can't express. Longer words come first. */
 const words = ['-Infinity', 'Infinity', 'NaN']
 
 /**
  * Replaces each value NaN, Infinity and -Infinity within a message of a batch by null, and returns which
- * messages had such a value. Returns `undefined` if there is no such value, or if one is outside of a
- * message. The resulting text may still be invalid JSON. Reads each character once. Call it only for texts
- * that JSON.parse has refused.
+ * messages had such a value. Returns `undefined` if there is no such value, or if such a value is outside of
+ * the messages. The resulting text may still be invalid JSON. Reads each character once. Call this function
+ * only for texts that JSON.parse has refused.
  */
 export function replaceNonNumbers(text: string): Replaced | undefined {
   const items = new Set<number>()
@@ -44,7 +45,7 @@ export function replaceNonNumbers(text: string): Replaced | undefined {
       case openBrace:
         depth++
         if (depth === 2 && lastString === '"batch"' && text.charCodeAt(at) === openBracket) {
-          // If the field `batch` occurs twice, the last one counts.
+          // If the field `batch` occurs twice, JSON.parse uses the last one.
           items.clear()
           item = 0
         }

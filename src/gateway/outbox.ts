@@ -11,11 +11,11 @@ export type Produce = {
   readonly records: readonly OutgoingRecord[]
 }
 
-/** The part of a Kafka producer that the outbox uses. */
+/** The method of a Kafka producer that the outbox uses. */
 export type ProduceSender = {
   /**
    * Sends each produce once, and calls `onSettled` once for each produce. `failure` is `undefined` if Kafka
-   * has acknowledged the produce. The `isolated` route never holds up the main route.
+   * has acknowledged the produce. Produces of the route `isolated` never delay produces of the route `main`.
    */
   send(
     produces: readonly Produce[],
@@ -28,10 +28,11 @@ export type OutboxOptions = {
   readonly sender: ProduceSender
   readonly availability: Availability
   /**
-   * The time for which records wait for other records to share their produce, while no produce is in flight.
+   * The time for which a record waits for other records that can share its produce request, while no produce
+   * is in flight.
    */
   readonly lingerMs: number
-  /** The time that a request waits for its acknowledgement. */
+  /** The time for which a request of a client waits until Kafka has acknowledged its records. */
   readonly ackTimeoutMs: number
   /** The limit on the bytes of records that aren't acknowledged yet. */
   readonly bufferBytes: number
@@ -41,16 +42,19 @@ export type OutboxOptions = {
   readonly now: () => number
 }
 
-/** The most that one produce may hold. A larger produce would block the event loop for too long. */
+/**
+ * Limits on the records and bytes of one produce. A larger produce would block the event loop for too long.
+ */
 const most = { records: 2_000, bytes: 4_000_000 }
 const backoffs = { minBackoffMs: 50, maxBackoffMs: 400 }
 
 /**
- * Writes the records of many requests to Kafka in few produces, and reports the outcome of its own records to
- * each request. Owns the records that wait and those that are in flight. One produce is in flight at a time,
- * and the next one takes all records that have arrived meanwhile. Whether a part of a request succeeds
- * depends only on that part's partition. Records that a partition didn't take are sent again until no request
- * waits for them. They are sent separately from records for other partitions.
+ * Writes the records of many requests to Kafka in few produces, and reports to each request the outcome of
+ * the request's own records. Holds the records that wait and the records that are in flight. One produce is
+ * in flight at a time. The next produce takes all records that have arrived during this time. If a partition
+ * fails, only the parts for that partition fail. Records that Kafka did not accept are sent again as long as
+ * a request waits for them. Records that are sent again are sent separately from records for other
+ * partitions.
  */
 export class Outbox {
   readonly #options: OutboxOptions
@@ -75,18 +79,19 @@ export class Outbox {
     this.#unanswered = new Unanswered(options.now)
   }
 
-  /** The bytes of records that aren't acknowledged yet. */
+  /** The number of bytes of records that Kafka hasn't acknowledged yet. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** The number of records that aren't acknowledged yet. */
+  /** The number of records that Kafka hasn't acknowledged yet. */
   get records(): number {
     return this.#records
   }
 
   /**
-   * Returns the reason why the outbox takes no records for a topic now, or `undefined` if it may take some.
+   * Returns the reason why the outbox accepts no records for a topic now. Returns `undefined` if it may
+   * accept some records.
    */
   obstacle(topic: string): 'unavailable' | 'full' | undefined {
     const { availability, bufferBytes } = this.#options
@@ -94,7 +99,10 @@ export class Outbox {
     return this.#bytes >= bufferBytes ? 'full' : undefined
   }
 
-  /** Creates an empty parcel. `origin` keeps the message ids of different sources apart. */
+  /**
+   * Creates an empty parcel. Messages are compared only with messages of the same `origin`, which is the id
+   * of a source.
+   */
   parcel(topic: string, origin: string, occasion: Occasion): Parcel {
     let flights = this.#flights.get(origin)
     if (flights === undefined) {
@@ -105,9 +113,9 @@ export class Outbox {
   }
 
   /**
-   * Sends a parcel, and resolves once its outcome is known, at the latest after `ackTimeoutMs`. If one of its
-   * records can't be written now, no record of the parcel is sent. Otherwise the client would send all
-   * records again, and the written ones would be written twice.
+   * Sends a parcel. Resolves once the parcel's outcome is known, and after `ackTimeoutMs` at the latest. If
+   * one of the records can't be written now, no record of the parcel is sent. Otherwise the client would send
+   * all records again, and some records would be written twice.
    */
   async submit(parcel: Parcel): Promise<Delivered> {
     const { availability, bufferBytes, ackTimeoutMs } = this.#options
@@ -145,7 +153,7 @@ export class Outbox {
     const { sender, availability, ackTimeoutMs, now } = this.#options
     const sentMs = now()
     const open = new Map(batches.map((batch) => [produceOf(batch), batch] as const))
-    // When this timer fires, every request that waited for these records has been answered.
+    // When this timer fires, every request that waited for the records of these produces has been answered.
     const late = setTimeout(() => {
       const reason = `no acknowledgement within ${ackTimeoutMs} ms`
       for (const { topic, partition } of open.keys()) availability.failed(topic, partition, reason, sentMs)
@@ -190,16 +198,16 @@ export class Outbox {
   }
 
   /**
-   * Answers a request that has timed out, and drops its unsent records that no other request waits for. The
-   * answer asks the client to send all records again. The acknowledged parts are remembered, so that they
-   * aren't written twice when the client sends them again.
+   * Answers a request that has timed out. Drops those of its unsent records for which no other request waits.
+   * The answer asks the client to send all messages again. The acknowledged parts are remembered, so that
+   * they aren't written a second time when the client sends them again.
    */
   #giveUp(ticket: Ticket, parts: readonly Part[]): void {
     finish(ticket, 'too_late')
     for (const part of parts) {
       if (part.isAcknowledged) this.#unanswered.keep(part)
       else {
-        // Parts time out in the order in which they arrived.
+        // Parts time out in the order in which they arrived, so unwanted parts are at the head of the queue.
         const queue = this.#dispatch.queueOf(part.topic, part.partition)
         for (const unwanted of queue.takeWhile(isUnwanted)) this.#release(unwanted)
       }

@@ -12,13 +12,14 @@ export type OutgoingRecord = {
 }
 
 /**
- * An upper estimate of what Kafka adds to key and value, including the headers with the source's name and id.
+ * An upper limit on the bytes that a record has in addition to its key and value. The headers with the
+ * source's name and id are included.
  */
 const overheadBytes = 200
 
 /**
- * Returns the `bytes` of an `OutgoingRecord`. The key counts, because it is a user's id, which may be as long
- * as a message.
+ * Returns the `bytes` of an `OutgoingRecord`. The key is included, because it is a user id, which may be as
+ * long as a message.
  */
 export function recordBytes(key: string, valueBytes: number): number {
   return Buffer.byteLength(key) + valueBytes + overheadBytes
@@ -26,40 +27,46 @@ export function recordBytes(key: string, valueBytes: number): number {
 
 /**
  * The outcome of a request's records. `acknowledged`: all in-sync replicas have all records. `too_late`: some
- * records weren't acknowledged in time, and may still be written. `unavailable`: some of the records are for
- * a partition of which Kafka takes no records, so no record was sent. `full`: the buffer is full, so no
- * record was taken.
+ * records weren't acknowledged in time, but may still be written. `unavailable`: Kafka accepts no records for
+ * the partition of at least one record, so no record was sent. `full`: the buffer has no room, so no record
+ * was sent.
  */
 export type Delivered = 'acknowledged' | 'too_late' | 'unavailable' | 'full'
 
 /**
- * The most records of one part. A request's records for one partition are split into such parts, so that the
- * parts of several requests fill a produce well.
+ * The limit on the records of one part. A request's records for one partition are split into parts of this
+ * size, so that a produce can be filled with parts of several requests.
  */
 const maxPartRecords = 2_000
 
-/** Records of one request for one partition. They are sent together. */
+/** Records of one request for one partition that are sent together. */
 export type Part = {
   readonly topic: string
   readonly partition: number
   readonly records: OutgoingRecord[]
-  /** The bytes of all records. */
+  /** The total bytes of all records. */
   bytes: number
-  /** The `messageId` that a client gave, for each record. */
+  /** For each record, the `messageId` from the client, if there is one. */
   readonly ids: (string | undefined)[]
   /**
-   * The parts of the same source by `messageId`: parts in flight, and acknowledged parts of requests that
-   * were not answered 200.
+   * The parts of the same source, by `messageId`. Contains the parts in flight, and the acknowledged parts of
+   * requests that were not answered 200.
    */
   readonly flights: Map<string, Part>
-  /** The occasion of this request. An identical message of another request has another occasion. */
+  /**
+   * The occasion of the request. If another request has an identical message, that request has another
+   * occasion.
+   */
   readonly occasion: Occasion
-  /** The requests that wait, or have waited, for this part. */
+  /** The requests that wait or have waited for this part. */
   readonly tickets: Ticket[]
   isAcknowledged: boolean
 }
 
-/** A request that waits for `open` more parts. `delivered` is set once the request has its answer. */
+/**
+ * A request that waits for parts. `open`: the number of parts that aren't acknowledged yet. `delivered`: set
+ * once the outcome of the request is known.
+ */
 export type Ticket = {
   open: number
   delivered: Delivered | undefined
@@ -71,19 +78,19 @@ export class Parcel {
   readonly topic: string
   readonly occasion: Occasion
   readonly parts: Part[] = []
-  /** Parts of other requests that this request waits for too. */
+  /** Parts of other requests for which this request waits too, because they contain identical messages. */
   readonly joined = new Set<Part>()
   readonly flights: Map<string, Part>
   bytes = 0
   readonly #maxPartBytes: number
-  /** The last part of each partition. */
+  /** The part of each partition to which a record was added last. */
   readonly #last = new Map<number, Part>()
 
   get records(): number {
     return this.parts.reduce((sum, { records }) => sum + records.length, 0)
   }
 
-  /** `maxPartBytes`: the most bytes of one part. */
+  /** `maxPartBytes`: the limit on the bytes of one part. */
   constructor(topic: string, occasion: Occasion, flights: Map<string, Part>, maxPartBytes: number) {
     this.#maxPartBytes = maxPartBytes
     this.topic = topic
@@ -92,8 +99,8 @@ export class Parcel {
   }
 
   /**
-   * Adds a record. While the record is in flight, another message with the same `id` can be recognized as
-   * identical.
+   * Adds a record. `id` is the `messageId` from the client. While the record is in flight, a message with the
+   * same `id` can be recognized as identical.
    */
   add(record: OutgoingRecord, id: string | undefined): void {
     const part = this.#partFor(record)

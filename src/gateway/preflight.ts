@@ -1,6 +1,6 @@
 /**
- * The headers that are allowed if a preflight names no headers. The browser sends a preflight before a page
- * of another site sends anything but plain text.
+ * The headers that are allowed if a preflight request names no headers. When a page of another site sends
+ * anything but plain text, the browser sends a preflight request first.
  */
 const defaultHeaders = 'authorization, content-type, x-retry-count'
 const maxReflected = 1_000
@@ -8,8 +8,8 @@ const maxReflected = 1_000
 const names = /^[\w!#$%&'*+\-.^`|~]+(?:[ \t]*,[ \t]*[\w!#$%&'*+\-.^`|~]+)*$/
 
 /**
- * Returns the headers that answer a preflight. `asked` is the preflight's `Access-Control-Request-Headers`.
- * The answer repeats this text, unless it is too long or isn't a list of names.
+ * Returns the headers of the answer to a preflight request. `asked` is the `Access-Control-Request-Headers`
+ * of the preflight request. The answer repeats this list, unless it is too long or isn't a list of names.
  */
 export function preflightHeaders(asked: string | undefined): Readonly<Record<string, string>> {
   const isList = asked !== undefined && asked.length <= maxReflected && names.test(asked)

@@ -1,8 +1,8 @@
 import { type RefusalReason, refusalReasons } from '../message/dead-letter-reasons.ts'
 
 /**
- * The reasons why the gateway leaves a message out, so that it doesn't go to Kafka. The request is answered
- * 200, or 401 for `unknown_source`. The reasons are values of a metric's label.
+ * The reasons why the gateway doesn't write a message to Kafka. The request is answered 401 for
+ * `unknown_source`, and 200 for most other reasons. The reasons are values of a metric label.
  */
 export type LeftOutReason =
   | RefusalReason
@@ -11,13 +11,13 @@ export type LeftOutReason =
   /** No source has the write key: 401. */
   | 'unknown_source'
   | 'source_disabled'
-  /** Over 32 KB, in a batch that isn't too large itself. */
+  /** The message is over 32 KB. Its batch isn't too large. */
   | 'message_too_large'
 
-/** Reasons that only occur with records of Kafka. */
+/** Reasons that occur only when the worker reads a record from Kafka. */
 const ofRecords: ReadonlySet<LeftOutReason> = new Set(['empty_value', 'not_utf8'])
 
-/** The reasons that an answer may give for a message. */
+/** The reasons that an answer may state for a message that was left out. */
 export const rejectedReasons: readonly LeftOutReason[] = [
   ...refusalReasons.filter((reason) => !ofRecords.has(reason)),
   'message_too_large',

@@ -4,8 +4,8 @@ import { tooMuchReceived } from './service-unavailable.ts'
 import { maxBatchBytes } from './request-limits.ts'
 
 /**
- * Thrown for a body that was refused before its end was read. No request can follow on its connection. The
- * client gets `answer`.
+ * Thrown for a body that was refused before its end was read. Its connection can't be used for another
+ * request. The client gets `answer`.
  */
 export class RefusedBody extends Error {
   override name = 'RefusedBody'
@@ -21,23 +21,23 @@ export class RefusedBody extends Error {
 }
 
 /**
- * The most bytes of a refused body that are read. A body over `maxBatchBytes` is read to its end and
- * discarded, because many clients read an answer only after they have sent everything. A body of more than
- * `maxReadBytes` is answered before its end.
+ * The limit on the bytes of a refused body that are read. A body over `maxBatchBytes` is read to its end and
+ * discarded, because many clients read an answer only after they have sent everything. But once a body
+ * exceeds `maxReadBytes`, its request is answered at once.
  */
 const maxReadBytes = 8 * 1_024 * 1_024
 
 /**
- * The number of pieces of a body after which their average size is checked. Each piece, however small, costs
- * as much time as hundreds of bytes, and for a moment as much memory.
+ * The number of pieces of a body after which their average size is checked. Even a small piece takes as much
+ * time, and for a moment as much memory, as hundreds of bytes.
  */
 const freePieces = 4_096
 const leastPieceBytes = 32
 const firstBytes = 4 * 1_024
 /**
- * The part of a body that must have come before the body gets memory for the whole length that its head
- * announces. To announce a length costs a client nothing, so the memory held must not be many times the bytes
- * that came.
+ * The fraction of a body that must have come before memory is allocated for the whole length that its head
+ * announces. A client can announce any length without sending it. So the allocated memory must not be many
+ * times the bytes that have come.
  */
 const leastShare = 1 / 4
 
@@ -48,8 +48,8 @@ const leastShare = 1 / 4
 export type Reception = 'keep' | 'discard' | Answer
 
 /**
- * A whole body, or the answer that refuses it. A refused body was read to its end as well, so that the next
- * request can follow.
+ * A whole body, or the answer that refuses it. A refused body was read to its end too, so the connection can
+ * be used for the next request.
  */
 export type Received = Buffer | Answer
 
@@ -68,9 +68,9 @@ export class Receiver {
   }
 
   /**
-   * Calls `done` once. If the body was read to its end, `done` gets the whole body (empty if it is
-   * discarded), or the answer that refuses it. If the end will not come, or isn't waited for, `done` gets a
-   * `RefusedBody`.
+   * Calls `done` once. If the body was read to its end, `done` gets the whole body, or the answer that
+   * refuses the body. A discarded body is passed as an empty one. If the end of the body will not come, or if
+   * the receiver doesn't wait for it, `done` gets a `RefusedBody`.
    */
   receive(request: IncomingMessage, reception: Reception, done: Done): void {
     const announced = Number(request.headers['content-length'] ?? 0)
@@ -96,8 +96,8 @@ export class Receiver {
   }
 
   /**
-   * Counts bytes as held; a negative number counts as released. If there is no room, counts nothing and
-   * returns false.
+   * Adds a number of bytes to the bytes that are held. A negative number is subtracted. If there is no room,
+   * adds nothing and returns false.
    */
   #charge(bytes: number): boolean {
     if (bytes > 0 && this.#bytes + bytes > this.#maxBytes) return false
@@ -109,14 +109,14 @@ export class Receiver {
 type Done = (refusal: RefusedBody | null, received?: Received) => void
 
 /**
- * Holds one body while it arrives. Bodies arrive in pieces of any size. A body of several pieces is copied
- * together piece by piece, so that it holds exactly the memory that is charged.
+ * Holds one body while it arrives. Bodies arrive in pieces of any size. The pieces of a body are copied into
+ * one buffer, so that the body holds exactly the memory that is counted for it.
  */
 class IncomingBody {
   readonly #reception: Reception
   /** The length that the head announces; 0 if it announces none. */
   readonly #announced: number
-  /** Charges bytes that are held from now on; a negative number releases them. */
+  /** Adds to the number of bytes that are held for all bodies. Returns false if there is no room. */
   readonly #charge: (bytes: number) => boolean
   #held: Buffer = nothing
   #length = 0
@@ -137,22 +137,25 @@ class IncomingBody {
     return this.#refusal
   }
 
-  /** Takes the next piece. Returns a refusal if the rest of the body isn't waited for. */
+  /**
+   * Accepts the next piece of the body. Returns a refusal if the receiver shouldn't wait for the rest of the
+   * body.
+   */
   take(chunk: Buffer): RefusedBody | undefined {
     this.#seenBytes += chunk.length
     this.#pieces++
     if (this.#pieces > freePieces && this.#seenBytes < this.#pieces * leastPieceBytes)
       return new RefusedBody(tooFine, true)
     if (this.#seenBytes > maxBatchBytes) {
-      // The body counts as too large even if there was no room for it, because sending it again would fail
-      // too.
+      // The answer is `tooLarge` even if the body was refused earlier because there was no room. The client
+      // shouldn't send it again, because it would be too large again.
       if (!this.#isRefusedBefore) this.#refuse(tooLarge)
       if (this.#seenBytes > maxReadBytes) return new RefusedBody(this.#refusal ?? tooLarge, true)
     } else if (this.#isKept) this.#keep(chunk)
     return undefined
   }
 
-  /** Ends the body. Returns all of it, or the answer that refuses it. */
+  /** Ends the body. Returns the whole body, or the answer that refuses it. */
   end(): Received {
     const received = this.#refusal ?? this.#held.subarray(0, this.#length)
     this.release()
@@ -167,7 +170,9 @@ class IncomingBody {
     this.#isKept = false
   }
 
-  /** True if the body was refused because of its head, and not because of its content or size. */
+  /**
+   * True if the body was refused because of the request's head, and not because of its own content or size.
+   */
   get #isRefusedBefore(): boolean {
     return this.#refusal !== undefined && this.#refusal === this.#reception
   }
@@ -179,7 +184,7 @@ class IncomingBody {
 
   #keep(chunk: Buffer): void {
     const needed = this.#length + chunk.length
-    // A body in one piece is held as it came, because Node gives each piece memory of its own.
+    // A body that came in one piece isn't copied, because Node allocates separate memory for each piece.
     if (needed === this.#announced && this.#length === 0 && this.#charge(needed)) {
       this.#held = chunk
       this.#length = needed

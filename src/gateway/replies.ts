@@ -10,7 +10,7 @@ export const notFound = problem(
 )
 export const internalError = problem('internal_error', 'Something is wrong with the gateway. Send it again.')
 
-/** Writes the gateway's answers. Once the server is retired, each answer ends its connection. */
+/** Sends the gateway's answers. Once the server is retired, the connection is closed after each answer. */
 export class Replies {
   readonly #observer: GatewayObserver
   readonly #drain: Pick<GatewayDrain, 'isRetired'>
@@ -32,13 +32,13 @@ export class Replies {
     return this.send(reply, notFound)
   }
 
-  /** Makes an answer the last one of its connection if the server is retired. */
+  /** Makes an answer the last one on its connection if the server is retired. */
   endConnection(reply: FastifyReply): void {
     if (this.#drain.isRetired) reply.header('connection', 'close')
   }
 }
 
-/** Does the work of a request, and ends its trace with the status of the answer. */
+/** Runs `work` for a request, and ends the request's trace with the status of the answer. */
 export async function traced(
   trace: RequestTrace | undefined,
   work: (trace: RequestTrace | undefined) => Promise<Answer>,

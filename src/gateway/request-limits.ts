@@ -7,12 +7,11 @@ export const maxBatchBytes = 500 * 1_024
 export const maxBatchMessages = 2_500
 
 /**
- * The limit on a message together with everything that is added to it: the batch's context, and the gateway's
- * own fields.
+ * The limit on a complete message, which includes the batch's context and the fields that the gateway adds.
  */
 export const maxCompleteMessageBytes = 2 * maxMessageBytes
 /**
- * The limit on a batch whose context is written into each message. A batch of 500 KB must not become
- * gigabytes.
+ * The limit on the sum of all complete messages of a batch. Because the batch's context is written into each
+ * message, a batch of 500 KB could otherwise become gigabytes.
  */
 export const maxCompleteBatchBytes = 16 * maxBatchBytes

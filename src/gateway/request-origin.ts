@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { RequestAddress } from './browser.ts'
 import { plainAddress, proxiesIn } from './client-address.ts'
 
-/** Finds out where requests come from. Believes the headers of trusted proxies. */
+/** Determines the client addresses of requests. Uses the headers that trusted proxies have set. */
 export class RequestOrigin {
   readonly isTrusted: ReturnType<typeof proxiesIn>
   readonly #addIp: boolean
@@ -13,8 +13,8 @@ export class RequestOrigin {
   }
 
   /**
-   * Returns the address that the messages of a request get. `X-Forwarded-For` counts when the connection
-   * comes from a trusted proxy.
+   * Returns the client's address, which is added to the messages of a request. The address is taken from
+   * `X-Forwarded-For` if the connection comes from a trusted proxy.
    */
   ipOf({ ip }: { ip: string }): string | undefined {
     return this.#addIp ? plainAddress(ip) : undefined

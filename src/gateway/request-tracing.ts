@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Delivered } from './parcel.ts'
 
-/** The part of tracing that the gateway uses. If tracing is off, there is no such object. */
+/** The method of tracing that the gateway uses. If tracing is off, there is no such object. */
 export type GatewayTracing = {
   /**
-   * Begins the trace of a request, or continues its client's trace. `route` is the path of the API, without
-   * anything that a client wrote.
+   * Begins the trace of a request, or continues the trace that the client began. `route` is the path of the
+   * API, without anything that a client wrote.
    */
   begin(method: string, route: string, headers: IncomingHttpHeaders): RequestTrace
 }
@@ -18,10 +18,10 @@ export type RequestTrace = {
 }
 
 export type SendTrace = {
-  /** Headers with which readers of the topic continue the trace. */
+  /** Record headers with which readers of the topic continue the trace. */
   readonly headers: Readonly<Record<string, string>>
   /** The bytes that the headers add to a record. */
   readonly bytes: number
-  /** Ends the span. Not called when no record was sent. */
+  /** Ends the span. This method isn't called if no record was sent. */
   end(records: number, delivered: Delivered): void
 }

@@ -25,8 +25,8 @@ import { ScannedItems } from './scanned-items.ts'
 export type ScannedBody = {
   readonly ok: true
   /**
-   * The body without its messages: for a batch, its list `batch` is empty; for a single message, only its
-   * `writeKey` is here.
+   * The body without its messages. For a batch, the list `batch` is empty. For a single message, there is
+   * only its `writeKey`.
    */
   readonly body: JsonObject
   readonly items: Items
@@ -37,8 +37,8 @@ export type ScannedBody = {
 type Limits = Pick<MessageLimits, 'maxDepth' | 'maxKeys'>
 
 /**
- * The places of the fields of all messages of a body. The array that holds them is large, so it is used for
- * one body after the other.
+ * The places of the fields of all messages of a body. The array for these places is large, so it is reused
+ * for each body.
  */
 const places = messagePlaces({ nested: true })
 
@@ -61,7 +61,7 @@ export function scanSingle(bytes: Buffer, limits: Limits): ScannedBody | undefin
  * Scans the body of a batch. Finds the places of its messages in one pass, and parses the rest of the body. A
  * message whose spelling isn't canonical is parsed by itself. Returns `undefined` if the body isn't a JSON
  * object with exactly one list `batch`, or if there are too many messages. Also returns `undefined` if the
- * first message isn't canonical, because the others won't be canonical either.
+ * first message isn't canonical, because most likely no other message is canonical either.
  */
 export function scanBatch(bytes: Buffer, limits: Limits): ScannedBody | undefined {
   if (!isUtf8(bytes)) return undefined
@@ -77,7 +77,10 @@ export function scanBatch(bytes: Buffer, limits: Limits): ScannedBody | undefine
 
 type FoundList = { readonly start: number; readonly end: number; readonly scan: ItemScan }
 
-/** Goes over the members of the body, and scans the list `batch`. All other members are only skipped. */
+/**
+ * Finds the list `batch` among the members of the body, and scans the list. All other members are only
+ * skipped.
+ */
 function findList(bytes: Buffer, limits: Limits): FoundList | undefined {
   let found: FoundList | undefined
   let at = skipSpace(bytes, 0)
@@ -118,7 +121,7 @@ class ItemScan {
     this.items = new ScannedItems(bytes, places)
   }
 
-  /** Scans the list that begins at `start`. Returns the place after it, or `invalid`. */
+  /** Scans the list that begins at `start`. Returns the place after the list, or `invalid`. */
   list(start: number): number {
     const bytes = this.#bytes
     let at = skipSpace(bytes, start + 1)

@@ -5,15 +5,15 @@ import { type CheckedItem, checkItem, type ItemContext } from './item.ts'
 import type { Items } from './items.ts'
 
 /**
- * The messages of a request whose places in its body are known. Messages whose spelling is canonical were
- * scanned, and are parsed only if `CanonicalItems` can't complete them. The other messages were parsed.
+ * The messages of a request whose body was scanned. A message whose spelling is canonical is parsed only if
+ * `CanonicalItems` can't complete it. All other messages were parsed during the scan.
  */
 export class ScannedItems implements Items {
   readonly #bytes: Buffer
   readonly #places: FieldPlaces
   /** Two numbers for each message: the place of its first byte, and the place after its last byte. */
   readonly #ranges: number[] = []
-  /** The messages that are parsed. */
+  /** The messages that were parsed, by index. */
   readonly #parsed = new Map<number, unknown>()
   readonly #generation: number
   #completing: { readonly surroundings: ItemContext; readonly items: CanonicalItems } | undefined

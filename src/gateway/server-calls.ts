@@ -28,13 +28,14 @@ export type ServerCallsOptions = {
 }
 
 /**
- * The calls that need a server key, because a write key is public. A request is accepted as a whole or not at
- * all. The status 200 says that Kafka has the request.
+ * The calls that need a server key. A write key isn't enough for them, because write keys are public. A
+ * request is accepted as a whole or not at all. The status 200 means that Kafka has acknowledged all records
+ * of the request.
  */
 export type ServerCalls = {
   /**
-   * Returns the answer to a request that is refused whatever its body says. Returns `undefined` if the answer
-   * depends on the body.
+   * Returns the answer if the request is refused because of its `Authorization` header. Returns `undefined`
+   * if the answer depends on the body.
    */
   refusal(authorization: string | undefined): Answer | undefined
   deletion(sent: Buffer, authorization: string | undefined, trace?: RequestTrace): Promise<Answer>
@@ -127,8 +128,8 @@ function covers(allowed: readonly Source[], ids: readonly string[]): boolean {
 }
 
 /**
- * Returns the space that a request names. If the request names no space, returns the space of its key, if the
- * key has exactly one space.
+ * Returns the space that a request names. If the request names no space and its key belongs to exactly one
+ * space, returns that space.
  */
 function spaceOf(allowed: readonly Source[], named: unknown): Source | undefined {
   const spaces = allowed.filter(({ kind }) => kind === 'audiences')
@@ -184,7 +185,10 @@ function changeTooLarge(where: string): Answer {
   return problem('payload_too_large', `${where} is over ${maxMessageBytes} bytes (32 KB).`)
 }
 
-/** Answers with the first field that violates the schema. Never shows values. */
+/**
+ * Returns an answer that names the first field that violates the schema. The answer never contains the values
+ * of fields.
+ */
 function refused(errors: readonly SchemaError[], where: string): Answer {
   const [first] = errors
   const path = `${where}${(first?.instancePath ?? '').replaceAll('/', '.')}`.replace(/^\./, '')

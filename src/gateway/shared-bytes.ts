@@ -2,7 +2,10 @@ import { closeBrace, comma, hashOf, isAt, quote } from '../message/canonical-sca
 import type { FieldPlaces } from '../message/field-places.ts'
 import type { MessageWriter } from './message-writer.ts'
 
-/** A member of a shared object: its name, and its place in the object's bytes, from its key to its end. */
+/**
+ * A member of a shared object: its name, and its place in the object's bytes. The place goes from the
+ * beginning of the key to the end of the value.
+ */
 export type SharedMember = { readonly name: string; readonly start: number; readonly end: number }
 
 type Known = Omit<SharedMember, 'name'> & { readonly name: Buffer }
@@ -10,14 +13,14 @@ type Replaced = { readonly member: Known; readonly own: number }
 
 /**
  * The bytes of an object that a batch states for all of its messages. Merges this object with the object of a
- * scanned message, as `SharedObject.with` does for a parsed message. Each message is first measured and then
- * written, before the next one is measured.
+ * scanned message, as `SharedObject.with` does for a parsed message. Call `measure` and then `write` for each
+ * message, before the next message is measured.
  */
 export class SharedBytes {
   readonly #text: Buffer
   readonly #byHash = new Map<number, Known>()
   readonly #replaced: Replaced[] = []
-  /** False if two keys have the same hash. Then this class can't merge the object. */
+  /** False if two keys of the object have the same hash. Then this class can't merge the object. */
   readonly isUsable: boolean
 
   constructor(text: string, members: readonly SharedMember[]) {
@@ -28,8 +31,8 @@ export class SharedBytes {
   }
 
   /**
-   * Returns the length in bytes of this object merged with the message's own object in `field`, which may be
-   * absent. Notes which members are replaced.
+   * Returns the length of the merged object in bytes. This object is merged with the message's own object in
+   * `field`, if the message has one. Remembers which members are replaced.
    */
   measure(bytes: Buffer, places: FieldPlaces, field: number): number {
     this.#replaced.length = 0
@@ -62,7 +65,10 @@ export class SharedBytes {
     to.byte(closeBrace)
   }
 
-  /** Writes the message's own members that don't replace a shared one, in runs of neighbours. */
+  /**
+   * Writes the message's own members that don't replace a shared member. Neighbouring members are copied
+   * together.
+   */
   #writeAdded(to: MessageWriter, bytes: Buffer, places: FieldPlaces, field: number): void {
     const writeRun = (first: number, end: number): void => {
       if (first === end) return

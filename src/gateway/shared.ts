@@ -6,13 +6,16 @@ import { SharedBytes } from './shared-bytes.ts'
 /** An object written as JSON. */
 export type WrittenObject = {
   readonly text: string
-  /** The bytes of the text in UTF-8. */
+  /** The length of the text in UTF-8, in bytes. */
   readonly bytes: number
-  /** The number of keys that come from the batch, including those of nested objects. */
+  /** The number of keys that come from the batch, including the keys of nested objects. */
   readonly keys: number
 }
 
-/** The place of a member in the text, from its key to the end of its value, with its bytes and keys. */
+/**
+ * A member in the text of a shared object. Its place goes from the beginning of its key to the end of its
+ * value.
+ */
 type Member = {
   readonly start: number
   readonly end: number
@@ -23,9 +26,9 @@ type Member = {
 }
 
 /**
- * An object that a batch states for all of its messages (`context` or `integrations`). It is checked and
- * written once, and spliced into each message. So the work for a batch grows only with the bytes of the batch
- * and the bytes that are written for it.
+ * An object that a batch states for all of its messages (`context` or `integrations`). The object is checked
+ * and turned into JSON only once, and the JSON is copied into each message. So the work for a batch grows
+ * only with the bytes of the batch and the bytes that are written for the batch.
  */
 export class SharedObject {
   readonly #value: JsonObject
@@ -35,7 +38,7 @@ export class SharedObject {
   /** The fault of the object, if it has one. Then no message of the batch can be written. */
   readonly fault: Extract<Measured, { ok: false }>['fault'] | undefined
 
-  /** `value` must have at least one field. In a message, it is an object at the second level of nesting. */
+  /** `value` must have at least one field. In a message, `value` is at the second level of nesting. */
   constructor(value: JsonObject, { maxDepth, maxKeys }: MessageLimits) {
     const weighed = measureStructure(value, { maxDepth: maxDepth - 1, maxKeys })
     const text = weighed.ok ? JSON.stringify(value) : '{}'
@@ -48,12 +51,12 @@ export class SharedObject {
     return this.#written.bytes
   }
 
-  /** The number of keys, including those of nested objects. */
+  /** The number of keys, including the keys of nested objects. */
   get keys(): number {
     return this.#written.keys
   }
 
-  /** The object in the form in which it is merged with bytes. */
+  /** The object in the form in which it can be merged with the bytes of a scanned message. */
   get asBytes(): SharedBytes {
     this.#asBytes ??= new SharedBytes(
       this.#written.text,
@@ -65,8 +68,9 @@ export class SharedObject {
   }
 
   /**
-   * Returns the object merged with a message's own fields, which win. The cost depends only on the size of
-   * `own`: the text is joined from pieces, and the pieces aren't copied until the text is sent.
+   * Returns the object merged with `own`, the message's own object. If both have a field, the field of `own`
+   * counts. The cost depends only on the size of `own`, because the text is joined from pieces, which are
+   * copied only when the text is sent.
    */
   with(own: unknown): WrittenObject {
     if (!isJsonObject(own)) return this.#written

@@ -3,8 +3,8 @@ import type { Catalog, Source } from '../catalog/catalog.ts'
 import { TokenBucket } from '../pacing/token-bucket.ts'
 
 /**
- * Finds the sources of the catalog by their keys, and counts how many messages each may still send. Follows
- * changes of the catalog by itself.
+ * Finds the sources of the catalog by their keys, and counts how many messages each source may still send.
+ * Notices changes of the catalog by itself.
  */
 export class Sources {
   readonly #current: () => Catalog
@@ -20,7 +20,7 @@ export class Sources {
     this.#now = now
   }
 
-  /** Returns the source of the first key that is a write key. */
+  /** Returns the source of the first of `keys` that is a write key. */
   withWriteKey(keys: Iterable<string>): Source | undefined {
     this.#follow()
     for (const key of keys) {
@@ -30,7 +30,7 @@ export class Sources {
     return undefined
   }
 
-  /** Returns the sources of all keys that are write keys. */
+  /** Returns the sources of all of `keys` that are write keys. */
   withWriteKeys(keys: Iterable<string>): readonly Source[] {
     this.#follow()
     const found = new Set<Source>()
@@ -42,8 +42,8 @@ export class Sources {
   }
 
   /**
-   * Returns the sources of the first key that is a server key. Returns an empty list if no key is a server
-   * key.
+   * Returns the sources of the first of `keys` that is a server key. Returns an empty list if no key is a
+   * server key.
    */
   withServerKey(keys: readonly string[]): readonly Source[] {
     this.#follow()
@@ -55,8 +55,9 @@ export class Sources {
   }
 
   /**
-   * Counts messages of a source against its rate. Returns 0 if the source may send them, else the
-   * milliseconds until it may. With 0 messages, only asks whether the source may send.
+   * Counts messages of a source against the source's rate limit. Returns 0 if the source may send the
+   * messages now, else the milliseconds until it may send them. If `messages` is 0, nothing is counted, and
+   * the result says whether the source may send now.
    */
   take({ id, maxPerSecond }: Source, messages: number): number {
     if (maxPerSecond === undefined) return 0
@@ -74,7 +75,7 @@ export class Sources {
   }
 
   /**
-   * Takes back messages that `take` counted. Call this if the gateway then refuses them for a reason that
+   * Reverses a count of `take`. Call this method if the gateway then refuses the messages for a reason that
    * isn't the source's fault.
    */
   giveBack({ id }: Source, messages: number): void {
@@ -102,8 +103,8 @@ export class Sources {
 }
 
 /**
- * Digests a key. Secrets are looked up by their digests, so that the time that a comparison takes reveals
- * nothing about them.
+ * Returns the digest of a key. Keys are looked up by their digests, so that the time of a comparison reveals
+ * nothing about a key.
  */
 function digestOf(key: string): string {
   return createHash('sha256').update(key).digest('base64')

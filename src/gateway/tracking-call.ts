@@ -12,7 +12,8 @@ import { SharedObject } from './shared.ts'
 import { contextTooLarge, notAList, notObjects, tooManyMessages } from './tracking-refusals.ts'
 
 /**
- * The body that a path of the tracking API takes: one message of a kind, or a batch of messages of any kind.
+ * The type of the body that a path of the tracking API accepts: one message of a kind, or a batch of messages
+ * of any kind.
  */
 export type Call = TrackingKind | 'batch'
 
@@ -24,7 +25,7 @@ export type ReadCall = {
   readonly lostDigits: number
 }
 
-/** The values that reading a call needs in addition to the call itself. */
+/** The values that `readCall` needs in addition to the call itself. */
 export type CallSetting = {
   readonly limits: MessageLimits
   /** Returns milliseconds since 1970. */
@@ -32,7 +33,10 @@ export type CallSetting = {
   readonly addressContexts: AddressContexts
 }
 
-/** Reads the messages of a call, and the values that they share. A missing `batch` is an empty one. */
+/**
+ * Reads the messages of a call, and the values that all of them share. A missing `batch` is read as an empty
+ * list.
+ */
 export function readCall(
   call: Call,
   read: AcceptedBody | ScannedBody,
@@ -44,7 +48,7 @@ export function readCall(
     'items' in read ? read.items : new ParsedItems(values, read.spoiled)
   const arrival = arrivalAt(now())
   if (call !== 'batch') {
-    // A single message has its own `sentAt`.
+    // A single message states `sentAt` itself, so there is no `sentAt` for a batch.
     const context = ip === undefined ? undefined : addressContexts.of(ip)
     const own = { ...occasionOf(undefined, arrival), context, integrations: undefined }
     return { ok: true, items: itemsOf([body]), lostDigits, surroundings: { ...own, kind: call, limits } }
@@ -78,16 +82,16 @@ function sharedOf(value: JsonObject | null | undefined, limits: MessageLimits): 
 }
 
 /**
- * Adds the address of a request to the request's context, which all of its messages get. If the client states
- * an `ip`, the client's `ip` wins.
+ * Adds the address of a request to the context that all messages of the request get. If the client states an
+ * `ip`, the client's `ip` stays.
  */
 function withIp(context: JsonObject | null | undefined, ip: string | undefined): JsonObject | undefined {
   return ip === undefined ? (context ?? undefined) : { ip, ...context }
 }
 
 /**
- * Returns true if a shared object is over the limit on a message. Such an object would be written into every
- * message of the batch.
+ * Returns true if a shared object alone is larger than a message may be. Such an object would be written into
+ * every message of the batch.
  */
 function isLarge(shared: SharedObject | undefined): boolean {
   return shared !== undefined && shared.bytes > maxMessageBytes

@@ -25,7 +25,7 @@ export const contextTooLarge = problem(
   'Send less: with the context of the batch in each of its messages it is too large.',
 )
 
-/** Answers a body that can't be read. */
+/** Returns the answer to a body that can't be read. */
 export function unreadable(fault: BodyFault, call: Call): Answer {
   switch (fault) {
     case 'too_large':
@@ -43,7 +43,7 @@ export function unreadable(fault: BodyFault, call: Call): Answer {
   }
 }
 
-/** Answers a source that sends too much. */
+/** Returns the answer to a request of a source that sends more messages than its rate limit allows. */
 export function rateLimited(waitMs: number): Answer {
   return problem(
     'rate_limited',

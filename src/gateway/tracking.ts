@@ -32,23 +32,23 @@ export type TrackingOptions = {
   readonly observer: GatewayObserver
   /** The topic that messages are written to. */
   readonly topic: string
-  /** The number of partitions of that topic. */
+  /** The number of partitions of `topic`. */
   readonly partitions: number
   readonly limits: MessageLimits
   /** Returns milliseconds since 1970. */
   readonly now: () => number
 }
 
-/** Segment's tracking API, from the body of a request to its answer. */
+/** Segment's tracking API. Turns the body of a request into records and into the request's answer. */
 export type Tracking = {
   /**
-   * Returns the answer to a request that is refused whatever its body says. Returns `undefined` if the answer
-   * depends on the body.
+   * Returns the answer if the request is refused because of its `Authorization` header. Returns `undefined`
+   * if the answer depends on the body.
    */
   refusal(authorization: string | undefined): Answer | undefined
   /**
    * Answers a call. `sent` is the body as received. `ip` is the address for `context.ip`, if there is one.
-   * The status 200 says that Kafka has every message that isn't left out.
+   * The status 200 means that Kafka has acknowledged every message that wasn't left out.
    */
   handle(
     call: Call,
@@ -68,7 +68,7 @@ class TrackingCalls implements Tracking {
   readonly #sources: Sources
   readonly #outbox: Outbox
   readonly #observer: GatewayObserver
-  /** The headers by source. All records of a source share one object. */
+  /** The record headers of each source. All records of a source share one object. */
   readonly #headers = new Map<string, Readonly<Record<string, string>>>()
   readonly #setting: CallSetting
 
@@ -91,8 +91,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Packs the messages of a call into a parcel. Nothing may be awaited between this call and `submit`.
-   * Otherwise parts in flight that the parcel has joined might end in between.
+   * Packs the messages of a call into a parcel. There must be no `await` between this call and `submit`.
+   * Otherwise parts in flight for which the parcel has to wait might end in between.
    */
   #pack(
     source: Source,
@@ -144,7 +144,8 @@ class TrackingCalls implements Tracking {
   }
 
   #refusalOf(source: Source): Answer | undefined {
-    // The messages of a disabled source are read and left out, so that the answer names them.
+    // A disabled source isn't refused here. Its messages are read and left out, so that the answer names
+    // them.
     if (!source.enabled) return undefined
     const waitMs = this.#sources.take(source, 0)
     if (waitMs > 0) return rateLimited(waitMs)
@@ -159,8 +160,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Refuses a request by the keys that its unparsed body may contain. Refuses it only if every source to
-   * which one of these keys belongs would be refused.
+   * Returns a refusal for a request if its unparsed body contains no known write key. Also returns a refusal
+   * if each source whose key the body may contain would be refused.
    */
   #refusalByText(bytes: Buffer): Answer | undefined {
     const mayBeOf = this.#sources.withWriteKeys(keysIn(bytes))
@@ -184,8 +185,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Sends a parcel and answers its request. While this method waits, only the records of the request are
-   * kept, because the parsed body takes several times as much memory.
+   * Sends a parcel and answers its request. While this method waits, it keeps only the records of the request
+   * and not the parsed body, which would take several times as much memory.
    */
   async #deliver(
     { parcel, outcomes, sending }: PackedCall,
@@ -238,9 +239,9 @@ type PackedCall = {
 type Packed = PackedCall | { readonly ok: false; readonly answer: Answer }
 
 /**
- * Returns true if an identical message of this source is in flight, and makes the parcel wait for that
- * message. Both messages state when they were sent and received. So the new message is written with the times
- * of the other one before the two are compared.
+ * Returns true if an identical message of this source is in flight, and then makes the parcel wait for that
+ * message. Each message states when it was sent and received, so identical messages of two requests differ in
+ * these times. For the comparison, the new message is written with the times of the message in flight.
  */
 function isInFlight(
   parcel: Parcel,

@@ -1,14 +1,14 @@
 import type { Part } from './parcel.ts'
 
-/** The time for which parts are kept. Clients that are asked to send again do so within seconds. */
+/** The time for which parts are kept. A client that is asked to send again does so within seconds. */
 const keptMs = 60_000
 const maxBytes = 8_000_000
 
 /**
- * Keeps the acknowledged parts of requests that were not answered 200. Such a request had another part that
- * was not written, or the acknowledgement of the part came too late. The clients of these requests send
- * everything again. The gateway then finds these parts like parts in flight, and doesn't write them a second
- * time.
+ * Keeps the acknowledged parts of requests that were not answered 200. Either another part of such a request
+ * was not written, or the acknowledgement of the part came too late. The client then sends all messages of
+ * the request again. The gateway finds a kept part in the same way as a part in flight, and doesn't write its
+ * messages a second time.
  */
 export class Unanswered {
   readonly #now: () => number
@@ -35,7 +35,8 @@ export class Unanswered {
   }
 
   /**
-   * Drops parts that are too old. Also drops the oldest parts while all parts together have too many bytes.
+   * Drops the parts that are too old. Also drops the oldest parts until the kept parts together don't have
+   * too many bytes.
    */
   forget(): void {
     const nowMs = this.#now()
@@ -51,8 +52,8 @@ export class Unanswered {
 }
 
 /**
- * Gives the values of a part memory of their own. Small buffers share memory, and a single kept buffer would
- * keep all of the shared memory.
+ * Copies the values of a part, so that they don't use shared memory. Small buffers share memory, and one kept
+ * buffer would keep all of the memory that it shares.
  */
 function detach({ records }: Part): void {
   for (const [index, record] of records.entries()) {

@@ -1,8 +1,8 @@
 /**
- * Returns the keys that a request may have been sent with, the most reliable first. Clients send their write
- * key as `Basic base64(KEY:)` (some without the colon) or as `writeKey` in the body. Some send it in both
- * places. A `Bearer` token isn't always a key. If it isn't, the key in the body counts. So the caller tries
- * all keys.
+ * Returns the keys with which a request may have been sent. The most reliable key comes first. Clients send
+ * their write key as `Basic base64(KEY:)` (some without the colon) or as `writeKey` in the body. Some send it
+ * in both places. A `Bearer` token isn't always a key. If it is no key, the key in the body counts. So the
+ * caller has to try all returned keys.
  */
 export function keysOf(authorization: string | undefined, bodyKey?: unknown): readonly string[] {
   const inHeader = authorization === undefined ? undefined : keyOfHeader(authorization)
@@ -12,8 +12,8 @@ export function keysOf(authorization: string | undefined, bodyKey?: unknown): re
 }
 
 /**
- * Returns true if the header certainly holds a key. A `Bearer` token isn't certain: it may belong to
- * something else, such as a proxy in front of the gateway.
+ * Returns true if the header certainly contains a key. Returns false for a `Bearer` token, because the token
+ * may be meant for another system, such as a proxy in front of the gateway.
  */
 export function saysKey(authorization: string | undefined): boolean {
   return (
@@ -22,12 +22,12 @@ export function saysKey(authorization: string | undefined): boolean {
 }
 
 const keyName = '"writeKey"'
-/** The longest spelling of a key, with escapes and quotes. */
+/** The length of the longest spelling of a key, including escapes and quotation marks. */
 const mostSpelled = 1_300
 
 /**
- * Yields every text that may be the key in an unparsed JSON body: each string after a `"writeKey"`, at any
- * place in the body. This search costs a fraction of parsing the body.
+ * Yields every text that may be the write key of an unparsed JSON body: each string that follows a
+ * `"writeKey"`, anywhere in the body. This search costs much less than to parse the body.
  */
 export function* keysIn(bytes: Buffer): Generator<string> {
   let last = ''
@@ -43,7 +43,10 @@ export function* keysIn(bytes: Buffer): Generator<string> {
   }
 }
 
-/** Decodes a spelled key. Reading the body as latin1 is enough, since write keys are ASCII. */
+/**
+ * Decodes a key with its escapes and quotation marks. It is enough to read the body as latin1, because write
+ * keys are ASCII.
+ */
 function unquote(spelled: string): string | undefined {
   try {
     return String(JSON.parse(spelled))

@@ -3,7 +3,10 @@ import { Compile } from 'typebox/compile'
 import { timestampPattern } from './timestamp.ts'
 
 const text = (description: string) => Type.String({ minLength: 1, maxLength: 1_000, description })
-/** An optional text. `null` counts as absent, because some languages have no type for an absent field. */
+/**
+ * The schema of an optional text. `null` counts as absent, because some languages have no type for an absent
+ * field.
+ */
 const optionalText = (description: string) =>
   Type.Optional(
     Type.Union([Type.String({ minLength: 1, maxLength: 1_000 }), Type.Null()], {
@@ -64,11 +67,14 @@ const sync = Type.Object(
   },
 )
 
-/** A change of one property of one user. The gateway accepts it too. */
+/** The schema of a change of one property of one user. The gateway accepts such changes too. */
 export const propertyChange = Type.Union([membership, trait])
 const change = Type.Union([membership, trait, sync])
 
-/** The value of a record of the topic `audience-changes`. The record's header `source-id` names the space. */
+/**
+ * The schema of the value of a record of the topic `audience-changes`. The header `source-id` of the record
+ * names the space.
+ */
 export const audienceChangeSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Audience change',
@@ -78,7 +84,7 @@ export const audienceChangeSchema = {
 }
 
 export type PropertyChange = Static<typeof propertyChange>
-/** A part of a whole audience. */
+/** One part of a sync, which is a whole audience sent in parts. */
 export type SyncPart = Static<typeof sync>
 
 export const propertyChangeCheck = Compile(propertyChange)

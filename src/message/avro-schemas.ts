@@ -3,19 +3,19 @@ import { messageKinds } from './message-schemas.ts'
 /**
  * The contracts of the topics in Avro, for producers that use a schema registry. `schemas/*.avsc` are
  * generated from them. A value that is encoded with one of these schemas and decoded again is valid by the
- * JSON Schema of its topic. These schemas are a convenience: producers may use any Avro schema whose values,
- * as JSON, are valid.
+ * JSON Schema of its topic. Producers don't have to use these schemas. They may use any Avro schema whose
+ * values, as JSON, are valid.
  *
- * An optional field has the default null, which means "absent". No union has two branches that both fit the
- * same value, so every language can write the unions. For example, numbers have only the branch double, and a
- * whole number in it is exact up to 2^53.
+ * An optional field has the default null, which means "absent". In a union, no value fits two branches, so
+ * every language can write the unions. For example, the only branch for numbers is double, in which whole
+ * numbers are exact up to 2^53.
  */
 
 const namespace = 'sluice'
 
 const scalar = ['null', 'boolean', 'double', 'string']
 const inner = [...scalar, { type: 'array', items: scalar }, { type: 'map', values: scalar }]
-/** Any JSON of up to three levels. Avro has no type for arbitrary JSON. */
+/** The type of JSON values with up to three levels. Avro has no type for arbitrary JSON. */
 const anyValue = [...scalar, { type: 'array', items: inner }, { type: 'map', values: inner }]
 const openObject = { type: 'map', values: anyValue }
 
@@ -29,7 +29,7 @@ function optional(name: string, type: unknown, doc: string): object {
   return { name, type: ['null', ...[type].flat()], default: null, doc }
 }
 
-/** Returns the field `type`, which names the kind of the record that has it. */
+/** Returns the field `type`, which names the kind of its record. */
 function constant(symbol: string, name: string): object {
   return { name: 'type', type: { type: 'enum', name, symbols: [symbol] }, default: symbol }
 }
@@ -80,7 +80,7 @@ const audience = [
 const userId = field('userId', 'string', 'Whose property changes. Also the partition key of the record.')
 const changedAt = field('changedAt', timestamp, 'When it changed: milliseconds since 1970, or ISO 8601.')
 
-/** A value of the topic `audience-changes`: a user enters or leaves an audience. */
+/** A value of the topic `audience-changes` which says that a user enters or leaves an audience. */
 export const membershipAvro = record('AudienceMembership', 'A user enters or leaves an audience.', [
   constant('membership', 'AudienceMembershipType'),
   ...audience,
@@ -89,7 +89,7 @@ export const membershipAvro = record('AudienceMembership', 'A user enters or lea
   changedAt,
 ])
 
-/** A value of the topic `audience-changes`: a computed trait of a user has a new value. */
+/** A value of the topic `audience-changes` which says that a computed trait of a user has a new value. */
 export const traitAvro = record('AudienceTrait', 'A computed trait of a user has a new value.', [
   constant('trait', 'AudienceTraitType'),
   field('traitId', 'string', 'Names the computed trait for ever.'),
@@ -100,12 +100,12 @@ export const traitAvro = record('AudienceTrait', 'A computed trait of a user has
   ),
   optional('traitKey', 'string', 'The name of the property. Never changes.'),
   userId,
-  // This field has no default, because null is a value here.
+  // This field has no default, because null is a valid value of a trait.
   field('value', anyValue, 'The new value.'),
   changedAt,
 ])
 
-/** A value of the topic `audience-changes`: a part of a whole audience. */
+/** A value of the topic `audience-changes` which is one part of a whole audience. */
 export const syncAvro = record(
   'AudienceSync',
   'A part of a whole audience: who is in none of the parts has left. Its record has no key, and is written to the partition of its users.',

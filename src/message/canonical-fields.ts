@@ -4,7 +4,7 @@ import { attributesFields, MAX_MESSAGE_ID_CHARACTERS } from './message-schemas.t
 
 /** The fields of a message that are read from its bytes, with their numbers in `FieldPlaces`. */
 export const Field = {
-  // Nested fields come first. The gateway merges them with the same fields of a batch.
+  // The two nested fields come first. The gateway merges these fields with the same fields of a batch.
   context: 0,
   integrations: 1,
   type: 2,
@@ -25,8 +25,8 @@ export const Field = {
 const names = Object.keys(Field)
 
 /**
- * Returns places for the fields of messages. With `nested`, the places of the members of `context` and
- * `integrations` are noted too.
+ * Creates the object that holds the places of the fields of messages. If `nested` is true, it also holds the
+ * places of the members of `context` and `integrations`.
  */
 export function messagePlaces({ nested }: { nested: boolean }): FieldPlaces {
   return new FieldPlaces(names, nested ? 2 : 0)
@@ -36,7 +36,7 @@ export function messagePlaces({ nested }: { nested: boolean }): FieldPlaces {
 export const plainKinds = ['identify', 'track', 'page', 'screen', 'group'] as const
 export type PlainKind = (typeof plainKinds)[number]
 
-/** The number of the field that holds the attributes of a kind. */
+/** The number of the field that has the attributes of a message (`properties` or `traits`), by kind. */
 export const attributesOf: Readonly<Record<PlainKind, number>> = {
   identify: Field[attributesFields.identify],
   track: Field[attributesFields.track],
@@ -52,8 +52,8 @@ export function isPlainKind(type: string | undefined): type is PlainKind {
 }
 
 /**
- * Returns true if a message has everything that the event schema demands of its kind. The timestamp isn't
- * checked. A few valid messages fail this check too.
+ * Returns true if a message meets all demands of the event schema on its kind. The timestamp isn't checked.
+ * For a few valid messages, returns false too.
  */
 export function isSound(places: FieldPlaces, kind: PlainKind): boolean {
   return (
@@ -70,7 +70,7 @@ export function isSound(places: FieldPlaces, kind: PlainKind): boolean {
   )
 }
 
-/** Returns true if a text may be a `messageId`: it isn't empty and not too long. */
+/** Returns true if a text may be a `messageId`, because it isn't empty and isn't too long. */
 export function isMessageId(text: string | undefined): text is string {
   return text !== undefined && text !== '' && text.length <= MAX_MESSAGE_ID_CHARACTERS
 }

@@ -1,4 +1,4 @@
-/** Finds the ends of numbers in JSON that are spelled as JSON.stringify spells them. */
+/** Finds the ends of those numbers in JSON that are spelled as JSON.stringify spells numbers. */
 
 /** The result for JSON that isn't spelled as JSON.stringify would spell it. */
 export const invalid = -1
@@ -6,13 +6,16 @@ export const minus = 0x2d
 const point = 0x2e
 const zero = 0x30
 const nine = 0x39
-/** The most digits of a decimal that JSON.stringify surely writes again. A double keeps 15 digits. */
+/**
+ * Limit on the digits of a decimal number. Up to this limit, JSON.stringify certainly writes the same digits,
+ * because a double keeps 15 digits.
+ */
 const mostDigits = 15
 const mostZeros = 5
 
 /**
  * Returns the place after the number that begins at `start`. Returns `invalid` if JSON.stringify may spell
- * the number otherwise.
+ * the number differently.
  */
 export function endOfNumber(bytes: Buffer, start: number): number {
   const whole = bytes[start] === minus ? start + 1 : start

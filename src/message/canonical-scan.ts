@@ -25,15 +25,15 @@ let keysLeft = 0
 const mostLevels = 64
 
 /**
- * 1 for each byte that stands for itself in a string. The caller has checked that bytes above ASCII form
- * valid UTF-8.
+ * Table of bytes: 1 for each byte that stands for itself in a JSON string. The caller has checked that bytes
+ * above ASCII form valid UTF-8.
  */
 const plain = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x20 && byte !== quote && byte !== backslash ? 1 : 0,
 )
 /**
- * 1 for each byte that may follow a backslash. `\/` and `\u` are left out, because JSON.stringify spells such
- * characters otherwise.
+ * Table of bytes: 1 for each byte that may follow a backslash. The bytes of `\/` and `\u` are left out,
+ * because JSON.stringify spells such characters differently.
  */
 const escapable = Uint8Array.from({ length: 256 }, (_, byte) =>
   '"\\bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0,
@@ -47,15 +47,16 @@ const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
 const hashSeed = 0x811c9dc5 | 0
 const hashFactor = 0x01000193
 
-/** Returns the hash by which the scan knows a key. */
+/** Returns the hash that the scan uses for a key. */
 export function hashOf(name: string): number {
   return Buffer.from(name).reduce((hash, byte) => Math.imul(hash ^ byte, hashFactor), hashSeed)
 }
 
 /**
- * Scans the object that begins at `start`, and notes the places of its fields. Returns the place after the
- * object. Returns `invalid` if it isn't certain that the spelling is canonical, if the object is empty, or if
- * it is over the limits. The bytes must be UTF-8. The object itself is the first level.
+ * Scans the object that begins at `start`, and stores the places of its fields. Returns the place after the
+ * object. Returns `invalid` if it isn't certain that the object's spelling is canonical, if the object is
+ * empty, or if the object is over the limits. The bytes must be UTF-8. The object itself counts as the first
+ * level of nesting.
  */
 export function scanObject(
   bytes: Buffer,
@@ -70,7 +71,7 @@ export function scanObject(
   for (let at = start + 1; ;) {
     const valueAt = endOfKey(bytes, at, 0)
     if (valueAt === invalid) return invalid
-    // The name is between the quotes. A colon follows the second quote.
+    // The name is between the quotation marks. After the second quotation mark comes a colon.
     const field = places.fieldOf(keyHash, at + 1, valueAt - 2)
     const isNested = places.isNested(field)
     if (isNested) places.beginMembers(field)
@@ -95,7 +96,7 @@ export function isAt(bytes: Buffer, start: number, end: number, sought: Buffer):
 
 /**
  * Returns the place after the value that begins at `at`, or `invalid`. The functions `endOf…` below do the
- * same for other parts.
+ * same for parts of a value.
  */
 function endOfValue(bytes: Buffer, at: number, levels: number): number {
   const first = bytes[at]
@@ -109,15 +110,15 @@ function endOfValue(bytes: Buffer, at: number, levels: number): number {
   return invalid
 }
 
-/** Scans a value, and notes the places of its members if it is an object. */
+/** Scans a value. If the value is an object, stores the places of its members. */
 function endOfNested(bytes: Buffer, at: number, levels: number, places: FieldPlaces): number {
   if (bytes[at] !== openBrace) return endOfValue(bytes, at, levels)
   return levels <= 0 ? invalid : endOfObject(bytes, at + 1, levels - 1, places)
 }
 
 /**
- * Scans an object whose first key begins at `start`. `noting`: notes the members of this object, if it is
- * given.
+ * Scans an object whose first key begins at `start`. If `noting` is given, stores the places of the object's
+ * members in it.
  */
 function endOfObject(bytes: Buffer, start: number, levels: number, noting: FieldPlaces | undefined): number {
   if (bytes[start] === closeBrace) return start + 1
@@ -151,8 +152,8 @@ function endOfArray(bytes: Buffer, start: number, levels: number): number {
 
 /**
  * Returns the place after the colon of a key. A key that repeats an earlier key of its object is invalid,
- * because JSON.parse keeps only the last value, in the place of the first. A key that begins with a digit is
- * invalid too, because JSON.parse puts integer keys first, in numeric order.
+ * because JSON.parse keeps only the last value, at the place of the first value. A key that begins with a
+ * digit is invalid too, because JSON.parse puts integer keys first, in numeric order.
  */
 function endOfKey(bytes: Buffer, start: number, firstKey: number): number {
   if (bytes[start] !== quote || isDigit(bytes[start + 1]) || keysLeft <= 0) return invalid

@@ -16,15 +16,14 @@ import { attributesFields } from './message-schemas.ts'
 import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timestamp.ts'
 
 /**
- * Brings a message into canonical form by copying its bytes, without parsing it. This works for messages
- * whose JSON is spelled as JSON.stringify would spell it. Most messages are spelled so, because their
- * producers write JSON in this way. The message is checked and completed as bytes, at a fraction of the cost
- * of parsing and writing it.
+ * Brings a message into canonical form by copying its bytes, without parsing it. This is possible only for
+ * messages that are spelled as JSON.stringify would spell them. Most producers spell messages in this way.
+ * The cost is a fraction of the cost of parsing and writing a message.
  *
  * Returns `undefined` if the message has odd spaces, needless escapes, long numbers, or keys that repeat or
- * begin with a digit. Also returns `undefined` if the message's kind has rules of its own, or if the message
- * would be refused. Then `enterParsed` decides. A result is byte for byte the same as the result of
- * `enterParsed`.
+ * begin with a digit. Also returns `undefined` if the message's kind isn't one of `plainKinds`, or if the
+ * message would be refused. In these cases, call `enterParsed`. If there is a result, it is byte for byte the
+ * same as the result of `enterParsed`.
  */
 export function enterCanonical(
   value: Uint8Array,
@@ -45,10 +44,10 @@ export function enterCanonical(
   return { type, messageId, isIdGiven, integrations: integrationsOf(bytes), body }
 }
 
-/** The places of the fields of the message that is entered now. */
+/** The places of the fields of the message that is being processed. */
 const places = messagePlaces({ nested: false })
 
-/** The most keys that entering may add to a message. */
+/** Limit on the keys that `enterCanonical` adds to a message. */
 const mostAddedKeys = 5
 
 /** Returns true if the bytes are one object in canonical spelling, within the limits. */
@@ -76,8 +75,8 @@ function timestampOf(origin: Origin): Timestamp {
 let lastIntegrations: { text: string; value: Readonly<Record<string, unknown>> } | undefined
 
 /**
- * Returns the message's `integrations`. The last result is reused, because most messages of a source have the
- * same `integrations`.
+ * Returns the message's `integrations`. If the text is the same as in the last call, returns the last result
+ * again. This is often so, because most messages of a source have the same `integrations`.
  */
 function integrationsOf(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
   if (!places.isObject(Field.integrations)) return undefined
@@ -91,7 +90,7 @@ const defaultVersion = Buffer.from('1')
 const typeKey = Buffer.from(',"type":')
 const addedVersionBytes = '"version":1,'.length
 
-/** The members that are written for messages without attributes, by kind. Each begins with a comma. */
+/** The member that is added to a message without attributes, by kind. Each text begins with a comma. */
 const emptyAttributes: Readonly<Record<PlainKind, string>> = {
   identify: emptyMember(attributesFields.identify),
   track: emptyMember(attributesFields.track),
@@ -159,7 +158,7 @@ function cutsFor(isRewritten: boolean, nullField: number): readonly number[] {
 
 /**
  * Copies the members between `from` and `until`. `until` is the place of the next member, or the end of the
- * object. The byte before `until` is a comma or a brace, and isn't copied.
+ * object. The byte before `until`, which is a comma or a brace, isn't copied.
  */
 function writeRun(bytes: Buffer, from: number, until: number, to: Buffer, at: number): number {
   const end = until - 1

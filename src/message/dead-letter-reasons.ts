@@ -1,7 +1,7 @@
 /**
  * Reasons why a record or a delivery ends in the dead letters. They are values of the header `reason` and of
- * metric labels. Each list is closed. `describeDeath` in `src/pipeline/dead-letter.ts` says in words why a
- * delivery was given up, and what to do.
+ * metric labels. The lists are fixed. `describeDeath` in `src/pipeline/dead-letter.ts` describes in words why
+ * a delivery was given up, and what to do.
  */
 
 /** Reasons to refuse a message of `events` because of a fault in the message. */
@@ -67,7 +67,7 @@ type RecordReason =
   | 'unreadable_batch'
   | 'internal_error'
 
-/** Reasons why the value of a record that is framed for a schema registry can't be read. */
+/** Reasons why a record's value can't be read if it has the frame of a schema registry. */
 type FramedReason =
   | 'no_schema_registry'
   | 'bad_frame'

@@ -27,7 +27,7 @@ const request = Type.Object(
   { additionalProperties: false },
 )
 
-/** A deletion request, as the value of a record of the topic `deletions`. */
+/** The schema of a deletion request, which is the value of a record of the topic `deletions`. */
 export const deletionSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   title: 'Deletion',

@@ -9,10 +9,13 @@ import { isAbsent, refuse, validate, type Refusal } from './validate.ts'
 
 export type EnterResult = { ok: true; message: Entered } | Refusal
 
-/** A message as receivers get it: the producer's fields, and the fields that are always present. */
+/**
+ * A message in the form in which receivers get it. It has the producer's fields, and fields that are always
+ * present.
+ */
 type CanonicalMessage = {
   type: MessageKind
-  /** Absent on a `delete`, unless the producer sent a version. */
+  /** The version. It is absent on a `delete`, unless the producer sent one. */
   version?: unknown
   messageId: string
   timestamp: string
@@ -24,27 +27,28 @@ type CanonicalMessage = {
 }
 
 /**
- * The decoder of values. It removes a byte order mark at the start, which does no harm, because the body is
- * written anew anyway.
+ * The decoder of values. It removes a byte order mark at the start. This does no harm, because the body is
+ * written anew in any case.
  */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Brings a record's value into canonical form. All fields pass through. Fields are added if they are absent
- * (null and '' count as absent):
+ * Brings a record's value into canonical form. All fields pass through. The following fields are added if
+ * they are absent. Null and '' count as absent.
  *
- * - `version: 1`, except on a `delete`. 1 also replaces a version that isn't a number.
+ * - `version: 1`, except on a `delete`. A version that isn't a number is also replaced by 1.
  * - `context: {}`.
  * - `properties: {}` on `track`, `page` and `screen`, or `traits: {}` on `identify` and `group`.
- * - `timestamp`: the record's timestamp. A `timestamp` is always written as `YYYY-MM-DDTHH:mm:ss.sssZ`.
+ * - `timestamp`: the record's timestamp. A `timestamp` that is present is also written as
+ *   `YYYY-MM-DDTHH:mm:ss.sssZ`.
  * - `messageId`, made from topic, partition and offset.
  * - The second spelling of each id of an alias (`userId` and `User ID`, `previousId` and `Previous ID`).
  *
  * Numbers become what JSON.parse makes of them. A number that becomes infinite is refused, because
- * JSON.stringify would write null. A message over a limit is refused. A body can be longer than the value
- * (1e20 is written out). The same limit of bytes applies to the value and to the body.
+ * JSON.stringify would write null. A message over a limit is refused. The limit on bytes applies to the value
+ * and also to the body, which can be longer than the value (for example, 1e20 is written out).
  *
- * Never throws, whatever the bytes are. Entering a `body` again gives the same body.
+ * Never throws, whatever the bytes are. If `enter` is called with a `body`, the result has the same body.
  */
 export function enter(
   value: Uint8Array | null,
@@ -62,8 +66,8 @@ export function enter(
 }
 
 /**
- * Brings a record's value into canonical form by parsing it. This works for all messages, and costs several
- * times as much as `enterCanonical`. `value` must not be over `maxBytes`.
+ * Brings a record's value into canonical form by parsing it. This is possible for all messages, but it costs
+ * several times as much as `enterCanonical`. `value` must not be longer than `maxBytes`.
  */
 export function enterParsed(value: Uint8Array, origin: Origin, limits: MessageLimits): EnterResult {
   const text = decode(value)
@@ -83,8 +87,8 @@ export function enterParsed(value: Uint8Array, origin: Origin, limits: MessageLi
   if (excess !== undefined) return refuseExcess(excess, limits)
 
   const json = JSON.stringify(message)
-  // JSON.stringify writes an infinite number as null. So if the text has no null, the message has no infinite
-  // number.
+  // JSON.stringify writes an infinite number as null. So a message whose JSON has no null contains no
+  // infinite number.
   if (json.includes('null') && holdsInfinite(message)) {
     return refuse('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
   }
@@ -122,7 +126,8 @@ function spellTimestamp(sent: string | null | undefined, timestampMs: number): s
 function complete(sent: Message, timestamp: string, origin: Origin): CanonicalMessage {
   const { type } = sent
   const head = type === 'delete' ? { type } : { version: 1, type }
-  // The producer's fields are spread, never assigned by name: assigning `__proto__` would set the prototype.
+  // The producer's fields are spread and never assigned by name, because an assignment to `__proto__` would
+  // set the prototype.
   const message: CanonicalMessage = {
     ...head,
     ...sent,

@@ -4,14 +4,15 @@ import { hashOf, isAt, openBrace, quote } from './canonical-scan.ts'
 export const absent = -1
 
 const firstOfNull = 0x6e
-/** How many numbers are kept for a field: the places of its key, its value and its end. */
+/** How many numbers are stored for a field: the places of its key, its value and its end. */
 const perField = 3
-/** How many numbers are kept for a member of a nested field: the hash of its key, its start and its end. */
+/** How many numbers are stored for a member of a nested field: the hash of its key, its start and its end. */
 const perMember = 3
 
 /**
  * The places of known fields in objects that `scanObject` has scanned, as indexes into the bytes. One array
- * has the places of many objects. All methods are about the object that was begun or selected last.
+ * has the places of many objects. All methods concern the object for which `begin` or `select` was called
+ * last.
  */
 export class FieldPlaces {
   readonly #byHash: ReadonlyMap<number, { readonly field: number; readonly name: Buffer }>
@@ -28,12 +29,12 @@ export class FieldPlaces {
   #members = new Int32Array(32 * perMember)
   #memberCount = 0
 
-  /** A number that changes each time that all objects are forgotten. */
+  /** A number that changes each time `reset` forgets all objects. */
   generation = 0
 
   /**
-   * `names`: the known fields. The index of a field is its number. The members of the first `nested` fields
-   * are noted too.
+   * `names`: the known fields. The index of a field is its number. For the first `nested` fields, the places
+   * of their members are stored too.
    */
   constructor(names: readonly string[], nested: number) {
     this.#byHash = new Map(names.map((name, field) => [hashOf(name), { field, name: Buffer.from(name) }]))
@@ -42,7 +43,7 @@ export class FieldPlaces {
     this.#notes = new Int32Array(this.#perObject)
   }
 
-  /** Forgets all objects. The next objects are in `bytes`. */
+  /** Forgets all objects. The objects that are scanned next are in `bytes`. */
   reset(bytes: Buffer = nothing): void {
     this.generation++
     this.#bytes = bytes
@@ -50,7 +51,7 @@ export class FieldPlaces {
     this.#memberCount = 0
   }
 
-  /** Begins the next object, of which nothing is known yet. */
+  /** Begins the next object, for which no places are stored yet. */
   begin(): void {
     this.select(this.#count++)
     const end = this.#base + this.#perObject
@@ -77,8 +78,8 @@ export class FieldPlaces {
   }
 
   /**
-   * Notes the places of a field: the first quote of its key, the start of its value, and the place after its
-   * value.
+   * Stores the places of a field: the first quotation mark of its key, the start of its value, and the place
+   * after its value.
    */
   note(field: number, keyStart: number, start: number, end: number): void {
     if (field === absent) return
@@ -88,7 +89,7 @@ export class FieldPlaces {
     this.#notes[at + 2] = end
   }
 
-  /** Begins to note the members of a nested field. */
+  /** Begins the list of the members of a nested field. */
   beginMembers(field: number): void {
     this.#notes[this.#membersAt + 2 * field] = this.#memberCount
   }
@@ -105,8 +106,8 @@ export class FieldPlaces {
     this.#notes[this.#membersAt + 2 * field + 1] = this.#memberCount
   }
 
-  // The members of a nested field have the numbers from `firstMember` up to but not including `endOfMembers`.
-  // The functions `…OfMember` return the notes about one member.
+  // The members of a nested field have numbers. The first number is `firstMember`, and the last number is one
+  // below `endOfMembers`. The functions `…OfMember` return the stored values of one member.
   firstMember(field: number): number {
     return this.#notes[this.#membersAt + 2 * field] ?? absent
   }
@@ -144,7 +145,8 @@ export class FieldPlaces {
     return this.keyStartOf(field) !== absent
   }
 
-  // These functions return the places of a field that is present.
+  // The three following functions return the places of a field. Call `startOf` and `endOf` only for a field
+  // that the object has.
   keyStartOf(field: number): number {
     return this.#notes[this.#base + 1 + perField * field] ?? absent
   }
@@ -157,12 +159,15 @@ export class FieldPlaces {
     return this.#notes[this.#base + 3 + perField * field] ?? absent
   }
 
-  /** Returns the first byte of a field that is present. That byte identifies every kind of value. */
+  /**
+   * Returns the first byte of a field's value, which identifies the kind of the value. The object must have
+   * the field.
+   */
   firstByte(field: number): number | undefined {
     return this.#bytes[this.startOf(field)]
   }
 
-  /** Returns a field's string, if it is a string without escapes. */
+  /** Returns a field's value if it is a string without escapes, else `undefined`. */
   textOf(field: number): string | undefined {
     if (!this.has(field) || this.firstByte(field) !== quote) return undefined
     const text = this.#bytes.toString('utf8', this.startOf(field) + 1, this.endOf(field) - 1)

@@ -1,9 +1,9 @@
 import type { ReceivedHeaders } from './record-headers.ts'
 
 /**
- * A record that was taken from a topic and isn't settled yet. The code that has taken the record calls one of
- * two methods, once: `settle` when the record needs nothing more, or `giveBack` to leave the record to the
- * next owner.
+ * A record that was taken from a topic and isn't settled yet. The code that has taken the record must call
+ * one of two methods, once. It calls `settle` when nothing more has to be done for the record, or `giveBack`
+ * to leave the record to the next owner.
  */
 export type HeldRecord = {
   readonly topic: string
@@ -13,26 +13,24 @@ export type HeldRecord = {
   readonly timestampMs: number
   /** True if the worker took the record long after it was available or due, because it is catching up. */
   readonly isLate: boolean
-  /**
-   * True if the partition belongs to another member by now. Then nothing more may be started for the record.
-   */
+  /** True if the partition now belongs to another member. Then nothing more may be started for the record. */
   readonly isAbandoned: boolean
   /**
-   * True if the record is abandoned and its next owner did not wait for this member. Then that owner makes
-   * all deliveries of the record again.
+   * True if the record is abandoned and its next owner did not wait for this member. Then the next owner
+   * makes all deliveries of the record again.
    */
   readonly isElsewhere?: boolean
-  /** True if a previous owner left without a final mark, and may have started the record. */
+  /** True if a previous owner left without a final mark, and may have started deliveries of the record. */
   readonly mayHaveBegun?: boolean
   settle(): void
-  /** Gives the record back unsettled. This worker does nothing more with it. */
+  /** Gives the record back without settling it. This worker does nothing more with the record. */
   giveBack(): void
 }
 
 /**
  * The content of a record. It is separate from the record itself, because the record is kept until it is
- * settled. Key and value are slices of a whole fetch, so keeping one of them would keep the whole fetch in
- * memory.
+ * settled. The key and the value are parts of the buffer of a whole fetch. To keep one of them would keep the
+ * whole buffer in memory.
  */
 export type RecordContent = {
   readonly key: Buffer | null

@@ -1,9 +1,9 @@
-/** A bug in Sluice that showed while a record was processed. */
+/** A bug in Sluice that has shown up while a record was processed. */
 export type InternalFault = { ok: false; reason: 'internal_error'; detail: string }
 
 /**
- * Describes where an error was thrown. Leaves out the error's message, because such messages quote the text
- * that they complain about, and so the record.
+ * Describes where an error was thrown. Leaves out the error's message, because the message may quote the
+ * content of the record.
  */
 export function internalFault(error: unknown): InternalFault {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
@@ -17,8 +17,8 @@ export function internalFault(error: unknown): InternalFault {
 }
 
 /**
- * Calls a function that reads a record. If the function throws, that is a bug in Sluice. The bug must not
- * stop the reader, so the record is refused with an `InternalFault`.
+ * Calls a function that reads a record. If the function throws, there is a bug in Sluice. The bug must not
+ * stop the reader, so this function returns an `InternalFault`, with which the record is refused.
  */
 export function guarded<T>(read: () => T): T | InternalFault {
   try {

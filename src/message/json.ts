@@ -1,11 +1,11 @@
 /**
- * Reads JSON text that a stranger wrote. Returns the same as JSON.parse, except that it avoids a bug of V8 in
- * Node 24 and 26 (nodejs/node#63785). In these versions, JSON.parse can misread a key that is spelled with an
- * escape. Once any object with a key `\` was parsed, a key spelled `"\n"` in the same place becomes `\`. So
- * the keys of one producer could change the keys of another.
+ * Parses JSON text from an untrusted producer. Returns the same as JSON.parse, but avoids a bug of V8 in Node
+ * 24 and 26 (nodejs/node#63785). In these versions, JSON.parse can misread a key that is spelled with an
+ * escape. Once an object with a key `\` has been parsed, a key spelled `"\n"` in the same place becomes `\`.
+ * So the keys of one producer could change the keys of another producer.
  *
- * A misread key is the beginning of its own spelling, including the backslash. So if no key holds a
- * backslash, no key was misread.
+ * A key that was misread is the beginning of the key's own spelling, up to and including a backslash. So if
+ * no key contains a backslash, no key was misread.
  */
 export function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
   let value: unknown
@@ -19,8 +19,8 @@ export function parseJson(text: string): { ok: true; value: unknown } | { ok: fa
 }
 
 /**
- * Returns true if `isSought` accepts any member at any depth. Members of arrays have the key ''. Walks with a
- * list instead of recursion, because deep nesting could exhaust the stack.
+ * Returns true if `isSought` returns true for at least one member, at any depth. Members of arrays have the
+ * key ''. This function uses a list instead of recursion, because deep nesting could exhaust the stack.
  */
 export function hasMember(root: unknown, isSought: (key: string, value: unknown) => boolean): boolean {
   const pending = [root]
@@ -42,10 +42,7 @@ export function hasMember(root: unknown, isSought: (key: string, value: unknown)
   return false
 }
 
-/**
- * Returns true if a value is a number that JSON.parse has read as infinite, such as 1e999, or holds such a
- * number at any depth.
- */
+/** Returns true if a value is or contains a number that JSON.parse has read as infinite, such as 1e999. */
 export function holdsInfinite(value: unknown): boolean {
   return hasMember([value], (_key, member) => member === Infinity || member === -Infinity)
 }
@@ -55,15 +52,15 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Returns true if a colon follows any string with an escape in it. Looks only at escapes, because most texts
- * have few of them.
+ * Returns true if a colon comes after a string with an escape in it. Checks only the places of escapes,
+ * because most texts have few escapes.
  */
 function mayHaveEscapedKey(text: string): boolean {
   let quote = -1
   for (let escape = text.indexOf('\\'); escape !== -1;) {
     const rest = escape + 2
-    // The next quote isn't searched for again while it is still ahead, because many escapes of a long string
-    // have the same next quote.
+    // `quote` is searched for again only once it is behind `rest`, because many escapes of a long string have
+    // the same next quotation mark.
     if (quote < rest) quote = text.indexOf('"', rest)
     const next = text.indexOf('\\', rest)
     const isLastOfString = next === -1 || quote < next
@@ -92,8 +89,8 @@ const closeBrace = 0x7d
 const space = 0x20
 
 /**
- * Reads a text that JSON.parse has accepted, key by key. Keeps a list of the open containers, because nesting
- * could exhaust the stack.
+ * Reads a text that JSON.parse has accepted, key by key. Uses a list of the open containers and no recursion,
+ * because deep nesting could exhaust the stack.
  */
 function readAgain(text: string): unknown {
   const root: unknown[] = []
@@ -125,8 +122,8 @@ function readAgain(text: string): unknown {
 }
 
 /**
- * Creates an object for which V8 makes no hidden class. Otherwise, tens of thousands of objects that each
- * have a different field would cost four times as much.
+ * Creates an object for which V8 makes no hidden class. With hidden classes, tens of thousands of objects
+ * that each have a different field would cost four times as much.
  */
 function dictionary(): Record<string, unknown> {
   const fields: Record<string, unknown> = Object.create(null)
@@ -136,7 +133,7 @@ function dictionary(): Record<string, unknown> {
 
 /**
  * Reads a string. JSON.parse reads a single string correctly, because it has no keys. JSON.parse is called
- * only for strings with escapes, because the call costs more than slicing.
+ * only for strings with escapes, because a call costs more than a slice of the text.
  */
 function readString(token: string): string {
   return token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1)
@@ -156,8 +153,8 @@ function readLiteral(token: string): unknown {
 }
 
 /**
- * Adds a value to a container. `__proto__` is defined and not assigned, because it is a field like any other.
- * Other fields are assigned: to define them would cost many times as much.
+ * Adds a value to a container. The field `__proto__` is added by `defineProperty`, because an assignment
+ * would set the prototype. All other fields are assigned, because `defineProperty` costs many times as much.
  */
 function put(container: Container, value: unknown): void {
   if ('items' in container) {
@@ -174,8 +171,8 @@ function put(container: Container, value: unknown): void {
 }
 
 /**
- * Returns true for a separator between tokens. Control characters count as spaces. They are only where spaces
- * may be, because JSON.parse has accepted the text.
+ * Returns true for a separator between tokens. Control characters count as spaces. JSON.parse has accepted
+ * the text, so it has control characters only where spaces are allowed.
  */
 function isBetween(character: number): boolean {
   return character <= space || character === comma || character === colon

@@ -2,13 +2,13 @@ import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { timestampPattern } from './timestamp.ts'
 
-/** The kinds of message, as `type` spells them (the specification, section 6). */
+/** The kinds of message, which are the values of `type` (the specification, section 6). */
 export const messageKinds = ['identify', 'track', 'page', 'screen', 'group', 'alias', 'delete'] as const
 export type MessageKind = (typeof messageKinds)[number]
 
 /**
- * The name of the field that holds the attributes of a message, by kind. Receivers always get an object
- * there.
+ * The name of the field that has the attributes of a message, by kind. Receivers always get an object in this
+ * field.
  */
 export const attributesFields = {
   identify: 'traits',
@@ -25,8 +25,8 @@ export const MAX_MESSAGE_ID_CHARACTERS = 100
 
 const openObject = Type.Unsafe<Readonly<Record<string, unknown>>>(Type.Object({}))
 
-// `null` and an empty string mean "absent" throughout. For example, clients send `"userId": null` with an
-// anonymousId.
+// In all schemas, `null` and an empty string mean "absent". For example, clients send `"userId": null` with
+// an anonymousId.
 const id = (description: string) => Type.Optional(Type.Union([Type.String(), Type.Null()], { description }))
 const object = (description: string) => Type.Optional(Type.Union([openObject, Type.Null()], { description }))
 const filled = (description: string) => Type.String({ minLength: 1, description })
@@ -53,7 +53,7 @@ const everywhere = {
 const traits = object('Traits of the user or group. Absent: an empty object is sent.')
 const properties = object('Properties of the event, page or screen. Absent: an empty object is sent.')
 
-/** Makes a schema that holds if at least one of the fields is a string that isn't empty. */
+/** Makes a schema that demands that at least one of the fields is a string that isn't empty. */
 const someOf = (...names: string[]) => ({
   anyOf: names.map((name) => ({
     required: [name],
@@ -98,8 +98,8 @@ const event = Type.Union([
 ])
 
 /**
- * The schema of a message as producers write it to the events topic; `schemas/event.schema.json` is generated
- * from it. Fields that it doesn't name are allowed and delivered unchanged.
+ * The schema of a message that a producer writes to the topic `events`. `schemas/event.schema.json` is
+ * generated from this schema. Fields that the schema doesn't name are allowed and are delivered unchanged.
  */
 export const eventSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -110,12 +110,12 @@ export const eventSchema = {
   ...event,
 }
 
-/** A message that is valid by the schema. It may have other fields too. */
+/** A message that is valid by `eventSchema`. It may have other fields too. */
 export type Message = Static<typeof event>
 
 /**
  * The schemas of the kinds in `eventSchema`, each compiled separately. So a fault is reported for the kind
- * that the producer meant.
+ * that the message's `type` names.
  */
 export const kindChecks = {
   identify: Compile(kindSchemas.identify),

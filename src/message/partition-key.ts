@@ -1,9 +1,9 @@
 import { isAbsent } from './validate.ts'
 
 /**
- * Returns the key of the record that carries a validated message: `userId`, else `anonymousId`. This key puts
- * all messages of a user into one partition. An alias may have its user only in the receivers' spelling
- * (`User ID`).
+ * Returns the record key for a validated message: `userId`, else `anonymousId`. With this key, all messages
+ * of a user are in one partition. An alias may name its user only as `User ID`, which is the spelling that
+ * receivers get.
  */
 export function partitionKey(message: {
   type?: unknown

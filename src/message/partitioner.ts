@@ -1,19 +1,23 @@
 /**
- * Returns the partition of a key among `partitions`: murmur2 of its UTF-8 bytes. Java's clients and kafkajs
- * place records in the same way, so all producers put a user into the same partition. kafkajs's own function
- * isn't used, because it computes the hash with BigInts, at 5 µs a key.
+ * Returns the partition of a key in a topic with `partitions` partitions. The partition is computed from the
+ * murmur2 hash of the key's UTF-8 bytes. Java's clients and kafkajs choose partitions in the same way, so all
+ * producers put a user into the same partition. The function of kafkajs isn't used, because it computes the
+ * hash with BigInts and takes 5 µs for each key.
  */
 export function partitionOf(key: string, partitions: number): number {
   return (murmur2(key) & 0x7fffffff) % partitions
 }
 
-/** Buffer for short keys. Most keys fit, and then nothing is allocated. */
+/** Buffer for short keys. Most keys fit into this buffer, so no memory is allocated for them. */
 const scratch = Buffer.allocUnsafe(1_024)
 const mostBytesOfUnit = 3
 const multiplier = 0x5bd1e995
 const seed = 0x9747b28c
 
-/** Returns the same hash as `org.apache.kafka.common.utils.Utils.murmur2`: 32 bits, signed. */
+/**
+ * Returns the same hash as `org.apache.kafka.common.utils.Utils.murmur2`. The hash is a signed integer of 32
+ * bits.
+ */
 function murmur2(key: string): number {
   const fits = key.length * mostBytesOfUnit <= scratch.length
   const bytes = fits ? scratch : Buffer.from(key)

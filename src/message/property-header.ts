@@ -4,8 +4,8 @@ export type PropertyHeader = {
   readonly spaceId: string
   readonly property: string
   /**
-   * The version since which the property has this value. It is a text, and may be compared only for equality,
-   * not for order.
+   * The version since which the property has this value. Such texts may be compared for equality, but not for
+   * order.
    */
   readonly since: string
 }

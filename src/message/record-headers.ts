@@ -1,15 +1,17 @@
 type HeaderValue = Buffer | string | null
 
 /**
- * Headers of a record as the Kafka client returns them. A value can be null. It is a list if the header is
- * repeated.
+ * The headers of a record, as the Kafka client returns them. A value can be null. If a header is repeated,
+ * its value is a list.
  */
 export type ReceivedHeaders = Readonly<Record<string, HeaderValue | HeaderValue[] | undefined>> | undefined
 
 /** The place of the record from which another record was made. */
 export type OriginPlace = { topic: string; partition: number; offset: number }
 
-/** Returns the value of a header, or its first value if the header is repeated. Null counts as absent. */
+/**
+ * Returns the value of a header. If the header is repeated, returns the first value. Null counts as absent.
+ */
 export function headerValue(headers: ReceivedHeaders, name: string): Buffer | string | undefined {
   const value = headers?.[name]
   const first = Array.isArray(value) ? value[0] : value
@@ -17,14 +19,14 @@ export function headerValue(headers: ReceivedHeaders, name: string): Buffer | st
 }
 
 /**
- * Returns the value of a header as UTF-8 text, or its first value if the header is repeated. Null counts as
- * absent.
+ * Returns the value of a header as UTF-8 text. If the header is repeated, returns the first value. Null
+ * counts as absent.
  */
 export function headerText(headers: ReceivedHeaders, name: string): string | undefined {
   return headerValue(headers, name)?.toString()
 }
 
-/** Reads a header `origin`: topic/partition/offset. */
+/** Reads the value of a header `origin`, which has the form topic/partition/offset. */
 export function parseOrigin(text: string): OriginPlace | undefined {
   const match = /^(.+)\/(\d+)\/(\d+)$/.exec(text)
   const partition = parseWholeNumber(match?.[2] ?? '')

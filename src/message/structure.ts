@@ -1,13 +1,13 @@
 import type { MessageLimits } from './limits.ts'
 
-/** The limit on structure that a message exceeds. */
+/** The limit on the structure of messages that a message exceeds. */
 export type Excess = 'nested_too_deep' | 'too_many_keys'
 
-/** Length of the shortest member of an object, with its separator: `"":0,`. */
+/** Length of the shortest possible member of an object with its separator, which is `"":0,`. */
 const minMemberCharacters = 5
 
 /**
- * The most keys that entering may add to a message: version, timestamp, messageId, context, and the four ids
+ * Limit on the keys that `enter` adds to a message: version, timestamp, messageId, context, and the four ids
  * of an alias.
  */
 const maxAddedKeys = 8
@@ -15,7 +15,7 @@ const maxAddedKeys = 8
 /**
  * Finds out whether a message is nested too deeply or has too many keys. `text` is the text from which it was
  * parsed. Most texts are too short to have too many keys, and open too few brackets to have too many levels.
- * For such a text, the message itself isn't walked through.
+ * For such a text, the members of the message don't have to be visited.
  */
 export function findExcess(
   text: string,
@@ -27,8 +27,8 @@ export function findExcess(
 }
 
 /**
- * Returns true if the text opens more than `count` brackets. Brackets inside strings count too. This may only
- * cause a needless walk.
+ * Returns true if the text opens more than `count` brackets. Brackets inside strings count too. So the result
+ * may wrongly be true, and then the members of the message are visited without need.
  */
 function opensMore(text: string, count: number): boolean {
   let opened = 0
@@ -41,7 +41,7 @@ function opensMore(text: string, count: number): boolean {
   return false
 }
 
-/** Walks the message level by level, because recursion could exhaust the stack. */
+/** Visits the message level by level, because recursion could exhaust the stack. */
 function measure(
   message: object,
   { maxDepth, maxKeys }: Pick<MessageLimits, 'maxDepth' | 'maxKeys'>,
@@ -76,15 +76,15 @@ export type Measured =
   | { readonly ok: true; readonly keys: number }
   | { readonly ok: false; readonly fault: Excess | 'number_out_of_range' }
 
-// One value is measured at a time, so these variables hold the result.
+// Only one value is measured at a time, so variables of the module can hold the result.
 let keysFound = 0
 let isInfiniteFound = false
 
 /**
- * Counts the keys of a value that JSON.parse has read, and returns the fault if the value can't be written.
- * Visits each member once. Goes no deeper, and visits no more keys, than the limits allow. So it may be
- * called for any value. Call it before JSON.stringify, because deep nesting could make JSON.stringify exhaust
- * the stack.
+ * Counts the keys of a value that JSON.parse has read. Returns the fault if the value can't be written.
+ * Visits each member once, and stops at the limits on levels and keys, so it may be called for any value.
+ * Call this function before JSON.stringify, because JSON.stringify could exhaust the stack if the value is
+ * nested too deeply.
  */
 export function measureStructure(
   value: object,
@@ -97,7 +97,7 @@ export function measureStructure(
   return isInfiniteFound ? { ok: false, fault: 'number_out_of_range' } : { ok: true, keys: keysFound }
 }
 
-/** Walks a value by recursion, which is safe because `levels` is at most 1,000. */
+/** Visits a value by recursion, which is safe because `levels` is at most 1,000. */
 function walk(value: unknown, levels: number, maxKeys: number): Excess | undefined {
   if (typeof value === 'number') {
     if (value === Infinity || value === -Infinity) isInfiniteFound = true
@@ -117,7 +117,8 @@ function walkArray(members: readonly unknown[], levels: number, maxKeys: number)
 }
 
 function walkObject(fields: Fields, levels: number, maxKeys: number): Excess | undefined {
-  // `for … in` finds no inherited keys here, and makes no list of keys for each object.
+  // `for … in` creates no list of keys for each object. It finds no inherited keys, because JSON.parse has
+  // made these objects.
   for (const key in fields) {
     if (++keysFound > maxKeys) return 'too_many_keys'
     const excess = walk(fields[key], levels, maxKeys)

@@ -4,9 +4,9 @@ const EARLIEST_MS = -62_167_219_200_000 // 0000-01-01T00:00:00.000Z
 const LATEST_MS = 253_402_300_799_999 // 9999-12-31T23:59:59.999Z
 
 /**
- * The spellings that `parseTimestamp` reads, as the pattern of a JSON Schema. They are RFC 3339, and other
- * forms that clients really send: a zone without a colon or with hours only, a date alone, no seconds, no
- * zone. The pattern doesn't check how many days a month has.
+ * The spellings that `parseTimestamp` reads, as the pattern of a JSON Schema. These are the spellings of RFC
+ * 3339, and other spellings that clients send: a zone without a colon or without minutes, a date without a
+ * time, a time without seconds or without a zone. The pattern doesn't check how many days a month has.
  */
 export const timestampPattern =
   '^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])' +
@@ -14,10 +14,10 @@ export const timestampPattern =
   '(?:[Zz]|[+-](?:[01]\\d|2[0-3])(?::?[0-5]\\d)?)?)?$'
 
 /**
- * Parses an ISO 8601 timestamp. Returns milliseconds since 1970, or `undefined` if the text isn't one.
- * Fractions of a millisecond are cut off. A text without a zone is UTC. A date alone means its midnight.
- * Second 60 (RFC 3339) means second 0 of the next minute. The result is always within the years 0000 to 9999
- * in UTC, so that `formatTimestamp` can write it.
+ * Parses an ISO 8601 timestamp. Returns milliseconds since 1970, or `undefined` if the text isn't such a
+ * timestamp. Fractions of a millisecond are cut off. A text without a zone is read as UTC. A date without a
+ * time means midnight at the start of the day. Second 60 (RFC 3339) means second 0 of the next minute. The
+ * result is always within the years 0000 to 9999 in UTC, so that `formatTimestamp` can write it.
  */
 export function parseTimestamp(text: string): number | undefined {
   const year = digits(text, 0, 4)
@@ -50,9 +50,9 @@ export function parseTimestamp(text: string): number | undefined {
 }
 
 /**
- * The minutes that were written last, each at the index of its number modulo `keptMinutes`, and their texts.
- * Messages come in the order of their times, so most have the same minute as the message before. The same is
- * true of the times at which they arrive.
+ * A cache of the minutes that were written last, with their texts. The index of a minute is its number modulo
+ * `keptMinutes`. The cache is useful because messages come roughly in the order of their times, so most
+ * messages have the same minute as the message before. This is also true for their times of arrival.
  */
 const keptMinutes = 64
 const writtenMinutes = new Float64Array(keptMinutes).fill(Number.NaN)
@@ -79,7 +79,9 @@ export function formatTimestamp(ms: number): string | undefined {
   return `${minuteTexts[place]}${secondTexts[Math.floor(restMs / 1_000)]}${milliTexts[restMs % 1_000]}`
 }
 
-/** Returns true if a text that `parseTimestamp` has read is spelled as `formatTimestamp` would spell it. */
+/**
+ * Returns true if a text has the spelling of `formatTimestamp`. `parseTimestamp` must have accepted the text.
+ */
 export function isCanonicalTimestamp(readable: string): boolean {
   return (
     readable.length === 24 &&
@@ -107,7 +109,9 @@ function endOfDigits(text: string, from: number): number {
   return at
 }
 
-/** Returns true if a date exists. The comparisons are written so that NaN fails them. */
+/**
+ * Returns true if a date exists. The comparisons are written in such a way that the result is false for NaN.
+ */
 function isDate(year: number, month: number, day: number): boolean {
   return year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month)
 }
@@ -118,7 +122,7 @@ function daysOf(year: number, month: number): number {
 }
 
 /**
- * Returns the offset of the zone that fills the rest of the text from `at` on, in minutes east of UTC.
+ * Returns the offset of the zone in minutes east of UTC. The zone is the rest of the text from `at` on.
  * Returns `undefined` if the rest is no zone.
  */
 function zoneOffset(text: string, at: number): number | undefined {
@@ -137,7 +141,7 @@ function zoneOffset(text: string, at: number): number | undefined {
 /**
  * Returns milliseconds since 1970, or `undefined` if the time isn't within the years 0000 to 9999. `Date.UTC`
  * treats the years 0 to 99 as 1900 to 1999. So the result is computed for the same day 400 years later, and
- * then moved back.
+ * then the 400 years are subtracted.
  */
 function utc(year: number, month: number, day: number, timeMs: number): number | undefined {
   const ms = Date.UTC(year + 400, month - 1, day) - FOUR_CENTURIES_MS + timeMs

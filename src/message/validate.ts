@@ -9,8 +9,8 @@ import type { RefusalReason } from './dead-letter-reasons.ts'
 import { parseTimestamp } from './timestamp.ts'
 
 /**
- * A refused message. `detail` is one sentence for the producer: what is wrong, and what to do. It never
- * quotes the message.
+ * The refusal of a message. `detail` is one sentence for the producer, which says what is wrong and what to
+ * do. It never quotes the message.
  */
 export type Refusal = { ok: false; reason: RefusalReason; detail: string }
 
@@ -32,7 +32,10 @@ export function validate(message: unknown): Validated {
   return timestampMs === undefined ? badTimestamp() : { ok: true, message, timestampMs }
 }
 
-/** Returns true for null, an empty string and a field that isn't present, which all mean the same. */
+/**
+ * Returns true for null, for an empty string, and for a field that isn't present. All three have the same
+ * meaning.
+ */
 export function isAbsent(value: unknown): value is undefined | null | '' {
   return value === undefined || value === null || value === ''
 }
@@ -57,13 +60,13 @@ function isMessage(kind: MessageKind, message: JsonObject): message is JsonObjec
   return kindChecks[kind].Check(message)
 }
 
-/** The refusals that were found so far, by the kinds of values in the checked fields. */
+/** The refusals that were found so far, by the result of `lookOf`. */
 const explained = new Map<string, Refusal>()
 const mostExplained = 1_000
 
 /**
- * Finds the reason to refuse a message, and remembers the reason for similar messages. Finding the fault
- * costs many times as much as noticing that there is one.
+ * Finds the reason to refuse a message, and remembers the reason for similar messages. To find the fault
+ * costs many times as much as to notice that there is a fault.
  */
 function explain(kind: MessageKind, message: JsonObject): Refusal {
   const look = lookOf(kind, message)
@@ -90,8 +93,8 @@ const checkedFields = [
 ]
 
 /**
- * Describes everything in a message that the schema checks. Returns `undefined` if the kinds of the message's
- * values don't determine what the schema says.
+ * Describes the kinds of values in all fields that the schema checks. Messages with the same description have
+ * the same fault. Returns `undefined` if the kinds of values aren't enough to determine the fault.
  */
 function lookOf(kind: MessageKind, message: JsonObject): string | undefined {
   const { timestamp, messageId } = message
@@ -110,7 +113,7 @@ function lookOfValue(value: unknown): string {
   return Array.isArray(value) ? 'list' : typeof value
 }
 
-/** Turns the first error of the schema into a reason. */
+/** Turns the first error that the schema reports into a refusal. */
 function findFault(kind: MessageKind, message: JsonObject): Refusal {
   const [error] = kindChecks[kind].Errors(message)
   const field =

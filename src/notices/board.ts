@@ -2,7 +2,7 @@ import { sumOf, type Notice } from './notice.ts'
 import { decodeRecord, type FailingHook, type Report, type Told } from './notice-record.ts'
 import { PauseBook } from './pause-book.ts'
 
-/** A record of the topic `notices`. */
+/** A record of the topic `notices`, with its offset. */
 export type NoticeRecord = {
   readonly offset: number
   readonly key: Buffer
@@ -15,12 +15,12 @@ export type Tally = { readonly sinceMs: number; readonly counts: Readonly<Record
 export type CountedKind = 'paced' | 'dead_letters'
 export const countedKinds: readonly CountedKind[] = ['paced', 'dead_letters']
 
-/** A failing hook, as all processes together see it. */
+/** A failing hook, according to the reports of all processes together. */
 export type SeenHook = FailingHook
 
 /**
- * The content of the topic `notices`, as far as it was read. Every process that has read the same records has
- * the same content.
+ * The content of those records of the topic `notices` that were read. Every process that has read the same
+ * records has the same content.
  */
 export class Board {
   readonly #reports = new Map<string, { readonly failing: readonly FailingHook[]; readonly seenMs: number }>()
@@ -34,12 +34,12 @@ export class Board {
   readonly pauses = new PauseBook()
   #position = 0
 
-  /** The offset before which all records were read. */
+  /** The offset before which all records have been read. */
   get position(): number {
     return this.#position
   }
 
-  /** Takes a record. `seenMs`: the time when the record was written, by the clock of this process. */
+  /** Adds a record. `seenMs`: the time when the record was written, by the clock of this process. */
   take({ offset, key, value }: NoticeRecord, seenMs: number): void {
     this.#position = offset + 1
     const record = decodeRecord(key, value)
@@ -58,8 +58,8 @@ export class Board {
     this.#told.set(key, told)
     const { notice } = told
     if (told.isSent) {
-      // Compaction may have removed the record that was written before the notice was sent. Then only this
-      // record shows which counts the notice contained.
+      // This record says that the notice was sent. Compaction may have removed the earlier record of the
+      // notice. Then only this record shows which counts the notice contained.
       if (notice.kind === 'paced' || notice.kind === 'dead_letters') this.#dropBefore(notice)
       return
     }
@@ -105,7 +105,7 @@ export class Board {
     return [...this.#told]
   }
 
-  /** Returns the notices that were decided, but that no record reports as sent. */
+  /** Returns the notices that were decided and that no record reports as sent. */
   unsent(): readonly Notice[] {
     return [...this.#told.values()].flatMap(({ notice, isSent }) => (isSent ? [] : [notice]))
   }
@@ -121,15 +121,15 @@ export class Board {
 
   /**
    * Returns the time when a hook last accepted a request after its `failing` notice. Returns 0 if it has
-   * accepted none.
+   * accepted no request since.
    */
   answeredMs(hook: HookName): number {
     return this.#answered.get(hookKey(hook)) ?? 0
   }
 
   /**
-   * Returns the hooks that fail according to reports since `sinceMs`, each hook once. A hook has the earliest
-   * `sinceMs` of all reports about it, and the outcome of its last failure.
+   * Returns the hooks that fail according to reports since `sinceMs`, each hook once. The result for a hook
+   * has the earliest `sinceMs` of all reports about the hook, and the outcome of the hook's last failure.
    */
   failing(sinceMs: number): ReadonlyMap<string, SeenHook> {
     const failing = new Map<string, SeenHook>()

@@ -2,23 +2,23 @@ import { type Board, type CountedKind, countedKinds, hookKey, type SeenHook } fr
 import { type Notice, sumOf } from './notice.ts'
 import { toldKey } from './notice-record.ts'
 
-/** Conditions for notices. Times are in milliseconds. */
+/** The conditions under which notices are made. Times are in milliseconds. */
 export type Terms = {
-  /** Time that a destination must lack values before a notice about this lack is made. */
+  /** Time for which a destination must lack values before a notice about this lack is made. */
   readonly failingAfterMs: number
   /** The window: the time in which at most one notice of a kind is made about the same subject. */
   readonly windowMs: number
   /** The least count in a window for which a notice is made. 0: no such notice is ever made. */
   readonly least: Readonly<Record<CountedKind, number>>
-  /** Age from which a report no longer counts. */
+  /** The age at which a report stops counting. */
   readonly staleMs: number
   /** Time that a hook must work without a reported failure before it counts as recovered. */
   readonly wellMs: number
-  /** How long before the end of a secret a notice about the end is made. */
+  /** Time before the end of a secret from which a notice about this end is made. */
   readonly secretEndingMs: number
 }
 
-/** The present situation, in addition to the reports. */
+/** The facts that the decider needs in addition to the board. */
 export type Situation = {
   /** The present time, in epoch milliseconds. */
   readonly nowMs: number
@@ -27,17 +27,17 @@ export type Situation = {
    * destination.
    */
   readonly isKnown: (destinationId: string, hookId?: string) => boolean
-  /** Destinations of the catalog that need a backfill, each with its space. */
+  /** The destinations of the catalog that need a backfill, each with the space whose values are missing. */
   readonly behind: readonly { readonly destinationId: string; readonly spaceId: string }[]
-  /** Destinations of the catalog whose secret has an end, each with the time of the end. */
+  /** The destinations of the catalog whose secret has an end, each with the time of this end. */
   readonly secrets: readonly { readonly destinationId: string; readonly endsAtMs: number }[]
 }
 
 export type Decided = {
   readonly notices: readonly Notice[]
   /**
-   * Keys of notices to forget: what the notice reports is over, or the catalog no longer has its hook or
-   * destination.
+   * Keys of notices to forget. A notice is forgotten when what it reports is over, or when the catalog no
+   * longer has its hook or destination.
    */
   readonly forgotten: readonly string[]
   /**
@@ -54,8 +54,8 @@ export type Decided = {
 const mostAtOnce = 100
 
 /**
- * Decides which notices are made. What a decider remembers is not essential: a new decider, for example in
- * another process, makes the same decisions from the board, a little later.
+ * Decides which notices are made. A decider may be replaced at any time. A new decider, for example in
+ * another process, makes the same decisions from the board, but a little later.
  */
 export class Decider {
   readonly #terms: Terms
@@ -63,8 +63,8 @@ export class Decider {
   #heldBack = new Set<string>()
   readonly #times = new Map<string, number>()
   /**
-   * The hooks with a `failing` notice that work again: since when each hook has worked, and when it first
-   * accepted a request after the notice.
+   * The hooks with a `failing` notice that work again. `sinceMs`: the time since which the hook has worked.
+   * `answeredMs`: the time when the hook first accepted a request after the notice.
    */
   readonly #well = new Map<string, { readonly sinceMs: number; readonly answeredMs: number }>()
   #behindSince = new Map<string, number>()
@@ -98,7 +98,7 @@ export class Decider {
     }
   }
 
-  /** Decides about hooks that fail and have no open `failing` notice. */
+  /** Decides about hooks that fail and have no `failing` notice, or a `recovered` notice after it. */
   #begun(
     board: Board,
     failing: ReadonlyMap<string, SeenHook>,
@@ -118,7 +118,7 @@ export class Decider {
         this.#times.set(key, (this.#times.get(key) ?? 0) + 1)
         continue
       }
-      // If the hook was held back until now, this failing has been counted already.
+      // If the hook's notice was held back until now, this failure has already been counted in `#times`.
       const times = Math.max(1, (this.#times.get(key) ?? 0) + (this.#heldBack.has(key) ? 0 : 1))
       notices.push({ kind: 'failing', destinationId, hookId, sinceMs, atMs: nowMs, lastOutcome, times })
       this.#times.delete(key)
@@ -154,8 +154,9 @@ export class Decider {
   }
 
   /**
-   * Decides about counts. If a destination has a failing hook, its deliveries are put off because of that
-   * hook, and the hook has a notice of its own. So the destination's `paced` counts are dropped.
+   * Decides about notices with counts. If a destination has a failing hook, its deliveries are put off
+   * because of this hook, and there is a notice about the hook itself. So the destination's `paced` counts
+   * are dropped.
    */
   #counted(
     kind: CountedKind,
@@ -180,8 +181,8 @@ export class Decider {
   }
 
   /**
-   * Decides about destinations that have lacked values for a while. No notice is made if a first sync soon
-   * sends the missing values.
+   * Decides about destinations that have lacked values for `failingAfterMs`. So no notice is made if a first
+   * sync sends the missing values earlier.
    */
   #behind(board: Board, { nowMs, behind }: Situation): readonly Notice[] {
     const since = new Map<string, number>()
@@ -197,20 +198,21 @@ export class Decider {
   }
 
   /**
-   * Returns true if a destination has all of its values again, and a window has passed since the notice. Then
-   * another notice about the destination may be made.
+   * Returns true if the destination of a `needs_backfill` notice has all of its values again, and a window
+   * has passed since the notice. Then another notice about the destination may be made.
    */
   #isOver(notice: Notice, { nowMs }: Situation): boolean {
     if (notice.kind !== 'needs_backfill') return false
     const { failingAfterMs, windowMs } = this.#terms
-    // A process that began to decide a short time ago may not know yet which destinations need a backfill.
+    // A process that began to decide only a short time ago may not know yet which destinations need a
+    // backfill.
     const isNew = nowMs - (this.#begunMs ?? nowMs) < failingAfterMs
     const key = toldKey('needs_backfill', notice.destinationId, notice.spaceId)
     return !isNew && !this.#behindSince.has(key) && nowMs - notice.atMs >= windowMs
   }
 }
 
-/** Decides about secrets that end soon. One notice is made about each end. */
+/** Decides about secrets that end soon. One notice is made for each end of a secret. */
 function secretsEnding(
   board: Board,
   { nowMs, secrets }: Situation,
@@ -225,8 +227,8 @@ function secretsEnding(
 }
 
 /**
- * Drops counts that this process collected while another process decided. This process can't know which
- * windows were over then, or which destinations were failing.
+ * Drops counts from a time in which another process made the decisions. This process can't know which windows
+ * were over at that time, or which destinations were failing.
  */
 function dropInherited(board: Board, windowFromMs: number): void {
   for (const [destinationId] of board.tallies('paced')) board.dropTally('paced', destinationId)

@@ -39,7 +39,7 @@ const reportSchema = Type.Object({
   counts: Type.Array(countedDestination),
 })
 
-/** A failing hook, as one process sees it. Times are epoch milliseconds. */
+/** A failing hook, as one process has observed it. Times are epoch milliseconds. */
 export type FailingHook = Readonly<Static<typeof failingHook>>
 /** A hook with a `failing` notice that has accepted a request after the notice. */
 export type AnsweredHook = Readonly<Static<typeof answeredHook>>
@@ -104,7 +104,7 @@ const noticeSchema = Type.Union([
 ])
 const toldSchema = Type.Object({ notice: noticeSchema, isSent: Type.Boolean() })
 
-/** The last notice of its kind and subject. */
+/** The last notice of a kind about a subject. `isSent`: true if a record says that it was sent. */
 export type Told = { readonly notice: Notice; readonly isSent: boolean }
 
 export type LogRecord =
@@ -122,7 +122,7 @@ export function encodeTold(told: Told): Encoded {
   return { key: Buffer.from(toldKeyOf(told.notice)), value: encode(told) }
 }
 
-/** Encodes the removal of the notice under a key. */
+/** Encodes the record that removes the notice with the key `key`. */
 export function encodeForgotten(key: string): Encoded {
   return { key: Buffer.from(key), value: null }
 }
@@ -131,7 +131,7 @@ function encode(value: object | undefined): Buffer | null {
   return value === undefined ? null : Buffer.from(JSON.stringify(value))
 }
 
-/** Returns the key of the last notice of this kind and subject. */
+/** Returns the key under which a notice is stored as the last notice of its kind and subject. */
 function toldKeyOf(notice: Notice): string {
   return toldKey(notice.kind, notice.destinationId, subjectOf(notice))
 }
@@ -143,7 +143,9 @@ export function toldKey(kind: NoticeKind, destinationId: string, subject = ''): 
 const checkReport = Compile(reportSchema)
 const checkTold = Compile(toldSchema)
 
-/** Decodes a record. Returns `undefined` if this version has not written it. Never throws. */
+/**
+ * Decodes a record. Returns `undefined` for a record that this version of Sluice doesn't write. Never throws.
+ */
 export function decodeRecord(key: Buffer, value: Buffer | null): LogRecord | undefined {
   const text = key.toString()
   const names = parse(text)

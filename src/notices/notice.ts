@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto'
 
 /**
- * A notice to a customer about a destination. Times are epoch milliseconds. Once decided, a notice never
- * changes. So if another process sends it again, it has the same `messageId`.
+ * A notice to a customer about a destination. Times are epoch milliseconds. Once a notice has been decided,
+ * it never changes. So if another process sends it again, it has the same `messageId`.
  */
 export type Notice =
   /**
-   * `times`: how often the hook has begun to fail since the previous `failing` notice, including this time.
+   * `times`: how often the hook has begun to fail since its previous `failing` notice. The present failure is
+   * included.
    */
   | (OfHook & { readonly kind: 'failing'; readonly lastOutcome: string; readonly times: number })
   | (OfHook & { readonly kind: 'recovered' })
@@ -37,8 +38,8 @@ export type Notice =
       readonly lastOutcome: string
     }
   /**
-   * The end of an automatic pause. `sinceMs`: when the pause began. `cause`: the pause was ended by a request
-   * (`asked`) or by an edit of the catalog (`catalog`).
+   * The end of an automatic pause. `sinceMs`: the time when the pause began. `cause`: the pause was ended by
+   * a request (`asked`) or by an edit of the catalog (`catalog`).
    */
   | {
       readonly kind: 'resumed'
@@ -56,7 +57,7 @@ type OfHook = {
   readonly atMs: number
 }
 
-/** `counts`: counts by reason since `sinceMs`. */
+/** `counts`: the counts since `sinceMs`, by reason. */
 type Counted = {
   readonly destinationId: string
   readonly sinceMs: number
@@ -78,13 +79,14 @@ export const noticeKinds: readonly NoticeKind[] = [
 ]
 
 /**
- * A Segment message, as it is written to `events`. `key` is the key of its record, so all notices of a
- * destination are in one partition.
+ * A notice as a Segment message for the topic `events`. `key` is the key of its record. It is the same for
+ * all notices of a destination, so they are all in one partition.
  */
 export type NoticeMessage = { readonly messageId: string; readonly key: string; readonly text: string }
 
 /**
- * Returns the subject of a notice. In a window, at most one notice of a kind is made about the same subject.
+ * Returns the subject of a notice, for example a hook. In a window, at most one notice of a kind is made
+ * about the same subject.
  */
 export function subjectOf(notice: Notice): string {
   switch (notice.kind) {
@@ -103,8 +105,8 @@ export function subjectOf(notice: Notice): string {
 }
 
 /**
- * Returns the message of a notice. Two calls with the same notice and the same name return the same bytes.
- * `nameOf` returns the name that the catalog has for a destination.
+ * Returns the message of a notice. `nameOf` returns the name that the catalog has for a destination. Two
+ * calls with the same notice and the same name return the same text.
  */
 export function messageOf(notice: Notice, nameOf: (destinationId: string) => string): NoticeMessage {
   const { destinationId, atMs } = notice
@@ -200,8 +202,8 @@ function adviceOf(notice: Notice): string {
 }
 
 /**
- * Returns the `messageId` of a notice. It depends only on what the notice reports, so that receivers, and
- * Sluice itself, recognize a repeat.
+ * Returns the `messageId` of a notice. The `messageId` depends only on what the notice reports, so that
+ * receivers and Sluice itself recognize a repeat.
  */
 function idOf(notice: Notice): string {
   const { kind, destinationId } = notice
@@ -209,7 +211,7 @@ function idOf(notice: Notice): string {
   return `notice-${createHash('sha256').update(what).digest('hex').slice(0, 32)}`
 }
 
-/** Returns a time that differs between any two notices of a kind about the same subject. */
+/** Returns a time that is different for any two notices of the same kind about the same subject. */
 function episodeOf(notice: Notice): number {
   switch (notice.kind) {
     case 'failing':

@@ -8,7 +8,7 @@ import { noticesOfPauses, PauseDecider, type PauseSituation, type PauseTerms } f
 import { encodePause, type Pause, type PauseRecord } from './pause-record.ts'
 import type { Watch } from './watch.ts'
 
-/** A record of the topic `notices`, as it is read. */
+/** A record of the topic `notices`, as it was read. */
 export type ReadRecord = {
   readonly offset: number
   readonly key: Buffer
@@ -20,24 +20,27 @@ export type NotifierOptions = {
   /** The name of this process, which is different for each process that reports. */
   readonly reporter: string
   readonly terms: Terms
-  /** Time between two looks at the topic and the hooks, in milliseconds. */
+  /** Time between two readings of the topic, in milliseconds. At each reading, the hooks are checked too. */
   readonly everyMs: number
   readonly watch: Watch
-  /** Reads the records of the topic `notices` from an offset to the end that the topic has at the call. */
+  /**
+   * Reads the records of the topic `notices` from an offset to the end that the topic has at the time of the
+   * call.
+   */
   readonly read: (from: number) => AsyncIterable<readonly ReadRecord[]>
   /**
    * Writes a record to the topic `notices`. Like `send`, it resolves once all in-sync replicas have the
    * record.
    */
   readonly write: (record: { readonly key: Buffer; readonly value: Buffer | null }) => Promise<void>
-  /** Writes a notice to `events`. Resolves with false if Kafka will never accept it. */
+  /** Writes a notice to `events`. Resolves with false if Kafka will never accept the notice. */
   readonly send: (message: NoticeMessage) => Promise<boolean>
   readonly openHooks: () => readonly OpenHook[]
-  /** Returns true if the catalog has the source of notices, and a destination that gets them. */
+  /** Returns true if the catalog has the source of notices, and a destination that gets notices. */
   readonly isWanted: () => boolean
   /**
-   * Returns true if the group's coordinator has heard from this process within the session timeout. Then no
-   * other process owns the units of this process.
+   * Returns true if the group's coordinator has received a heartbeat of this process within the session
+   * timeout. Then no other process owns the units of this process.
    */
   readonly isOwner: () => boolean
   readonly situation: () => Omit<Situation, 'nowMs'>
@@ -54,21 +57,24 @@ export type PausesPort = {
   /** Returns true if there are destinations that may be paused automatically. */
   readonly isOn: () => boolean
   readonly situation: () => Omit<PauseSituation, 'nowMs'>
-  /** Called after each reading of the topic, with the pauses that have not ended, by destination. */
+  /** Called after each reading of the topic. `paused`: the pauses that have not ended, by destination. */
   readonly take: (paused: ReadonlyMap<string, Pause>) => void
 }
 
 export type NotifierObserver = {
   sent(notice: Notice): void
   /**
-   * Called when this process has decided that a destination is paused automatically, or that such a pause is
-   * over.
+   * Called when this process has decided that a destination is paused automatically, or that an automatic
+   * pause is over.
    */
   paused(record: PauseRecord & { readonly kind: 'paused' | 'resumed' }): void
   dropped(kind: NoticeKind, why: 'coalesced' | 'refused', count: number): void
-  /** Called when a look failed. The notifier tries again. `isNew`: the previous look succeeded. */
+  /**
+   * Called when a reading of the topic, or a step after it, failed. The notifier tries again. `isNew`: true
+   * if the previous round succeeded.
+   */
   failed(error: unknown, isNew: boolean): void
-  /** Called when a look succeeds again. */
+  /** Called when a round succeeds after a round that failed. */
   recovered(): void
 }
 
@@ -76,10 +82,10 @@ export type NotifierObserver = {
 const goneAfterMs = 3_600_000
 
 /**
- * Reports the failing hooks that this process sees. One unit is chosen for decisions. If this process owns
- * that unit, it also decides about notices and automatic pauses for all processes. A notice is written to the
- * topic `notices`, then sent, and then written again as sent. If the unit gets another owner in between, that
- * owner continues with the same `messageId`.
+ * Reports the failing hooks that this process has observed. One unit is chosen for decisions. If this process
+ * owns the chosen unit, it also decides about notices and automatic pauses for all processes. A notice is
+ * written to the topic `notices`, then sent, and then written again as sent. If the chosen unit gets another
+ * owner before the last step, the new owner continues with the same `messageId`.
  */
 export class Notifier {
   readonly #options: NotifierOptions
@@ -87,8 +93,8 @@ export class Notifier {
   #decider: Decider
   #pauseDecider: PauseDecider
   /**
-   * True once the topic was read to its end. A record that is read before that time is as old as its
-   * timestamp says.
+   * True once the topic has been read to its end. Until then, the timestamp of a record says how old the
+   * record is.
    */
   #hasCaughtUp = false
   #hasReported = false
@@ -111,12 +117,12 @@ export class Notifier {
     this.#isDeciding = true
   }
 
-  /** Stops deciding, because this process has lost that unit. */
+  /** Stops deciding, because this process has lost the unit that is chosen for decisions. */
   release(): void {
     this.#isDeciding = false
   }
 
-  /** Stops. Another process continues with notices that are not sent yet. */
+  /** Stops. Another process continues with the notices that are not sent yet. */
   async stop(): Promise<void> {
     this.#isDeciding = false
     this.#stopping.abort()
@@ -144,7 +150,7 @@ export class Notifier {
     const isOn = isWanted() || pauses.isOn()
     watch.isOn = isOn
     if (!isOn) {
-      // The records that are read next may have been written long ago.
+      // When the topic is read again later, its next records may have been written long before.
       this.#hasCaughtUp = false
       return
     }
@@ -165,8 +171,8 @@ export class Notifier {
   }
 
   /**
-   * Returns the hooks of destinations that have a failure clock. If one of these hooks accepts a request, the
-   * clock starts anew.
+   * Returns the hooks of all destinations that have a failure clock. If one of these hooks accepts a request,
+   * the clock of its destination starts anew.
    */
   #timedHooks(): readonly HookName[] {
     const { destinationOf } = this.#options.pauses.situation()
@@ -189,8 +195,8 @@ export class Notifier {
   }
 
   /**
-   * Reports all failing hooks at each look, as long as any hook fails. The failing hooks of a process that
-   * stops reporting don't count any more.
+   * Writes a report with all failing hooks. As long as a hook fails, a report is written in each round,
+   * because the failing hooks of a process that stops reporting don't count any more.
    */
   async #report(): Promise<void> {
     const { watch, openHooks, write, reporter } = this.#options

@@ -4,17 +4,17 @@ import type { FailureClock, Pause, PauseRecord, Resumption } from './pause-recor
 export type Seen = { readonly offset: number; readonly seenMs: number }
 
 /**
- * A failure clock as it was read. `answeredMs`: the time of the last report that a URL of the destination has
- * accepted a request.
+ * A failure clock that was read from the topic. `answeredMs`: the time of the last report which says that a
+ * URL of the destination has accepted a request.
  */
 export type SeenClock = FailureClock & { readonly seenMs: number; readonly answeredMs: number }
 
-/** The end of automatic pauses, as it was read. */
+/** A record of the end of automatic pauses that was read from the topic. */
 export type SeenResumption = Resumption & Seen
 
 /**
- * The automatic pauses in the topic `notices`, as far as it was read. Every process that has read the same
- * records has the same content.
+ * The automatic pauses in those records of the topic `notices` that were read. Every process that has read
+ * the same records has the same content.
  */
 export class PauseBook {
   readonly #clocks = new Map<string, SeenClock>()
@@ -36,12 +36,13 @@ export class PauseBook {
   }
 
   #takeClock(destinationId: string, clock: FailureClock | undefined, { seenMs }: Seen): void {
-    // The writer of this record may have renewed the clock before it had read the report of a success.
+    // The writer of this record may not yet have read the report of a success when it wrote the clock again.
+    // So the success is kept.
     const answeredMs = this.#clocks.get(destinationId)?.answeredMs ?? 0
     set(this.#clocks, destinationId, clock && { ...clock, seenMs, answeredMs })
   }
 
-  /** Notes the report that a URL of a destination has accepted a request. */
+  /** Remembers that a URL of a destination has accepted a request, according to a report. */
   answered(destinationId: string, seenMs: number): void {
     const clock = this.#clocks.get(destinationId)
     if (clock !== undefined) this.#clocks.set(destinationId, { ...clock, answeredMs: seenMs })
@@ -61,9 +62,9 @@ export class PauseBook {
   }
 
   /**
-   * Returns the pause of a destination, if it has not ended. If the process that decided the pause had not
-   * yet read the last resumption, the pause counts as ended, because whoever resumed the destination knew
-   * more than that process.
+   * Returns the pause of a destination if the pause has not ended. A pause also counts as ended if the
+   * process that decided it had not yet read the last resumption of the destination. That process decided
+   * without knowing of the resumption.
    */
   pauseOf(destinationId: string): Pause | undefined {
     const pause = this.#pauses.get(destinationId)
@@ -82,7 +83,7 @@ export class PauseBook {
     return this.#clocks.keys()
   }
 
-  /** All records of the topic that are about pauses, by kind and destination. */
+  /** The kind and destination of each record about pauses that the topic has. */
   get known(): readonly Known[] {
     return [
       ...[...this.#clocks.keys()].map((destinationId): Known => ({ kind: 'clock', destinationId })),

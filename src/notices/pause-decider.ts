@@ -4,24 +4,25 @@ import { toldKey } from './notice-record.ts'
 import type { SeenClock } from './pause-book.ts'
 import type { PauseRecord } from './pause-record.ts'
 
-/** The part of a destination that the decision about automatic pauses needs. */
+/** The fields of a destination that the decision about automatic pauses needs. */
 export type PausableDestination = {
   readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
   readonly hookIds: readonly string[]
-  /** The digest of the URLs, which changes when the URLs change. */
+  /** The digest of the destination's URLs, which changes when a URL changes. */
   readonly urls: string
   /**
-   * The time for which all URLs must fail before the destination is paused, in milliseconds. 0: it is never
-   * paused automatically.
+   * The time for which all URLs must fail before the destination is paused, in milliseconds. 0: the
+   * destination is never paused automatically.
    */
   readonly autoPauseMs: number
 }
 
 export type PauseTerms = {
-  /** Age from which a report no longer counts, in milliseconds. */
+  /** The age at which a report stops counting, in milliseconds. */
   readonly staleMs: number
   /**
-   * The time for which a decider must have decided without a gap before it pauses anything, in milliseconds.
+   * The time for which a decider must have decided without a gap before it pauses a destination, in
+   * milliseconds.
    */
   readonly steadyMs: number
 }
@@ -29,32 +30,35 @@ export type PauseTerms = {
 export type PauseSituation = {
   /** The present time, in epoch milliseconds. */
   readonly nowMs: number
-  /** False while Sluice, Kafka or the catalog is in trouble. Failures during such a time don't count. */
+  /** False while Sluice, Kafka or the catalog has a problem. Failures during such a time don't count. */
   readonly isSound: boolean
   /** Returns a destination, or `undefined` if the catalog doesn't have it. */
   readonly destinationOf: (destinationId: string) => PausableDestination | undefined
 }
 
 /**
- * Age from which a failure clock is void, in milliseconds. If no record of the clock was written for this
- * long, no process has watched the URLs, and the URLs may have worked.
+ * The age at which a failure clock stops counting, in milliseconds. If no record of the clock was written for
+ * this time, no process has watched the URLs, so the URLs may have worked.
  */
 const clockKeptMs = 3_600_000
-/** Age at which a failure clock is written again, in milliseconds. */
+/** The age at which the record of a failure clock is written again, in milliseconds. */
 const clockRenewedMs = clockKeptMs / 4
 /** Limit on records that are decided at once. Further records wait for the next decision. */
 const mostAtOnce = 200
 
 /**
- * Decides which destinations are paused automatically, and when such a pause is over. Each decision is
- * written to the topic `notices` before it takes effect, so the next decider can continue from the topic.
+ * Decides which destinations are paused automatically, and when an automatic pause is over. Each decision is
+ * written to the topic `notices` before it takes effect, so another decider can continue from the topic.
  *
- * Failures are timed by the clock of the process that decides. So a wrong clock in another process can't
- * cause a pause.
+ * The length of a failure is measured by the clock of the process that decides. So a wrong clock in another
+ * process can't cause a pause.
  */
 export class PauseDecider {
   readonly #terms: PauseTerms
-  /** The time since when this process has decided without a gap and without trouble. */
+  /**
+   * The time since which this process has decided without a gap and without a problem of Sluice, Kafka or the
+   * catalog.
+   */
   #steadySinceMs: number | undefined
   #decidedMs = Number.NEGATIVE_INFINITY
 
@@ -62,7 +66,7 @@ export class PauseDecider {
     this.#terms = terms
   }
 
-  /** Returns the records to write. Pauses and their ends come first. */
+  /** Returns the records that have to be written. Pauses and ends of pauses come first. */
   decide(board: Board, situation: PauseSituation): readonly PauseRecord[] {
     const { nowMs, isSound, destinationOf } = situation
     const isGap = nowMs - this.#decidedMs > this.#terms.staleMs
@@ -101,7 +105,7 @@ export class PauseDecider {
     return isTimed ? { kind: 'clock', destinationId, content: undefined } : undefined
   }
 
-  /** Decides about a destination that may be paused automatically, and isn't paused. */
+  /** Decides about the failure clock of a destination that may be paused automatically and isn't paused. */
   #aboutClock({
     destinationId,
     urls,
@@ -133,8 +137,9 @@ export class PauseDecider {
   }
 
   /**
-   * Returns true if this process has decided steadily for long enough (`steadyMs`), and if each hook of the
-   * destination has failed within that time. Failures before or during a trouble of Sluice prove nothing.
+   * Returns true if this process has decided for at least `steadyMs` without a gap or a problem, and if each
+   * hook of the destination has failed within this time. Earlier failures don't prove that the hooks fail,
+   * because Sluice itself may have had a problem.
    */
   #isSure(failures: Subject['failures'], nowMs: number): failures is readonly SeenHook[] {
     const sinceMs = this.#steadySinceMs
@@ -146,7 +151,10 @@ export class PauseDecider {
   }
 }
 
-/** A destination and what is known about it. `failures`: its hooks with their failures, if all hooks fail. */
+/**
+ * A destination, with the values that a decision about it needs. `failures`: the destination's hooks with
+ * their failures; `undefined` if not all hooks fail.
+ */
 type Subject = PausableDestination &
   Pick<PauseSituation, 'nowMs' | 'isSound'> & {
     readonly destinationId: string
@@ -155,8 +163,8 @@ type Subject = PausableDestination &
   }
 
 /**
- * Returns true if a clock doesn't count: it is too old, it is about other URLs, or it started before the end
- * of the last pause.
+ * Returns true if a failure clock doesn't count. This is so if it is too old, if the URLs have changed since,
+ * or if it started before the end of the last pause.
  */
 function isVoid(
   clock: SeenClock,
@@ -175,9 +183,9 @@ function lastOutcomeOf(failures: readonly SeenHook[]): string {
 }
 
 /**
- * Returns two lists. `notices`: the notices about pauses and about ends of pauses that have not been sent
- * yet; empty if `isWanted` is false. `over`: records for the topic, each of which removes a pause that is no
- * longer needed.
+ * Returns two lists. `notices`: the notices that have not been decided yet, about pauses and about ends of
+ * pauses. If `isWanted` is false, this list is empty. `over`: records for the topic, each of which removes a
+ * pause that is no longer needed.
  */
 export function noticesOfPauses(
   board: Board,

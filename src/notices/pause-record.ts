@@ -7,8 +7,8 @@ import { Compile } from 'typebox/compile'
  * - `["clock", DESTINATION]`: a failure clock, which says since when all URLs of a destination have failed.
  *   The decider writes it again from time to time, as long as all URLs fail.
  * - `["paused", DESTINATION]`: a pause, written by the decider.
- * - `["resumed", DESTINATION]`: the end of all pauses whose decider had not read this record. The decider, a
- *   command or the admin API writes it.
+ * - `["resumed", DESTINATION]`: the end of each pause that was decided by a process which had not yet read
+ *   this record. The decider, a command or the admin API writes the record.
  */
 
 const clockSchema = Type.Object({ sinceMs: Type.Number(), urls: Type.String() })
@@ -26,21 +26,21 @@ const resumptionSchema = Type.Object({
 })
 
 /**
- * A failure clock: the time since when all URLs of a destination have failed (`sinceMs`), by the clock of the
+ * A failure clock. `sinceMs`: the time since which all URLs of a destination have failed, by the clock of the
  * process that decided. `urls`: the digest of the URLs.
  */
 export type FailureClock = Readonly<Static<typeof clockSchema>>
 
 /**
- * An automatic pause. `sinceMs`: the time since when all URLs had failed. `urls`: the digest of the URLs. The
- * pause ends when the catalog has other URLs. `readTo`: the offset before which the process that decided the
- * pause had read all records of the topic.
+ * An automatic pause. `sinceMs`: the time since which all URLs had failed. `urls`: the digest of the URLs.
+ * The pause ends when the catalog has other URLs. `readTo`: the process that decided the pause had read all
+ * records of the topic with lower offsets.
  */
 export type Pause = Readonly<Static<typeof pauseSchema>>
 
 /**
- * The end of an automatic pause. `asked`: somebody resumed the destination. `catalog`: the catalog has other
- * URLs for the destination, or turns automatic pauses off for the destination.
+ * The end of an automatic pause. `asked`: a command or a request resumed the destination. `catalog`: the
+ * catalog has other URLs for the destination, or turns automatic pauses off for the destination.
  */
 export type Resumption = Readonly<Static<typeof resumptionSchema>>
 
@@ -66,7 +66,7 @@ const checkClock = Compile(clockSchema)
 const checkPause = Compile(pauseSchema)
 const checkResumption = Compile(resumptionSchema)
 
-/** Decodes the parsed key and value of a record. Returns `undefined` if it isn't about a pause. */
+/** Decodes the parsed key and value of a record. Returns `undefined` if the record isn't about a pause. */
 export function decodePause(names: readonly unknown[], content: unknown): PauseRecord | undefined {
   const [kind, destinationId] = names
   if (typeof destinationId !== 'string' || names.length !== 2) return undefined

@@ -7,22 +7,22 @@ import type { AnsweredHook, CountedDestination, FailingHook, Report } from './no
 export type WatchOptions = {
   /** The id of the source of notices. The watch ignores deliveries of that source's own messages. */
   readonly sourceId: string
-  /** Time for which a hook must have failed before it counts as failing, in milliseconds. */
+  /** Time for which a hook must have failed before the watch reports it as failing, in milliseconds. */
   readonly failingAfterMs: number
   /** Returns epoch milliseconds. */
   readonly now: () => number
 }
 
-/** Number of failures below which a hook doesn't count as failing. */
+/** The least number of failures at which a hook is reported as failing. */
 const leastFailures = 3
 /**
- * Time without a request after which the state of a hook is unknown, in milliseconds. While a hook has
- * messages, it gets a request at least once an hour.
+ * Time without a request after which the state of a hook is unknown, in milliseconds. While there are
+ * messages for a hook, it gets a request at least once an hour.
  */
 const quietMs = 65 * 60_000
 /**
- * Limit on each list of a report; the rest waits for the next report. A report with a thousand entries still
- * fits into a record.
+ * Limit on the entries in each list of a report. Further entries wait for the next report. A report with a
+ * thousand entries still fits into a record.
  */
 const mostOfEach = 500
 
@@ -33,7 +33,10 @@ type Watched = {
   sinceMs: number
   lastFailedMs: number
   lastOutcome: Outcome | undefined
-  /** The time when the hook last accepted a request; 0 if that was reported already, or hasn't happened. */
+  /**
+   * The time when the hook last accepted a request; 0 if this was already reported, or if the hook has
+   * accepted no request.
+   */
   answeredMs: number
   isFollowed: boolean
 }
@@ -41,9 +44,9 @@ type Watched = {
 type Counts = { readonly paced: Map<string, number>; readonly deadLetters: Map<string, number> }
 
 /**
- * Collects, for the next report, what one process sees of failing hooks, of dead letters, and of deliveries
- * that are put off. While the watch is off, it ignores all of this. A success of a hook that never failed
- * costs hardly more than one comparison.
+ * Collects the content of the next report of one process: failing hooks, and counts of dead letters and of
+ * deliveries that are put off. While the watch is off, it collects nothing. The success of a hook that has
+ * never failed costs hardly more than one comparison.
  */
 export class Watch {
   readonly #options: WatchOptions
@@ -61,7 +64,7 @@ export class Watch {
       if (this.#isLookedAt(delivery) && isPaced(why)) count(this.#countsOf(delivery).paced, why)
     },
     deadLettered: (reason, _detail, _where, delivery) => {
-      // An automatic pause has a notice of its own.
+      // These dead letters aren't counted, because there is a notice about the automatic pause itself.
       if (reason !== 'auto_paused' && delivery !== undefined && this.#isLookedAt(delivery))
         count(this.#countsOf(delivery).deadLetters, reason)
     },
@@ -88,7 +91,7 @@ export class Watch {
     for (const { destinationId, hookId } of hooks) this.#watchedOf(destinationId, hookId).isFollowed = true
   }
 
-  /** Returns the report, and starts the next one. `open`: the hooks whose breakers are open. */
+  /** Returns the report, and starts to collect the next report. `open`: the hooks whose breakers are open. */
   take(open: readonly OpenHook[]): Report {
     const nowMs = this.#options.now()
     const openForMs = new Map(open.map((hook) => [keyOf(hook), hook.openForMs]))
@@ -119,7 +122,7 @@ export class Watch {
   }
 
   #attempted(destinationId: string, { hookId, outcome, verdict }: HookResult): void {
-    // Nothing was sent, and nothing is known of the hook.
+    // The proxy failed, so nothing was sent, and nothing is known about the hook.
     if (outcome.kind === 'proxy') return
     const nowMs = this.#options.now()
     if (hasAnswered(outcome, verdict)) {
@@ -137,9 +140,9 @@ export class Watch {
   }
 
   /**
-   * Returns the time since when the hook has failed. Returns `undefined` if it doesn't fail, or hasn't failed
-   * for long enough. A hook whose breaker has been open for long enough counts as failing even if it accepts
-   * a request now and then.
+   * Returns the time since which the hook has failed. Returns `undefined` if it doesn't fail, or hasn't
+   * failed for `failingAfterMs`. A hook whose breaker has been open for `failingAfterMs` counts as failing,
+   * even if it accepts a request now and then.
    */
   #failingSince(
     { failures, sinceMs, lastFailedMs }: Watched,
@@ -194,21 +197,22 @@ export class Watch {
 }
 
 /**
- * Returns true if the answer shows that the hook works. If the hook refuses a message for good, that is a
- * dead letter and no failure of the hook.
+ * Returns true if the answer shows that the hook works. A final refusal of a message makes a dead letter and
+ * is no failure of the hook.
  */
 function hasAnswered(outcome: Outcome, verdict: HookResult['verdict']): boolean {
   return outcome.kind === 'answer' && (verdict.kind !== 'retry' || isThrottled(outcome))
 }
 
-/** Returns true if the URL works, and asks for fewer requests. */
+/** Returns true if the outcome shows that the URL works and asks for fewer requests. */
 function isThrottled(outcome: Outcome): boolean {
   return outcome.kind === 'answer' && outcome.status === 429
 }
 
 /**
- * Returns true if a delivery was put off without a failed attempt: its destination accepts less than it gets,
- * asks for pauses, or has failing hooks. The decider drops these counts for destinations with failing hooks.
+ * Returns true if a delivery was put off without a failed attempt. The reason is that its destination gets
+ * more than it accepts, that it asks for pauses, or that it has failing hooks. The decider drops these counts
+ * for destinations with failing hooks.
  */
 function isPaced(why: ParkReason): boolean {
   return why === 'paced' || why === 'overflow' || why === 'not_before'

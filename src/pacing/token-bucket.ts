@@ -2,7 +2,7 @@
 export type Rate = { readonly perSecond: number; readonly burst: number }
 
 /**
- * A bucket of tokens, full at the start. All times are milliseconds of one monotonic clock, given by the
+ * A token bucket that is full at the start. All times are milliseconds of one monotonic clock, given by the
  * caller.
  */
 export class TokenBucket {
@@ -17,8 +17,8 @@ export class TokenBucket {
   }
 
   /**
-   * Changes the rate. Call it when this member owns other partitions than before, so that its share has
-   * changed.
+   * Changes the rate. Call this method when the partitions of this worker have changed, because the worker
+   * then has another fraction of the rate.
    */
   setRate(rate: Rate, nowMs: number): void {
     this.#refill(nowMs)
@@ -27,9 +27,10 @@ export class TokenBucket {
   }
 
   /**
-   * Takes `count` tokens and returns 0. If that isn't possible, takes none, and returns the milliseconds
-   * until a call would succeed. One token is enough for any count. The missing tokens become a debt that
-   * later tokens repay. Otherwise a count above the burst would wait forever.
+   * Takes `count` tokens and returns 0 if there is at least one token. Otherwise takes none, and returns the
+   * milliseconds until a call would succeed. One token is enough for any count: the missing tokens become a
+   * debt, which later tokens repay. If all tokens had to be there, a caller whose count is above the burst
+   * would wait forever.
    */
   take(nowMs: number, count = 1): number {
     this.#refill(nowMs)

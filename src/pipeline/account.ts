@@ -3,29 +3,32 @@ import { PendingRecord, type PendingRecordListener } from './delivery.ts'
 
 export type AccountOptions = {
   /**
-   * The limits on records and bytes that are held at once. When one of them is reached, `onPressure(true)`
-   * stops the fetching.
+   * The limits on the records that are held, and on their bytes. When one of the two limits is reached,
+   * `onPressure(true)` stops the fetching.
    */
   readonly buffer: { readonly records: number; readonly bytes: number }
-  /** The limits on records that wait only for failing hooks. */
+  /** The limits on detached records, which are records that wait only for failing hooks. */
   readonly detached: { readonly records: number; readonly bytes: number }
   readonly onPressure: (isFull: boolean) => void
 }
 
 type Holding = { records: number; bytes: number }
 
-/** The records of one unit: those in the buffer, and the detached ones. */
+/**
+ * The held records of one unit. `inside`: the records in the buffer. `detached`: the records that wait only
+ * for failing hooks.
+ */
 type UnitHolding = { readonly inside: Holding; readonly detached: Holding }
 
 /**
- * The share of a budget up to which the records of stopped units don't count against that budget, because the
- * other units need the room. So all held records together stay within one and a half times the budgets.
+ * The fraction of a limit up to which the records of stopped units don't count against this limit, because
+ * the other units need the room. So all held records together stay within one and a half times the limits.
  */
 const setAsideShare = 0.5
 
 /**
- * Counts the records that a pipeline holds, and the work that the pipeline has under way. Stops the fetching
- * while too many records are held.
+ * Counts the records that a pipeline holds, and the operations that are under way in the pipeline. Stops the
+ * fetching while too many records are held.
  */
 export class Account {
   readonly #options: AccountOptions
@@ -33,12 +36,12 @@ export class Account {
   /** The records that wait only for failing hooks. They take no room of the buffer. */
   readonly #detached: Holding = { records: 0, bytes: 0 }
   readonly #units: UnitHolding[] = []
-  /** Stopped units, and the records that all of them hold together. */
+  /** `#stopped`: the stopped units. `#aside`: the records that all stopped units hold together. */
   readonly #stopped = new Set<number>()
   readonly #aside: UnitHolding = emptyUnit()
   /**
-   * The number of records that only wait for notes about them to be written. Their content isn't held any
-   * more.
+   * The number of records that only wait until notes about them have been written. The content of these
+   * records isn't held any more.
    */
   #onlyNoted = 0
   readonly #listener: PendingRecordListener = {
@@ -75,14 +78,14 @@ export class Account {
   }
 
   /**
-   * The number of records that still fit into the buffer. If the buffer is fuller by bytes than by records,
-   * the bytes count.
+   * The number of records that still fit into the buffer. If the bytes are closer to their limit than the
+   * records, the number is computed from the bytes.
    */
   get freeRecords(): number {
     return Math.floor((1 - this.#fill) * this.#options.buffer.records)
   }
 
-  /** Holds a record until all of its deliveries have ended. `deliveries`: their number. */
+  /** Holds a record until all of its deliveries have ended. `deliveries`: the number of its deliveries. */
   hold(record: HeldRecord, deliveries: number, bytes: number): PendingRecord {
     const pending = new PendingRecord(record, deliveries, bytes, this.#listener)
     this.#count(pending, 'inside', 1)
@@ -108,7 +111,7 @@ export class Account {
     this.#reportPressure()
   }
 
-  /** Stops a unit, or lets it go on. The records of a stopped unit don't hold up other units. */
+  /** Stops a unit or resumes it. The records of a stopped unit don't hold up other units. */
   setUnitStopped(unit: number, isStopped: boolean): void {
     if (this.#stopped.has(unit) === isStopped) return
     if (isStopped) this.#stopped.add(unit)
@@ -120,7 +123,7 @@ export class Account {
     this.#reportPressure()
   }
 
-  /** Notes that some work was started. When that work ends, call `end`. */
+  /** Counts an operation that starts. When the operation ends, call `end`. */
   begin(): void {
     this.#underWay++
   }
@@ -130,7 +133,7 @@ export class Account {
     if (this.#underWay === 0) this.#onIdle?.()
   }
 
-  /** Resolves when nothing is under way. */
+  /** Resolves when no operation is under way. */
   async idle(): Promise<void> {
     if (this.#underWay === 0) return
     await new Promise<void>((resolve) => {
@@ -149,8 +152,8 @@ export class Account {
   }
 
   /**
-   * Keeps a record from being settled before a note about it is written. The note needs none of the record's
-   * content. The promise must not reject.
+   * Keeps a record from being settled before a note about it is written. The content of the record isn't held
+   * while the note is written. The promise must not reject.
    */
   settleAfterNote(written: Promise<void>, pending: PendingRecord): void {
     pending.addNote()
@@ -178,7 +181,7 @@ export class Account {
     this.#reportPressure()
   }
 
-  /** The fill of the buffer: 0 if it is empty, 1 if it is full. It may be above 1. */
+  /** How full the buffer is: 0 if it is empty, 1 if it is full. The value may be above 1. */
   get #fill(): number {
     const { buffer } = this.#options
     const records = counted(this.#inside.records, this.#aside.inside.records, buffer.records)
@@ -187,8 +190,8 @@ export class Account {
   }
 
   /**
-   * Reports when the buffer becomes full, and when half of it is free again. Between these two points nothing
-   * is reported, so that not every record switches fetching on or off.
+   * Reports when the buffer becomes full, and when half of it is free again. Nothing is reported between
+   * these two points. Otherwise single records would switch the fetching on and off.
    */
   #reportPressure(): void {
     const fill = this.#fill
@@ -209,8 +212,8 @@ function add(to: Holding, records: number, bytes: number): void {
 }
 
 /**
- * Returns the part of `held` that counts against a limit. `aside` is the part of `held` for stopped units. It
- * counts only as far as it exceeds `setAsideShare` of the limit.
+ * Returns the part of `held` that counts against a limit. `aside` is the part of `held` that belongs to
+ * stopped units. Of `aside`, only the amount above `setAsideShare` of the limit counts.
  */
 function counted(held: number, aside: number, limit: number): number {
   return held - Math.min(aside, limit * setAsideShare)

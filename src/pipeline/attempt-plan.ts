@@ -6,18 +6,18 @@ import type { Delivery } from './delivery.ts'
 
 type Hooks = Endpoint['hooks']
 
-/** The hooks that an attempt sends requests to. */
+/** The hooks to which an attempt sends requests. */
 export type AttemptPlan = {
-  /** The hooks, in the order in which they have their turn. */
+  /** The hooks in the order in which they are asked. */
   readonly hooks: Hooks
-  /** The members of `hooks` that aren't well: their breaker is open, or they have asked for a pause. */
+  /** The members of `hooks` whose breaker is open or that have asked for a pause. */
   readonly sick: Hooks
   readonly tryClass: TryClass
 }
 
 export type PlanOptions = {
   readonly ladder: Ladder
-  /** The longest time, in milliseconds, that a request to a hook that isn't well waits for its turn. */
+  /** The longest time that a request to a hook of `sick` waits for its turn, in milliseconds. */
   readonly sickWaitMs: number
 }
 
@@ -25,7 +25,7 @@ const noHooks: Hooks = []
 
 /**
  * Plans an attempt that begins at `startedMs` (epoch milliseconds). If no hook may be asked now, returns the
- * hooks to wait for. That list is empty if all hooks have failed for good.
+ * hooks for which the delivery must wait (`waitFor`). `waitFor` is empty if no hook is to be tried again.
  */
 export function planAttempt(
   delivery: Delivery,
@@ -46,8 +46,8 @@ export function planAttempt(
 }
 
 /**
- * Returns true if all remaining hooks have breakers that would skip this try. Never returns true for the
- * first and the last try.
+ * Returns true if the breakers of all remaining hooks would skip this try. Returns false for the first and
+ * the last try in any case.
  */
 export function hasNoChance(
   delivery: Delivery,
@@ -64,9 +64,9 @@ export function hasNoChance(
 }
 
 /**
- * Returns how long an attempt has to wait, in milliseconds, because all of its hooks work and have asked for
- * a pause. The wait ends with the shortest pause. Returns `undefined` if the attempt must not wait, as for a
- * last or only try.
+ * Returns how long an attempt has to wait, in milliseconds. An attempt waits if each of its hooks works but
+ * has asked for a pause. The wait ends when the shortest pause ends. Returns `undefined` if the attempt must
+ * not wait, for example because it is the last or only try.
  */
 export function askedPauseMs({ hooks, sick, tryClass }: AttemptPlan): number | undefined {
   if (sick.length < hooks.length || tryClass === 'last' || tryClass === 'only') return undefined
@@ -85,8 +85,8 @@ function tryClassFor(
 }
 
 /**
- * Returns the remaining hooks if they asked to be left alone until after the last possible try. They are
- * tried now, because otherwise they would never be tried again.
+ * Returns the remaining hooks if they have asked for a pause that ends later than the last possible try. They
+ * are tried now, because otherwise they would never be tried again.
  */
 function hooksAtLastTry(delivery: Delivery, remaining: Hooks, ladder: Ladder, startedMs: number): Hooks {
   if (remaining.length === 0) return remaining
@@ -94,7 +94,7 @@ function hooksAtLastTry(delivery: Delivery, remaining: Hooks, ladder: Ladder, st
   return step.kind === 'dead' ? remaining : noHooks
 }
 
-/** Moves hooks that aren't well behind the others. A hook that is due for a probe keeps its place. */
+/** Moves the hooks of `sick` to the end of the list. But a hook that is due for a probe keeps its place. */
 function failoverOrder(hooks: Hooks, sick: Hooks, nowMs: number): Hooks {
   const isLater = (hook: EndpointHook): boolean =>
     sick.includes(hook) && hook.breaker.advise('between', nowMs) !== 'go'

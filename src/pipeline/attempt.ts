@@ -26,7 +26,7 @@ export const omitReasons: readonly OmitReason[] = [
 /** A hook that got no request. */
 export type Omitted = { readonly hookId: string; readonly why: OmitReason }
 
-/** The results of an attempt. */
+/** The result of an attempt for each of its hooks. */
 export type AttemptResults = {
   /** The results of the hooks that got a request. Empty if all hooks were left out. */
   readonly results: readonly HookResult[]
@@ -37,29 +37,28 @@ export type AttemptResults = {
 
 /** Callbacks for all attempts. Each attempt passes its delivery. */
 export type AttemptListener<D> = {
-  /** Called before the first request is made, whether it is made at once or through the bulkhead. */
+  /** Called before the first request is made, at once or through the bulkhead. */
   begun(delivery: D, way: Way): void
   /** Called when a request has its outcome. */
   answered(delivery: D, result: HookResult, durationMs: number): void
-  /** Returns true if the destination is still as it was when the attempt began. */
+  /** Returns true if the catalog has not changed the destination since the attempt began. */
   isCurrent(delivery: D, endpoint: Endpoint): boolean
   /**
-   * Returns true while the delivery's unit is stopped. While the unit is stopped, the bulkhead sends no
-   * request of the delivery.
+   * Returns true while the delivery's unit is stopped. Then the bulkhead sends no request of the delivery.
    */
   isUnitStopped(delivery: D): boolean
-  /** Returns true if the next hook may be tried after a hook that didn't accept the message. */
+  /** Returns true if the next hook may be tried now, after a hook has not accepted the message. */
   mayGoOn(delivery: D): boolean
   /**
-   * Called once, when the result of the attempt is known: a hook accepted the message, or every hook has its
-   * outcome or was left out.
+   * Called once, when the result of the attempt is known. It is known when a hook has accepted the message,
+   * or when every hook has an outcome or was left out.
    */
   concluded(delivery: D, endpoint: Endpoint, attempted: AttemptResults): void
   /** Called after `concluded` for a hook that got no request. */
   omitted(delivery: D, omitted: Omitted): void
-  /** Called once, when the attempt has no request under way any more, except through the bulkhead. */
+  /** Called once, when all requests of the attempt have ended, except those through the bulkhead. */
   freed(delivery: D, isConcluded: boolean): void
-  /** Called once, as the last call: the attempt is concluded, and none of its requests is under way. */
+  /** The last call, made once: the attempt is concluded, and all of its requests have ended. */
   ended(delivery: D): void
 }
 
@@ -67,21 +66,21 @@ type AttemptParts<D> = {
   sender: Sender
   bulkhead: Bulkhead
   endpoint: Endpoint
-  /** The hooks, in the order in which they have their turn. */
+  /** The hooks in the order in which they are asked. */
   hooks: readonly EndpointHook[]
   /** The members of `hooks` that get their request through the bulkhead. */
   sick: readonly EndpointHook[]
-  /** The class of the requests through the bulkhead. */
+  /** The class of the tries through the bulkhead. */
   tryClass: TryClass
   /**
-   * True if a success must not conclude the attempt before every other hook has its outcome, because a late
-   * effect of another request would matter.
+   * True if a success must not conclude the attempt before every other hook has its outcome. This is
+   * necessary if a late effect of another request would do harm.
    */
   isForAll: boolean
   listener: AttemptListener<D>
   delivery: D
   startedMs: number
-  /** Returns the time in epoch milliseconds. */
+  /** Returns the present time in epoch milliseconds. */
   now: () => number
 }
 
@@ -90,26 +89,29 @@ export type Attempted = SignedMessage & {
   readonly isAbandoned: boolean
   /** The trace of the delivery; `undefined` if tracing is off. */
   readonly trace?: Pick<DeliveryTrace, 'posting'> | undefined
-  /** The id of the replay that sent the delivery; '' if none did. */
+  /** The id of the replay that sent the delivery; '' if no replay did. */
   readonly replayJob: string
 }
 
 /**
- * An attempt of a delivery: a request to each hook. Hooks that aren't well get their request through the
- * bulkhead, when their turn comes. The first success concludes the attempt. With `failover`, the hooks are
- * asked one after the other until one succeeds.
+ * An attempt of a delivery. It makes one request to each hook. Hooks that fail or have asked for a pause get
+ * their request through the bulkhead, when their turn comes. The first success concludes the attempt. With
+ * the strategy `failover`, the hooks are asked one after the other until a request succeeds.
  */
 export class Attempt<D extends Attempted> {
   readonly #parts: AttemptParts<D>
   readonly #results: HookResult[] = []
   #omitted: readonly Omitted[] = none
-  /** The signature headers of all requests that are sent at once. They are made only once. */
+  /** The signature headers for all requests that don't go through the bulkhead. They are made only once. */
   #signatureHeaders: readonly string[] | undefined
-  /** The number of hooks that were sent a request, handed to the bulkhead, or left out. */
+  /**
+   * The number of hooks that have had their turn: their request was sent, offered to the bulkhead, or left
+   * out.
+   */
   #begun = 0
   /**
-   * The requests that have not ended: `#open` counts the requests that were sent at once, and `#paced` counts
-   * the requests that go through the bulkhead.
+   * The numbers of requests that have not ended. `#open` counts the requests that were sent at once. `#paced`
+   * counts the requests that go through the bulkhead.
    */
   #open = 0
   #paced = 0
@@ -144,8 +146,8 @@ export class Attempt<D extends Attempted> {
       new HookExchange(this, hook, tryClass, 'open').start()
       return
     }
-    // With `failover`, a failing hook that comes before a healthy one is asked only as a probe, to find out
-    // whether it has recovered.
+    // With `failover`, a failing hook that comes before a healthy hook is asked only to find out whether it
+    // has recovered (a probe).
     const isProbe = this.#isFailover && this.#isWellAfter(place)
     const paced = new HookExchange(this, hook, isProbe ? 'between' : tryClass, 'paced')
     this.#paced++
@@ -177,8 +179,8 @@ export class Attempt<D extends Attempted> {
 
   post(hook: EndpointHook, exchange: Exchange, way: Way): void {
     const { sender, delivery, startedMs, now } = this.#parts
-    // A signature contains the time. A request through the bulkhead may have waited since the start of the
-    // attempt.
+    // A request through the bulkhead may have waited since the start of the attempt. It gets a signature of
+    // its own, because a signature contains the time.
     const headers =
       way === 'paced' ? this.#headersAt(now()) : (this.#signatureHeaders ??= this.#headersAt(startedMs))
     const { trace } = delivery
@@ -190,7 +192,7 @@ export class Attempt<D extends Attempted> {
     )
   }
 
-  /** Returns the headers that a request has in addition to the hook's own. */
+  /** Returns the headers that a request has in addition to the headers of its hook. */
   #headersAt(nowMs: number): readonly string[] {
     const { delivery, endpoint } = this.#parts
     const signature = endpoint.sign(delivery, nowMs)
@@ -231,7 +233,7 @@ export class Attempt<D extends Attempted> {
 
   /** Starts the next hook or concludes the attempt, if the results so far allow it. */
   #goOn(): void {
-    // If a hook's request is refused at once, this method is called in the middle of the start.
+    // If the request to a hook is refused at once, this method is called before the start is complete.
     if (this.#isStarting || this.#isConcluded) return
     const isTaken = this.#results.some(({ verdict }) => verdict.kind === 'delivered')
     const isAllKnown = this.#results.length + this.#omitted.length === this.#begun
@@ -276,10 +278,10 @@ export class Attempt<D extends Attempted> {
 
 const none: readonly Omitted[] = []
 
-/** The pause of a hook after a 429 without a `Retry-After`, in milliseconds. */
+/** The pause that a hook gets after a 429 without a `Retry-After`, in milliseconds. */
 const throttledPauseMs = 1_000
 
-/** The way of a request: at once (`open`), or through the bulkhead (`paced`). */
+/** The way in which a request is made: at once (`open`) or through the bulkhead (`paced`). */
 export type Way = 'open' | 'paced'
 
 type Owner = {
@@ -300,8 +302,8 @@ class HookExchange implements Exchange, PacedTry {
   readonly #way: Way
   #startedMs = 0
   /**
-   * The era of the breaker when the request started. It tells the breaker to which of its states the result
-   * belongs.
+   * The number that the breaker returned when the request started. With this number, the breaker recognizes
+   * in which of its states the request started.
    */
   #era = 0
 
@@ -346,15 +348,15 @@ class HookExchange implements Exchange, PacedTry {
     this.#attempt.released(this.#way, this)
   }
 
-  /** Ends the exchange with a hook to which no request can ever be sent. */
+  /** Ends the request to a hook to which no request can be sent. */
   #refused(detail: string): void {
     this.answered({ kind: 'request', detail }, false)
     this.released()
   }
 
   /**
-   * Reports the outcome to the breaker. A hook that answers 429 works and asks for fewer requests, so it is
-   * slowed and doesn't count as failing.
+   * Reports the outcome to the breaker. A hook that answers 429 works and asks for fewer requests. So it gets
+   * a pause and doesn't count as failing.
    */
   #tellBreaker(outcome: Outcome, verdict: Verdict, nowMs: number): void {
     const { breaker } = this.hook

@@ -1,8 +1,8 @@
 import type { PipelineObserver } from './pipeline-ports.ts'
 
 /**
- * Returns an observer that passes every call to the first observer and then to the second. Returns the first
- * alone if there is no second.
+ * Returns an observer that passes every call to the first observer and then to the second observer. If there
+ * is no second observer, returns the first one.
  */
 export function bothObservers(
   first: PipelineObserver,

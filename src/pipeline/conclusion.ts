@@ -13,11 +13,14 @@ type ConclusionOptions = Pick<PipelineOptions, 'ladder' | 'observer' | 'now'> & 
   readonly account: Account
   readonly judging: Judging
   readonly parking: Parking
-  /** Takes back an attempt in which nothing was sent, because Sluice's outbound proxy failed. */
+  /**
+   * Reverses the count of an attempt in which nothing was sent, because Sluice's outbound proxy failed. Then
+   * makes the delivery wait.
+   */
   readonly takeBack: (delivery: Delivery, isProxyDown: boolean) => void
 }
 
-/** Decides what follows from attempts, and carries it out. Holds no state of its own. */
+/** Decides what happens to a delivery after an attempt, and carries out the decision. Holds no state. */
 export class Conclusion {
   readonly #options: ConclusionOptions
 
@@ -25,7 +28,10 @@ export class Conclusion {
     this.#options = options
   }
 
-  /** Decides what follows for a delivery from an attempt with at least one result, and carries it out. */
+  /**
+   * Decides what happens to a delivery after an attempt with at least one result, and carries out the
+   * decision.
+   */
   draw(delivery: Delivery, endpoint: Endpoint, { results, omitted, startedMs }: AttemptResults): void {
     const { ladder, now, judging, parking, takeBack } = this.#options
     const last = results.at(-1)
@@ -61,8 +67,9 @@ export class Conclusion {
   }
 
   /**
-   * Settles a delivered message of a user who may have been deleted. If the user was deleted after the
-   * judgement, the `delete` may have arrived before this message, so the delivery stays on the ladder.
+   * Settles a delivered message of a user who may have been deleted. If the user was deleted after it was
+   * decided to send the message, the `delete` may have arrived before the message. Then the delivery stays on
+   * the ladder.
    */
   async #confirm(delivery: Delivery): Promise<void> {
     const { account, judging, parking } = this.#options
@@ -75,7 +82,7 @@ export class Conclusion {
 
   /**
    * Keeps a delivered message on the ladder, because a request of the same attempt may still take effect
-   * late, even after a newer value. After one rung, the delivery is judged once more.
+   * late, even after a newer value. After one rung, it is decided again what is sent.
    */
   #outlast(delivery: Delivery): void {
     this.#options.observer.delivered(delivery)
@@ -84,7 +91,10 @@ export class Conclusion {
   }
 }
 
-/** Notes the hooks that no attempt has sent a request to so far. If the proxy failed, no request was sent. */
+/**
+ * Updates `unsentHooks`: the hooks to which no attempt has sent a request so far. If the proxy failed, no
+ * request was sent.
+ */
 function noteUnsent(delivery: Delivery, results: readonly HookResult[], omitted: readonly Omitted[]): void {
   const isSent = (id: string): boolean =>
     results.some(({ hookId, outcome }) => hookId === id && outcome.kind !== 'proxy')

@@ -2,16 +2,16 @@ import type { Outcome } from '../delivery/outcome.ts'
 import { formatWait } from '../retry/duration.ts'
 
 /**
- * Describes why a delivery was given up, after how many tries and with which last outcome, and what the
- * customer can do. Pure.
+ * Describes why a delivery was given up and what the customer can do. Names the number of tries and the last
+ * outcome.
  */
 export function describeDeath(
   reason: 'failed_for_good' | 'expired' | 'expired_untried',
-  /** `lastOutcome` is text; empty if nothing was ever tried. */
+  /** `lastOutcome` is a text, which is empty if the delivery was never tried. */
   { attempts, lastOutcome }: { readonly attempts: number; readonly lastOutcome: string },
   /**
    * `limitMs` is the time for which a delivery may be tried, in milliseconds. `last` is the outcome of the
-   * last try, if the delivery is given up right after that try.
+   * last try, if the delivery is given up directly after this try.
    */
   { limitMs, last }: { readonly limitMs: number; readonly last?: Outcome | undefined },
 ): string {
@@ -28,7 +28,8 @@ export function describeDeath(
 }
 
 /**
- * Describes why a delivery to a destination with an automatic pause becomes a dead letter, and what to do.
+ * Describes why a delivery becomes a dead letter if its destination was paused automatically (`auto_paused`),
+ * and what the customer can do.
  */
 export function describeAutoPause(destinationId: string): string {
   return `Sluice has paused the destination, since all its URLs have failed for too long (notices.autoPause). Mend the endpoint; then: sluice destinations resume ${destinationId}; then send it again: sluice replay dead-letters --destination ${destinationId} --reason auto_paused`

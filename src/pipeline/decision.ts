@@ -6,8 +6,8 @@ import type { RetryState } from '../retry/retry-state.ts'
 import { type Ladder, lastTryAt, nextStep, startClock } from '../retry/ladder.ts'
 
 /**
- * The result of one hook in an attempt. `mayHaveArrived`: part of the request was written, and what was
- * written got no answer.
+ * The result of one hook in an attempt. `mayHaveArrived`: true if part of the request was written, and the
+ * written part got no answer.
  */
 export type HookResult = { hookId: string; outcome: Outcome; verdict: Verdict; mayHaveArrived: boolean }
 
@@ -17,13 +17,13 @@ export type Decision =
   | { kind: 'wait'; waitMs: number; next: Progress }
   | { kind: 'dead'; reason: 'failed_for_good' | 'expired'; next: Progress }
 
-/** The fields of a delivery that an attempt changes. */
+/** The fields of a delivery that a decision after an attempt changes. */
 export type Progress = Pick<RetryState, 'nextRung' | 'expiresAtMs' | 'failedHooks' | 'notBeforeMs'>
 
 export type AttemptReport = {
   ladder: Ladder
   progress: Progress
-  /** All hooks of the destination, including those that this attempt left out. */
+  /** All hooks of the destination, including the hooks that this attempt left out. */
   hookIds: readonly string[]
   results: readonly HookResult[]
   startedMs: number
@@ -31,9 +31,9 @@ export type AttemptReport = {
 }
 
 /**
- * Decides what follows from an attempt. Any hook's success settles the delivery. A hook that failed for good
- * is left out from now on. If no hook remains, or no rung of the ladder ends in time, the delivery becomes a
- * dead letter.
+ * Decides what happens to a delivery after an attempt. A success of any hook settles the delivery. A hook
+ * whose verdict is `final` is left out from now on. If no hook remains, or if no rung of the ladder ends
+ * before the delivery expires, the delivery becomes a dead letter.
  */
 export function decide(report: AttemptReport): Decision {
   const { ladder, progress, results, startedMs, nowMs } = report
@@ -56,8 +56,8 @@ export function decide(report: AttemptReport): Decision {
 }
 
 /**
- * Returns the next wait of a delivery without a new attempt. `hookIds`: the hooks that are still to be tried,
- * at least one.
+ * Returns the next wait of a delivery, or `dead` if no wait ends before the delivery expires. `hookIds`: the
+ * hooks that are still to be tried. The list must not be empty.
  */
 export function waitOn(
   ladder: Ladder,
@@ -74,12 +74,12 @@ export function waitOn(
   return { kind: 'wait', waitMs: step.waitMs, next }
 }
 
-/** The fields of a delivery that may have waited without an attempt, because its turn didn't come. */
+/** The fields that are needed for a delivery that may have waited because its turn for a try didn't come. */
 export type TurnProgress = Progress & { readonly waits: number; readonly attempts: number }
 
 /**
- * Returns the next wait, like `waitOn`, for a delivery whose turn didn't come. Its waits follow the steps of
- * the ladder, but its rung stays the same.
+ * Returns the next wait, like `waitOn`, for a delivery whose turn for a try didn't come. The waits have the
+ * lengths of the next rungs, but `nextRung` stays the same.
  */
 export function waitForTurn(
   ladder: Ladder,
@@ -102,8 +102,8 @@ const owedTries = 2
 
 /**
  * Returns the class of the try that a delivery would make now. If `expiresAtMs` is 0, the delivery's clock
- * isn't running, so this is its first try. `nowMs` is the latest time at which the delivery's turn comes, in
- * epoch milliseconds.
+ * isn't running, so the try is the first one. `nowMs` is the latest time at which the turn for the try can
+ * come, in epoch milliseconds.
  */
 export function tryClassOf(
   ladder: Ladder,
@@ -119,8 +119,8 @@ export function tryClassOf(
 }
 
 /**
- * Returns two lists of hooks that have not failed for good. `remaining` has all of them. `due` leaves out the
- * hooks that have asked for a later time, so an attempt may go to these now.
+ * Returns two lists of hooks. `remaining` has all hooks that may be tried again at some time. `due` has the
+ * hooks of `remaining` that may be tried now: it leaves out hooks that have asked for a longer wait.
  */
 export function dueHooks<H extends { readonly id: string }>(
   hooks: readonly H[],

@@ -3,18 +3,19 @@ import type { RetryHeaders } from '../retry/retry-state.ts'
 
 /** The trace of one delivery, until the delivery ends in this process. */
 export type DeliveryTrace = {
-  /** The id of a trace that is recorded, for log lines. `undefined` if the trace isn't recorded. */
+  /** The id of the trace, for log lines. `undefined` if the trace isn't recorded. */
   readonly traceId: string | undefined
   /** The headers with which the reader of a retry topic or of the dead letters continues the trace. */
   readonly headers: RetryHeaders
   /**
-   * Starts the trace of a request to a hook, immediately before the request is made. Returns the headers to
-   * send in addition to the hook's own: `headers`, and perhaps more.
+   * Starts the trace of a request to a hook, immediately before the request is made. Returns the headers that
+   * the request has in addition to the headers of the hook. These are `headers`, and possibly headers of the
+   * trace.
    */
   posting(hook: EndpointHook, headers: readonly string[]): readonly string[]
   /**
-   * Ends the trace. The delivery has been delivered, written to another topic, or left to the next owner of
-   * its record.
+   * Ends the trace. At this time, the delivery has been delivered, written to another topic, or left to the
+   * next owner of its record.
    */
   end(): void
 }

@@ -14,28 +14,31 @@ export type PendingRecordListener = {
   /** Called when the record has been settled or given back. */
   ended(pending: PendingRecord): void
   /**
-   * Called once, when all remaining deliveries wait for failing hooks. Such records have a budget of their
-   * own.
+   * Called once, when all remaining deliveries of the record wait for failing hooks. Such records have
+   * separate limits.
    */
   detached(pending: PendingRecord): void
   /**
-   * Called when all deliveries have ended and the record only waits for notes. Returns true if the record
-   * takes no room any more.
+   * Called when all deliveries of the record have ended and the record only waits until notes are written.
+   * Returns true if the record takes no room any more.
    */
   onlyNoted(pending: PendingRecord): boolean
 }
 
-/** A record that is held until all its deliveries have ended. The last delivery to end settles it. */
+/**
+ * A record that is held until all of its deliveries have ended. The end of the last delivery settles the
+ * record.
+ */
 export class PendingRecord {
   readonly record: HeldRecord
   readonly bytes: number
   #remaining: number
-  /** The number of deliveries that count against the budget of failing hooks. */
+  /** The number of the record's deliveries that wait only for failing hooks. */
   #detached = 0
   #isDetached = false
   /**
-   * The number of notes about the record that are not written yet. The record isn't settled before they are
-   * written.
+   * The number of notes about the record that are not written yet. The record isn't settled before all notes
+   * are written.
    */
   #notes = 0
   #takesRoom = true
@@ -55,39 +58,36 @@ export class PendingRecord {
   }
 
   /**
-   * True once one of the record's deliveries was started, or written to another topic. If the other
-   * deliveries were given up now, the next owner would repeat the started delivery too.
+   * True once one of the record's deliveries was started or written to another topic. If the record were
+   * given back now, the next owner would repeat this delivery.
    */
   get isBegun(): boolean {
     return this.#isBegun
   }
 
-  /** Notes that one of the record's deliveries is started, or written to another topic. */
+  /** Remembers that one of the record's deliveries is started or written to another topic. */
   begin(): void {
     this.#isBegun = true
   }
 
-  /** Notes that one of the record's deliveries waits only for failing hooks. */
+  /** Remembers that one of the record's deliveries waits only for failing hooks. */
   detach(): void {
     this.#detached++
     this.#checkDetached()
   }
 
-  /** Notes that a detached delivery continues in its lane, or has ended. */
+  /** Remembers that a delivery doesn't wait only for failing hooks any more. */
   attach(): void {
     this.#detached--
   }
 
-  /**
-   * False once the record takes no room any more. Then it only waits for notes, and the notes need none of
-   * its content.
-   */
+  /** False once the record takes no room any more, because it only waits until notes are written. */
   get takesRoom(): boolean {
     return this.#takesRoom
   }
 
   /**
-   * Makes the record wait for one more delivery, or for something else that must end before the record is
+   * Makes the record wait for one more delivery, or for another operation that must end before the record is
    * settled.
    */
   add(): void {
@@ -104,7 +104,7 @@ export class PendingRecord {
     this.#checkEnd()
   }
 
-  /** Notes that one of the record's deliveries has ended. */
+  /** Remembers that one of the record's deliveries has ended. */
   complete(): void {
     this.#remaining--
     if (this.#remaining > 0) this.#checkDetached()
@@ -133,8 +133,8 @@ export class PendingRecord {
   }
 
   /**
-   * Notes that one of the record's deliveries is given up, undelivered. After this, the record is given back
-   * instead of being settled.
+   * Remembers that one of the record's deliveries is left to the next owner. Then the record is given back
+   * and not settled.
    */
   abandon(): void {
     this.#isVoid = true
@@ -142,10 +142,10 @@ export class PendingRecord {
   }
 }
 
-/** The terms on which a delivery waits in its lane. */
+/** The values by which a lane treats a delivery: the lane's limits and the delivery's class. */
 export type LaneTerms = { cap: number; laneClass: LaneClass; rate: Rate | undefined }
 
-/** A delivery: one message on its way to one destination. */
+/** One message on its way to one destination. */
 export class Delivery implements RetryState {
   readonly pending: PendingRecord
   readonly key: Buffer | null
@@ -158,21 +158,22 @@ export class Delivery implements RetryState {
   readonly firstSeenMs: number
   readonly origin: Origin
   /**
-   * The destination's limit on deliveries in flight, as the catalog had it when the catalog was last read for
-   * this delivery.
+   * The destination's limit on deliveries in flight, from the catalog that was last read for this delivery.
    */
   laneCap: number
   readonly laneClass: LaneClass
   readonly laneRate: Rate | undefined
   queuedAtMs = 0
   lane: Lane<Delivery> | undefined
-  /** The destination as the catalog `seenIn` has it. */
+  /** The prepared destination, made from the catalog `seenIn`. */
   endpoint: Endpoint | undefined
   seenIn: object | undefined
   #isDetached = false
-  /** True while the delivery counts among the deliveries that its lane has in flight. */
+  /** True while the delivery is one of the deliveries that its lane has in flight. */
   hasPlace = false
-  /** True after an attempt that found the proxy down: the delivery goes back to wait in its lane. */
+  /**
+   * True after an attempt that found the proxy down. The delivery then goes back to its lane and waits there.
+   */
   isToGoBack = false
   #nextRung: number
   #waits: number
@@ -186,18 +187,24 @@ export class Delivery implements RetryState {
   isUncertain: boolean
   #isNewlyUncertain: boolean
   /**
-   * True once a hook has accepted the present message. The delivery then only waits until no earlier request
+   * True once a hook has accepted the present message. Then the delivery only waits until no earlier request
    * can take effect late.
    */
   isDelivered: boolean
-  /** True once the delivery log has a record of the delivery, so that it must get a record of the end too. */
+  /**
+   * True once the delivery log has a record of the delivery. Then the delivery log must also get a record of
+   * the delivery's end.
+   */
   isInLog = false
   readonly replayJob: string
-  /** The ordering key that the delivery holds until it ends. Only a delivery with a property has one. */
+  /**
+   * The ordering key that the delivery holds until it ends. Only a delivery with a property has an ordering
+   * key.
+   */
   orderingKey: OrderingKey<Delivery> | undefined
   /** The next delivery that waits for the same ordering key. */
   behind: Delivery | undefined
-  /** The trace; `undefined` if tracing is off. */
+  /** The trace of the delivery; `undefined` if tracing is off. */
   trace: DeliveryTrace | undefined
 
   constructor(
@@ -231,8 +238,8 @@ export class Delivery implements RetryState {
     this.lastOutcome = state.lastOutcome
     this.property = state.property
     this.isUncertain = state.isUncertain ?? false
-    // The record of a fresh message can't say that the message is uncertain. Only a record of a retry topic
-    // or of `replays` can say so.
+    // Only a record of a retry topic or of `replays` can say that its message is uncertain. The record of a
+    // fresh message can't.
     this.#isNewlyUncertain = this.isUncertain && lane.laneClass === 'fresh'
     this.isDelivered = state.isDelivered ?? false
     this.replayJob = state.replayJob ?? ''
@@ -241,14 +248,13 @@ export class Delivery implements RetryState {
     this.trace = undefined
   }
 
-  /** The rung that the delivery takes next. */
+  /** The rung on which the delivery waits next. */
   get nextRung(): number {
     return this.#nextRung
   }
 
   /**
-   * The number of steps of the ladder for which the delivery has waited since its last try without getting a
-   * turn.
+   * The number of rungs on which the delivery has waited since its last try without getting a turn for a try.
    */
   get waits(): number {
     return this.#waits
@@ -266,28 +272,26 @@ export class Delivery implements RetryState {
     return this.#expiresAtMs
   }
 
-  /**
-   * True if the delivery became uncertain after its record was written, so that the record doesn't say so.
-   */
+  /** True if the delivery became uncertain after its record was written. */
   get isNewlyUncertain(): boolean {
     return this.#isNewlyUncertain
   }
 
-  /** Starts an attempt. The steps that the delivery has waited for its turn don't count any more. */
+  /** Starts an attempt. `waits` starts again at 0. */
   beginAttempt(): void {
     this.pending.begin()
     this.#attempts++
     this.#waits = 0
   }
 
-  /** Takes back an attempt in which nothing was sent. */
+  /** Reverses the count of an attempt in which nothing was sent. */
   takeBackAttempt(): void {
     this.#attempts--
   }
 
   /**
-   * Starts the clock of the delivery, unless it is running. The delivery expires when the ladder's limit is
-   * over.
+   * Starts the delivery's clock, unless the clock is running. The delivery expires after the time limit of
+   * the ladder.
    */
   startClock(ladder: Ladder, nowMs: number): void {
     this.#expiresAtMs = startClock(ladder, this.#expiresAtMs, nowMs)
@@ -298,27 +302,27 @@ export class Delivery implements RetryState {
     this.#expiresAtMs = 0
   }
 
-  /** Makes the delivery expire no later than if its clock were started now. */
+  /** Makes the delivery expire no later than if its clock started now. */
   limitClock(ladder: Ladder, nowMs: number): void {
     this.#expiresAtMs = Math.min(this.#expiresAtMs, clockEnd(ladder, nowMs))
   }
 
-  /** Notes that the delivery waits on a rung without an attempt. The rung after it is the next one. */
+  /** Remembers that the delivery waits on a rung without an attempt. `nextRung` becomes the rung after it. */
   takeRung(rung: number): void {
     this.#nextRung = rung + 1
   }
 
-  /** Notes that the turn of the delivery didn't come, and how many steps it has waited for its turn. */
+  /** Remembers that the delivery's turn didn't come. `waits`: the number of such waits so far. */
   waitForTurn(waits: number): void {
     this.#waits = waits
   }
 
-  /** Takes over an older delivery's place in the lane, with the time that it has waited there. */
+  /** Takes over an older delivery's place in the lane. The older delivery's time in the lane counts. */
   takePlaceOf(older: Delivery): void {
     this.queuedAtMs = older.queuedAtMs
   }
 
-  /** Notes that the delivery waits only for failing hooks. */
+  /** Remembers that the delivery waits only for failing hooks. */
   detach(): void {
     if (this.#isDetached) return
     this.#isDetached = true
@@ -338,14 +342,14 @@ export class Delivery implements RetryState {
     this.pending.complete()
   }
 
-  /** Gives the delivery up, undelivered. */
+  /** Leaves the delivery to the next owner of its record. */
   abandon(): void {
     this.trace?.end()
     this.attach()
     this.pending.abandon()
   }
 
-  /** Takes over the changes that an attempt, or a wait, has made. */
+  /** Sets the fields that an attempt or a wait has changed. */
   progress({ nextRung, expiresAtMs, failedHooks, notBeforeMs }: Progress): void {
     this.#nextRung = nextRung
     this.#expiresAtMs = expiresAtMs
@@ -354,15 +358,15 @@ export class Delivery implements RetryState {
   }
 
   /**
-   * Marks the message as delivered. The delivery then waits until no earlier request can take effect late. If
-   * a correction has to be sent, the correction begins at the first rung.
+   * Marks the message as delivered. The delivery then waits until no earlier request can take effect late. A
+   * correction that has to be sent after that begins at the first rung.
    */
   outlast(): void {
     this.isDelivered = true
     this.progress({ nextRung: 0, expiresAtMs: 0, failedHooks: this.failedHooks, notBeforeMs: nowhere })
   }
 
-  /** Replaces the message by one with the present value. */
+  /** Replaces the message by a message with the present value of the property. */
   replaceBy({ messageId, body, since }: { messageId: string; body: Buffer; since: string }): void {
     this.isDelivered = false
     this.messageId = messageId

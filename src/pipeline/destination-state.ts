@@ -3,17 +3,17 @@ import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import { describeAutoPause } from './dead-letter.ts'
 
 /**
- * What happens to a message whose destination isn't `on`. `park`: the message waits on the retry ladder for
- * as long as the catalog says `state: paused`. `deadLetter`: the message is not delivered, and its dead
- * letter can be replayed.
+ * The treatment of a message whose destination isn't `on`. `park`: the message waits on the retry ladder as
+ * long as the catalog says `state: paused`. `deadLetter`: the message is not delivered, and its dead letter
+ * can be replayed.
  */
 export type StateEffect =
   | { readonly kind: 'park' }
   | { readonly kind: 'deadLetter'; readonly reason: DeadReason; readonly detail: string }
 
 /**
- * Returns the effect of the state of a destination that isn't `on`. `undefined` is a destination that the
- * catalog doesn't have.
+ * Returns the effect of the state of a destination that isn't `on`. `undefined` means that the catalog has no
+ * such destination.
  */
 export function stateEffectOf(destination: DestinationDefinition | undefined): StateEffect {
   if (destination === undefined)

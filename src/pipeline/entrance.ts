@@ -25,10 +25,10 @@ type EntranceOptions = Pick<
   readonly groupShare: GroupShare
 }
 
-/** A delivery that was made from a record, and its destination. */
+/** A delivery that was made from a record, with its destination. */
 export type Entered = { readonly delivery: Delivery; readonly destination: DestinationDefinition }
 
-/** The ids of a message that is routed, and its record. */
+/** The ids of a message that is being routed, with the message's record. */
 type RoutedRecord = { readonly sourceId: string; readonly messageId: string; readonly record: HeldRecord }
 
 /** The fields that a delivery takes from its message. */
@@ -44,8 +44,7 @@ type Routed = {
 }
 
 /**
- * Turns records into deliveries. Settles or refuses the records that lead to no delivery. Holds no state of
- * its own.
+ * Turns records into deliveries. Settles or refuses records from which no delivery is made. Holds no state.
  */
 export class Entrance {
   readonly #options: EntranceOptions
@@ -111,8 +110,8 @@ export class Entrance {
     if (!space.enabled) observer.notRouted('source_disabled')
     const about = { sourceId: spaceId, messageId, record }
     const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
-    // A superseded Identify marks these destinations too, because a previous owner may have sent the Identify
-    // to them. If it takes effect late, no correction will follow.
+    // These destinations are also marked for a superseded Identify, because a previous owner may have sent
+    // the Identify to them. If it takes effect late, they get no correction.
     const marked = to.length < connected.length ? backfillNeeds.tellOfUnrouted(connected, to, spaceId) : none
     const message: OwnMessage = {
       sourceId: spaceId,
@@ -125,7 +124,10 @@ export class Entrance {
     return this.#deliveriesOf(record, routed, { userId, bodyBytes: body.length }, marked)
   }
 
-  /** Makes the deliveries of a deletion request: a `delete` for each destination of each of its sources. */
+  /**
+   * Makes the deliveries of a deletion request. For each source of the request, each destination of the
+   * source gets a `delete`.
+   */
   deletion(record: HeldRecord, { userId, deletes }: DeleteToDeliver): readonly Entered[] {
     const { catalog, observer } = this.#options
     const { sources, destinationsBySource } = catalog()
@@ -146,7 +148,7 @@ export class Entrance {
   }
 
   /**
-   * Makes the delivery of a record that has come due on a retry topic, or of a record of `replays`. Returns
+   * Makes the delivery of a record of `replays`, or of a record of a retry topic whose wait is over. Returns
    * `undefined` if the record was refused.
    */
   resume(record: HeldRecord, content: RecordContent): Delivery | undefined {
@@ -166,8 +168,8 @@ export class Entrance {
       body: Buffer.from(value),
       lane: this.#laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
     })
-    // No record that Sluice wrote expires later than this. Without this limit, a record that claims to expire
-    // later would stay on the ladder until then.
+    // No delivery that Sluice wrote expires later than this limit. Without the limit, a record with a later
+    // `expires-at` would stay on the ladder until that time.
     delivery.limitClock(ladder, now())
     if (state.property !== undefined && record.mayHaveBegun === true) delivery.becomeUncertain()
     return delivery
@@ -184,8 +186,8 @@ export class Entrance {
   }
 
   /**
-   * Brings a message into its canonical form. An exception would be a bug in Sluice. It must not stop the
-   * partition, so the message is refused then.
+   * Brings a message into its canonical form. An exception in this step is a bug in Sluice. The bug must not
+   * stop the partition, so the message is then refused.
    */
   #enter(record: HeldRecord, { key, value }: RecordContent): EnterResult | InternalFault {
     const { limits, topics } = this.#options
@@ -203,15 +205,15 @@ export class Entrance {
   }
 
   /**
-   * Returns true if the message came before. This method is called last, so that messages which were refused
-   * or have no destination aren't remembered, because they may be sent again.
+   * Returns true if the message has come before. This method is called after all other checks. So a message
+   * that was refused or has no destination isn't remembered, and its sender may send it again.
    */
   #isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean {
     const { repeats, observer } = this.#options
     try {
       return repeats?.isRepeat(record, sourceId, messageId) ?? false
     } catch (error) {
-      // An extra repeat does no harm: receivers recognize it by its id.
+      // A repeat that is delivered does no harm, because receivers recognize it by its id.
       observer.failed(error)
       return false
     }
@@ -244,8 +246,8 @@ export class Entrance {
   }
 
   /**
-   * Makes the deliveries of a record. If there are none, settles the record once all promises in `marked`
-   * have resolved.
+   * Makes the deliveries of a record. If there are no deliveries, settles the record once all promises in
+   * `marked` have resolved.
    */
   #deliveriesOf(
     record: HeldRecord,

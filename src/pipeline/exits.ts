@@ -25,10 +25,7 @@ const tooLarge = {
   detail: 'the record is too large for its retry topic',
 } as const
 
-/**
- * The ways out of the pipeline: a delivery is settled, or written to a retry topic or to the dead letters.
- * Holds no state of its own.
- */
+/** Ends deliveries: settles them, or writes them to a retry topic or to the dead letters. Holds no state. */
 export class Exits {
   readonly #options: ExitsOptions
 
@@ -36,7 +33,7 @@ export class Exits {
     this.#options = options
   }
 
-  /** Ends a delivery for which nothing more has to be done. */
+  /** Ends a delivery that succeeded or must not be sent. */
   settle(delivery: Delivery): void {
     this.#options.orderingKeys.leave(delivery)
     delivery.complete()
@@ -53,7 +50,7 @@ export class Exits {
     this.settle(delivery)
   }
 
-  /** Writes the delivery to the retry topic of the given wait. */
+  /** Writes the delivery to the retry topic for the wait `waitMs`. */
   retry(delivery: Delivery, waitMs: number, why: ParkReason): void {
     const { topics, observer } = this.#options
     observer.parked(delivery, why, waitMs)
@@ -68,8 +65,8 @@ export class Exits {
   }
 
   /**
-   * Writes a record that can't be delivered to any destination to the dead letters. Its key and value stay
-   * unchanged, and the headers that Sluice knows are kept.
+   * Writes a record to the dead letters if no delivery can be made from it. The dead letter has the record's
+   * key and value, and the headers that `keep` selects.
    */
   refuse(
     record: HeldRecord,
@@ -84,7 +81,8 @@ export class Exits {
     const letter: OutboundRecord = {
       topic: topics.deadLetters,
       partition,
-      // The bytes are copied, so that no fetch stays in memory while Kafka accepts nothing.
+      // The bytes are copied, so that the buffer of a whole fetch doesn't stay in memory while Kafka accepts
+      // no records.
       key: key === null ? null : Buffer.from(key),
       value: value === null ? null : Buffer.from(value),
       headers: {
@@ -100,7 +98,10 @@ export class Exits {
     return pending
   }
 
-  /** Refuses an Identify whose space no longer exists. The dead letter has everything that a replay needs. */
+  /**
+   * Refuses an Identify whose space isn't in the catalog any more. The dead letter has all fields that a
+   * replay needs.
+   */
   refuseIdentify(
     record: HeldRecord,
     { userId, spaceId, property, since, messageId, body }: IdentifyToDeliver,
@@ -137,14 +138,15 @@ export class Exits {
   }
 
   /**
-   * Writes a dead letter. Resolves once the broker has the dead letter, whole or without the parts that make
-   * it too large.
+   * Writes a dead letter. If the broker refuses it as too large, leaves out parts of it. Resolves once the
+   * broker has accepted one of the forms.
    */
   async #writeDeadLetter(letter: OutboundRecord): Promise<void> {
     for (const form of formsOf(letter)) {
       if (await this.#isTaken(form)) return
     }
-    // To go on would lose the record. The check of the topics at the next start reports what is wrong.
+    // The process must end here, because otherwise the record would be lost. At the next start, the check of
+    // the topics reports the wrong setting.
     throw new Error(`${letter.topic} does not accept even a small record: see its max.message.bytes`)
   }
 
@@ -164,8 +166,8 @@ export function keptOfEvent(headers: ReceivedHeaders): RetryHeaders {
 }
 
 /**
- * Returns the known headers of a record of a retry topic. The dead letter's own `origin` names the record of
- * the retry topic, so the `origin` header of that record is renamed to `carried-origin`.
+ * Returns the known headers of a record of a retry topic. The header `origin` is renamed to `carried-origin`,
+ * because the dead letter gets an `origin` of its own, which names the record of the retry topic.
  */
 function keptOfRetry(headers: ReceivedHeaders): RetryHeaders {
   const { origin, ...kept } = salvageRetryHeaders(headers)

@@ -1,16 +1,16 @@
 import type { PropertyHeader } from '../message/property-header.ts'
 
-/** Messages that are delivered although they don't come from `events`. */
+/** The messages that Sluice delivers although they don't come from `events`. */
 
-/** An Identify with one property of a user, caused by its record of `memberships`. */
+/** An Identify with one property of a user, which a record of `memberships` has caused. */
 export type IdentifyToDeliver = PropertyHeader & {
   readonly kind: 'identify'
   readonly messageId: string
-  /** The canonical body, with memory of its own: not a slice of a fetch. */
+  /** The canonical body, in a buffer of its own and not in the buffer of a fetch. */
   readonly body: Buffer
   /**
-   * True if a newer value is known but a previous owner may have sent this value, so that a server may act on
-   * it late. This Identify isn't sent. It waits on the first rung, and is judged after that wait.
+   * True if a newer value is known, but a previous owner may have sent this value, so that a server may act
+   * on it late. Such an Identify isn't sent. It waits on the first rung, and then it is decided what is sent.
    */
   readonly isSuperseded?: boolean
 }
@@ -24,13 +24,13 @@ export type DeleteToDeliver = {
   readonly deletes: readonly {
     readonly sourceId: string
     readonly messageId: string
-    /** The canonical body, with memory of its own: not a slice of a fetch. */
+    /** The canonical body, in a buffer of its own and not in the buffer of a fetch. */
     readonly body: Buffer
   }[]
 }
 
 /**
- * The reason why a delivery ended without a further attempt. `superseded`: a newer value of its property is
+ * The reason why a delivery ended without another attempt. `superseded`: a newer value of its property is
  * known. `suppressed`: its user was deleted.
  */
 export type DropReason = 'superseded' | 'suppressed'

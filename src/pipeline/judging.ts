@@ -12,15 +12,15 @@ type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging'
   readonly exits: Exits
   readonly isDraining: () => boolean
   readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
-  /** Gives up a delivery that this worker must not make any more. */
+  /** Leaves a delivery that this worker must not make any more to the next owner, or parks it. */
   readonly letGo: (delivery: Delivery) => void
 }
 
 /**
- * Judges deliveries that waited, and carries the results out. A retry is dropped if a newer value of its
- * property has superseded it, unless the retry is uncertain (`src/audience/judge-property.ts`). A waiting
- * event is dropped if its user was deleted (`AudienceUnits.judge` in `src/audience/units.ts`). Holds no state
- * of its own.
+ * Decides whether deliveries that waited are still sent, and carries out the decisions (`Judgement`). A retry
+ * is dropped if a newer value of its property has superseded it, unless the retry is uncertain
+ * (`src/audience/judge-property.ts`). An event that waited is dropped if its user was deleted
+ * (`AudienceUnits.judge` in `src/audience/units.ts`). Holds no state.
  */
 export class Judging {
   readonly #options: JudgingOptions
@@ -30,7 +30,7 @@ export class Judging {
   }
 
   /**
-   * Returns true if a delivery that waited must be judged. A `delete` never needs a judgement, because
+   * Returns true if `judge` must be called for a delivery that waited. A `delete` is always sent, because
    * another deletion request doesn't make it obsolete.
    */
   isNeededBy({ kind, sourceId, property, pending }: Delivery): boolean {
@@ -41,8 +41,8 @@ export class Judging {
   }
 
   /**
-   * Returns true if the user of a property may have been deleted since the delivery was judged. The answer
-   * may wrongly be true, but never wrongly false.
+   * Returns true if the user of a delivery's property may have been deleted since the call of `judge`. The
+   * result may wrongly be true, but it is never wrongly false.
    */
   mayBeDeleted({ property, pending }: Delivery): boolean {
     if (property === undefined) return false
@@ -50,9 +50,9 @@ export class Judging {
   }
 
   /**
-   * Judges a waiting delivery, and carries the result out. During the judgement, a delivery with a property
-   * holds its ordering key. So a newer value waits, and the judgement is still right when the delivery is
-   * sent.
+   * Decides whether a delivery is still sent, and carries out the decision. Meanwhile a delivery with a
+   * property holds its ordering key, so a newer value waits. So the decision is still right when the delivery
+   * is sent.
    */
   async judge(delivery: Delivery): Promise<void> {
     const { account, letGo } = this.#options
@@ -64,15 +64,18 @@ export class Judging {
   }
 
   /**
-   * Judges a delivered message once more, and returns true if the message is still the right one. If its user
-   * was deleted after the first judgement, the `delete` may have arrived before the message.
+   * Decides about a delivered message once more, and returns true if the message is still the right one. If
+   * its user was deleted after the first decision, the `delete` may have arrived before the message.
    */
   async stillHolds(delivery: Delivery): Promise<boolean> {
     const judgement = await this.#judgementOf(delivery)
     return judgement !== undefined && isOfSame(delivery, judgement)
   }
 
-  /** Judges a delivery. Returns `undefined` if this worker must not make the delivery any more. */
+  /**
+   * Asks for the judgement of a delivery. Returns `undefined` if this worker must not make the delivery any
+   * more.
+   */
   async #judgementOf(delivery: Delivery): Promise<Judgement | undefined> {
     const { judge, isDraining } = this.#options
     const { sourceId, firstSeenMs, property, body, isUncertain, pending } = delivery
@@ -81,7 +84,8 @@ export class Judging {
     try {
       judgement = await judge?.(property === undefined ? waiting : { ...waiting, property })
     } catch (error) {
-      // Both sending and dropping it could be wrong. So the process ends, and the next owner asks again.
+      // It could be wrong to send the delivery, and it could be wrong to drop it. So the process ends, and
+      // the next owner asks again.
       if (!isDraining() && !delivery.isAbandoned) throw error
     }
     return isDraining() || delivery.isAbandoned ? undefined : judgement
@@ -90,13 +94,13 @@ export class Judging {
   #carryOut(delivery: Delivery, judgement: Judgement): void {
     const { exits, backfillNeeds, catalog, enqueue } = this.#options
     if (delivery.isDelivered && isOfSame(delivery, judgement)) {
-      // No late request has changed the value.
+      // The message was delivered and is still the right one, so nothing has to be corrected.
       exits.settle(delivery)
       return
     }
     switch (judgement.kind) {
       case 'superseded':
-        // The newer value went only to the destinations that were connected at its time.
+        // The newer value was sent only to the destinations that were connected to the space at that time.
         if (!this.#isConnected(delivery)) backfillNeeds.tellOf(delivery)
         exits.drop(delivery, judgement.kind)
         return
@@ -118,7 +122,7 @@ export class Judging {
   }
 }
 
-/** Returns true if the message to send is the one that the delivery already has. */
+/** Returns true if the message of the judgement is the message that the delivery already has. */
 function isOfSame({ messageId }: Delivery, judgement: Judgement): boolean {
   return judgement.kind === 'send' || (judgement.kind === 'send_current' && judgement.messageId === messageId)
 }

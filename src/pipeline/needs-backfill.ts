@@ -6,9 +6,10 @@ import type { PipelineOptions } from './pipeline-ports.ts'
 type BackfillNeedsOptions = Pick<PipelineOptions, 'needsBackfill'> & { readonly account: Account }
 
 /**
- * Reports the destinations that need a backfill because they missed a value of a property. The value became a
- * dead letter, wasn't routed to them, or was superseded by a value that went only to other destinations.
- * `src/backfill/mark-keeper.ts` keeps the marks. Holds no state of its own.
+ * Reports the destinations that need a backfill because they missed a value of a property. There are three
+ * ways to miss a value: it became a dead letter, it wasn't routed to the destination, or it was superseded by
+ * a value that was sent only to other destinations. `src/backfill/mark-keeper.ts` keeps the marks. This class
+ * holds no state.
  */
 export class BackfillNeeds {
   readonly #options: BackfillNeedsOptions
@@ -25,8 +26,8 @@ export class BackfillNeeds {
   }
 
   /**
-   * Reports the destinations that are connected to a space but don't get one of its values. Each promise
-   * resolves once the mark of a destination is written.
+   * Reports the destinations that are connected to a space but don't get one of its values. Returns promises,
+   * each of which resolves once the mark of one destination is written.
    */
   tellOfUnrouted(
     connected: readonly DestinationDefinition[],

@@ -2,16 +2,17 @@ import type { LaneClass } from '../delivery/lane-queue.ts'
 import type { PropertyHeader } from '../message/property-header.ts'
 
 /**
- * Lets one Identify at a time through for each ordering key: a property of a user in a space, at one
- * destination. Two Identifies of a key that were under way at once could arrive in either order. Idle keys
- * take no memory, and a step takes the same time however many keys there are.
+ * Lets only one Identify at a time be under way for each ordering key. An ordering key is one property of one
+ * user in one space at one destination. Two Identifies of a key that were under way at the same time could
+ * arrive in the wrong order. A key without an Identify takes no memory. The time of a step doesn't depend on
+ * the number of keys.
  *
- * Fresh deliveries come in the order of their values, so a fresh delivery replaces all deliveries that wait.
- * A retry may be older or newer than the waiting ones. So a retry waits in line, and must be judged when it
- * gets the key.
+ * Fresh deliveries come in the order of their values, so a fresh delivery replaces all deliveries that wait
+ * for its key. A retry may be older or newer than the deliveries that wait. So a retry waits in line. When it
+ * gets the key, it must be decided whether it is still sent.
  */
 
-/** A delivery that takes turns for its ordering key. */
+/** A delivery that may have to wait for its ordering key. */
 export type Sequenced<D> = {
   readonly destinationId: string
   readonly property: PropertyHeader | undefined
@@ -26,17 +27,20 @@ export type Sequenced<D> = {
 }
 
 /**
- * The delivery that holds an ordering key, and those that wait for the key. Only `OrderingKeys` changes it.
+ * The delivery that holds an ordering key (`holder`), and the line of deliveries that wait for the key. Only
+ * `OrderingKeys` changes these fields.
  */
 export type OrderingKey<D> = { readonly key: string; holder: D; first: D | undefined; last: D | undefined }
 
 export type OrderingKeysOptions<D> = {
   /**
-   * Called for a waiting delivery that a newer one has replaced. The delivery has left the line, so the
-   * callback must end it.
+   * Called for a waiting delivery that a newer delivery has replaced. The replaced delivery is no longer in
+   * the line, so the callback must end it.
    */
   superseded: (delivery: D) => void
-  /** Called when a waiting delivery gets its ordering key. The callback must only take note of that. */
+  /**
+   * Called when a waiting delivery gets its ordering key. The callback must not start the delivery at once.
+   */
   next: (delivery: D) => void
 }
 
@@ -54,14 +58,14 @@ export class OrderingKeys<D extends Sequenced<D>> {
     return this.#orderingKeys.size
   }
 
-  /** The number of deliveries that wait. */
+  /** The number of deliveries that wait for a key. */
   get waiting(): number {
     return this.#waiting
   }
 
   /**
-   * Returns true if the delivery holds its key now; it must `leave` the key at its end. Returns false if the
-   * delivery waits, until `next` or `superseded` is called for it.
+   * Returns true if the delivery holds its key now. Then call `leave` when the delivery ends. Returns false
+   * if the delivery has to wait until `next` or `superseded` is called for it.
    */
   enter(delivery: D, property: PropertyHeader): boolean {
     const key = keyOf(delivery.destinationId, property)
@@ -77,8 +81,8 @@ export class OrderingKeys<D extends Sequenced<D>> {
   }
 
   /**
-   * Returns the fresh delivery that waits behind `holder`, and gives it the key. Returns `holder` if there is
-   * none.
+   * Passes the key from `holder` to the fresh delivery that waits behind it, and returns the fresh delivery.
+   * If no fresh delivery waits, returns `holder`.
    */
   newestOf(holder: D): D {
     const { orderingKey } = holder
@@ -91,7 +95,7 @@ export class OrderingKeys<D extends Sequenced<D>> {
     return newer
   }
 
-  /** Passes the key to the next delivery in line. Does nothing for a delivery that holds no key. */
+  /** Passes the key of a delivery to the next delivery in line. Does nothing if the delivery holds no key. */
   leave(delivery: D): void {
     const { orderingKey } = delivery
     if (orderingKey === undefined) return
@@ -105,7 +109,10 @@ export class OrderingKeys<D extends Sequenced<D>> {
     this.#options.next(next)
   }
 
-  /** Removes the waiting deliveries that `isToGo` accepts. The others keep their order. */
+  /**
+   * Removes the waiting deliveries for which `isToGo` returns true, and returns them. All other deliveries
+   * keep their order.
+   */
   takeWaiting(isToGo: (delivery: D) => boolean): D[] {
     const taken: D[] = []
     for (const orderingKey of this.#orderingKeys.values()) {
@@ -122,7 +129,8 @@ export class OrderingKeys<D extends Sequenced<D>> {
 
   #supersedeWaiting(orderingKey: OrderingKey<D>, by: D): void {
     for (let older = this.#shift(orderingKey); older !== undefined; older = this.#shift(orderingKey)) {
-      // The older delivery may still take effect late. The newer one has to correct that.
+      // A request of the older delivery may still take effect late. The newer delivery has to correct this
+      // effect.
       if (older.isUncertain) by.becomeUncertain()
       this.#options.superseded(older)
     }
@@ -152,7 +160,9 @@ function pass<D extends Sequenced<D>>(orderingKey: OrderingKey<D>, from: D, to: 
   orderingKey.holder = to
 }
 
-/** Returns the text of an ordering key. The lengths make it unambiguous, whatever the ids contain. */
+/**
+ * Returns the text of an ordering key. The lengths in it make the text unambiguous, whatever the ids contain.
+ */
 function keyOf(destinationId: string, { userId, spaceId, property }: PropertyHeader): string {
   return `${destinationId.length},${spaceId.length},${property.length},${destinationId}${spaceId}${property}${userId}`
 }

@@ -10,8 +10,8 @@ export type OutboundRecord = {
 }
 
 /**
- * Returns the forms of a dead letter, each smaller than the one before. The parts that a form leaves out can
- * be read from the record that the `origin` header of the dead letter names.
+ * Returns forms of a dead letter. Each form is smaller than the form before it, because it leaves out parts.
+ * The omitted parts can be read from the record that the dead letter's header `origin` names.
  */
 export function formsOf(letter: OutboundRecord): readonly OutboundRecord[] {
   const withoutValue: OutboundRecord = {

@@ -11,8 +11,8 @@ type ParkingOptions = Pick<PipelineOptions, 'catalog' | 'ladder' | 'observer' | 
 }
 
 /**
- * Moves deliveries along the retry ladder, after an attempt or without one, and ends those that are delivered
- * or expire.
+ * Moves deliveries along the retry ladder, after an attempt or without an attempt. Ends deliveries that have
+ * succeeded or expired.
  */
 export class Parking {
   readonly #options: ParkingOptions
@@ -21,7 +21,7 @@ export class Parking {
     this.#options = options
   }
 
-  /** Carries out a decision. `last` is the outcome that a dead letter names. */
+  /** Carries out a decision about a delivery. `last` is the outcome that a dead letter names. */
   follow(delivery: Delivery, decision: Decision, why: ParkReason, last?: Outcome): void {
     const { observer, exits } = this.#options
     if (decision.kind === 'delivered') {
@@ -43,13 +43,13 @@ export class Parking {
 
   /**
    * Writes a delivery to the retry ladder without an attempt. A delivery whose clock isn't running doesn't
-   * expire. The clock starts at the first try, and doesn't run while the destination is paused
-   * (`state: paused` in the catalog). A wait for a turn (`paced`) or for the proxy starts the clock too.
+   * expire. The clock starts at the first try. It also starts with a wait for a turn (`paced`) or for the
+   * proxy. It doesn't run while the destination is paused (`state: paused` in the catalog).
    */
   park(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
     const { ladder, now, exits } = this.#options
     if (why === 'paused') delivery.stopClock()
-    // The four hours run while the customer's server is down, whether Sluice tries it or leaves it alone.
+    // The delivery's time limit also counts the time in which a failing server is not tried.
     if (why === 'paced' || why === 'proxy') delivery.startClock(ladder, now())
     if (delivery.expiresAtMs === 0) {
       const { rung, waitMs } = nextParkingStep(ladder, delivery.nextRung)
@@ -64,15 +64,15 @@ export class Parking {
   }
 
   /**
-   * Gives up a delivery that isn't started, so that the next owner of its record makes it. Parks the delivery
-   * instead if the next owner would then repeat the record's other deliveries, or if the record doesn't say
-   * yet that the delivery is uncertain.
+   * Leaves a delivery that has not been started to the next owner of its record. In two cases, parks the
+   * delivery instead: if the next owner would also repeat the record's other deliveries, and if the record
+   * doesn't say yet that the delivery is uncertain.
    */
   letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
     const { isBegun, record } = delivery.pending
-    // Other deliveries of the record were started. If this delivery were given up, the next owner would make
-    // all deliveries of the record again. But if the next owner makes them again in any case (`isElsewhere`),
-    // this delivery is given up too.
+    // If other deliveries of the record were started (`isBegun`), this delivery is parked. Otherwise the next
+    // owner would have to make all deliveries of the record again. But if the next owner makes them again in
+    // any case (`isElsewhere`), this delivery is left to the next owner too.
     if ((isBegun && record.isElsewhere !== true) || delivery.isNewlyUncertain) {
       this.park(delivery, why)
       return
@@ -80,7 +80,7 @@ export class Parking {
     this.#options.exits.leaveBehind(delivery)
   }
 
-  /** Makes a delivery wait for hooks that asked for a later time. */
+  /** Makes a delivery wait for hooks that have asked for a longer wait. */
   waitForHooks(delivery: Delivery, hookIds: readonly string[], nowMs: number): void {
     if (hookIds.length === 0) this.expire(delivery, 'failed_for_good')
     else this.follow(delivery, waitOn(this.#options.ladder, delivery, hookIds, nowMs), 'not_before')

@@ -46,16 +46,16 @@ export type NotRoutedReason =
   | 'filtered_by_integrations'
 
 /**
- * The way in which a delivery came to its first try: straight from its lane (`direct`), through the bulkhead
- * because its hook isn't well (`paced`), after a wait on the ladder (`parked`), or from `replays`
- * (`replayed`).
+ * The way in which a delivery came to its first try. `direct`: from its lane, without the bulkhead. `paced`:
+ * through the bulkhead, because its hook fails or has asked for a pause. `parked`: after a wait on the
+ * ladder. `replayed`: from the topic `replays`.
  */
 export type FirstTryWay = 'direct' | 'paced' | 'parked' | 'replayed'
 
 /** Callbacks for metrics and logs. */
 export type PipelineObserver = {
   /**
-   * Called before the first request of the first attempt. If the proxy failed, so that nothing was sent, this
+   * Called before the first request of the first attempt. If nothing was sent because the proxy failed, this
    * callback is called again for the next attempt.
    */
   firstTried(delivery: Delivery, way: FirstTryWay): void
@@ -75,8 +75,8 @@ export type PipelineObserver = {
    */
   filtered?(reason: SkipReason, message: FilteredMessage, where: HeldRecord): void
   /**
-   * Called when a delivery has ended without a further request, because its message must not be sent any
-   * more. This is no failure.
+   * Called when a delivery has ended without another request, because its message must not be sent any more.
+   * Such an end is no failure.
    */
   dropped(delivery: Delivery, why: DropReason): void
   /**
@@ -84,9 +84,9 @@ export type PipelineObserver = {
    * that source.
    */
   unknownSource(sourceId: string, where: HeldRecord): void
-  /** Called when a message was dropped because it is a repeat. */
+  /** Called when a message was dropped because the same message has come before. */
   repeated(where: HeldRecord, sourceId: string, messageId: string): void
-  /** Called on a bug in Sluice that has not harmed any message. */
+  /** Called with the error when a bug in Sluice has shown up that has not harmed a message. */
   failed(error: unknown): void
 }
 
@@ -99,25 +99,28 @@ export type FilteredMessage = {
   readonly kind: string
 }
 
-/** The memory of earlier messages, which finds repeats. */
+/** A memory of earlier messages, which recognizes repeats. */
 export type RepeatFilter = {
   /**
-   * Returns true only if another record of the same partition has brought the message before. Otherwise
-   * remembers the message.
+   * Returns true only if an earlier record of the same partition had the same message. Otherwise remembers
+   * the message.
    */
   isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean
 }
 
 /**
- * The calls that the pipeline makes to tracing. While tracing is off, there is no such object, so tracing
- * costs nothing.
+ * The methods of tracing that the pipeline uses. If tracing is off, there is no such object, so tracing costs
+ * nothing.
  */
 export type PipelineTracing = {
-  /** Continues the trace of a record for one of its deliveries, or starts a new trace. */
+  /**
+   * Continues the trace of a record for one of the record's deliveries. If the record has no trace, starts a
+   * trace.
+   */
   begin(delivery: Delivery): DeliveryTrace
   /**
-   * Returns the headers with which readers of another topic continue the trace of a record that has no
-   * delivery.
+   * Returns the headers with which readers of another topic continue the trace of a record. This method is
+   * for a record from which no delivery was made.
    */
   headersOf(record: HeldRecord): RetryHeaders
 }
@@ -127,7 +130,7 @@ export type PipelineOptions = {
   sender: Sender
   outlet: Outlet
   observer: PipelineObserver
-  /** The filter of repeats. Without it, repeats are delivered. */
+  /** The filter of repeats. Without this option, repeats are delivered. */
   repeats?: RepeatFilter
   ladder: Ladder
   topics: { events: string; retryPrefix: string; replays: string; deadLetters: string }
@@ -136,100 +139,108 @@ export type PipelineOptions = {
   laneWaitMs: number
   lanePatienceMs: number
   breaker: BreakerOptions
-  /** The limits on requests to hooks that aren't well. */
+  /** The limits on requests to hooks that fail or have asked for a pause. */
   bulkhead: BulkheadOptions
   /**
-   * The limits on records and bytes that are held at once. When one of them is reached, `onPressure(true)`
-   * stops the fetching.
+   * The limits on the records that are held, and on their bytes. When one of the two limits is reached,
+   * `onPressure(true)` stops the fetching.
    */
   buffer: { records: number; bytes: number }
   onPressure: (isFull: boolean) => void
   /**
-   * Called with true when a lane can't keep up with messages that were late before they reached this worker.
-   * Then fetching should wait. Called with false when no lane is in that state any more.
+   * Called with true when a lane can't keep up with messages that were already late when they reached this
+   * worker. Then fetching should wait. Called with false when no lane is in this state any more.
    */
   onCongested: (isCongested: boolean) => void
   /**
-   * Called before requests are started. If it returns false, other members may own the held records by now.
-   * Then no request is started until `setStalled(false)`, or until a later call returns true.
+   * Called before requests are started. If `mayBegin` returns false, other members may already own the held
+   * records. Then no request is started until `setStalled(false)` is called, or until a later call of
+   * `mayBegin` returns true.
    */
   mayBegin?: () => boolean
   /**
-   * Judges a delivery that has waited. Without this function, all deliveries that have waited are sent. It
-   * may reject only if another member owns the unit by now, or if the worker stops.
+   * Decides whether a delivery that has waited is still sent. Without this function, all such deliveries are
+   * sent. It may reject only if another member already owns the unit, or if the worker stops.
    */
   judge?: (waiting: WaitingDelivery) => Promise<Judgement>
   /**
-   * Returns true if deliveries of a source in a unit, with or without a property, must be judged. It is
-   * cheap: it looks nothing up. Without this function, only deliveries with a property are judged.
+   * Returns true if `judge` must be called for deliveries of a source in a unit. `hasProperty`: true for
+   * deliveries with a property. This function is cheap, because it reads nothing from a store. Without it,
+   * `judge` is called only for deliveries with a property.
    */
   needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
   /**
-   * Returns true if something of a user may have been deleted. It is cheap and looks nothing up, so the
-   * answer may wrongly be true. Without this function, nothing counts as deleted.
+   * Returns true if data of a user may have been deleted. This function is cheap, because it reads nothing
+   * from a store. So the result may wrongly be true. Without this function, no data counts as deleted.
    */
   mayBeDeleted?: (property: PropertyHeader, unit: number) => boolean
   /**
-   * Called each time that a destination misses a value of a space, and so needs a backfill. If it returns a
-   * promise, the record isn't settled before the promise resolves. Otherwise the need for the backfill would
-   * be forgotten if this process ended too early.
+   * Called each time a destination misses a value of a space, and so needs a backfill. If the call returns a
+   * promise, the record isn't settled before the promise resolves. Without this wait, the need for the
+   * backfill could be lost if the process ended.
    */
   needsBackfill?: (destinationId: string, spaceId: string) => Promise<void> | undefined
   /**
-   * The id of the source of Sluice's own messages. If the catalog doesn't have this source, somebody has
-   * removed it, and Sluice's own messages go to no destination.
+   * The id of the source of Sluice's own messages. If this source was removed from the catalog, Sluice's own
+   * messages go to no destination.
    */
   ownSource?: string
-  /** Tracing; absent while it is off. */
+  /** The tracing; absent if tracing is off. */
   tracing?: PipelineTracing | undefined
-  /** Returns the time in epoch milliseconds. */
+  /** Returns the present time in epoch milliseconds. */
   now: () => number
 }
 
 export type Pipeline = {
   /**
-   * Takes a record. The record is settled once each of its deliveries is delivered, or is on a retry topic or
-   * in the dead letters.
+   * Accepts a record. The record is settled once each of its deliveries has succeeded, or was written to a
+   * retry topic or to the dead letters.
    */
   accept(record: HeldRecord, content: RecordContent): void
   /**
    * Delivers the Identify of a record. At the time of the call, the Identify must have the newest known value
-   * of its property, or be marked as superseded.
+   * of its property, or its `isSuperseded` must be true.
    */
   acceptIdentify(record: HeldRecord, identify: IdentifyToDeliver): void
   /**
-   * Delivers each `delete` to the destinations of its source. A destination that is connected to two of the
+   * Delivers each `delete` to all destinations of its source. A destination that is connected to two of the
    * sources gets two `delete` messages.
    */
   acceptDelete(record: HeldRecord, request: DeleteToDeliver): void
-  /** Writes a record from which no delivery can be made to the dead letters. */
+  /** Writes a record to the dead letters, because no delivery can be made from the record. */
   refuse(record: HeldRecord, content: RecordContent, reason: DeadReason, detail: string): void
   /**
    * Sets this member's share of the group's partitions, from 0 to 1. Rate limits hold for the whole group.
    */
   setShare(share: number): void
   /**
-   * Gives up the waiting deliveries that were abandoned, so that their next owner has to wait only for the
+   * Gives up the waiting deliveries that now belong to another owner. So that owner has to wait only for the
    * requests in flight.
    */
   letGoAbandoned(): void
-  /** Stops or resumes attempts. An outage of Sluice or Kafka must not use up a customer's tries. */
+  /**
+   * Stops or resumes all attempts. Attempts are stopped so that an outage of Sluice or Kafka doesn't use up a
+   * customer's tries.
+   */
   setStalled(isStalled: boolean): void
   /**
-   * Stops one unit, or lets it go on. A unit is stopped while Kafka doesn't accept the outcomes of its
+   * Stops or resumes one unit. A unit is stopped while Kafka doesn't accept the outcomes of the unit's
    * deliveries. The records of a stopped unit don't hold up other units.
    */
   setUnitStopped(unit: number, isStopped: boolean): void
   /**
-   * Starts nothing more, and resolves when nothing is under way. Attempts that have started come to their
-   * end. A record of which no delivery was started stays unsettled, for the next owner.
+   * Starts no more deliveries, and resolves when no operation is under way. Attempts that have started go on
+   * to their end. A record of which no delivery was started isn't settled, and the next owner processes it.
    */
   drain(): Promise<void>
   stop(): void
   readonly held: { records: number; bytes: number }
   readonly inFlight: number
   readonly queued: number
-  /** Requests to hooks that aren't well: how many are in flight, how many wait, and for how many hooks. */
+  /**
+   * The requests to hooks that fail or have asked for a pause: the number in flight, the number that wait,
+   * and the number of such hooks.
+   */
   readonly paced: { readonly inFlight: number; readonly queued: number; readonly hooks: number }
   /**
    * Returns the hooks of the catalog whose breaker is open. Hooks that got no request for

@@ -22,8 +22,8 @@ import { Turns } from './turns.ts'
 
 /**
  * The time without requests after which a hook with an open breaker isn't reported any more, in milliseconds.
- * While such a hook has messages, it gets a request at least once an hour. A hook without requests has no
- * messages, so nothing is known of its state.
+ * While there are messages for such a hook, it gets a request at least once an hour. So a hook without
+ * requests has no messages, and its present state isn't known.
  */
 const openIfSentWithinMs = 65 * 60_000
 
@@ -228,8 +228,8 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /**
-   * Gives up a delivery that this worker must not make any more, because the worker stops or the delivery's
-   * unit has another owner.
+   * Gives up a delivery that this worker must not make any more, because the worker stops or because the
+   * delivery's unit has another owner.
    */
   #letGoNow(delivery: Delivery): void {
     this.#parking.letGo(delivery, this.#isDraining ? 'shutdown' : 'handover')
@@ -258,8 +258,8 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /**
-   * Continues in a microtask with a delivery that got its ordering key, because the lanes may be in the
-   * middle of a step now.
+   * Continues with a delivery that got its ordering key. This is done in a microtask, because the lanes may
+   * be in the middle of a step now.
    */
   #next(delivery: Delivery): void {
     this.#account.begin()
@@ -292,7 +292,7 @@ class DeliveryPipeline implements Pipeline {
 
   #offer(delivery: Delivery): void {
     const { property } = delivery
-    // A delivery that already holds its key doesn't wait for the key again.
+    // A delivery that already holds its ordering key doesn't wait for the key again.
     if (
       property !== undefined &&
       delivery.orderingKey === undefined &&

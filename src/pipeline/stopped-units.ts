@@ -1,9 +1,9 @@
 import type { Delivery } from './delivery.ts'
 
 /**
- * Holds the deliveries of stopped units. A unit is stopped while the outcome of its deliveries can't be
- * written to Kafka. No attempt of a stopped unit starts, because an outage of ours must not use up a
- * customer's tries.
+ * Holds the deliveries of stopped units. A unit is stopped while the outcomes of its deliveries can't be
+ * written to Kafka. No attempt of a stopped unit is started, because an outage of Sluice or Kafka must not
+ * use up a customer's tries.
  */
 export class StoppedUnits {
   readonly #deliveries = new Map<number, Delivery[]>()
@@ -24,7 +24,7 @@ export class StoppedUnits {
     if (this.#deliveries.size === 0) return false
     const deliveries = this.#deliveries.get(delivery.pending.record.partition)
     if (deliveries === undefined) return false
-    // Time in which nothing may be started doesn't count as time in the queue.
+    // The time in which no delivery of the unit may be started doesn't count as time in the lane.
     delivery.queuedAtMs = 0
     deliveries.push(delivery)
     return true
@@ -34,14 +34,14 @@ export class StoppedUnits {
     if (!this.#deliveries.has(unit)) this.#deliveries.set(unit, [])
   }
 
-  /** Lets the unit go on. Returns its deliveries, in the order in which they came. */
+  /** Resumes the unit. Returns its held deliveries in the order in which they came. */
   release(unit: number): readonly Delivery[] {
     const deliveries = this.#deliveries.get(unit) ?? []
     this.#deliveries.delete(unit)
     return deliveries
   }
 
-  /** Removes the deliveries that `isToGo` accepts, and returns them. */
+  /** Removes the deliveries for which `isToGo` returns true, and returns them. */
   take(isToGo: (delivery: Delivery) => boolean): readonly Delivery[] {
     const taken: Delivery[] = []
     for (const [unit, deliveries] of this.#deliveries) {

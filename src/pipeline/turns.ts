@@ -25,7 +25,7 @@ type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'l
   readonly isDraining: () => boolean
   readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
   readonly supersede: (delivery: Delivery) => void
-  /** Gives up a delivery that this worker must not make any more. */
+  /** Leaves a delivery that this worker must not make any more to the next owner, or parks it. */
   readonly letGo: (delivery: Delivery) => void
 }
 
@@ -34,8 +34,8 @@ const proxyPauseMs = 1_000
 
 /**
  * Handles a delivery whose turn in its lane has come: makes an attempt, or makes the delivery wait. Frees the
- * delivery's place in the lane when none of its requests is under way any more, except in the bulkhead. Holds
- * no state of its own.
+ * delivery's place in the lane when all of the delivery's requests have ended, except those in the bulkhead.
+ * Holds no state.
  */
 export class Turns {
   readonly #options: TurnsOptions
@@ -68,7 +68,10 @@ export class Turns {
     this.#parking = options.parking
   }
 
-  /** Starts an attempt. The catalog may have changed since the delivery was enqueued. */
+  /**
+   * Starts an attempt, with the present catalog. The catalog may have changed since the delivery was
+   * enqueued.
+   */
   begin(queued: Delivery): void {
     if (this.#options.stopped.has(queued)) {
       this.#lanes.finished(queued)
@@ -100,9 +103,9 @@ export class Turns {
   }
 
   /**
-   * Handles a delivery whose hooks all work and have asked for a pause. For a short pause, the delivery goes
-   * back into its lane, and the lane starts nothing during the pause. For a long pause, the delivery is
-   * parked.
+   * Handles a delivery whose hooks all work but have asked for a pause. If the pause is short, the delivery
+   * goes back into its lane, and the lane starts no delivery during the pause. If the pause is long, the
+   * delivery is parked.
    */
   #pause(delivery: Delivery, pauseMs: number): void {
     if (pauseMs <= this.#options.laneWaitMs) {
@@ -113,7 +116,10 @@ export class Turns {
     this.#parking.park(delivery, 'paced')
   }
 
-  /** Lets the delivery of a newer value take the place of a queued delivery in the lane. */
+  /**
+   * Replaces a queued delivery in its lane by the delivery of a newer value, if there is one. Returns the
+   * delivery that is to be made.
+   */
   #newestOf(queued: Delivery): Delivery {
     const newest = this.#options.orderingKeys.newestOf(queued)
     if (newest === queued) return queued
@@ -148,8 +154,8 @@ export class Turns {
   }
 
   /**
-   * Counts a delivery that waits for failing hooks against the budget of failing hooks. Returns false, and
-   * parks the delivery, if this budget is used up, for example by records that Kafka doesn't accept.
+   * Counts a delivery that waits for failing hooks against the limits for such deliveries. If a limit is
+   * reached, for example because Kafka doesn't accept records, parks the delivery and returns false.
    */
   #tryDetach(delivery: Delivery): boolean {
     if (this.#account.mayDetach(delivery.pending)) {
@@ -163,8 +169,9 @@ export class Turns {
   }
 
   /**
-   * Parks a delivery whose turn didn't come, because none of its hooks was ready. No attempt was made, so no
-   * rung is used up. If the delivery was abandoned or the worker stops, gives the delivery up instead.
+   * Parks a delivery whose turn for a try didn't come, because none of its hooks was ready. No attempt was
+   * made, so `nextRung` stays the same. If the delivery now belongs to another owner or the worker stops,
+   * gives the delivery up instead.
    */
   #hadNoTurn(delivery: Delivery, omitted: readonly Omitted[]): void {
     if (omitted.some(({ why }) => why === 'abandoned')) this.#parking.letGo(delivery, 'handover')
@@ -172,7 +179,10 @@ export class Turns {
     else this.#parking.park(delivery, 'paced')
   }
 
-  /** Frees the place in the lane of a delivery that has no request under way except in the bulkhead. */
+  /**
+   * Frees a delivery's place in the lane. All requests of the delivery have ended, except those in the
+   * bulkhead.
+   */
   #free(delivery: Delivery, isConcluded: boolean): void {
     delivery.hasPlace = false
     if (!isConcluded && this.#account.mayDetach(delivery.pending)) delivery.detach()
@@ -180,16 +190,22 @@ export class Turns {
     else this.#lanes.finished(delivery)
   }
 
-  /** Takes back an attempt in which nothing was sent, because Sluice's outbound proxy failed. */
+  /**
+   * Reverses the count of an attempt in which nothing was sent, because Sluice's outbound proxy failed. Then
+   * makes the delivery wait.
+   */
   takeBack(delivery: Delivery, isProxyDown: boolean): void {
     delivery.takeBackAttempt()
     if (isProxyDown && delivery.hasPlace) delivery.isToGoBack = true
     else if (isProxyDown) this.#offerLater(delivery)
-    // The proxy may fail for this hook alone, and forever. So the delivery must be able to expire.
+    // The proxy may fail forever for this hook only. So the delivery must be able to expire.
     else this.#parking.park(delivery, 'proxy')
   }
 
-  /** Offers a delivery to its lane again after a pause, because it has no place in the lane to go back to. */
+  /**
+   * Offers a delivery to its lane again after a pause. The delivery has no place in the lane any more to
+   * which it could go back.
+   */
   #offerLater(delivery: Delivery): void {
     this.#account.begin()
     setTimeout(() => {
@@ -200,7 +216,7 @@ export class Turns {
     }, proxyPauseMs)
   }
 
-  /** Makes a delivery wait in its place in the lane until the proxy may be up again. */
+  /** Puts a delivery back into its lane, where it waits until the proxy may be up again. */
   #goBack(delivery: Delivery): void {
     delivery.isToGoBack = false
     if (!this.#options.isDraining() && !delivery.isAbandoned) {

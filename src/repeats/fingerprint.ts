@@ -1,27 +1,35 @@
 import { randomFillSync } from 'node:crypto'
 import { Chaskey } from './chaskey.ts'
 
-/** Limit on an id in code units: Segment's 100 characters, which may be two code units each. */
+/**
+ * Limit on an id, in UTF-16 code units. Segment's limit is 100 characters, and a character may be two code
+ * units.
+ */
 const maxUnits = 200
 const headWords = 3
 const headBytes = headWords * Int32Array.BYTES_PER_ELEMENT
 const blockBytes = 16
 
 /**
- * A fingerprint of 128 bits for a message's id. Only this process knows the key. So nobody can send two ids
- * with the same fingerprint, or an id with the fingerprint of another source's message.
+ * Computes fingerprints of 128 bits for the ids of messages. Only this process knows the key. So nobody can
+ * deliberately send two ids with the same fingerprint, or an id with the fingerprint of another source's
+ * message.
  */
 export class Fingerprint {
-  /** The fingerprint of the last `take`. The next `take` overwrites it. */
+  /** The fingerprint that the last call of `take` computed. The next call overwrites it. */
   readonly words = new Int32Array(4)
   readonly #chaskey = new Chaskey(randomFillSync(new Int32Array(4)))
   readonly #input: Int32Array
-  /** The input after the head, as bytes (`#bytes`) and as code units (`#units`). */
+  /**
+   * The part of the input after the head: `#bytes` as bytes, `#units` as code units. Both are views of the
+   * same memory.
+   */
   readonly #bytes: Uint8Array
   readonly #units: Uint16Array
 
   constructor() {
-    // The buffer has room for the end of the last block, and for another block that is cleared with it.
+    // The buffer has room for the rest of the last block, and for another block, because `#clearFrom` may
+    // clear words after the last block.
     const buffer = new ArrayBuffer(headBytes + 2 * maxUnits + 2 * blockBytes)
     this.#input = new Int32Array(buffer)
     this.#bytes = new Uint8Array(buffer, headBytes)
@@ -29,8 +37,8 @@ export class Fingerprint {
   }
 
   /**
-   * Hashes an id and two numbers into `words`. Returns false for an id over the limit, because it would have
-   * to be cut, and two cut ids could look the same.
+   * Writes the fingerprint of an id and two numbers to `words`. Returns false for an id over the limit. Such
+   * an id would have to be cut, and two cut ids could be the same.
    */
   take(one: number, other: number, id: string): boolean {
     const { length } = id
@@ -39,16 +47,16 @@ export class Fingerprint {
     const input = this.#input
     input[0] = one
     input[1] = other
-    // The length counts code units. For an id of wide characters it is half the size in bytes, so no id of
-    // narrow characters has the same input.
+    // The length is in code units. For an id with two bytes for each code unit, the length is half the size
+    // in bytes. So no id with one byte for each code unit has the same input.
     input[2] = length
     this.#chaskey.mac(input, headBytes + size, this.words)
     return true
   }
 
   /**
-   * Writes the id after the head. Each code unit takes one byte if all fit, else two. Returns the size in
-   * bytes.
+   * Writes the id after the head and returns its size in bytes. Each code unit takes one byte if every code
+   * unit of the id fits into one byte. Otherwise each code unit takes two bytes.
    */
   #write(id: string): number {
     const { length } = id
@@ -67,7 +75,10 @@ export class Fingerprint {
     return 2 * length
   }
 
-  /** Clears the words from the word in which an id of this size ends to the end of the block. */
+  /**
+   * Clears the four words from the word in which an id of this size ends. These words include the rest of the
+   * last block.
+   */
   #clearFrom(size: number): void {
     const end = (headBytes + size) >>> 2
     const input = this.#input

@@ -11,11 +11,14 @@ export type SourceRecord = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: ReceivedHeaders
-  /** The reason why the content can't be read. The record then represents its whole batch. */
+  /**
+   * The reason why the content can't be read, if there is one. Then the record stands for its whole Kafka
+   * batch.
+   */
   readonly unreadable?: string
 }
 
-/** A record to write. */
+/** A record that a replay writes. */
 export type ReplayedRecord = {
   readonly topic: string
   readonly partition: number
@@ -25,15 +28,17 @@ export type ReplayedRecord = {
 }
 
 /**
- * Reasons why a record that was asked for isn't sent again:
+ * Reasons why a record that matches the selection isn't sent again:
  *
  * - `value_omitted`: the dead letter was too large to keep its message.
- * - `not_replayable`: a part of a sync, a state of an audience, or a record without a source. It would fail
- *   again, or overwrite newer values.
+ * - `not_replayable`: the record is a part of a sync, a state of an audience, or a record without a source.
+ *   It would fail again, or overwrite newer values.
  * - `unreadable`: no message can be made from the record.
- * - `destination_off`, `destination_removed`, `source_unknown`, `source_off`: by the present catalog.
- * - `auto_paused`: Sluice has paused the destination. The record would become a dead letter again.
- * - `filtered`: the message's `integrations` leave webhooks out.
+ * - `destination_off`, `destination_removed`, `source_unknown`, `source_off`: the present catalog doesn't
+ *   allow it.
+ * - `auto_paused`: Sluice has paused the destination automatically. The record would become a dead letter
+ *   again.
+ * - `filtered`: the message's `integrations` exclude webhooks.
  * - `too_large`: no topic accepts the record.
  */
 export const leftOutReasons = [
@@ -50,13 +55,13 @@ export const leftOutReasons = [
 ] as const
 export type LeftOutReason = (typeof leftOutReasons)[number]
 
-/** The decision about a record. `no`: the replay didn't ask for it. */
+/** The decision about a record. `no`: the record doesn't match the selection. */
 export type Chosen =
   | { readonly kind: 'no' }
   | { readonly kind: 'left_out'; readonly why: LeftOutReason }
   | { readonly kind: 'send'; readonly record: ReplayedRecord }
 
-/** The part of the catalog that a replay reads. */
+/** The fields of the catalog that a replay reads. */
 export type ReplayCatalog = {
   readonly sources: ReadonlyMap<string, { readonly enabled: boolean; readonly kind?: 'events' | 'audiences' }>
   readonly destinations: ReadonlyMap<
@@ -83,7 +88,7 @@ export type Choice = {
   readonly topics: ReplayTopics
   readonly catalog: () => ReplayCatalog
   readonly limits: MessageLimits
-  /** Number of units at present. */
+  /** The present number of units. */
   readonly partitions: number
 }
 
@@ -94,8 +99,9 @@ export function leaveOut(why: LeftOutReason): Chosen {
 }
 
 /**
- * Returns true if a record is within the time of the selection. The offsets to read were chosen by time
- * already. But if producers set the timestamps, the records of a topic aren't in the order of time.
+ * Returns true if a record is within the time range of the selection. The offsets that are read were already
+ * chosen by time. But if producers set the timestamps, the records of a topic aren't in the order of time, so
+ * each record has to be checked.
  */
 export function isInTime({ fromMs, toMs }: Selection, timestampMs: number): boolean {
   return timestampMs >= (fromMs ?? -Infinity) && timestampMs < (toMs ?? Infinity)

@@ -3,12 +3,13 @@ import type { OffsetRange } from './job.ts'
 import { nextPartition, passed, type Pieces } from './pieces.ts'
 import { type Tally, TallyBuilder } from './replay-tally.ts'
 
-/** Number of pieces that are read at the same time. */
+/** The number of pieces that are read at the same time. */
 const atATime = 4
 
 /**
- * Counts the records that a replay would send. `untilMs`, on the clock of `performance.now()`: the count ends
- * by then, and reports that it isn't complete. Throws the errors of reading.
+ * Counts the records that a replay would send. `untilMs`: the time at which the count ends even if it isn't
+ * complete, on the clock of `performance.now()`. The result says whether the count is complete. Rejects with
+ * the errors of reading.
  */
 export async function count({
   ranges,
@@ -40,8 +41,8 @@ export async function count({
   }
 
   /**
-   * Reads a partition to its end. A partition has one reader at a time, because `offsets` marks it as done
-   * meanwhile.
+   * Reads a partition to its end. While a partition is being read, its entry in `offsets` says that it is
+   * done, so that it has only one reader at a time.
    */
   async function readPartition(partition: number): Promise<void> {
     const from = offsets[partition] ?? 0
@@ -71,8 +72,9 @@ export async function count({
 }
 
 /**
- * Resolves with the result of `work`, or with `undefined` if that takes longer than `untilMs` (on the clock
- * of `performance.now()`). Reading can take as long as a schema registry is away.
+ * Resolves with the result of `work`. Resolves with `undefined` if `work` hasn't ended at `untilMs`, on the
+ * clock of `performance.now()`. Without this limit, a read would take as long as a schema registry is
+ * unavailable.
  */
 async function before<T>(untilMs: number, work: Promise<T>): Promise<T | undefined> {
   if (untilMs === Infinity) return work
@@ -82,7 +84,7 @@ async function before<T>(untilMs: number, work: Promise<T>): Promise<T | undefin
     return await Promise.race([work, late.promise])
   } finally {
     clearTimeout(timer)
-    // Nobody waits for a later result or error.
+    // A later error of `work` is ignored, because nobody waits for it.
     work.catch(() => undefined)
   }
 }

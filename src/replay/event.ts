@@ -6,9 +6,9 @@ import { route } from '../routing/route.ts'
 import { type Choice, type Chosen, isInTime, leaveOut, notAsked, type SourceRecord } from './chosen.ts'
 
 /**
- * Decides about a record of `events`. A record goes to the one destination of the selection, if the present
- * catalog connects this destination to the record's source. The destination gets what the other destinations
- * got: the same body with the same `messageId`. `value`: plain JSON.
+ * Decides about a record of `events`. The record goes to the selection's destination if the present catalog
+ * connects this destination to the record's source. The destination gets the same body with the same
+ * `messageId` that the other destinations got. The record's `value` must be plain JSON.
  */
 export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
   const { selection, topics, catalog, limits, jobId } = choice
@@ -39,7 +39,7 @@ export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
     kind: message.type,
     nextRung: 0,
     attempts: 0,
-    // With the original time, users who were deleted since then don't come back.
+    // The original time is kept, so that the message is dropped if its user was deleted since then.
     firstSeenMs: timestampMs,
     expiresAtMs: 0,
     failedHooks: [],
@@ -52,8 +52,8 @@ export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
 }
 
 /**
- * Returns false if a message is certainly not the one that is asked for. Most messages don't have to be
- * parsed for that.
+ * Returns false if a message certainly doesn't have the `messageId` of the selection. For most messages, this
+ * is known without parsing them.
  */
 function mayHaveId(
   { value, timestampMs }: SourceRecord,
@@ -61,6 +61,6 @@ function mayHaveId(
   messageId: string | undefined,
 ): boolean {
   if (messageId === undefined || madeMessageId({ ...origin, timestampMs }) === messageId) return true
-  // JSON may write other characters in several ways.
+  // If the id has other characters, JSON may spell them in several ways, so the message has to be parsed.
   return !/^[\w.:-]+$/.test(messageId) || (value?.includes(messageId) ?? false)
 }

@@ -5,19 +5,25 @@ export type EncodedJobRecord = { readonly key: Buffer; readonly value: Buffer }
 
 export type JobLogOptions = {
   /**
-   * Reads the records of `replay-jobs` from an offset to the end that the log has at the time of the call.
+   * Reads the records of `replay-jobs` from an offset to the end that the topic has at the time of the call.
    */
   readonly read: (
     from: number,
   ) => AsyncIterable<
     readonly { readonly offset: number; readonly key: Buffer; readonly value: Buffer | null }[]
   >
-  /** Resolves once all in-sync replicas have all records. Rejects if that will never be the case. */
+  /**
+   * Writes records. Resolves once all in-sync replicas have all of the records. Rejects if Kafka will never
+   * accept them.
+   */
   readonly write: (records: readonly EncodedJobRecord[]) => Promise<void>
   readonly isAudited?: boolean
 }
 
-/** The log of replays: their orders, the wishes to run or stop them, and their progress. */
+/**
+ * Access to the topic `replay-jobs`, which has the orders of replays, the wishes to run or stop them, and
+ * their progress.
+ */
 export class JobLog {
   readonly jobs: Jobs
   readonly #options: JobLogOptions
@@ -31,8 +37,8 @@ export class JobLog {
   }
 
   /**
-   * Reads the log up to the end that it has at the time of the call. Reads run one after the other. All calls
-   * during a read share the next one.
+   * Reads the topic up to the end that it has at the time of the call. Only one read runs at a time. All
+   * calls that are made during a read share the next read.
    */
   update(): Promise<void> {
     this.#next ??= this.#reading
@@ -46,8 +52,8 @@ export class JobLog {
   }
 
   /**
-   * Writes records, in one request if there are several: an action and the entry of who did it must not be
-   * separated. This process knows them once it has read them.
+   * Writes records. Several records are written in one request, so that an action and its entry in the audit
+   * trail aren't separated. This process knows the records only after it has read them.
    */
   write(...records: readonly JobRecord[]): Promise<void> {
     return this.#options.write(records.map(encodeJobRecord))

@@ -9,19 +9,19 @@ import { bytesOf, type Tally, TallyBuilder } from './replay-tally.ts'
 
 export type JobRunOptions = {
   readonly job: Job
-  /** The name of this process. No other process has it. */
+  /** The name of this process. No other process has the same name. */
   readonly owner: string
   readonly log: JobLog
   readonly pieces: Pieces
   readonly choose: (record: SourceRecord) => Chosen
-  /** Resolves once Kafka has the record. `refused`: no topic accepts it. */
+  /** Writes a record. Resolves once Kafka has acknowledged it. `refused`: no topic accepts the record. */
   readonly produce: (record: ReplayedRecord) => Promise<'acknowledged' | 'refused'>
   /**
-   * Returns true if the group has heard from this process within a session timeout. Then no other process has
-   * its units.
+   * Returns true if the consumer group has received a heartbeat of this process within the session timeout.
+   * Then no other process owns the units of this process.
    */
   readonly isOwner: () => boolean
-  /** Returns the number of records of the topic `replays` that aren't delivered yet. */
+  /** Returns the number of records of the topic `replays` that have not been delivered yet. */
   readonly backlog: () => Promise<number>
   readonly onSent: (count: number) => void
   readonly signal: AbortSignal
@@ -37,20 +37,24 @@ const batchesPerSecond = 4
 const mostAtOnce = 5_000
 const mostBytesAtOnce = 4 * 1024 ** 2
 /**
- * The wait of an owner that takes over. The limit on records a second holds for both owners together, and the
- * last records of a killed owner may still be under way to the destinations.
+ * The wait of an owner that takes over a replay, in milliseconds. The limit on records a second applies to
+ * both owners together, and the last records of an owner that was killed may still be under way to the
+ * destinations.
  */
 const settleMs = 2_000
 const noteEveryMs = 1_000
 const flushAfterMs = 250
 const backlogEveryMs = 1_000
-/** Limit on how far deliveries may be behind the replay, so that a stopped replay ends soon. */
+/**
+ * Limit on the records that are written but not delivered yet, in seconds of the replay's rate. Because of
+ * this limit, deliveries end soon after a replay was stopped.
+ */
 const backlogSeconds = 5
 const leastBacklog = 2_000
 
 /**
- * A replay's run by one owner. Kafka has all records of a batch before the position after the batch is noted.
- * The position is noted before the next batch. So the next owner repeats one batch at most.
+ * A run of a replay by one owner. Once Kafka has all records of a batch, the position after the batch is
+ * written. Only then does the next batch begin. So another owner repeats at most one batch.
  */
 export class JobRun {
   readonly #options: JobRunOptions
@@ -70,7 +74,7 @@ export class JobRun {
   constructor(options: JobRunOptions) {
     const { order, progress } = options.job
     this.#options = options
-    // A batch is sent as soon as one token is available. The missing tokens become a debt that later tokens
+    // A batch is sent as soon as one token is available. The missing tokens become a debt, which later tokens
     // repay.
     this.#bucket = new TokenBucket({ perSecond: order.perSecond, burst: 1 }, performance.now())
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(order.perSecond / batchesPerSecond))
@@ -101,7 +105,7 @@ export class JobRun {
     return { kind, done: this.#sum.tally }
   }
 
-  /** Notes that this process has the replay. Returns false if another owner was first. */
+  /** Writes that this process owns the replay. Resolves with false if another owner was first. */
   async #claim(): Promise<boolean> {
     const { log, job, owner, signal } = this.#options
     await this.#writeNote()
@@ -143,14 +147,15 @@ export class JobRun {
       if (this.#isFull) await this.#flush()
     }
     this.#offsets[partition] = next
-    // If a piece has filled no batch, nothing slows the search down. So the run waits as long as it has
-    // worked on the piece, to leave the deliveries of this process half of the time.
+    // If no batch was sent for a piece, the limit on records a second doesn't slow this loop down. So the run
+    // waits as long as it has worked on the piece. This leaves half of the time to the deliveries of this
+    // process.
     if (this.#flushedMs === flushed) await delay(performance.now() - startedMs, undefined, { signal })
   }
 
   /**
-   * Counts a record that is left out. If the destination is off, removed or paused by Sluice, every later
-   * record would be left out too. So the replay is stopped, and somebody has to decide first.
+   * Counts a record that is left out. But if the destination is off, was removed or is paused automatically,
+   * all later records would be left out too. Then the replay is stopped, so that an operator can decide.
    */
   async #leaveOut(why: LeftOutReason): Promise<void> {
     const { destinationId } = this.#options.job.order.selection
@@ -186,7 +191,7 @@ export class JobRun {
     await this.#waitForTurn(batch.length)
     const { isOwner, produce, onSent, signal } = this.#options
     signal.throwIfAborted()
-    // A process that was suspended may have been replaced meanwhile.
+    // If this process was suspended for some time, another process may own the replay now.
     if (!isOwner()) throw new Left()
     const results = await Promise.all(batch.map(produce))
     this.#batch = []
@@ -248,7 +253,8 @@ export class JobRun {
 class Left extends Error {}
 
 /**
- * Returns why nothing can be sent to a destination, and what to do; `undefined` if other records can be sent.
+ * Returns a text that says why no record can be sent to a destination, and what to do. Returns `undefined` if
+ * other records can be sent.
  */
 function problemFor(destinationId: string, why: LeftOutReason): string | undefined {
   switch (why) {

@@ -3,19 +3,19 @@ import { leftOutReasons } from './chosen.ts'
 import { replaySources, type Selection } from './selection.ts'
 import type { Tally } from './replay-tally.ts'
 
-/** A range of offsets of a partition: from `start` to before `end`. */
+/** A range of offsets of a partition, from `start` up to but not including `end`. */
 export type OffsetRange = { readonly start: number; readonly end: number }
 
-/** A replay as it was ordered. It never changes. */
+/** The order of a replay. It never changes. */
 export type JobOrder = {
   readonly id: string
   readonly selection: Selection
-  /** Limit on records a second. */
+  /** Limit on the records that are sent in a second. */
   readonly perSecond: number
-  /** The person who ordered the replay, and the time, in epoch milliseconds. */
+  /** `by`: the person who ordered the replay. `atMs`: the time of the order, in epoch milliseconds. */
   readonly by: string
   readonly atMs: number
-  /** The offsets to read, by partition. Later records are no part of the replay. */
+  /** The offsets that are read, by partition. Records with higher offsets don't belong to the replay. */
   readonly ranges: readonly OffsetRange[]
   /** The result of the count before the replay; `undefined` if it started without one. */
   readonly counted?: Tally | undefined
@@ -26,22 +26,20 @@ export type JobRequest = {
   readonly state: 'run' | 'stop'
   readonly by: string
   readonly atMs: number
-  /** The reason, if the replay stopped by itself. */
+  /** The reason why the replay stopped, if it stopped by itself. */
   readonly detail?: string | undefined
 }
 
-/**
- * The progress of a replay. The chosen records before `offsets` were in Kafka before the progress was noted.
- */
+/** The progress of a replay. When it was written, Kafka already had all chosen records before `offsets`. */
 export type JobProgress = {
   /**
-   * The number of the owner. Each owner has a higher number than its predecessors, so notes that a former
-   * owner still writes don't count.
+   * The number of the owner. Each owner has a higher number than all earlier owners, so progress that a
+   * former owner still writes doesn't count.
    */
   readonly term: number
-  /** Number of notes that this owner wrote before this one. */
+  /** How often the same owner had already written its progress. */
   readonly note: number
-  /** The process that runs the replay. */
+  /** The name of the process that runs the replay. */
   readonly owner: string
   /** The first offset that is still to be read, by partition. */
   readonly offsets: readonly number[]
@@ -51,16 +49,16 @@ export type JobProgress = {
   readonly isOver: boolean
 }
 
-/** An entry of the audit trail: an action, and who did it. */
+/** An entry of the audit trail. It names an action and who did it. */
 export type AuditEntry = {
   readonly atMs: number
   readonly by: string
   readonly action: AuditAction
-  /** The replay that the entry is about; `undefined` if there is none. */
+  /** The id of the replay that the entry concerns; `undefined` if it concerns no replay. */
   readonly job?: string | undefined
-  /** The destination that the entry is about; `undefined` if there is none. */
+  /** The id of the destination that the entry concerns; `undefined` if it concerns no destination. */
   readonly destination?: string | undefined
-  /** Number of records that were counted, or sent so far. */
+  /** The number of records that were counted, or that were sent so far. */
   readonly records?: number | undefined
   /** A description of the action. */
   readonly detail: string
@@ -86,7 +84,7 @@ export type JobRecord =
 /**
  * Encodes a record of the topic `replay-jobs`. Its keys are JSON lists: `[id, "order"]`, `[id, "wish"]`,
  * `[id, "progress", term]` and `["audit", key]`. Compaction keeps the last record of each key. Each owner has
- * its own `term`, so a late note of a former owner replaces only its own notes.
+ * its own `term`, so late progress of a former owner replaces only the former owner's own progress.
  */
 export function encodeJobRecord(record: JobRecord): { key: Buffer; value: Buffer } {
   return { key: asJson(keyOf(record)), value: asJson(valueOf(record)) }

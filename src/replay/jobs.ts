@@ -1,16 +1,16 @@
 import type { AuditEntry, JobOrder, JobProgress, JobRecord, JobRequest } from './job.ts'
 
-/** A replay as the log describes it. */
+/** A replay, according to the records of `replay-jobs`. */
 export type Job = {
   readonly order: JobOrder
   readonly wish: JobRequest
-  /** `undefined`: no owner has started the replay. */
+  /** The progress of the replay. `undefined`: no owner has started the replay. */
   readonly progress: JobProgress | undefined
 }
 
 /**
- * The state of a replay. `waiting`: it waits for an owner, which takes seconds while a worker runs.
- * `stopped`: records that its owner is writing at the moment may still arrive.
+ * The state of a replay. `waiting`: the replay waits for an owner. If a worker runs, this takes only seconds.
+ * `stopped`: the replay was stopped, but records that its owner is writing at this moment may still arrive.
  */
 export type JobState = 'waiting' | 'running' | 'stopped' | 'done'
 
@@ -24,17 +24,17 @@ type Known = Pick<Job, 'wish' | 'progress'>
 
 const mostAudited = 10_000
 
-/** The content of the log, as far as it was read. */
+/** The content of those records of `replay-jobs` that were read. */
 export class Jobs {
   readonly #jobs = new Map<string, Job>()
   /**
-   * Wishes and progress of jobs whose order isn't read yet. Compaction keeps an order where it was last
-   * written, so an order can come after its wishes and progress.
+   * Wishes and progress of jobs whose order hasn't been read yet. Compaction keeps only the last record of an
+   * order, so an order that was written again can come after its wishes and progress.
    */
   readonly #loose = new Map<string, Partial<Known>>()
   readonly #audit: AuditEntry[] | undefined
 
-  /** @param isAudited keeps the audit trail too */
+  /** @param isAudited true to keep the audit trail too */
   constructor(isAudited = false) {
     this.#audit = isAudited ? [] : undefined
   }
@@ -48,14 +48,14 @@ export class Jobs {
   }
 
   /**
-   * The audit trail, newest entry last. It has at least the last ten thousand entries, and at most twice as
-   * many.
+   * The audit trail, newest entry last. It has at most twenty thousand entries. At least the last ten
+   * thousand entries are kept.
    */
   get audit(): readonly AuditEntry[] {
     return this.#audit ?? []
   }
 
-  /** Takes a record of the log. */
+  /** Adds a record of `replay-jobs`. */
   take(record: JobRecord): void {
     switch (record.kind) {
       case 'order':
@@ -94,8 +94,8 @@ export class Jobs {
 }
 
 /**
- * Returns true if a note replaces the known one. If two owners wrote the same term, it belongs to the one
- * whose note came first.
+ * Returns true if `progress` replaces `known`. If two owners wrote the same term, the term belongs to the
+ * owner whose record came first.
  */
 function isNewer(progress: JobProgress, known: JobProgress | undefined): boolean {
   if (known === undefined || progress.term > known.term) return true

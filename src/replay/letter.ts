@@ -12,9 +12,10 @@ import {
 } from './chosen.ts'
 
 /**
- * Decides about a dead letter. A letter of a delivery goes to `replays`, with its tries, its expiry and its
- * failed hooks cleared. There it is judged like any delivery that has waited: newer values win, and deleted
- * users stay deleted. A letter that never had a destination goes back to the topic that it came from.
+ * Decides about a dead letter. A dead letter of a delivery goes to `replays`, without its tries, its expiry
+ * and its failed hooks. The worker treats it like any delivery that has waited: it isn't sent if there is a
+ * newer value or if its user was deleted. A dead letter that never had a destination goes back to the topic
+ * from which it came.
  */
 export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
   const { selection } = choice
@@ -24,14 +25,15 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
   if (headerText(headers, 'value-omitted') !== undefined) return leaveOut('value_omitted')
   if (headerText(headers, 'destination-id') === undefined) return chooseUndelivered(letter, choice)
   const decoded = decodeRetryState(headers)
-  // A record that could not be read on a retry topic can't be read now either.
+  // If the headers of a record could not be read on a retry topic, they can't be read now either.
   if (!decoded.ok || value === null || value.length === 0) return leaveOut('not_replayable')
   const destination = choice.catalog().destinations.get(decoded.state.destinationId)
   if (destination === undefined) return leaveOut('destination_removed')
   if (destination.state === 'off') return leaveOut('destination_off')
   if (destination.state === 'auto_paused') return leaveOut('auto_paused')
   const { property } = decoded.state
-  // Only the unit that has the user now knows newer values. The number of units may have grown.
+  // Only the present unit of the user knows newer values. It may be another unit than before, because the
+  // number of units may have grown.
   const partition =
     property === undefined ? letter.partition : partitionOf(property.userId, choice.partitions)
   return send(
@@ -55,8 +57,8 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
 }
 
 /**
- * Returns true if the headers match the selection. A record that can't be read has no headers, so it matches
- * only if the selection has no such condition.
+ * Returns true if a record's headers match the selection. A record that can't be read has no headers, so it
+ * matches only if the selection has no condition on headers.
  */
 function isAsked({ headers }: SourceRecord, { selection }: Choice): boolean {
   const { destinationId, sourceId, reason, messageId } = selection
@@ -79,7 +81,7 @@ function chooseUndelivered(letter: SourceRecord, choice: Choice): Chosen {
   switch (origin?.topic) {
     case topics.events:
     case topics.audienceChanges:
-      // A part of a sync is useless without the other parts, which come again with the next sync.
+      // A part of a sync is useless without the other parts. The next sync sends all of its parts again.
       if (sourceId === undefined || sourceId === '' || reason.startsWith('sync_'))
         return leaveOut('not_replayable')
       if (!catalog().sources.has(sourceId)) return leaveOut('source_unknown')
@@ -87,7 +89,7 @@ function chooseUndelivered(letter: SourceRecord, choice: Choice): Chosen {
     case topics.deletions:
       return send(letter, { topic: origin.topic, headers })
     default:
-      // A state of an audience would overwrite newer values. A backfill sends the present ones.
+      // A state of an audience would overwrite newer values. The present values can be sent by a backfill.
       return leaveOut('not_replayable')
   }
 }

@@ -4,8 +4,8 @@ import type { OffsetRange } from './job.ts'
 /** A reader of the topic that is replayed. */
 export type Pieces = {
   /**
-   * Reads the records that one fetch brings from `from` on, before `to`. `next` is the start of the next
-   * piece. Throws if Kafka returns nothing.
+   * Resolves with the records that one fetch returns, from the offset `from` up to but not including `to`.
+   * `next` is the offset at which the next piece starts. Rejects if Kafka returns no records.
    */
   piece(where: {
     readonly partition: number
@@ -16,8 +16,8 @@ export type Pieces = {
 }
 
 /**
- * Returns the next partition after `last` that has something left, so that partitions take turns. `undefined`
- * if no partition has anything left.
+ * Returns the next partition after `last` of which records are still to be read, so that partitions take
+ * turns. Returns `undefined` if all partitions have been read.
  */
 export function nextPartition(
   ranges: readonly OffsetRange[],
@@ -36,7 +36,9 @@ function isLeft(ranges: readonly OffsetRange[], offsets: readonly number[], part
   return range !== undefined && (offsets[partition] ?? range.start) < range.end
 }
 
-/** Counts the offsets that were passed, and all offsets. Some offsets may have no record. */
+/**
+ * Counts the offsets that have been passed, and all offsets of the replay. Some offsets may have no record.
+ */
 export function passed(
   ranges: readonly OffsetRange[],
   offsets: readonly number[],

@@ -1,12 +1,12 @@
 import type { Chosen, LeftOutReason, ReplayedRecord } from './chosen.ts'
 
 /**
- * The number of records that are sent or would be sent, and the numbers of records that were asked for but
- * are left out, by reason.
+ * The number of records that are sent or would be sent, and the numbers of records that match the selection
+ * but are left out, by reason.
  */
 export type Tally = {
   readonly records: number
-  /** Total bytes of keys and values. */
+  /** The total bytes of the keys and values of these records. */
   readonly bytes: number
   readonly leftOut: Readonly<Partial<Record<LeftOutReason, number>>>
 }
@@ -17,7 +17,7 @@ export function bytesOf({ key, value }: Pick<ReplayedRecord, 'key' | 'value'>): 
   return (key?.length ?? 0) + (value?.length ?? 0)
 }
 
-/** Adds records up. A tally that was returned doesn't change later. */
+/** Adds records to a tally. A tally that was returned doesn't change later. */
 export class TallyBuilder {
   #records: number
   #bytes: number

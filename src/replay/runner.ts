@@ -6,10 +6,10 @@ import { type Job, stateOf } from './jobs.ts'
 import type { Tally } from './replay-tally.ts'
 
 export type RunnerOptions = Pick<JobRunOptions, 'owner' | 'produce' | 'isOwner' | 'backlog'> & {
-  /** Number of units. */
+  /** The number of units. */
   readonly partitions: number
   readonly log: JobLog
-  /** Returns the reader of a job's topic, and the function that decides about its records. */
+  /** Returns the reader of a job's topic, and the function that decides about the topic's records. */
   readonly open: (job: Job) => Pick<JobRunOptions, 'pieces' | 'choose'>
   readonly observer: RunnerObserver
 }
@@ -18,7 +18,7 @@ export type RunnerObserver = {
   begun(job: Job): void
   sent(jobId: string, count: number): void
   ended(job: Job, how: RunEnd['kind'], done: Tally): void
-  /** Called when a replay, or reading the log, failed. The runner tries again. */
+  /** Called when a replay or a read of `replay-jobs` has failed. The runner tries again. */
   failed(jobId: string | undefined, error: unknown): void
 }
 
@@ -37,7 +37,7 @@ const mostAtOnce = 8
 
 /**
  * Runs the replays of this worker's units. The id of a replay determines its unit. So each replay has one
- * owner at a time, and another owner once that one is gone.
+ * owner at a time, and gets another owner when the unit does.
  */
 export class ReplayRunner {
   readonly #options: RunnerOptions
@@ -52,7 +52,7 @@ export class ReplayRunner {
     this.#loop = this.#run()
   }
 
-  /** Number of replays that run in this process. */
+  /** The number of replays that run in this process. */
   get running(): number {
     return this.#running.size
   }
@@ -61,13 +61,13 @@ export class ReplayRunner {
     this.#units.add(unit)
   }
 
-  /** Gives up a unit. Resolves when nothing more is sent for its replays, or after a second. */
+  /** Gives up a unit. Resolves when no more records are sent for the unit's replays, or after a second. */
   async release(unit: number): Promise<void> {
     this.#units.delete(unit)
     await this.#end(({ unit: of }) => of === unit)
   }
 
-  /** Gives up all units and stops. Resolves like `release`. */
+  /** Gives up all units and stops. Resolves when no more records are sent, or after a second. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#units.clear()

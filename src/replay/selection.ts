@@ -1,18 +1,18 @@
-/** The records to replay. An `undefined` field is no condition. */
+/** The conditions that select the records to replay. A field that is `undefined` is no condition. */
 export type Selection = {
   readonly from: ReplaySource
   /**
-   * The destination that gets the records. With dead letters, only the letters of this destination are
-   * selected. Always set with `events`.
+   * The destination that gets the records. If dead letters are replayed, only the dead letters of this
+   * destination are selected. If `events` is replayed, this field is always set.
    */
   readonly destinationId?: string | undefined
   readonly sourceId?: string | undefined
-  /** The reason why dead letters died; not with `events`. */
+  /** The reason of the dead letters. `undefined` if `events` is replayed. */
   readonly reason?: string | undefined
   readonly messageId?: string | undefined
   /**
-   * Time range in epoch milliseconds, from `fromMs` to before `toMs`. It applies to the time when Sluice took
-   * the event, or wrote the dead letter.
+   * The time range in epoch milliseconds, from `fromMs` up to but not including `toMs`. The time of an event
+   * is when Sluice accepted it. The time of a dead letter is when Sluice wrote it.
    */
   readonly fromMs?: number | undefined
   readonly toMs?: number | undefined
@@ -24,8 +24,8 @@ export type ReplaySource = (typeof replaySources)[number]
 export type SelectionFault = { readonly field: keyof Selection; readonly problem: string }
 
 /**
- * Returns the faults of a selection, in words that say what to do. The list is empty if the selection can be
- * replayed.
+ * Returns descriptions of the faults of a selection, which say what to do. The list is empty if the selection
+ * can be replayed.
  */
 export function faultsOf(selection: Selection): readonly SelectionFault[] {
   const faults: SelectionFault[] = []
@@ -39,7 +39,7 @@ export function faultsOf(selection: Selection): readonly SelectionFault[] {
   return faults
 }
 
-/** Describes a selection in a few words, for people. */
+/** Describes a selection in a short text for people. */
 export function describeSelection(selection: Selection): string {
   const { from, destinationId, sourceId, reason, messageId, fromMs, toMs } = selection
   const parts = [from === 'events' ? 'events' : 'dead letters']

@@ -16,7 +16,7 @@ export function formatWait(ms: number): string {
   return `${ms}ms`
 }
 
-/** Reads a text that `formatWait` wrote, as milliseconds. Returns `undefined` for anything else. */
+/** Reads a text that `formatWait` wrote, and returns milliseconds. Returns `undefined` for any other text. */
 export function parseWait(text: string): number | undefined {
   const match = /^([1-9]\d{0,8})(ms|s|m|h)$/.exec(text)
   if (match === null) return undefined

@@ -1,16 +1,21 @@
 /**
- * The retry ladder, which decides how long the next wait is and when to give up. Pure.
+ * The retry ladder, which decides how long the next wait of a delivery is and when the delivery is given up.
  *
- * A rung is a step of the ladder. A tier is a topic that holds the records of every rung with the same wait.
- * The default (`src/config/retry-keys.ts`) is `1m,10m,1h,1h,1h`, and then `10m` as often as it fits into
- * `4h`. With this ladder, the last try is 3 h 51 min after the first.
+ * A rung is a step of the ladder. A tier is a topic that holds the records of all rungs with the same wait.
+ * The default (`src/config/retry-keys.ts`) is `1m,10m,1h,1h,1h`, and then `10m` as often as that wait fits
+ * into the limit of `4h`. With this ladder, the last try is 3 h 51 min after the first.
  */
 
-/** A ladder. Rungs are counted from 0. A rung at or past `waitsMs.length` waits `thenMs`. */
+/**
+ * A ladder. Rungs are counted from 0. The wait of rung N is `waitsMs[N]`, or `thenMs` if `waitsMs` has no
+ * such entry.
+ */
 export type Ladder = {
   /** Waits of the first rungs, in milliseconds. Not empty. */
   readonly waitsMs: readonly number[]
-  /** The wait of every rung after the first ones, repeated as often as it fits. */
+  /**
+   * The wait of every rung after those of `waitsMs`. The wait is repeated as often as it fits into `limitMs`.
+   */
   readonly thenMs: number
   /** Time after the first attempt within which a try may still be due, in milliseconds. */
   readonly limitMs: number
@@ -23,8 +28,8 @@ export function waitOf(ladder: Ladder, rung: number): number {
 }
 
 /**
- * Returns the time when a delivery expires. `startedMs` is the time when the delivery's clock started: at its
- * first try, or at its first wait for a turn. Both times are epoch milliseconds.
+ * Returns the time when a delivery expires. `startedMs` is the time when the delivery's clock started: the
+ * time of its first try or of its first wait for a turn. Both times are epoch milliseconds.
  */
 export function clockEnd({ limitMs }: Ladder, startedMs: number): number {
   return startedMs + limitMs
@@ -38,18 +43,19 @@ export function startClock(ladder: Ladder, expiresAtMs: number, nowMs: number): 
   return expiresAtMs === 0 ? clockEnd(ladder, nowMs) : expiresAtMs
 }
 
-/** Returns the distinct waits, ascending. Each wait has a retry topic. */
+/** Returns the distinct waits of the ladder, ascending. There is a retry topic for each of these waits. */
 export function tiersOf(ladder: Ladder): number[] {
   return [...new Set([...ladder.waitsMs, ladder.thenMs])].sort((a, b) => a - b)
 }
 
 /**
- * Returns the next rung, at or after `rung`, for a delivery that goes on waiting at `nowMs`.
+ * Returns the next rung, at or after `rung`, for a delivery that has to wait again from `nowMs` on.
  *
- * A rung whose try would be due after `expiresAtMs` is passed over, because later rungs may be shorter. A
- * rung that ends before `notBeforeMs` (a `Retry-After`) is passed over too if a later rung reaches
- * `notBeforeMs`, so that no delivery is woken for nothing. If no rung reaches `notBeforeMs`, the longest rung
- * that fits is taken, and the delivery waits again after it. So a `Retry-After` never costs the last try.
+ * If the try after a rung would be due later than `expiresAtMs`, the rung is skipped, because later rungs may
+ * be shorter. A rung that ends before `notBeforeMs` (a `Retry-After`) is skipped too if a later rung lasts
+ * until `notBeforeMs`. Otherwise the delivery would wake up when it must not be tried yet. If no rung lasts
+ * until `notBeforeMs`, the longest rung that ends before `expiresAtMs` is taken, and the delivery waits again
+ * after this rung. So a `Retry-After` never costs a delivery its last try.
  */
 export function nextStep(
   ladder: Ladder,
@@ -72,9 +78,9 @@ export function nextStep(
 }
 
 /**
- * Returns the next rung of a delivery whose clock isn't running: it was never tried, or its destination is
- * paused (`state: paused` in the catalog). Such a delivery doesn't expire, and its rung always advances. Past
- * the end of the ladder, each rung has the longest wait of the ladder.
+ * Returns the wait of rung `rung` for a delivery whose clock isn't running: it was never tried, or its
+ * destination is paused (`state: paused` in the catalog). Such a delivery doesn't expire, so no rung is
+ * skipped. Every rung after those of `waitsMs` has the longest wait of the ladder.
  */
 export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; waitMs: number } {
   const waitMs =
@@ -83,8 +89,9 @@ export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; w
 }
 
 /**
- * Returns the time when the last try of a delivery is due, in milliseconds, if its first try is at `firstMs`
- * and every step is on time. A `Retry-After` never delays a delivery beyond this time.
+ * Returns the time when the last try of a delivery is due, in milliseconds. `firstMs` is the time of the
+ * first try. No wait is assumed to take longer than its rung. A `Retry-After` never delays a delivery beyond
+ * this time.
  */
 export function lastTryAt(ladder: Ladder, firstMs: number): number {
   const expiresAtMs = clockEnd(ladder, firstMs)

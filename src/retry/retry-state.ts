@@ -9,12 +9,13 @@ import {
   type ReceivedHeaders,
 } from '../message/record-headers.ts'
 
-/** The place of the record from which a delivery was first made. */
+/** The place of a delivery's origin record, which is the record that first contained the message. */
 export type Origin = OriginPlace
 
 /**
- * The retry state of a delivery: what it has been through. Records of `retry.*`, `replays` and `dead-letters`
- * have it in their headers. The message itself is the record's value, which stays unchanged.
+ * The retry state of a delivery: its attempts and waits so far. Records of `retry.*`, `replays` and
+ * `dead-letters` have the retry state in their headers. The value of such a record is the message, which
+ * stays unchanged.
  */
 export type RetryState = {
   sourceId: string
@@ -22,11 +23,11 @@ export type RetryState = {
   messageId: string
   /** The message's `type`. */
   kind: string
-  /** The rung that the delivery takes next. */
+  /** The rung on which the delivery waits next. */
   nextRung: number
   /**
-   * Number of steps of the ladder for which the delivery has waited since its last try without getting a
-   * turn. These steps use up no rung.
+   * Number of rungs on which the delivery has waited since its last try without getting a turn for a try.
+   * These waits don't advance `nextRung`.
    */
   waits?: number
   /** Number of attempts so far; 0 for a delivery that has only waited. */
@@ -38,24 +39,30 @@ export type RetryState = {
    * isn't running.
    */
   expiresAtMs: number
-  /** Hooks that failed for good. They are not tried again. */
+  /** Hooks that failed and are not tried again. */
   failedHooks: readonly string[]
-  /** Hooks that have not got a request so far, because every attempt left them out. */
+  /** Hooks to which no request has been sent so far, because every attempt left them out. */
   unsentHooks?: readonly string[]
-  /** Hooks that asked for a wait, with the epoch milliseconds before which they aren't tried. */
+  /**
+   * Hooks that asked for a wait. The value is the time before which the hook isn't tried, in epoch
+   * milliseconds.
+   */
   notBeforeMs: ReadonlyMap<string, number>
   lastOutcome: string
   origin: Origin
-  /** The property whose value the delivery has, if it is an Identify of one property of a user. */
+  /**
+   * The property whose value the delivery carries, if the delivery is an Identify of one property of a user.
+   */
   property?: PropertyHeader | undefined
   /**
-   * True if an Identify of one property is uncertain: a server may have got an attempt of it and may act on
-   * it late, because the attempt timed out, was reset or was answered with a 5xx. Once true, it stays true.
+   * True if the delivery is an uncertain Identify of one property: a server may have got an attempt and may
+   * act on that attempt late, because the attempt timed out, was reset or was answered with a 5xx. Once this
+   * field is true, it stays true.
    */
   isUncertain?: boolean
   /**
-   * True if an uncertain delivery has been delivered. It stays on the ladder only to be judged again, in case
-   * there is a newer value by then.
+   * True if an uncertain delivery has succeeded. The delivery then stays on the ladder only to be judged
+   * again later, when there may be a newer value.
    */
   isDelivered?: boolean
   /** The id of the last replay that sent the delivery; '' if no replay did. */
@@ -68,22 +75,22 @@ export type RetryHeaders = Record<string, string>
 const maxTextBytes = 1024
 const maxListBytes = 16 * 1024
 /**
- * Limit on the header `property`: a user, a space and a property. A user id has up to 1,000 characters, each
- * of which JSON may write as six bytes.
+ * Limit on the header `property`, in bytes. The header has a user, a space and a property. A user id has up
+ * to 1,000 characters, and JSON may write each character as six bytes.
  */
 const maxPropertyBytes = 14 * 1024
 const maxReplayJobBytes = 64
 const replayJobId = /^[A-Za-z0-9-]{1,64}$/
 /**
- * Limit on the hooks in a list. A destination has at most five hooks. Edits of the catalog may replace them
- * all while a delivery waits, and the limit leaves room for 25 such sets.
+ * Limit on the hooks in a header's list. A destination has at most five hooks. Edits of the catalog may
+ * replace all hooks while a delivery waits. The limit has room for 25 sets of five hooks.
  */
 const maxListed = 125
 const hookId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 
 /**
- * The headers that `encodeRetryState` may write, each with its limit in bytes of UTF-8. Together they stay
- * within the room that retry topics have for headers.
+ * The headers that `encodeRetryState` may write, each with its limit in bytes of UTF-8. The sum of the limits
+ * is below the room that a record of a retry topic has for headers.
  */
 const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['source-id', maxTextBytes],
@@ -97,7 +104,7 @@ const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   ['expires-at', maxTextBytes],
   ['origin', maxTextBytes],
   ['failed-hooks', maxListBytes],
-  // At most the five hooks of the first attempt are in this header.
+  // This header has at most the five hooks of the first attempt.
   ['unsent-hooks', maxTextBytes],
   ['not-before', maxListBytes],
   ['last-outcome', maxTextBytes],
@@ -117,7 +124,7 @@ export function encodeRetryState(state: RetryState): RetryHeaders {
     'message-type': state.kind,
     rung: String(state.nextRung),
     attempts: String(state.attempts),
-    // A producer can date its record before 1970. A negative number couldn't be read as a count.
+    // A producer can date its record before 1970, and `decodeRetryState` refuses a negative number.
     'first-seen': String(Math.max(0, state.firstSeenMs)),
     'expires-at': String(state.expiresAtMs),
     origin: `${origin.topic}/${origin.partition}/${origin.offset}`,
@@ -129,7 +136,7 @@ export function encodeRetryState(state: RetryState): RetryHeaders {
   if (state.notBeforeMs.size > 0) headers['not-before'] = JSON.stringify([...state.notBeforeMs])
   if (state.lastOutcome !== '') headers['last-outcome'] = state.lastOutcome.slice(0, maxOutcomeCharacters)
   if (property !== undefined) {
-    // JSON keeps every id intact: half a surrogate pair has no UTF-8.
+    // JSON keeps every id intact, even an id with half a surrogate pair, which UTF-8 can't express.
     headers['property'] = JSON.stringify([property.userId, property.spaceId, property.property])
     headers['since'] = property.since
   }
@@ -141,14 +148,14 @@ export function encodeRetryState(state: RetryState): RetryHeaders {
 
 const isTrue = '1'
 
-/** Limit on the characters of an outcome. In UTF-8 they take at most three times as many bytes. */
+/** Limit on the characters of an outcome. In UTF-8, each character takes at most three bytes. */
 const maxOutcomeCharacters = 300
 
 export type Decoded = { ok: true; state: RetryState } | { ok: false; detail: string }
 
 /**
- * Reads the headers that `encodeRetryState` wrote. If something else wrote the headers, or if they were
- * damaged, the result lists the faults. Never throws, whatever the headers are. A decoded state can always be
+ * Reads the headers that `encodeRetryState` wrote. If another program wrote the headers, or if the headers
+ * were damaged, the result lists the faults. This function never throws. A decoded state can always be
  * encoded again.
  */
 export function decodeRetryState(headers: ReceivedHeaders): Decoded {
@@ -196,7 +203,8 @@ function refuse(faults: readonly string[]): Decoded {
 }
 
 /**
- * Returns the part of refused headers that a dead letter can keep: the known headers, each cut to its limit.
+ * Returns what a dead letter can keep of headers that `decodeRetryState` refused: the known headers, each cut
+ * to its limit.
  */
 export function salvageRetryHeaders(headers: ReceivedHeaders): RetryHeaders {
   const kept: RetryHeaders = {}
@@ -212,19 +220,19 @@ function cut(text: string, maxBytes: number): string {
   return bytes.length <= maxBytes ? text : bytes.subarray(0, maxBytes - replacementBytes).toString()
 }
 
-/** Room for U+FFFD, which replaces a character that was cut in two. */
+/** Room for U+FFFD in bytes. This character replaces a character that was cut in two. */
 const replacementBytes = 3
 
 /**
- * Returns true if a value is longer than the limit. Its length is that of its text in UTF-8: each byte that
- * isn't valid UTF-8 has become three bytes.
+ * Returns true if a value is longer than the limit. The length is counted after the value was read as UTF-8,
+ * which turns each invalid byte into three bytes.
  */
 function isLonger(value: Buffer | string | undefined, maxBytes: number): boolean {
   if (value === undefined || value.length * 3 <= maxBytes) return false
   return Buffer.byteLength(value.toString()) > maxBytes
 }
 
-/** Reads a JSON list. An absent header is an empty list. */
+/** Reads a header with a JSON list. Returns an empty list if the header is absent. */
 function readList<T>(
   headers: ReceivedHeaders,
   name: string,
@@ -237,13 +245,13 @@ function readList<T>(
     const value: unknown = JSON.parse(text)
     if (Array.isArray(value) && value.length <= maxListed && value.every(isItem)) return value
   } catch {
-    // The fault is added below, as for JSON that isn't such a list.
+    // The fault is added below, where it is also added for JSON that isn't a list of such items.
   }
   faults.push(`${name} can't be read`)
   return []
 }
 
-/** Reads the headers `property` and `since`. Either both or neither must be present. */
+/** Reads the headers `property` and `since`. It is a fault if only one of them is present. */
 function readProperty(headers: ReceivedHeaders, faults: string[]): PropertyHeader | undefined {
   const text = headerText(headers, 'property')
   const since = headerText(headers, 'since')
@@ -279,7 +287,7 @@ function readFlag(headers: ReceivedHeaders, name: string, faults: string[]): boo
 
 /**
  * Returns the id of the replay that wrote a record. Returns '' if no replay wrote it. Also returns '' if the
- * header is no valid id, because the id is later sent in a header of a request.
+ * header is no valid id, because the id is later sent in the header of an HTTP request.
  */
 export function replayJobOf(headers: ReceivedHeaders): string {
   const text = headerText(headers, 'replay-job')

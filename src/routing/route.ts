@@ -1,13 +1,13 @@
 import type { MessageKind } from '../message/message-schemas.ts'
 
 /**
- * The part of a destination that routing needs. Messages are routed to a `paused` destination too. Its
- * deliveries wait on the retry ladder until the destination is `on` again. Messages are also routed to an
- * `auto_paused` destination. Its deliveries become dead letters.
+ * The fields of a destination that routing needs. Messages are also routed to a destination that is `paused`
+ * or `auto_paused`. The deliveries of a `paused` destination wait on the retry ladder until the destination
+ * is `on` again. The deliveries of an `auto_paused` destination become dead letters.
  */
 export type Routable = { id: string; state: 'on' | 'off' | 'paused' | 'auto_paused' }
 
-/** The part of a message that routing needs. */
+/** The fields of a message that routing needs. */
 export type Routed = {
   type: MessageKind
   integrations?: Readonly<Record<string, unknown>> | null | undefined
@@ -17,8 +17,8 @@ export type Routed = {
 export type SkipReason = 'destination_off' | 'filtered_by_integrations'
 
 /**
- * The result of routing. `to` may be the given list itself. `skipped` counts destinations. A destination that
- * is off counts only as off.
+ * The result of routing. `to` may be the given list itself. `skipped` counts destinations by reason. A
+ * destination that is off is counted only under `destination_off`.
  */
 export type Route<D extends Routable> = { to: readonly D[]; skipped: Readonly<Record<SkipReason, number>> }
 
@@ -28,9 +28,10 @@ const NONE_SKIPPED: Route<Routable>['skipped'] = Object.freeze({
 })
 
 /**
- * Returns which of the destinations that are connected to a message's source get the message: all that aren't
- * off, in the given order. If the message's `integrations` leave webhooks out, no destination gets it. A
- * `delete` ignores `integrations`.
+ * Decides which destinations get a message. `destinations` are the destinations that are connected to the
+ * message's source. All of them that aren't off get the message, in the given order. If the message's
+ * `integrations` exclude webhooks, no destination gets the message. For a `delete`, `integrations` is
+ * ignored.
  */
 export function route<D extends Routable>(message: Routed, destinations: readonly D[]): Route<D> {
   const off = countOff(destinations)
@@ -46,9 +47,10 @@ export function route<D extends Routable>(message: Routed, destinations: readonl
 }
 
 /**
- * Returns true if an `integrations` object lets webhooks have the message (the specification, section 4.2).
- * If `Webhooks` is present, it decides: true or an object of options means yes. Otherwise `All: false` means
- * no. Names are case sensitive, but `all` is accepted too, because analytics-go v3 writes it.
+ * Returns true if a message's `integrations` allow that the message goes to webhooks (the specification,
+ * section 4.2). If `Webhooks` is present, its value decides: true or an object of options allows it. If
+ * `Webhooks` is absent, `All: false` forbids it. Names are case sensitive, but `all` is accepted too, because
+ * analytics-go v3 writes it.
  */
 function allowsWebhooks(integrations: Routed['integrations']): boolean {
   if (integrations === undefined || integrations === null) return true

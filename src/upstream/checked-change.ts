@@ -7,16 +7,17 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import { userIdProblem } from './users.ts'
 
 /**
- * The most that a time may be ahead of the present, in milliseconds. The worker refuses a time that is
- * further ahead of the broker's clock.
+ * The longest time in milliseconds that a `changedAt` or `snapshotAt` may be in the future. The worker
+ * refuses times that are further ahead of the broker's clock.
  */
 const mostAheadMs = 5 * 60_000
 
-/** The value and the key of a record of `audience-changes`, or the problem with a change. */
+/** The key (`userId`) and the value of a record of `audience-changes`, or the problem with a change. */
 export type ReadyChange = { ok: true; userId: string; value: string } | { ok: false; problem: string }
 
 /**
- * Checks a change as the worker does. `text` is its JSON; `nowMs` is the present time in epoch milliseconds.
+ * Checks a change by the worker's rules. `text` is the JSON of the change. `nowMs` is the present time in
+ * epoch milliseconds.
  */
 export function readChange(
   text: string,
@@ -47,7 +48,8 @@ export function readChange(
 }
 
 /**
- * Returns the reason why a time is no valid `changedAt` or `snapshotAt`. Returns `undefined` if it is valid.
+ * Returns the reason why `text` is no valid time for a `changedAt` or `snapshotAt`. Returns `undefined` if
+ * `text` is valid.
  */
 export function timeProblem(field: string, text: string, nowMs: number): string | undefined {
   const timeMs = parseTimestamp(text)
@@ -82,8 +84,8 @@ const kinds = {
 } as const
 
 /**
- * Describes what is wrong with the fields of a change. Looks at `type` first, because the schema's own errors
- * would name the fields of both kinds.
+ * Describes what is wrong with the fields of a change. Reads `type` first, because the schema's own errors
+ * would name the fields of both types of change.
  */
 function shapeProblem(value: unknown): string {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -103,7 +105,7 @@ function shapeProblem(value: unknown): string {
   if (typeof fields.get('member') !== 'boolean' && type === 'membership') {
     return 'has a member that is neither true nor false'
   }
-  // All texts of a change have the same limits as a user id.
+  // All texts of a change have to follow the rules for a user id.
   const text = [...fields].find(
     ([field, held]) =>
       field !== 'value' &&

@@ -1,22 +1,22 @@
 import type { Spool } from './spool.ts'
 
-/** The most texts that are compared in memory at once: some 10 MB. */
+/** Limit on the texts that are compared in memory at once. They take about 10 MB. */
 const mostCompared = 100_000
 
 /**
- * Returns a hash of 32 bits that depends on the whole text (FNV-1a). It is independent of the partition that
- * Kafka's partitioner chooses.
+ * Returns a hash of 32 bits of the whole text (FNV-1a). The hash is independent of the partition that Kafka's
+ * partitioner chooses for the text.
  */
 export function spread(text: string): number {
   let hash = 0x811c9dc5
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
-  // Without this step, the last characters would change only the low bits.
+  // Without this step, the last characters would change only the low bits of the hash.
   return (hash ^ (hash >>> 15)) >>> 0
 }
 
 /**
- * Yields the texts of a bucket, each of them once, always in the same order. A large bucket is read several
- * times, each time for a share of its texts, so that memory doesn't grow with the bucket.
+ * Yields the texts of a bucket, each text once and always in the same order. A large bucket is read several
+ * times. Each reading yields a part of the texts, so that memory doesn't grow with the bucket.
  */
 export function* distinct(
   spool: Pick<Spool, 'count' | 'read'>,
@@ -38,8 +38,8 @@ export function* distinct(
 }
 
 /**
- * Returns the number that chooses the share of a text. The low bits of the hash choose the bucket (a
- * partition has at most 256 buckets). The other bits choose the share.
+ * Returns the number that decides in which reading of its bucket a text is yielded. The low bits of the hash
+ * choose the bucket (a partition has at most 256 buckets). The other bits choose the reading.
  */
 function shareOf(text: string): number {
   return Math.floor(spread(text) / 256)

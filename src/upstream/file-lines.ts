@@ -1,21 +1,22 @@
 import { isUtf8 } from 'node:buffer'
 
 /**
- * A fault of a file. `line` counts from 1. `problem` says what is wrong and what to do, and quotes nothing.
+ * A fault of a file. `line` counts from 1. `problem` says what is wrong and what to do. It quotes nothing
+ * from the file.
  */
 export type LineFault = { readonly line: number; readonly problem: string }
 
 export type LinesRead = { ok: true } | { ok: false; fault: LineFault }
 
-/** The longest line that is read, in bytes. A longer line most likely means a file without line ends. */
+/** The longest line that is read, in bytes. A file with a longer line most likely has no line ends. */
 const maxLineBytes = 4 * 1024 * 1024
 const lineEnd = 0x0a
 const replacement = '\ufffd'
 
 /**
- * Passes the lines of a UTF-8 text to `take` one by one, without their ends and without a byte order mark.
- * Empty lines are left out. Keeps only one chunk and one line in memory. Stops at the first fault, which may
- * also be one that `take` returns.
+ * Passes the lines of a UTF-8 text to `take` one by one, without the line feeds and without a byte order
+ * mark. Empty lines are left out. Only one chunk and one line are in memory. Stops at the first fault, or
+ * when `take` returns a problem.
  */
 export async function eachLine(
   input: AsyncIterable<Buffer>,
@@ -28,7 +29,8 @@ export async function eachLine(
   function takeBytes(bytes: Buffer): string | undefined {
     line++
     const text = bytes.toString()
-    // Invalid UTF-8 becomes this character, but the file may also contain the character itself.
+    // Invalid UTF-8 is read as the replacement character, but the file may also contain this character
+    // itself.
     if (text.includes(replacement) && !isUtf8(bytes)) return 'is not UTF-8: save the file as UTF-8'
     const body = line === 1 && text.startsWith('\ufeff') ? text.slice(1) : text
     return body.trim() === '' ? undefined : take(body, line)

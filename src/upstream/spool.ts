@@ -12,9 +12,9 @@ type Bucket = { readonly blocks: Block[]; buffer: Buffer; filled: number; count:
 
 /**
  * Keeps texts on disk, in buckets, because there may be more texts than fit into memory. All buckets are in
- * one file in the folder for temporary files. The file has no name, so it disappears when the process ends in
- * any way. Reads and writes are synchronous, because the process has nothing else to do meanwhile; most of
- * them only reach the file cache. Throws if the disk is full.
+ * one file in the folder for temporary files. The file has no name, so it disappears however the process
+ * ends. Reads and writes are synchronous, because the process has nothing else to do. Most reads and writes
+ * only reach the file cache of the system. Methods throw if the disk is full.
  */
 export class Spool {
   readonly #file: number
@@ -57,7 +57,7 @@ export class Spool {
     entry.filled = entry.buffer.writeUInt8(lineFeed, entry.filled)
   }
 
-  /** Yields the texts of a bucket in the order in which they were added, some at a time. */
+  /** Yields the texts of a bucket in lists, in the order in which the texts were added. */
   *read(bucket: number): Generator<readonly string[]> {
     const entry = this.#bucket(bucket)
     this.#flush(entry)

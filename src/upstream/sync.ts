@@ -19,11 +19,11 @@ export type PartitionPlan = {
   readonly partition: number
   /** The number of users. Each user is counted once. */
   readonly users: number
-  /** How often a user was named who had been named before. */
+  /** Number of times that a user was added again. */
   readonly repeated: number
   /**
-   * The number of parts. It is at least one, because a partition without any users must still learn that all
-   * users have left.
+   * The number of parts. There is at least one part, because the owner of a partition without users in the
+   * audience must still learn that all of its users have left.
    */
   readonly parts: number
 }
@@ -32,24 +32,24 @@ export type PartitionPlan = {
 export type PlacedPart = { readonly partition: number; readonly users: number; readonly value: string }
 
 /**
- * The least number of buckets of all partitions together. With this number, even with a hundred million
- * users, the users of one bucket can be compared in memory in a few steps.
+ * The least number of buckets of all partitions together. With this number, the users of one bucket can be
+ * compared in memory in a few steps, even if the audience has a hundred million users.
  */
 const leastBuckets = 256
-/** A number with more digits than the two numbers in the record of a part can have. */
+/** A number that is longer than `part` and `parts` in the record of a part can be. */
 const longestNumber = 9_999_999_999
 
 /**
  * Turns a whole audience into records. The users are collected on disk first, because every part says how
- * many parts its partition gets. So an incomplete sync is never treated as complete. Memory doesn't grow with
- * the number of users.
+ * many parts its partition gets. This number prevents that an incomplete sync is treated as complete. Memory
+ * doesn't grow with the number of users.
  */
 export class Sync {
   readonly #head: SyncHead
   readonly #partitions: number
   readonly #bucketsEach: number
   readonly #spool: Spool
-  /** The bytes that the user ids of a part may take. */
+  /** Limit on the bytes of the user ids in a part. */
   readonly #room: number
 
   constructor({ head, partitions, maxPartBytes }: SyncOptions) {
@@ -60,7 +60,7 @@ export class Sync {
     this.#spool = new Spool(partitions * this.#bucketsEach)
   }
 
-  /** Takes a user. Returns the reason if the user can't be taken. */
+  /** Adds a user. Returns the reason if the user can't be added, else `undefined`. */
   add(userId: string): string | undefined {
     const text = JSON.stringify(userId)
     if (text.length * 3 > this.#room && Buffer.byteLength(text) > this.#room) {
@@ -71,7 +71,7 @@ export class Sync {
     return undefined
   }
 
-  /** Plans the parts of one partition, for the users who were added so far. */
+  /** Counts the users and the parts of one partition, for the users who were added so far. */
   plan(partition: number): PartitionPlan {
     let users = 0
     let parts = 0
@@ -102,8 +102,8 @@ export class Sync {
   }
 
   /**
-   * Yields the user ids of each part, each id as JSON, and as many as a part has room for. If there are no
-   * users, yields one empty list.
+   * Yields a list for each part, with as many user ids as the part has room for. The ids are JSON. If there
+   * are no users, yields one empty list.
    */
   *#cut(partition: number): Generator<readonly string[]> {
     let texts: string[] = []

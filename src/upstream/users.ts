@@ -10,11 +10,14 @@ export type UserFormat = 'csv' | 'ndjson'
 
 export type UserList = {
   readonly format: UserFormat
-  /** The column, or the field of the objects, that has the user ids. `undefined`: `userId` or `user_id`. */
+  /**
+   * The name of the column (`csv`) or of the field (`ndjson`) that has the user ids. `undefined`: the name is
+   * `userId` or `user_id`.
+   */
   readonly column: string | undefined
   /**
-   * True if the first row of a CSV names its columns. If false, the ids are in the first column, or in the
-   * column whose number is `column`.
+   * True if the first row of a CSV file names the columns. If false, `column` is the number of the column
+   * that has the ids. The default is the first column.
    */
   readonly hasHeader: boolean
 }
@@ -22,8 +25,8 @@ export type UserList = {
 export type UsersRead = { ok: true; rows: number } | { ok: false; fault: LineFault }
 
 /**
- * Reads the users that a file lists, and passes each id to `take` unchanged. Memory doesn't grow with the
- * file. Stops at the first row that isn't a user, or for which `take` returns a problem.
+ * Reads the users that a file lists, and passes each user id to `take` unchanged. Memory doesn't grow with
+ * the file. Stops at the first row that has no valid user id, or for which `take` returns a problem.
  */
 export async function readUsers(
   input: AsyncIterable<Buffer>,
@@ -60,11 +63,14 @@ async function readNdjson(
 }
 
 /**
- * The line ends that the parser recognizes. Without this list, the parser would recognize only the line end
- * that occurs first.
+ * The line ends that the parser recognizes. Without this list, the parser would recognize only the kind of
+ * line end that occurs first in the file.
  */
 const recordEnds = ['\r\n', '\n']
-/** The longest row, in characters. A longer row most likely has a missing or an extra quotation mark. */
+/**
+ * The longest row, in characters. In a longer row, a quotation mark is most likely missing, or there is one
+ * too many.
+ */
 const maxRowCharacters = 1024 ** 2
 
 async function readCsv(
@@ -98,11 +104,12 @@ async function readCsv(
       lastLine = lines
       const problem = takeRow(row)
       if (problem !== undefined) fault = { line: lines, problem }
-      // The parser passes no row on, because `takeRow` has already handled it.
+      // The parser must not output the row, because `takeRow` has already handled it.
       return null
     },
   })
-  // Each `write` and `end` gets its own error. But without a listener, the error would also end the process.
+  // The callbacks of `write` and `end` get each error. But without this listener, the error would also end
+  // the process.
   parser.on('error', () => undefined)
   parser.resume()
   try {
@@ -162,8 +169,8 @@ function countOf(count: number, what: string): string {
 }
 
 /**
- * Describes an error of csv-parse without the text that the error quotes. `lastLine` is the line of the last
- * row that could be read.
+ * Describes an error of csv-parse, but leaves out the text that the error quotes. `lastLine` is the line of
+ * the last row that could be read.
  */
 function explain(error: CsvError, { info }: Parser, lastLine: number): LineFault {
   const { lines: line } = info
@@ -194,7 +201,7 @@ function takeUser(userId: unknown, counted: Counted): string | undefined {
   return problem
 }
 
-/** Returns the reason why a text is no valid user id. Returns `undefined` if it is valid. */
+/** Returns the reason why a text is no valid user id. Returns `undefined` if the text is valid. */
 export function userIdProblem(userId: string): string | undefined {
   if (userId === '') return 'has an empty user id'
   if (!userIdCheck.Check(userId)) return `has a user id of over ${maxUserIdCharacters} characters`

@@ -10,21 +10,29 @@ export type ClickHouseAccess = {
   /** The address of the server, such as `https://host:8443`. */
   readonly url: string
   readonly user: string
-  /** Returns the password. Called for each request, so that a renewed password needs no restart. */
+  /**
+   * Returns the password. It is called for each request, so that a new password doesn't make a restart
+   * necessary.
+   */
   readonly password: () => string | undefined
-  /** Certificate authorities to trust, in PEM. `undefined`: the certificate authorities that Node trusts. */
+  /**
+   * The certificate authorities that are trusted, in PEM. `undefined`: the certificate authorities that Node
+   * trusts.
+   */
   readonly ca: readonly string[] | undefined
   readonly timeoutMs: number
 }
 
 /**
- * A ClickHouse server, or a cluster behind one address. If a call fails, its method rejects with a
+ * A ClickHouse server, or a cluster that is reached at one address. If a method fails, it rejects with a
  * `QueryFailedError` that says what is wrong.
  */
 export type ClickHouse = {
-  /** Runs a query. Returns rows as arrays of their values. Numbers of 64 bits may be texts. */
+  /**
+   * Runs a query and resolves with its rows. A row is an array of values. A number of 64 bits may be a text.
+   */
   rows(asked: Asked, signal?: AbortSignal): Promise<readonly (readonly unknown[])[]>
-  /** Inserts bytes in the format RowBinary, in one request. */
+  /** Inserts rows in one request. `bytes` are the rows in the format RowBinary. */
   insert(into: string, bytes: Uint8Array): Promise<void>
   /** Runs a statement that returns no rows. */
   run(asked: Asked): Promise<void>
@@ -39,10 +47,10 @@ const maxSockets = 10
 const idleMs = 2_000
 
 const insertSettings = {
-  // A rebuild inserts many days at once, and each day is a partition of the table.
+  // When the index is rebuilt, one insert has rows of many days, and each day is a partition of the table.
   max_partitions_per_insert_block: '0',
-  // Overrides the user's profile: the rows must be stored when the insert is answered, because the positions
-  // are written next.
+  // Overrides the profile of the ClickHouse user. The rows must be stored when the insert is answered,
+  // because the positions are written next.
   async_insert: 0,
 } as const
 
@@ -61,7 +69,7 @@ export function connectClickHouse(access: ClickHouseAccess): ClickHouse {
     keep_alive: { enabled: true, idle_socket_ttl: idleMs },
     log: { level: ClickHouseLogLevel.OFF },
   })
-  /** Settings that stop a query on the server once its client no longer waits. */
+  /** Settings with which the server stops a query when its client doesn't wait any longer. */
   const settings = {
     max_execution_time: Math.ceil(timeoutMs / 1_000),
     cancel_http_readonly_queries_on_client_close: 1,

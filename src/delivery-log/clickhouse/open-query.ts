@@ -24,22 +24,20 @@ import type { Tables } from './tables.ts'
 export type ClickHouseQueryOptions = {
   readonly clickHouse: ClickHouse
   readonly tables: Tables
-  /** Returns how far the index is behind the topic, in milliseconds. Returns -1 if that isn't known. */
+  /** Returns how far the index is behind the topic, in milliseconds. Returns -1 if this isn't known. */
   readonly behindMs: () => number
 }
 
-/** The most records returned for one message. */
+/** Limit on the records that are returned for one message. */
 const maxFound = 10_000
 /**
- * The first time span that is read for a query without a destination, message or user. The newest span is
- * read first, and then ever longer spans before it.
+ * The length of the first time span that is read for a query without a destination, a message and a user.
+ * Such a query reads the newest span first, and then earlier and longer spans.
  */
 const firstSpanMs = 3_600_000
 const spanGrowth = 8
 
-/**
- * Opens queries of the delivery log's tables. Closing the queries closes the given ClickHouse connections.
- */
+/** Creates queries of the delivery log's tables. `close` of the result also closes `clickHouse`. */
 export function openClickHouseQuery(options: ClickHouseQueryOptions): LogQuery {
   return new ClickHouseQuery(options)
 }

@@ -1,12 +1,12 @@
 import { BadCursorError, type LogFilter } from '../log-query.ts'
 import { type ColumnName, columns, hashSql, quoted, rowKey, type Tables } from './tables.ts'
 
-/** The queries for ClickHouse. Pure. */
+/** The texts of the queries for ClickHouse. */
 
-/** A query. `params`: the values of the names that stand in braces in `sql`. */
+/** A query. `sql` has names in braces, and `params` has the values of these names. */
 export type Asked = { readonly sql: string; readonly params: Readonly<Record<string, unknown>> }
 
-/** The place of the last row of a page: the values of that row in the columns of `rowKey`. */
+/** The place of a page's last row: the values of this row in the columns of `rowKey`. */
 export type RowPlace = {
   readonly atMs: number
   readonly unit: number
@@ -20,9 +20,9 @@ const order = rowKey.map((name) => `${name} DESC`).join(', ')
 const everyColumn = columns.map(([name]) => (name === 'at' ? 'toUnixTimestamp64Milli(at)' : name)).join(', ')
 
 /**
- * Returns the query for a page: the newest rows that match a filter and come after a place. A row that was
- * written twice is returned once. The rows of a destination are stored in the order in which the query
- * returns them, so ClickHouse reads hardly more rows than it returns.
+ * Returns the query for a page: the newest rows that match a filter and are older than a place. A row that
+ * was written twice is returned once. The rows of a destination are stored in the order in which the query
+ * returns them, so ClickHouse reads few other rows.
  */
 export function pageSql(
   tables: Tables,
@@ -44,8 +44,8 @@ export function pageSql(
 }
 
 /**
- * Returns the query for counts per minute. FINAL makes rows that were written twice count once, and reads the
- * key of each row for this.
+ * Returns the query for counts per minute. With FINAL, a row that was written twice counts once. FINAL has to
+ * read the key of each row for this.
  */
 export function countsSql(tables: Tables, filter: LogFilter): Asked {
   const where = conditionsOf(tables, filter)
@@ -63,7 +63,10 @@ export function percentilesSql(tables: Tables, filter: LogFilter): Asked {
   }
 }
 
-/** Returns the query for the extent of the log. ClickHouse answers it from the metadata of its parts. */
+/**
+ * Returns the query for the time of the oldest row, the time of the newest row, and the number of rows.
+ * ClickHouse answers this query from the metadata of its parts.
+ */
 export function statusSql(tables: Tables): Asked {
   return {
     sql: `SELECT toUnixTimestamp64Milli(min(at)), toUnixTimestamp64Milli(max(at)), count() FROM ${quoted(tables, tables.attempts)}`,
@@ -71,15 +74,15 @@ export function statusSql(tables: Tables): Asked {
   }
 }
 
-/** Returns the expression for a percentile in milliseconds, in steps of a tenth. */
+/** Returns the SQL expression for a percentile in milliseconds, in steps of a tenth of a millisecond. */
 function percentileSql(share: number): string {
   return `quantileExactWeighted(${share})(intDiv(duration_us, 100), weight) / 10`
 }
 
 const minuteSql = 'toUnixTimestamp(toStartOfMinute(at))'
 /**
- * Makes FINAL work within each day. This is enough, because a row and its repeat have the same time, and so
- * the same day.
+ * A setting with which FINAL works within each day. This is enough, because a row that was written twice has
+ * the same time, and so the same day, in both cases.
  */
 const settingsOfFinal = 'SETTINGS do_not_merge_across_partitions_select_final = 1'
 
@@ -123,8 +126,8 @@ function conditionsOf(tables: Tables, filter: LogFilter): Conditions {
 }
 
 /**
- * Returns a condition that uses the table of keys. Rows are sorted by destination and time. The table of keys
- * says where the rows of a message or a user are.
+ * Returns an SQL condition that uses the table of keys. Rows are sorted by destination and time, so the rows
+ * of a message or a user are in different places. The table of keys says where these rows are.
  */
 function keysSql(tables: Tables, hash: string, time: readonly string[]): string {
   const key = ['destination', ...rowKey] satisfies ColumnName[]
@@ -150,7 +153,7 @@ export function cursorOf({ atMs, unit, offset, number }: RowPlace): string {
   return Buffer.from(`${atMs}.${unit}.${offset}.${number}`).toString('base64url')
 }
 
-/** Decodes a cursor. Throws a `BadCursorError`. */
+/** Decodes a cursor. Throws a `BadCursorError` if the text is no cursor that this module made. */
 export function placeOf(cursor: string): RowPlace {
   const match = /^(\d{1,14})\.(\d{1,10})\.(\d{1,16})\.(\d{1,10})$/.exec(
     Buffer.from(cursor, 'base64url').toString(),

@@ -45,7 +45,8 @@ export function readRow(row: readonly unknown[]): ReadRow {
 }
 
 /**
- * Returns a kind by its word. If only a later version knows the word, returns the first kind, as for a block.
+ * Returns the kind of record for a word. If the word was added in a later version of Sluice, returns the
+ * first kind, like `kindOf` of `block-reader.ts`.
  */
 export function kindIn(word: unknown): LogKind {
   return wordIn(logKinds, word, 'attempted')

@@ -1,19 +1,19 @@
 import { type BlockReader, kindOf, outcomeOf, verdictOf } from '../block-reader.ts'
 
 const initialBytes = 256 * 1024
-/** An upper limit for the bytes of a row without its texts. */
+/** An upper limit on the bytes of a row without its texts. */
 const fixedBytes = 160
 
 /**
- * Writes rows in ClickHouse's format RowBinary, in the order of `columns`, into a reused buffer. Source:
- * https://clickhouse.com/docs/interfaces/formats/RowBinary
+ * Writes rows in ClickHouse's format RowBinary into a reused buffer. The values of a row are in the order of
+ * `columns`. Source: https://clickhouse.com/docs/interfaces/formats/RowBinary
  */
 export class RowWriter {
   #bytes = Buffer.allocUnsafeSlow(initialBytes)
   #at = 0
   rows = 0
 
-  /** The rows added so far. After the next `clear`, other rows overwrite the same memory. */
+  /** The rows that were added so far. After a call of `clear`, new rows overwrite the same memory. */
   get bytes(): Buffer {
     return this.#bytes.subarray(0, this.#at)
   }
@@ -23,7 +23,9 @@ export class RowWriter {
     this.rows = 0
   }
 
-  /** Adds the reader's current record, which has the index `number` in the block at `offset`. */
+  /**
+   * Adds the reader's current record as a row. The record has the index `number` in the block at `offset`.
+   */
   add(
     reader: BlockReader,
     { atMs, unit, offset, number }: { atMs: number; unit: number; offset: number; number: number },
@@ -112,7 +114,7 @@ export class RowWriter {
   }
 }
 
-/** The position in a partition of the topic, as the table of positions stores it. */
+/** A row of the table of positions: the position in one partition of the topic. */
 export type WrittenPosition = {
   readonly partition: number
   readonly next: number

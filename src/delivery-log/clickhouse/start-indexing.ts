@@ -12,26 +12,27 @@ export type ClickHouseIndexingOptions = IndexingEvents & {
   readonly log: Record<'info' | 'warn', (fields: object, message: string) => void>
 }
 
-/** Thrown when the tables don't exist, or lack a column. The message names what is missing. */
+/** Thrown when a table or a column doesn't exist. The error's message names what is missing. */
 class MissingTablesError extends Error {
   override readonly name = 'MissingTablesError'
 }
 
 /**
  * The interval at which waiting rows are inserted, in milliseconds. If `insertRows` rows wait, they are
- * inserted at once. Inserts are large because each insert creates files that ClickHouse has to merge.
+ * inserted at once. Many rows are inserted together, because each insert creates files that ClickHouse has to
+ * merge.
  */
 const insertEveryMs = 1_000
 const insertRows = 100_000
 const firstPauseMs = 500
 const longestPauseMs = 15_000
 /**
- * The time that the last insert may take when indexing stops, in milliseconds. If it takes longer, nothing is
- * lost: the topic still has the records.
+ * The time that the last insert may take when indexing stops, in milliseconds. If the insert takes longer, no
+ * record is lost, because the topic still has the records.
  */
 const stopWithinMs = 5_000
 
-/** Rows that are inserted together, with the positions in the topic that they reach. */
+/** Rows that are inserted together, with the positions in the topic after these rows. */
 type Batch = {
   readonly rows: RowWriter
   readonly next: Map<number, number>
@@ -41,9 +42,9 @@ type Batch = {
 }
 
 /**
- * Inserts the records of the topic. Positions are written after the rows that they cover. So a crash loses no
- * rows. After a crash, some rows are inserted again, with the same key. While ClickHouse doesn't answer, the
- * same batch is tried again and again, and the topic keeps the records that follow.
+ * Starts to insert the records of the topic into ClickHouse. A position is written after all rows before it,
+ * so a crash loses no rows. After a crash, some rows are inserted again, with the same key. While ClickHouse
+ * doesn't answer, the same batch is tried again and again, and later records stay in the topic.
  */
 export async function startClickHouseIndexing(options: ClickHouseIndexingOptions): Promise<Indexing> {
   await checkTables(options)
@@ -129,7 +130,7 @@ class Inserting implements Indexing {
     batch.next.set(partition, offset + 1)
   }
 
-  /** Inserts the waiting rows. If an insert is under way, the next insert takes these rows. */
+  /** Inserts the waiting rows. If an insert is under way, these rows are inserted after it. */
   #insert(): void {
     const { next } = this.#filling
     if (this.#spare === undefined || next.size === 0) return

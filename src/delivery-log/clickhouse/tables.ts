@@ -1,21 +1,24 @@
-/** The names of the delivery log's tables in ClickHouse. Pure. */
+/** The names and definitions of the delivery log's tables in ClickHouse. */
 
 export type Tables = {
   readonly database: string
   /** The table with a row for each record of the delivery log. */
   readonly attempts: string
-  /** The table that says where the rows of a message and of a user are. */
+  /** The table of keys, which says where the rows of a message or a user are. */
   readonly keys: string
   /** The view that fills the table of keys. */
   readonly keysView: string
   /**
-   * The table of positions: up to which offset of each partition the records of the topic are in the other
-   * tables.
+   * The table of positions. For each partition of the topic, it has the offset up to which the records are in
+   * the other tables.
    */
   readonly positions: string
 }
 
-/** Returns the names for a topic: `sluice.attempts` has the table `sluice_attempts`. */
+/**
+ * Returns the names of the tables for a topic. For example, the topic `sluice.attempts` has the table
+ * `sluice_attempts`.
+ */
 export function tablesOf(database: string, topic: string): Tables {
   const name = topic.replaceAll(/[^A-Za-z0-9_]/g, '_')
   return {
@@ -83,7 +86,7 @@ const codecs: Readonly<Partial<Record<ColumnName, string>>> = {
   answer: 'ZSTD(1)',
 }
 
-/** Returns the statements that create missing tables and then set the configured retention. */
+/** Returns the statements that create the missing tables and then set the configured retention. */
 export function ddl(tables: Tables, keptMs: number): readonly string[] {
   const ttl = `toDateTime(at) + INTERVAL ${Math.ceil(keptMs / 1_000)} SECOND`
   const { attempts, keys } = tables
@@ -144,7 +147,7 @@ SELECT
 FROM ${quoted(tables, tables.attempts)}`
 }
 
-/** Returns the expression for the hash by which the rows of a message or a user are found. */
+/** Returns the SQL expression for the hash by which the rows of a message or a user are found. */
 export function hashSql(what: 'message' | 'user', value: string): string {
   return `sipHash64('${what}', ${value})`
 }

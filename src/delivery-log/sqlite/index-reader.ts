@@ -13,12 +13,12 @@ import { slotPath, slotsIn } from './log-files.ts'
 import { msOfBucket, slotMs, slotOf } from './row.ts'
 import { type Found, type IdRange, SlotReader } from './slot-reader.ts'
 
-/** The shortest interval between two listings of the folder's files. */
+/** The shortest interval between two times at which the files of the folder are listed, in milliseconds. */
 const lookEveryMs = 500
 
 /**
- * A question that is answered in steps, each of which reads the file of one slot. Other questions are
- * answered between steps, and a question can be abandoned.
+ * A query that is answered in steps. Each step reads the file of one slot, which is one hour. Between two
+ * steps, steps of other queries are done, or the query can be abandoned.
  */
 export type Steps<T> = Generator<undefined, T, undefined>
 
@@ -96,7 +96,10 @@ export class IndexReader {
     this.#readers.clear()
   }
 
-  /** Returns matching records, newest first. If `place` is given, begins with the record after it. */
+  /**
+   * Returns the records that match a filter, newest first. If `place` is given, begins with the first record
+   * that is older than `place`.
+   */
   *#newest(
     filter: LogFilter,
     place: SlotPlace | undefined,
@@ -167,7 +170,7 @@ export class IndexReader {
   }
 }
 
-/** Answers a question in one go, for callers that have nothing else to do. */
+/** Answers a query without a pause between its steps, for callers that have nothing else to do. */
 export function answerNow<T>(steps: Steps<T>): T {
   for (;;) {
     const { done, value } = steps.next()
@@ -180,7 +183,7 @@ function isWithin(slot: number, { fromMs, toMs }: Pick<LogFilter, 'fromMs' | 'to
   return slot >= slotOf(fromMs) && slot * slotMs < toMs
 }
 
-/** The most records returned for one message. */
+/** Limit on the records that are returned for one message. */
 const maxFound = 10_000
 
 /** The place of the last row of a page. */
@@ -210,7 +213,7 @@ function percentilesOf(buckets: ReadonlyMap<number, number>): Omit<MinutePercent
   return { count, p50Ms: at(0.5), p95Ms: at(0.95), p99Ms: at(0.99) }
 }
 
-/** Returns true if the error means that the file's tables aren't created yet. */
+/** Returns true if an error means that the tables of a file haven't been created yet. */
 function isUnmade(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('no such table')
 }

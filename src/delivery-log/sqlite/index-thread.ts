@@ -4,19 +4,19 @@ import { IndexReader, type Steps } from './index-reader.ts'
 import { IndexWriter } from './index-writer.ts'
 
 /**
- * The URL of this module, for starting it as a thread. It ends in .ts in the sources and in .js after a
- * build.
+ * The URL of this module, with which it can be started as a thread. The URL ends in .ts when the sources are
+ * run, and in .js after a build.
  */
 export const indexThreadUrl = new URL(import.meta.url)
 
-/** The data of a thread. One thread writes the index. Other threads read what it has written. */
+/** The options of a thread. One thread writes the index. Other threads read the index. */
 export type IndexThreadData = {
   readonly indexThread: 'write' | 'read'
   readonly folder: string
   readonly keptMs: number
 }
 
-/** An order to the thread that writes. The values of blocks follow each other in `bytes`. */
+/** An order to the thread that writes. In `bytes`, the values of all blocks come one after the other. */
 export type WriteOrder =
   | {
       readonly order: 'add'
@@ -40,7 +40,7 @@ export type WriteReport =
         position: { next: number; topicId: string },
       ])[]
     }
-  /** The thread has taken `bytes` bytes of values. */
+  /** Reports that the thread has processed `bytes` bytes of block values. */
   | { readonly report: 'taken'; readonly bytes: number }
   | {
       readonly report: 'indexed'
@@ -59,7 +59,7 @@ export type ReadOrder = { readonly id: number } & (
     }
   | { readonly ask: 'counts' | 'percentiles'; readonly filter: LogFilter }
   | { readonly ask: 'status' }
-  /** Abandons the question of this id, because nobody waits for its answer any more. */
+  /** Abandons the query with this id, because the caller doesn't wait for its answer any more. */
   | { readonly ask: 'nothing' }
 )
 
@@ -75,10 +75,16 @@ export type ReadReport = { readonly id: number } & (
 const commitEveryMs = 500
 const commitRows = 20_000
 const tendEveryMs = 30_000
-/** The most questions that take turns. Each question holds in memory what it has found so far. */
+/**
+ * Limit on the queries that are answered in turns. Each of these queries keeps in memory the records that it
+ * has found so far.
+ */
 const questionsAtOnce = 8
 
-/** Runs only if this module was started as a thread. Elsewhere the module is imported for its URL. */
+/**
+ * The following code runs only if this module was started as a thread. In other cases, the module is imported
+ * for its URL.
+ */
 if (isThreadData(workerData)) {
   if (workerData.indexThread === 'write') runWriter(workerData)
   else runReader(workerData)
@@ -127,7 +133,7 @@ function runReader({ folder }: IndexThreadData): void {
   const reader = new IndexReader(folder)
   const questions: { readonly id: number; readonly steps: Steps<unknown> }[] = []
   let isAnswering = false
-  /** Does one step of the next question. Orders are received between two steps. */
+  /** Does one step of the next query. Between two steps, the thread receives orders. */
   function takeTurn(): void {
     const question = questions.shift()
     isAnswering = question !== undefined

@@ -20,11 +20,11 @@ import {
 export type IndexingOptions = IndexingEvents & {
   readonly folder: string
   readonly keptMs: number
-  /** Called when the thread has ended because of an error. After that, nothing is indexed any more. */
+  /** Called when the thread has ended because of an error. From then on, nothing is indexed. */
   readonly onFailed: (error: Error) => void
 }
 
-/** Starts to write an index in a thread of its own, so that this thread never waits for a disk. */
+/** Starts a thread that writes an index, so that the calling thread never waits for a disk. */
 export async function startIndexing(options: IndexingOptions): Promise<Indexing> {
   const { folder, keptMs, onIndexed, onTaken, onFailed } = options
   const data: IndexThreadData = { indexThread: 'write', folder, keptMs }
@@ -86,11 +86,11 @@ export async function startIndexing(options: IndexingOptions): Promise<Indexing>
 
 export type IndexQueryOptions = {
   readonly folder: string
-  /** Returns how far the index is behind its topic, in milliseconds. Returns -1 if that isn't known. */
+  /** Returns how far the index is behind its topic, in milliseconds. Returns -1 if this isn't known. */
   readonly behindMs: () => number
-  /** The heap limit of the thread, in MiB. A question that needs more is rejected. */
+  /** The heap limit of the thread, in MiB. A query that needs more memory is rejected. */
   readonly mostHeapMb?: number
-  /** The time limit of a question, in milliseconds. A question that takes longer is rejected. */
+  /** The time limit of a query, in milliseconds. A query that takes longer is rejected. */
   readonly mostMs?: number
 }
 
@@ -98,8 +98,8 @@ const defaultHeapMb = 256
 const defaultMostMs = 10_000
 
 /**
- * Opens queries of an index. A thread of its own answers them. When the thread ends, its open questions are
- * rejected, and the next question starts another thread.
+ * Creates queries of an index, which a separate thread answers. If the thread ends, its unanswered queries
+ * are rejected, and the next query starts another thread.
  */
 export function openIndexQuery({
   folder,
@@ -143,11 +143,11 @@ type ReadingThreadOptions = {
   readonly folder: string
   readonly mostHeapMb: number
   readonly mostMs: number
-  /** Called once, when the thread answers no more questions. */
+  /** Called once, when the thread answers no more queries. */
   readonly onEnded: (thread: ReadingThread) => void
 }
 
-/** A thread that answers questions, with its unanswered questions. */
+/** A thread that answers queries, with its unanswered queries. */
 class ReadingThread {
   readonly #options: ReadingThreadOptions
   readonly #thread: Worker
@@ -168,8 +168,8 @@ class ReadingThread {
   }
 
   /**
-   * Asks the thread a question. Rejects when the answer takes too long or when nobody waits for it any more.
-   * The thread then abandons the question.
+   * Sends a query to the thread and resolves with the answer. Rejects if the answer takes too long or if
+   * `signal` is aborted. The thread then abandons the query.
    */
   async ask<T>(order: Unnumbered<ReadOrder>, { signal }: Asking = {}): Promise<T> {
     signal?.throwIfAborted()
@@ -195,7 +195,7 @@ class ReadingThread {
     }
   }
 
-  /** Ends the thread. Its open questions are rejected. */
+  /** Ends the thread. Its unanswered queries are rejected. */
   async stop(): Promise<void> {
     await this.#thread.terminate()
   }

@@ -12,40 +12,44 @@ export type IndexWriterOptions = {
   readonly keptMs: number
   /** Returns epoch milliseconds. */
   readonly now: () => number
-  /** Waits until rows committed to slots are on the disk. The default is `syncSlots`. */
+  /** Waits until the rows that were committed to slots are on the disk. The default is `syncSlots`. */
   readonly sync?: (folder: string, slots: Iterable<number>) => void
 }
 
-/** The value of a record of the topic. */
+/** The value of a record of the delivery log's topic, with its place. The value is a block of log records. */
 export type IndexedBlock = {
   readonly partition: number
   readonly offset: number
-  /** The time of its append, in epoch milliseconds. */
+  /** The append time of the Kafka record, in epoch milliseconds. */
   readonly timestampMs: number
   readonly value: Buffer
 }
 
-/** The result of a commit. */
+/**
+ * The result of a commit: the numbers of rows that were written, of blocks that could not be read, and of
+ * records that were older than the retention.
+ */
 export type Indexed = { readonly rows: number; readonly unreadable: number; readonly expired: number }
 
 /** The time without new records after which a slot is closed, in milliseconds. */
 const closedAfterMs = 10 * 60_000
-/** The most open slots. Each has a cache of its own. */
+/** Limit on the open slots. Each open slot has a cache of its own. */
 const maxOpenSlots = 6
 /**
- * The shortest interval, in milliseconds, between two times when slots are synced and positions are written.
- * A sync takes a disk milliseconds.
+ * The shortest interval in milliseconds between two times at which slots are synced and positions are
+ * written. A sync takes several milliseconds of the disk's time.
  */
 const syncEveryMs = 5_000
 
 /**
- * Writes the files of the index: one file (a slot) for each hour, and `positions.sqlite`, which has the
- * offsets from which the topic must still be read. Each slot also has its own position in the topic, which is
- * written in the same transaction as its rows. So a block that is read again after a crash adds nothing to
- * slots that have it already. The files are a cache: without them, the whole topic is read again.
+ * Writes the files of the index. There is one file (a slot) for each hour, and `positions.sqlite`, which has
+ * the offsets from which the topic must still be read. Each slot also has its own positions in the topic,
+ * which are written in the same transaction as the slot's rows. So a block that is read again after a crash
+ * adds no rows to slots that already have it. The files are a cache: if they are lost, the whole topic is
+ * read again.
  *
  * `positions.sqlite` is written a few seconds after the slots, once the slots are on the disk. So even after
- * a loss of power, its offsets never go beyond a block whose rows are lost.
+ * a loss of power, its offsets are never higher than a block whose rows are lost.
  */
 export class IndexWriter {
   readonly #options: IndexWriterOptions
@@ -54,15 +58,14 @@ export class IndexWriter {
   readonly #slots = new Map<number, SlotWriter>()
   readonly #reader = new BlockReader()
   readonly #moved = new Map<number, Position>()
-  /** Positions that the slots have and that `positions.sqlite` doesn't have yet. */
+  /** Positions that the slots already have and `positions.sqlite` doesn't have yet. */
   readonly #unwritten = new Map<number, Position>()
-  /** Slots with rows that may not be on the disk. */
+  /** Slots with rows that may not be on the disk yet. */
   readonly #unsynced = new Set<number>()
   #syncedAtMs: number
   /**
-   * The highest generation of each partition in the slots, in case `positions.sqlite` was lost. If
-   * generations were counted from 0 again, new blocks would count as older than the blocks that the slots
-   * have.
+   * The highest generation of each partition in the slots. It is needed if `positions.sqlite` was lost. If
+   * generations were then counted from 0 again, new blocks would count as older than the blocks in the slots.
    */
   readonly #lostGenerations: ReadonlyMap<number, number> = new Map()
   #touched = new Set<SlotWriter>()
@@ -91,7 +94,7 @@ export class IndexWriter {
   }
 
   /**
-   * The offsets from which partitions must be read. Partitions that are absent must be read from their
+   * The offsets from which partitions must be read. A partition that isn't in this list must be read from its
    * beginning.
    */
   get positions(): (readonly [partition: number, position: { next: number; topicId: string }])[] {
@@ -102,7 +105,10 @@ export class IndexWriter {
     return this.#moved.size > 0
   }
 
-  /** Notes that a partition continues at another offset, or with another log (`isOther`). */
+  /**
+   * Remembers that a partition continues at another offset. `isOther`: true if the partition isn't the same
+   * as before, because the topic was created anew or lost records.
+   */
   restart(partition: number, next: number, topicId: string, isOther: boolean): void {
     const generation = this.#generationOf(partition) + (isOther ? 1 : 0)
     this.#positions.set(partition, { generation, next, topicId })

@@ -8,7 +8,9 @@ export function slotPath(folder: string, slot: number): string {
   return join(folder, `log-${slot}.sqlite`)
 }
 
-/** Returns the slots that have a file, ascending; none if the folder doesn't exist. */
+/**
+ * Returns the slots that have a file, in ascending order. Returns an empty list if the folder doesn't exist.
+ */
 export function slotsIn(folder: string): number[] {
   let names: string[] = []
   try {
@@ -24,7 +26,7 @@ export function slotsIn(folder: string): number[] {
     .toSorted((a, b) => a - b)
 }
 
-/** Returns the first slot within the retention. */
+/** Returns the oldest slot within the retention. */
 export function firstKeptSlot(nowMs: number, keptMs: number): number {
   return Math.floor((nowMs - keptMs) / slotMs)
 }
@@ -34,16 +36,19 @@ export function removeSlot(folder: string, slot: number): void {
 }
 
 /**
- * Waits until rows committed to slots are on the disk. With `synchronous = NORMAL`, SQLite itself syncs only
- * when it copies a WAL into its file.
+ * Waits until the rows that were committed to slots are on the disk. With `synchronous = NORMAL`, SQLite
+ * itself syncs only when it copies a WAL file into the database file.
  */
 export function syncSlots(folder: string, slots: Iterable<number>): void {
   for (const slot of slots) syncPath(`${slotPath(folder, slot)}-wal`)
-  // Syncs the names of new files.
+  // Syncs the folder, so that the names of new files are on the disk too.
   syncPath(folder)
 }
 
-/** Syncs a file. If a WAL is missing, SQLite has copied it into its file and has synced that file. */
+/**
+ * Syncs a file. If a WAL file doesn't exist, SQLite has copied it into the database file and has synced the
+ * database file.
+ */
 function syncPath(path: string): void {
   let file: number
   try {

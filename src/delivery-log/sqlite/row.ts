@@ -1,9 +1,9 @@
 import { userHashBytes } from '../log-record.ts'
 
 /**
- * The layout of a record in its file. The row id packs three values: the time within the hour, a sequence
- * number, and a bucket of the attempt's duration. So every index is sorted by time, and counts and
- * percentiles need only an index.
+ * The layout of a record in its file. The row id contains three values: the time within the hour, a sequence
+ * number, and a bucket of the attempt's duration. So every index is sorted by time, and for counts and
+ * percentiles only an index has to be read.
  */
 
 /** The time span of one file, in milliseconds. */
@@ -11,12 +11,15 @@ export const slotMs = 3_600_000
 
 const perMs = 2 ** 24
 const buckets = 128
-/** The number of sequence numbers of a millisecond. After these, the sequence starts over. */
+/**
+ * The number of different sequence numbers within a millisecond. After the last one, the sequence starts
+ * again.
+ */
 const sequences = perMs / buckets
 const stepsPerOctave = 6
 const lastBucket = buckets - 1
 
-/** Returns the slot, and so the file, of a time. */
+/** Returns the number of the slot to which a time belongs. Each slot is a file. */
 export function slotOf(atMs: number): number {
   return Math.floor(atMs / slotMs)
 }
@@ -26,17 +29,18 @@ export function idOf(atMs: number, bucket: number, sequence: number): number {
 }
 
 /**
- * Returns the step that is added to a taken id until a free id is found. The step is a millisecond: an id is
- * taken only if its millisecond has used all sequence numbers, so most other ids of that millisecond are
- * taken as well. In the second half of an hour the step is negative, so that the id stays within its file.
+ * Returns the step that is added to an id until a free id is found, if the id is already used. The step is
+ * one millisecond. An id is used twice only if its millisecond has used all sequence numbers, so most other
+ * ids of the same millisecond are used as well. In the second half of an hour, the step is negative, so that
+ * the id stays within its file.
  */
 export function stepOf(id: number): number {
   return id < (slotMs / 2) * perMs ? perMs : -perMs
 }
 
 /**
- * Returns the lowest id of a time within a slot. Returns 0 for a time before the slot, and more than any id
- * for a time after it.
+ * Returns the lowest id of a time within a slot. For a time before the slot, returns 0. For a time after the
+ * slot, returns a number that is higher than all ids.
  */
 export function firstIdAt(slot: number, atMs: number): number {
   return Math.min(Math.max(0, Math.ceil(atMs - slot * slotMs)), slotMs) * perMs
@@ -60,7 +64,9 @@ export function bucketIn(id: number): number {
   return id % buckets
 }
 
-/** Returns the bucket of an attempt's duration, from 1. Records that are no attempt have bucket 0. */
+/**
+ * Returns the bucket of an attempt's duration, which is at least 1. Records of other kinds have the bucket 0.
+ */
 export function bucketOf(durationMicros: number): number {
   const steps = Math.floor(Math.log2(Math.max(1, durationMicros / 62.5)) * stepsPerOctave)
   return Math.min(lastBucket, 1 + steps)
@@ -72,8 +78,8 @@ export function msOfBucket(bucket: number): number {
 }
 
 /**
- * Hashes a text to 47 bits (cyrb53, with fewer bits). Hashes can collide, so the texts themselves must be
- * compared too.
+ * Hashes a text to 47 bits (cyrb53 with fewer bits). Two texts can have the same hash, so the texts
+ * themselves must be compared too.
  */
 export function hashOf(text: string): number {
   let high = 0xdeadbeef
@@ -88,7 +94,7 @@ export function hashOf(text: string): number {
   return (low & 0x7fff) * 2 ** 32 + (high >>> 0)
 }
 
-/** Returns a user's hash as a number of 47 bits. Its highest bit is dropped. */
+/** Returns a user's hash as a number of 47 bits. The highest bit of the hash is left out. */
 export function userNumber(bytes: Buffer, at: number): number {
   return bytes.readUIntBE(at, userHashBytes) % 2 ** 47
 }
@@ -122,8 +128,8 @@ export class DetailWriter {
   at = 0
 
   /**
-   * Adds a detail, and returns where it begins. `users` and `answers` are ranges of `from`; an empty range
-   * means none.
+   * Adds a detail, and returns the place at which it begins. `users` and `answers` are ranges of `from`. An
+   * empty range means that there is no user or no answer.
    */
   add(
     row: Omit<RowDetail, 'user' | 'answer'>,

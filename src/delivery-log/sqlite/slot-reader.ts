@@ -4,14 +4,14 @@ import type { LogFilter } from '../log-query.ts'
 import { logKinds, logOutcomes, type LogRecord } from '../log-record.ts'
 import { atMsOf, bucketIn, bucketSql, firstIdAt, hashOf, minuteSql, readDetail, slotMs } from './row.ts'
 
-/** A range of rows of a slot: ids from `from` on and below `before`. */
+/** A range of rows of a slot. Its ids are at least `from` and lower than `before`. */
 export type IdRange = { readonly from: number; readonly before: number }
 
 export type Found = { readonly id: number; readonly record: LogRecord }
 
 /**
- * The number of deliveries of a minute and a shape (a row of the table `shapes`). `bucket`: the bucket of the
- * duration if durations were asked for, else 0.
+ * The number of deliveries with the same minute and the same shape (a row of the table `shapes`). `bucket`:
+ * the bucket of their duration, or 0 if durations were not asked for.
  */
 export type Counted = {
   readonly minute: number
@@ -37,14 +37,14 @@ type Shape = {
 }
 
 /**
- * The most shapes that are looked up one by one. If more shapes match, nearly every row matches, so rows are
- * read in the order of time.
+ * Limit on the shapes that are looked up one by one. If more shapes match, nearly all rows match, so the rows
+ * are read in the order of time.
  */
 const manyShapes = 128
-/** The size of a file's cache in KiB. It is small, because there is a file for each hour. */
+/** The size of the cache for one file, in KiB. It is small, because there is a file for each hour. */
 const cacheKib = 256
 
-/** Reads the file of one slot. Never writes to it. */
+/** Reads the file of one slot. Never writes to the file. */
 export class SlotReader {
   readonly slot: number
   readonly #database: DatabaseSync
@@ -64,7 +64,7 @@ export class SlotReader {
     return Number(this.#get('SELECT n FROM rows')?.['n'] ?? 0)
   }
 
-  /** Returns the time of the oldest or newest row, in epoch milliseconds. */
+  /** Returns the time of the oldest row (`min`) or of the newest row (`max`), in epoch milliseconds. */
   timeOf(which: 'min' | 'max'): number {
     const id = this.#get(`SELECT ${which}(id) AS id FROM r`)?.['id']
     return typeof id === 'number' ? atMsOf(this.slot, id) : 0
@@ -92,7 +92,10 @@ export class SlotReader {
     return this.#rowsOf(ids.toSorted((a, b) => b - a).slice(0, limit))
   }
 
-  /** Counts deliveries by minute and shape, and with `withDuration` also by the bucket of the duration. */
+  /**
+   * Counts deliveries by minute and shape. If `withDuration` is true, also counts them by the bucket of the
+   * duration.
+   */
   count(filter: LogFilter, range: IdRange, withDuration: boolean): Counted[] {
     if (filter.messageId !== undefined || filter.user !== undefined) return this.#countFound(filter, range)
     const shapes = this.#shapesOf(filter)
@@ -105,7 +108,8 @@ export class SlotReader {
       shapes === undefined || shapes.length > manyShapes
         ? this.#all(`${select} WHERE ${where}`, from, before)
         : shapes.flatMap((shape) => this.#all(`${select} WHERE s = ? AND ${where}`, shape, from, before))
-    // Rows with a weight over 1 stand for several deliveries. Adds the deliveries beyond the first.
+    // A row with a weight over 1 stands for several deliveries. For such rows, the deliveries after the first
+    // are added here.
     const heavy = this.#all(
       `SELECT ${minuteSql('w.id')} AS minute, r.s AS shape, ${withDuration ? bucketSql('w.id') : '0'} AS bucket, sum(w.n - 1) AS count FROM w JOIN r ON r.id = w.id WHERE w.id >= ? AND w.id < ? GROUP BY 1, 2, 3`,
       from,
@@ -248,7 +252,10 @@ export class SlotReader {
   }
 }
 
-/** The most records read for one message. A message has a few records for each destination and try. */
+/**
+ * Limit on the records that are read for one message. A message has a few records for each destination and
+ * try.
+ */
 const maxOfMessage = 10_000
 const empty = new Uint8Array(1)
 

@@ -3,11 +3,12 @@ import type { BlockReader } from '../block-reader.ts'
 import { bucketOf, DetailWriter, hashOf, idOf, stepOf, userNumber } from './row.ts'
 
 /**
- * The tables of a slot. `r`: records, whose ids begin with their times. `shapes`: combinations of values that
- * many records share. Each combination (a shape) is stored once, and records have its number. The index `rs`
- * finds the records of a shape in the order of time, and so the records of a destination, hook, outcome or
- * reason. `m` and `u`: ids by message and by user. `w`: records that stand for several deliveries.
- * `positions`: the position in the topic up to which this file has its records.
+ * The tables of a slot. `r`: the records, whose ids begin with their times. `shapes`: combinations of values
+ * that many records have. Each combination (a shape) is stored once, and a record has the number of its
+ * shape. With the index `rs`, the records of a shape are found in the order of time. So the records of a
+ * destination, hook, outcome or reason are found too. `m` and `u`: the ids of records by message and by user.
+ * `w`: the records that stand for several deliveries. `positions`: the positions in the topic up to which
+ * this file has all of its records.
  */
 const tables = `
   PRAGMA page_size = 8192;
@@ -28,7 +29,10 @@ const tables = `
   CREATE TABLE IF NOT EXISTS rows (one INTEGER PRIMARY KEY, n INTEGER NOT NULL, last INTEGER NOT NULL) STRICT;
 `
 
-/** A position in a partition of the topic: the generation of its log, and the next offset. */
+/**
+ * A position in a partition of the topic: the generation and the next offset. The generation is increased
+ * when the topic was created anew or lost records.
+ */
 export type Position = { readonly generation: number; readonly next: number }
 
 export function isBefore(a: Position, b: Position): boolean {
@@ -59,7 +63,9 @@ type Pending = {
 }
 
 const noUser = -1
-/** The most shapes that are kept in memory. When one more comes, all are dropped from memory. */
+/**
+ * Limit on the shapes that are kept in memory. When one more shape comes, all shapes are dropped from memory.
+ */
 const maxShapes = 50_000
 
 /** Writes the file of one slot. */
@@ -108,13 +114,13 @@ export class SlotWriter {
     return this.#pending.length
   }
 
-  /** Returns true if this slot already has the block at this place. */
+  /** Returns true if this slot already has the records of the block at `place`. */
   has(partition: number, place: Position): boolean {
     const own = this.#positions.get(partition)
     return own !== undefined && isBefore(place, own)
   }
 
-  /** Adds the reader's current record. `commit` writes it. */
+  /** Adds the reader's current record, which `commit` will write. */
   add(reader: BlockReader, unit: number, atMs: number): void {
     this.#begin()
     const shape = this.#shapeOf(reader)
@@ -148,8 +154,9 @@ export class SlotWriter {
   }
 
   /**
-   * Writes all added rows, and the positions that they reach. Positions never go back: a lower position
-   * belongs to blocks that are read again after a crash, and that this slot has already.
+   * Writes all added rows and the positions after them. A position in the file is never replaced by a lower
+   * one. A lower position belongs to a block that is read again after a crash, and this slot already has the
+   * block.
    */
   commit(positions: ReadonlyMap<number, Position>, nowMs: number): void {
     const rows = this.#pending
@@ -183,13 +190,12 @@ export class SlotWriter {
 
   #write(rows: Pending[]): void {
     const { row, message, user, weight, rows: counted } = this.#insert
-    // Rows are sorted in the order of the tree that they go to, so that the next row is mostly on the same
-    // page.
+    // Rows are sorted in the order of their B-tree, so that the next row is mostly on the same page.
     rows.sort((a, b) => a.id - b.id)
     const { bytes } = this.#details
     for (const one of rows) {
       const detail = bytes.subarray(one.start, one.end)
-      // An earlier row of the same millisecond may have this id, if the sequence has started over since.
+      // If the sequence has started again within the millisecond, an earlier row may already have this id.
       const step = stepOf(one.id)
       while (row.run(one.id, one.shape, detail).changes === 0) one.id += step
       if (one.weight > 1) weight.run(one.id, one.weight)
@@ -237,7 +243,7 @@ function keyOf(one: BlockReader): string {
 const keyNumbers = ['kind', 'isEnd', 'verdict', 'outcome', 'status']
 const keyTexts = ['destination', 'hook', 'source', 'messageType', 'originTopic', 'reason', 'error', 'job']
 
-/** Returns the same key as `keyOf`, for a row of the table `shapes`. */
+/** Returns the key of a row of the table `shapes`. It is the same key that `keyOf` returns for the shape. */
 function keyOfRow(row: Record<string, unknown>): string {
   const numbers = keyNumbers.map((name) => String(row[name])).join(',')
   return [numbers, ...keyTexts.map((name) => String(row[name]))].join('\n')
