@@ -32,7 +32,7 @@ export type Page = {
   note?: string
 }
 
-const font = 'font-family="system-ui, sans-serif"'
+export const font = 'font-family="system-ui, sans-serif"'
 const room = { left: 56, right: 12, top: 30, bottom: 24 }
 const legendHeight = 14
 /** For the last mark of a time axis. */
@@ -58,7 +58,7 @@ export function drawPage(page: Page): string {
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${total.width} ${total.height}" ${font} font-size="11" fill="#374151">`,
     `<rect width="${total.width}" height="${total.height}" fill="#ffffff"/>`,
     ...drawn,
-    ...(note === undefined ? [] : [text({ x: room.left, y: total.height - 9, anchor: 'start' }, note)]),
+    ...(note === undefined ? [] : [svgText({ x: room.left, y: total.height - 9, anchor: 'start' }, note)]),
     '</svg>\n',
   ].join('\n')
 }
@@ -78,12 +78,14 @@ function drawChart(chart: Chart, { from, until, ticks }: Page, { x, y, width, he
   const xOf = (at: number): number => inner.left + ((at - from) / (until - from)) * (inner.right - inner.left)
   const yOf = (value: number): number => inner.bottom - (value / most) * (inner.bottom - inner.top)
   return [
-    text({ x: inner.left, y: y + 18, anchor: 'start', isBold: true }, title),
+    svgText({ x: inner.left, y: y + 18, anchor: 'start', isBold: true }, title),
     ...marks.map((mark) => {
       const at = round(yOf(mark))
-      return `<path d="M${inner.left} ${at}H${inner.right}" stroke="#e5e7eb"/>${text({ x: inner.left - 6, y: at + 4, anchor: 'end' }, unit(mark))}`
+      return `<path d="M${inner.left} ${at}H${inner.right}" stroke="#e5e7eb"/>${svgText({ x: inner.left - 6, y: at + 4, anchor: 'end' }, unit(mark))}`
     }),
-    ...ticks.map(({ at, name }) => text({ x: round(xOf(at)), y: inner.bottom + 15, anchor: 'middle' }, name)),
+    ...ticks.map(({ at, name }) =>
+      svgText({ x: round(xOf(at)), y: inner.bottom + 15, anchor: 'middle' }, name),
+    ),
     ...lines.map((line) => {
       const d = pathOf(line, xOf, yOf)
       return d === '' ? '' : `<path d="${d}" fill="none" stroke="${line.color}" stroke-width="1.5"/>`
@@ -146,12 +148,13 @@ function legendOf(chart: Chart, { x, y, width }: { x: number; y: number; width: 
   return legendRows(chart, width).flatMap((row, place) =>
     row.map((entry) => {
       const [left, baseline] = [x + entry.x, y + place * legendHeight]
-      return `<rect x="${left}" y="${baseline - 8}" width="10" height="8" fill="${entry.color}"/>${text({ x: left + 14, y: baseline, anchor: 'start' }, entry.name)}`
+      return `<rect x="${left}" y="${baseline - 8}" width="10" height="8" fill="${entry.color}"/>${svgText({ x: left + 14, y: baseline, anchor: 'start' }, entry.name)}`
     }),
   )
 }
 
-function text(
+/** An SVG text at a place, with its characters made safe. */
+export function svgText(
   { x, y, anchor, isBold = false }: { x: number; y: number; anchor: string; isBold?: boolean },
   said: string,
 ): string {

@@ -1,6 +1,7 @@
 import { Option } from 'commander'
+import { growYoungRoomWhenBusy, holdYoungRoom } from '../roles/garbage-collector.ts'
 import { processCount } from '../roles/process-count.ts'
-import { runRole } from './run-role.ts'
+import { type Role, runRole } from './run-role.ts'
 import { type CommandTools, type Flags, writeError } from './tools.ts'
 
 /** Adds `sluice up`, `sluice worker` and `sluice gateway`. */
@@ -20,7 +21,7 @@ export function addRoleCommands(tools: CommandTools): void {
     shown: { gatewayPort: '--port' },
   }).action((flags: Flags) =>
     runRole(
-      async (options) => (await import('../roles/gateway.ts')).startGateway(options),
+      smallWhileIdle(async (options) => (await import('../roles/gateway.ts')).startGateway(options)),
       configOf(flags).config,
     ),
   )
@@ -36,18 +37,34 @@ function addWorker({ command, configOf }: CommandTools): void {
       if (processNumber !== undefined) {
         const processOf = { number: Number(processNumber), count: processCount(config) }
         return runRole(
-          async (options) =>
+          smallWhileIdle(async (options) =>
             (await import('../roles/forked-worker.ts')).startForkedWorker({ ...options, processOf }),
+          ),
           config,
           processOf.number,
         )
       }
       if (processCount(config) > 1)
         return runRole(
-          async (options) => (await import('../roles/processes.ts')).startProcesses(options),
+          smallWhileIdle(async (options) => (await import('../roles/processes.ts')).startProcesses(options)),
           config,
           'primary',
         )
-      return runRole(async (options) => (await import('../roles/worker.ts')).startWorker(options), config)
+      return runRole(
+        smallWhileIdle(async (options) => (await import('../roles/worker.ts')).startWorker(options)),
+        config,
+      )
     })
+}
+
+/**
+ * Returns the role with little room for young objects until its process is busy. The room of all threads of a
+ * process grows by the main thread's load, so this isn't for roles with threads of their own.
+ */
+function smallWhileIdle(role: Role): Role {
+  return async (options) => {
+    holdYoungRoom()
+    await role(options)
+    options.parts.add(growYoungRoomWhenBusy())
+  }
 }

@@ -2,7 +2,6 @@ import process from 'node:process'
 import type { Logger } from 'pino'
 import { loginWarnings } from '../config/login.ts'
 import type { Config } from '../config/schema.ts'
-import { growYoungRoomWhenBusy, holdYoungRoom } from '../roles/garbage-collector.ts'
 import { sendFailure } from '../roles/process-link.ts'
 import { Parts } from '../roles/parts.ts'
 import { stopRequested } from '../roles/shutdown.ts'
@@ -39,7 +38,6 @@ export type ProcessPlace = 'primary' | number
  * has ended, the forked process stops in good order.
  */
 export async function runRole(role: Role, config: Config, place?: ProcessPlace): Promise<never> {
-  holdYoungRoom()
   const isForked = typeof place === 'number'
   const { createLogger } = await import('../telemetry/logger.ts')
   const logger = createLogger({ level: config.log.level, isShared: place !== undefined })
@@ -73,8 +71,7 @@ export async function runRole(role: Role, config: Config, place?: ProcessPlace):
       role({ config, log, parts, onFatal }).then(() => true),
       stopping.then(() => false),
     ])
-    if (isStarted) parts.add(growYoungRoomWhenBusy())
-    else await parts.unwind()
+    if (!isStarted) await parts.unwind()
   } catch (error) {
     return fail(error, parts.unwind())
   }

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { constants, unzip, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import kafkajs from 'kafkajs'
+import { compressFrame, decompressFrame } from 'lz4-napi'
 
 /**
  * Teaches kafkajs the codecs that it lacks. kafkajs has only gzip, and a batch in any other codec stops the
@@ -10,11 +11,11 @@ import kafkajs from 'kafkajs'
 export function registerCodecs(): void {
   const { CompressionCodecs, CompressionTypes } = kafkajs
   CompressionCodecs[CompressionTypes.Snappy] = () => ({
-    compress: async (encoder: { buffer: Buffer }) => (await snappy()).compress(encoder.buffer),
+    compress: async (encoder: { buffer: Buffer }) => (await loadSnappy()).compress(encoder.buffer),
     decompress: (buffer: Buffer) => decompress(codecIds.snappy, buffer),
   })
   CompressionCodecs[CompressionTypes.LZ4] = () => ({
-    compress: async (encoder: { buffer: Buffer }) => (await lz4()).compressFrame(encoder.buffer),
+    compress: (encoder: { buffer: Buffer }) => compressFrame(encoder.buffer),
     decompress: (buffer: Buffer) => decompress(codecIds.lz4, buffer),
   })
   CompressionCodecs[CompressionTypes.ZSTD] = () => ({
@@ -24,20 +25,17 @@ export function registerCodecs(): void {
   })
 }
 
-// Each native library takes 3 MB, so each is loaded only when the first batch needs it.
-const snappy = () => loaded('snappy', import('snappy'))
-const lz4 = () => loaded('lz4-napi', import('lz4-napi'))
-
 /**
- * Waits for a native library. If the library can't be loaded, ends the process with an error. A rejection
- * would make the batch count as damaged, and its records would be skipped.
+ * Loads snappy's native library, which takes 3 MB, with the first batch that needs it. If the library can't
+ * be loaded, ends the process with an error. A rejection would make the batch count as damaged, and its
+ * records would be skipped.
  */
-async function loaded<T>(name: string, loading: Promise<T>): Promise<T> {
+async function loadSnappy(): Promise<typeof import('snappy')> {
   try {
-    return await loading
+    return await import('snappy')
   } catch (cause) {
     process.nextTick(() => {
-      throw new Error(`the package ${name} can't be loaded on this platform: install it again`, { cause })
+      throw new Error("the package snappy can't be loaded on this platform: install it again", { cause })
     })
     return new Promise(() => undefined)
   }
@@ -68,7 +66,7 @@ export async function decompress(codec: number, bytes: Buffer, maxBytes = unlimi
       return decompressSnappy(bytes, maxBytes)
     case codecIds.lz4:
       refuseOver(maxBytes, lz4Bound(bytes))
-      return (await lz4()).decompressFrame(bytes)
+      return decompressFrame(bytes)
     case codecIds.zstd:
       return zstdDecompressSync(bytes, { maxOutputLength: maxBytes })
     default:
@@ -96,7 +94,7 @@ async function decompressSnappy(buffer: Buffer, maxBytes: number): Promise<Buffe
     maxBytes,
     blocks.reduce((sum, block) => sum + snappyLength(block), 0),
   )
-  const { uncompress } = await snappy()
+  const { uncompress } = await loadSnappy()
   const plain: Buffer[] = []
   for (const block of blocks) {
     const bytes = await uncompress(block, { asBuffer: true })

@@ -18,7 +18,7 @@ export type RepeatsOptions = {
  * docs/decisions/021).
  *
  * The memory is reserved at once and never grows. An idle process uses none of it, because the system gives
- * memory when it is written. The first thousands of messages take all of it (`#takeMemory`). It has two
+ * memory when it is written. The first messages take all of it, 64 KiB each (`#takeMemory`). It has two
  * parts: a ring of fingerprints, each with the offset and the append time of its record, and a hash table
  * whose chains run through the ring from newer to older entries. A chain ends at the first entry that the
  * ring has overwritten, so entries never have to be removed from a chain.
@@ -168,13 +168,19 @@ export class Repeats {
   }
 
   /**
-   * Writes a part of the ring that no entry has reached yet, so that the system gives its memory now. Without
-   * this, a process would grow until its first busy day is over, as if it leaked memory. Writing all at once
-   * would stop a process with a large ring for a second.
+   * Writes to a part of both arrays, so that the system gives its memory now. No entry has reached this part
+   * of the ring yet. Without this, a process would grow until its first busy day is over, as if it leaked
+   * memory. Writing all at once would stop a process with a large ring for a second.
    */
   #takeMemory(): void {
+    const entries = this.#entries
+    const heads = this.#heads
     const end = this.#takenWords + wordsPerTake
-    this.#entries.fill(0, this.#takenWords, end)
+    const headsPerWord = heads.length / entries.length
+    const headsEnd = Math.min(heads.length, end * headsPerWord)
+    for (let at = Math.floor(this.#takenWords * headsPerWord); at < headsEnd; at += wordsPerPage)
+      heads[at] = heads[at] ?? 0
+    entries.fill(0, this.#takenWords, end)
     this.#takenWords = end
   }
 
@@ -207,6 +213,8 @@ const nextOlder = 7
 const entryWords = 8
 /** 64 KiB, many times an entry, so that the ring never reaches words that are yet to be taken. */
 const wordsPerTake = 16 * 1_024
+/** The smallest pages that systems use have 4 KiB. */
+const wordsPerPage = 1_024
 
 const nowhere = -1
 /**

@@ -1,4 +1,4 @@
-import { PerformanceObserver } from 'node:perf_hooks'
+import { constants, type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8'
 import type { Part } from './parts.ts'
 
@@ -76,7 +76,7 @@ export function limitSharedBuffers(): void {
 export function growYoungRoomWhenBusy(): Part {
   const recentMs: number[] = []
   const observer = new PerformanceObserver((list) => {
-    for (const { startTime } of list.getEntries()) recentMs.push(startTime)
+    for (const entry of list.getEntries()) if (isMinor(entry)) recentMs.push(entry.startTime)
     recentMs.splice(0, recentMs.length - busyCollections)
     const [oldestMs = 0] = recentMs
     const isBusy = recentMs.length === busyCollections && performance.now() - oldestMs < busyMs
@@ -84,6 +84,17 @@ export function growYoungRoomWhenBusy(): Part {
   })
   observer.observe({ entryTypes: ['gc'] })
   return { stop: () => observer.disconnect() }
+}
+
+/** Returns true for a collection of young objects alone. */
+function isMinor(entry: PerformanceEntry): boolean {
+  const detail: unknown = 'detail' in entry ? entry.detail : undefined
+  return (
+    typeof detail === 'object' &&
+    detail !== null &&
+    'kind' in detail &&
+    detail.kind === constants.NODE_PERFORMANCE_GC_MINOR
+  )
 }
 
 function setYoungGrowth(factor: number): void {

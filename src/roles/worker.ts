@@ -7,7 +7,7 @@ import { groupSubscriptions } from '../kafka/topics.ts'
 import { bothObservers } from '../pipeline/both-observers.ts'
 import { createPipeline } from '../pipeline/pipeline.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
-import { Repeats } from '../repeats/repeats.ts'
+import type { Repeats } from '../repeats/repeats.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 import { showDestinations } from '../telemetry/show-catalog.ts'
@@ -27,6 +27,7 @@ import { deferEnd, Ending } from './member-shutdown.ts'
 import { type MemberStates, openStates } from './member-states.ts'
 import { type Notices, openNotices } from './notices.ts'
 import { openCatalog } from './open-catalog.ts'
+import { openRepeats } from './open-repeats.ts'
 import type { Parts } from './parts.ts'
 import { continueFromPlainGroup } from './plain-group.ts'
 import { showReady, workerObstacles } from './readiness.ts'
@@ -120,9 +121,10 @@ type Joined = MemberOutlets &
 
 /** Connects to Kafka, and starts all parts of a member. */
 export async function startMember(options: WorkerOptions): Promise<Member> {
+  const repeats = openRepeats(options.config.repeats, options.processOf?.count ?? 1)
   const base = await openBase(options)
   const { config, log, parts, metrics, kafka, later, stalls, tiers, laidOut } = base
-  const joined = await openJoined(base)
+  const joined = await openJoined(base, repeats)
   const bulkhead = bulkheadOf(config, log)
   const pipeline = parts.add(openPipeline(base, joined, bulkhead))
   later.pipeline = pipeline
@@ -218,11 +220,9 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
   return { ...shared, tracing, laidOut, formerPartitions, tiers }
 }
 
-async function openJoined(base: OpenedBase): Promise<Joined> {
+async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promise<Joined> {
   const { config, parts, later, ending, laidOut, formerPartitions } = base
   const outlets = await openOutlets(base, laidOut)
-  const { windowMs, messages } = config.repeats
-  const repeats = windowMs === 0 ? undefined : new Repeats({ windowMs, messages })
   const states = await openStates(base, outlets.producer, formerPartitions)
   later.firstSyncs = states.firstSyncs
   const consumer = () => later.consumer

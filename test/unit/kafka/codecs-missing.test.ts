@@ -3,32 +3,26 @@ import { expect, test } from 'vitest'
 
 const codecs = new URL('../../../src/kafka/codecs.ts', import.meta.url).href
 
-test.each([
-  { name: 'snappy', codec: 2 },
-  { name: 'lz4-napi', codec: 3 },
-])(
-  'a process that can not load $name ends when a batch needs it, and the batch does not count as damaged',
-  ({ name, codec }) => {
-    const program = `
+test('a process that can not load snappy ends when a batch needs it, and the batch does not count as damaged', () => {
+  const program = `
     import { registerHooks } from 'node:module'
     registerHooks({
       resolve(specifier, context, next) {
-        if (specifier === '${name}') throw new Error('no native library')
+        if (specifier === 'snappy') throw new Error('no native library')
         return next(specifier, context)
       },
     })
     const { decompress } = await import('${codecs}')
     setTimeout(() => console.log('still there'), 5_000)
-    decompress(${codec}, Buffer.from([1, 0, 97])).then(
+    decompress(2, Buffer.from([1, 0, 97])).then(
       () => console.log('resolved'),
       () => console.log('rejected'),
     )`
-    const args = ['--input-type=module', '--eval', program]
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, {
-      encoding: 'utf8',
-      timeout: 60_000,
-    })
-    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
-    expect(stderr).toContain(`the package ${name} can't be loaded on this platform: install it again`)
-  },
-)
+  const args = ['--input-type=module', '--eval', program]
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    timeout: 60_000,
+  })
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+  expect(stderr).toContain("the package snappy can't be loaded on this platform: install it again")
+})

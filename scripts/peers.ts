@@ -1,0 +1,112 @@
+import { type PeerName, peerNames } from '../bench/peers/names.ts'
+import { alignTable } from '../src/config/markdown.ts'
+import { type Bar, drawBars } from './plots/bar-chart.ts'
+
+/** What `npm run bench -- peers --json` has measured: the file `docs/peers.json`. */
+export type PeersResult = {
+  peers: Record<PeerName, PeerFigures>
+  runs: number
+  rate_per_s: number
+  seconds: number
+  versions: { 'franz-go': string; 'parallel-consumer': string }
+}
+
+type PeerFigures = {
+  deliveries_per_s: number
+  cpu_us: number
+  warm_cpu_us: number
+  /** The share of the healthy messages that came while a tenth of all went to a destination that never answers. */
+  healthy_kept?: number
+  p99_ms_without?: number | null
+  /** `null`: more than one message in a hundred didn't come. */
+  p99_ms_with?: number | null
+}
+
+const names: Record<PeerName, string> = {
+  dispatch: "undici's dispatch, without Kafka",
+  floor: 'kafkajs and dispatch, one URL',
+  signing: 'the same, canonical and signed',
+  'franz-go': 'franz-go and net/http',
+  'parallel-consumer': 'parallel-consumer and Vert.x',
+  worker: 'sluice worker',
+}
+
+const begin = '<!-- peers: written by `npm run generate` from docs/peers.json -->'
+const end = '<!-- end of peers -->'
+
+/** `docs/performance.md` with its table of peers made anew. Throws where its place isn't marked. */
+export function performanceMarkdown(page: string, result: PeersResult): string {
+  const [before = '', rest] = page.split(`${begin}\n`)
+  const after = rest?.split(`${end}\n`)[1]
+  if (after === undefined) throw new Error('docs/performance.md has lost the marks around its peers')
+  return `${before}${begin}\n\n${peersTable(result)}\n\n${end}\n${after}`
+}
+
+function peersTable({ peers }: PeersResult): string {
+  const rows = peerNames.map((name) => {
+    const { deliveries_per_s: perS, cpu_us: cpuUs, warm_cpu_us: warmUs, ...isolation } = peers[name]
+    const cells = [
+      perS.toLocaleString('en'),
+      cpuUs.toFixed(1),
+      warmUs.toFixed(1),
+      ...isolationCells(isolation),
+    ]
+    return name === 'worker' ? [names[name], ...cells].map((cell) => `**${cell}**`) : [names[name], ...cells]
+  })
+  return alignTable([
+    [
+      'program',
+      'deliveries/s',
+      'CPU µs a delivery',
+      'in the second half',
+      'healthy kept',
+      'p99 without',
+      'p99 with',
+    ],
+    ...rows,
+  ])
+}
+
+function isolationCells({
+  healthy_kept: kept,
+  p99_ms_without: without,
+  p99_ms_with: with_,
+}: Pick<PeerFigures, 'healthy_kept' | 'p99_ms_without' | 'p99_ms_with'>): string[] {
+  if (kept === undefined) return ['', '', '']
+  return [percentOf(kept), msOf(without), msOf(with_)]
+}
+
+/** `docs/peers.svg`: what a delivery costs each, and what each keeps beside a dead destination. */
+export function peersPlot({ peers }: PeersResult): string {
+  const barsOf = (valueOf: (of: PeerFigures) => Omit<Bar, 'name' | 'color'> | undefined): Bar[] =>
+    peerNames.flatMap((name) => {
+      const value = valueOf(peers[name])
+      return value === undefined ? [] : [{ name: names[name], color: colorOf(name), ...value }]
+    })
+  return drawBars([
+    {
+      title: 'CPU a delivery',
+      bars: barsOf(({ cpu_us: value }) => ({ value, label: `${value.toFixed(1)} µs` })),
+    },
+    {
+      title:
+        'Healthy traffic that is delivered while a tenth of all messages goes to an endpoint that never answers',
+      bars: barsOf(({ healthy_kept: value }) =>
+        value === undefined ? undefined : { value, label: percentOf(value) },
+      ),
+    },
+  ])
+}
+
+function colorOf(name: PeerName): string {
+  if (name === 'worker') return '#2563eb'
+  return name === 'franz-go' || name === 'parallel-consumer' ? '#9ca3af' : '#d1d5db'
+}
+
+function percentOf(share: number): string {
+  return `${(share * 100).toFixed(1)} %`
+}
+
+function msOf(ms: number | null | undefined): string {
+  return typeof ms === 'number' ? `${ms.toFixed(1)} ms` : 'none'
+}

@@ -1,0 +1,30 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { startCountingReceiver } from '../support/counting-receiver.ts'
+import { until } from '../support/until.ts'
+import { startSluice } from '../support/worker-process.ts'
+import { newIds, setShopScene, unhurried } from './scene.ts'
+
+const mib = 1024 ** 2
+const count = 12_000
+
+test('a worker has little room for young objects until it is busy, and takes the memory of repeats by then', async () => {
+  const receiver = await startCountingReceiver()
+  onTestFinished(() => receiver.stop())
+  const scene = await setShopScene(receiver.url('/crm'), {
+    ...unhurried,
+    SLUICE_WORKER_PROCESSES: '1',
+    SLUICE_LOG_ATTEMPTS: 'false',
+  })
+  const worker = await startSluice(scene.variables)
+  onTestFinished(() => worker.kill())
+  const youngMb = async () =>
+    (await worker.metric('nodejs_heap_space_size_total_bytes', { space: 'new' })) / mib
+  const residentMb = async () => (await worker.metric('process_resident_memory_bytes')) / mib
+  expect(await youngMb()).toBeLessThan(8)
+  const idleMb = await residentMb()
+  await scene.send('shop', newIds(count))
+  await until('all is delivered', async () => (await receiver.count('/crm')).requests === count)
+  expect(await youngMb()).toBeGreaterThanOrEqual(16)
+  // 36 MiB of repeats, and more than 16 for young objects.
+  expect((await residentMb()) - idleMb).toBeGreaterThan(45)
+})
