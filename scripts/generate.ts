@@ -13,6 +13,7 @@ import { architectureMarkdown } from './architecture-markdown.ts'
 import { chartFiles, leftCopies } from './chart.ts'
 import { dashboardFiles, dashboardsMarkdown } from './dashboards.ts'
 import { metricsMarkdown } from './metrics-markdown.ts'
+import { peersPlot, peersResult, performanceMarkdown } from './peers.ts'
 import { scalingPlot } from './plots/scaling.ts'
 import { topicsMarkdown } from './topics-markdown.ts'
 
@@ -21,6 +22,9 @@ import { topicsMarkdown } from './topics-markdown.ts'
  * fails when one of them isn't as the code would make it.
  */
 const root = resolve(import.meta.dirname, '..')
+
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+const peers = peersResult(read('docs/peers.json'))
 
 const generated: Record<string, string> = {
   'schemas/event.schema.json': asJson(eventSchema),
@@ -41,9 +45,11 @@ const generated: Record<string, string> = {
   'docs/dashboards.md': dashboardsMarkdown(),
   'docs/acls.md': aclsMarkdown(),
   'docs/topics.md': topicsMarkdown(),
-  'docs/architecture.md': architectureMarkdown(readFileSync(join(root, 'docs/architecture.md'), 'utf8')),
+  'docs/architecture.md': architectureMarkdown(read('docs/architecture.md')),
   'docs/metrics.md': await metricsMarkdown(),
   'docs/scaling.svg': scalingPlot(),
+  'docs/performance.md': performanceMarkdown(read('docs/performance.md'), peers),
+  'docs/peers.svg': peersPlot(peers),
 }
 
 const isCheck = process.argv.includes('--check')

@@ -5,10 +5,6 @@ import { type Bar, drawBars } from './plots/bar-chart.ts'
 /** What `npm run bench -- peers --json` has measured: the file `docs/peers.json`. */
 export type PeersResult = {
   peers: Record<PeerName, PeerFigures>
-  runs: number
-  rate_per_s: number
-  seconds: number
-  versions: { 'franz-go': string; 'parallel-consumer': string }
 }
 
 type PeerFigures = {
@@ -20,6 +16,15 @@ type PeerFigures = {
   p99_ms_without?: number | null
   /** `null`: more than one message in a hundred didn't come. */
   p99_ms_with?: number | null
+}
+
+/** Reads the file `docs/peers.json`. Throws if a program is missing in it. */
+export function peersResult(text: string): PeersResult {
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the benchmark writes it
+  const result = JSON.parse(text) as PeersResult
+  for (const name of peerNames)
+    if (!(name in result.peers)) throw new Error(`docs/peers.json has no figures of ${name}`)
+  return result
 }
 
 const names: Record<PeerName, string> = {

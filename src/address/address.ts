@@ -10,8 +10,8 @@ const bitsOfGroup = 16
 const bitsOfIpv4 = 32
 /**
  * `ipv4Start`: the group at which an IPv4 address begins within an IPv6 address. `ipv4Mark`: the value of the
- * group before it. The IPv4 address `1.2.3.4` is read like the mapped IPv6 address `::ffff:1.2.3.4`, so that
- * both spellings of one address give the same numbers.
+ * group before that group. The IPv4 address `1.2.3.4` is read like the mapped IPv6 address `::ffff:1.2.3.4`,
+ * so that both spellings of one address give the same numbers.
  */
 const ipv4Start = 6
 const ipv4Mark = 0xffff
@@ -36,7 +36,10 @@ export class Address {
     return readIpv4(text, 0, this.groups, ipv4Start)
   }
 
-  /** Replaces the address by the IPv4 address in its last 32 bits, in the mapped form. */
+  /**
+   * Replaces this address by the IPv4 address that its last 32 bits contain, in the mapped form
+   * (`::ffff:1.2.3.4`).
+   */
   unwrapIpv4(): void {
     this.groups.fill(0, 0, ipv4Start - 1)
     this.groups[ipv4Start - 1] = ipv4Mark
@@ -102,7 +105,9 @@ function maskOf(bits: number): Words {
 const dot = 0x2e
 const zero = 0x30
 
-/** Reads an IPv4 address into two groups. The address is the text from `from` to its end. */
+/**
+ * Reads an IPv4 address into two groups. The address is the part of `text` from the index `from` to the end.
+ */
 function readIpv4(text: string, from: number, groups: Groups, at: number): boolean {
   let octets = 0
   let value = 0

@@ -77,7 +77,7 @@ function createFastify(requestTimeoutMs: number, onUnreadable: (reply: FastifyRe
 class Server implements AdminServer {
   readonly #options: AdminServerOptions
   readonly #server
-  /** The token with which each request came. */
+  /** The token that each request carried. */
   readonly #holders = new WeakMap<FastifyRequest, Token>()
   #isRetired = false
 

@@ -43,7 +43,10 @@ export function readTokens(text: string): TokensRead {
   return { ok: true, tokens }
 }
 
-/** Creates a token and its line for the file. The token itself isn't stored anywhere. */
+/**
+ * Creates a token, and the line that stands for it in the file of tokens. The token itself isn't stored
+ * anywhere.
+ */
 export function createToken(
   name: string,
   right: AdminRight,

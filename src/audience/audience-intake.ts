@@ -24,8 +24,8 @@ export type AudienceIntakeOptions = {
 
 /**
  * Reads records of `audience-changes`, `memberships` and `deletions`. Passes each record to the unit in whose
- * partition the record arrived. If the record isn't valid, refuses it. If its user belongs to another unit,
- * moves the record there. This class holds no state.
+ * partition the record arrived. If the record isn't valid, refuses it. If the record's user belongs to
+ * another unit, moves the record to that unit. This class holds no state.
  */
 export class AudienceIntake {
   readonly #options: AudienceIntakeOptions

@@ -141,23 +141,23 @@ export type AudiencePorts = {
    */
   firstStateMs(unit: number): Promise<number | undefined>
   /**
-   * Takes over the record, and settles the record once its Identify has been delivered or has become a retry
-   * or a dead letter.
+   * Takes over the record from the caller, and settles the record once its Identify has been delivered or has
+   * become a retry or a dead letter.
    */
   deliver(record: HeldRecord, identify: Identify): void
   /**
-   * Takes over the record. For each source of the request, sends a `delete` to each of the source's
-   * destinations (`Entrance.deletion` in `src/pipeline/entrance.ts`).
+   * Takes over the record from the caller. For each source of the request, sends a `delete` to each of the
+   * source's destinations (`Entrance.deletion` in `src/pipeline/entrance.ts`).
    */
   deliverDelete(record: HeldRecord, request: DeleteRequest): void
-  /** Takes over the record, and writes it to the dead letters. */
+  /** Takes over the record from the caller, and writes it to the dead letters. */
   refuse(record: HeldRecord, content: RecordContent, reason: AudienceDeadReason, detail: string): void
   /** Stops or starts the fetching of one partition. Records that have already been fetched still arrive. */
   setUnitFull(topic: string, unit: number, isFull: boolean): void
   /**
-   * Returns the latest known time at which the audience code had received all records that the unit's
-   * partition of `audience-changes` had at that time. The time is in epoch milliseconds by this machine's
-   * clock. Returns 0 if no such time is known.
+   * Returns a time at which the audience code had received every record that the unit's partition of
+   * `audience-changes` then had. This is the latest such time that is known, in epoch milliseconds by this
+   * machine's clock. Returns 0 if no such time is known.
    */
   endSeenMs(unit: number): number
   /** Ends the program, because the state of a unit can't be kept correctly any more. */

@@ -10,8 +10,8 @@ export class Checkpoint {
   /** Offsets of the unit's own acknowledged writes that are above `#position`. */
   readonly #above = new Set<number>()
   /**
-   * Offsets that `position` must not pass until the pending rewrites are done. The value is the number of
-   * rewrites for which the offset waits.
+   * Offsets that `position` must not pass until the pending rewrites are done. A rewrite writes the entry of
+   * a key again. The value is the number of rewrites for which the offset waits.
    */
   readonly #blocked = new Map<number, number>()
 
@@ -20,8 +20,8 @@ export class Checkpoint {
   }
 
   /**
-   * The position that a write to the store may record. No rewrite is pending for any record below this
-   * offset.
+   * The position that a write to the store may record. No record below this offset has a key that is still to
+   * be written again.
    */
   get position(): number {
     let position = this.#position
@@ -30,8 +30,8 @@ export class Checkpoint {
   }
 
   /**
-   * The offset below which the unit knows all records. A rewrite may still be pending for some of these
-   * records.
+   * The offset below which the unit knows all records. The keys of some of these records may still have to be
+   * written again.
    */
   get known(): number {
     return this.#position
@@ -41,7 +41,8 @@ export class Checkpoint {
   wrote(offset: number): void {
     if (offset < this.#position) return
     // At a gap between the unit's own writes, the position stays until the record in the gap is read. If the
-    // set is full, the offset isn't added, and the position passes it when its record is read.
+    // set is full, the offset isn't added, and the position passes the offset when the record at this offset
+    // is read.
     if (this.#above.size < maxAbove) this.#above.add(offset)
     this.#advance()
   }
@@ -57,8 +58,8 @@ export class Checkpoint {
   }
 
   /**
-   * Keeps `position` at or below the offset until `unblock` is called. The record at the offset makes a
-   * rewrite necessary.
+   * Keeps `position` at or below the offset until `unblock` is called. Because of the record at the offset,
+   * the record's key must be written again.
    */
   block(offset: number): void {
     this.#blocked.set(offset, (this.#blocked.get(offset) ?? 0) + 1)

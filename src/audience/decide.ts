@@ -11,8 +11,8 @@ export type Known = {
   /** The version of the last applied sync of the change's own audience. */
   readonly syncedAt: Version | undefined
   /**
-   * The version of the last applied sync of the audience that holds the property now, if it is another
-   * audience than that of the change.
+   * The version of the last applied sync of the property's present audience. It is set only if the change
+   * belongs to another audience.
    */
   readonly ownerSyncedAt: Version | undefined
 }

@@ -111,14 +111,14 @@ function reportedBetween(higher: Entry, lower: Entry): PropertyEntry | undefined
   return saysSame(higher.state, lower.state) ? undefined : lower
 }
 
-/** Returns true if receivers would get the same from both states. */
+/** Returns true if receivers would get the same value of the same audience or trait from both states. */
 export function saysSame(a: PropertyState, b: PropertyState): boolean {
   return a.value === b.value && a.id === b.id && a.kind === b.kind
 }
 
 /**
- * Returns true if a value must be sent to receivers again, because they may have got another value with a
- * version up to `upTo`.
+ * Returns true if a value must be sent to receivers again, because receivers may have got another value with
+ * a version up to `upTo`.
  */
 export function isUnreported(entry: Entry | undefined, upTo: Version | undefined): entry is PropertyEntry {
   return upTo !== undefined && entry?.kind === 'property' && compareVersions(entry.state.since, upTo) < 0

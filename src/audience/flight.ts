@@ -26,7 +26,7 @@ export type Write = {
   /** The entry to write. The offset of its record isn't known yet. */
   readonly entry: Entry
   readonly isEmitting: boolean
-  /** The entry of the key that was acknowledged last when the write starts. */
+  /** The key's last acknowledged entry at the start of the write. */
   readonly held: Entry | undefined
   readonly onEnd: (end: WriteEnd) => void
 }
@@ -34,7 +34,7 @@ export type Write = {
 /** A write that Kafka hasn't acknowledged yet. A key has at most one such write at a time. */
 export class Flight {
   readonly write: Write
-  /** The entry of the key that was acknowledged last. */
+  /** The key's last acknowledged entry. */
   held: Entry | undefined
   /**
    * The highest offset at which a record with an older version than the best version was read during the

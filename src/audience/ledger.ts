@@ -24,7 +24,10 @@ export type LedgerOptions = {
   readonly store: StateStore
   readonly checkpoint: Checkpoint
   readonly deletions: KeyFilter
-  /** The version of each audience's last applied sync, by its key in the store. `Ledger` updates this map. */
+  /**
+   * The version of each audience's last applied sync, by the key of the audience's sync floor in the store.
+   * `Ledger` updates this map.
+   */
   readonly syncFloors: Map<string, Version>
   readonly writeState: (record: {
     partition: number
@@ -238,7 +241,10 @@ export class Ledger {
     await this.#unstored.stored()
   }
 
-  /** Gives back the writes in flight, and ignores their results. The next owner processes their records. */
+  /**
+   * Leaves the writes in flight to the unit's next owner, and ignores their results. The next owner processes
+   * their records.
+   */
   letGo(): void {
     this.#isOver = true
     const flights = [...this.#flights.values()]
@@ -250,7 +256,7 @@ export class Ledger {
     this.#wake()
   }
 
-  /** Gives back all changes and records that wait for a free key. The next owner processes them. */
+  /** Leaves to the unit's next owner all changes and records that wait for a free key. */
   letGoWaiting(): void {
     for (const flight of this.#flights.values()) {
       const { waiting } = flight

@@ -1,6 +1,6 @@
 import type { HeldRecord } from '../message/held-record.ts'
 
-/** A record with a promise that resolves once the record is settled or given back. */
+/** A record with a promise that resolves once the record is settled or left to the next owner. */
 export class Paced implements HeldRecord {
   readonly #record: HeldRecord
   readonly #ended = Promise.withResolvers<void>()

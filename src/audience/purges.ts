@@ -68,8 +68,8 @@ export class Purges {
   #replacementOf({ spaceId }: PropertyStateKey, held: Entry | undefined, upToMs: number): Entry | undefined {
     if (held?.kind !== 'property') return { kind: 'gone', upToMs, offset: -1 }
     const { state } = held
-    // The held value is newer than the deletion. If it was last sent before the deletion, receivers drop it
-    // because of the `delete`, so it is sent to them again.
+    // The held value is newer than the deletion. If this value was last sent before the deletion, receivers
+    // drop the value because of the `delete`. So the value is sent to receivers again.
     if (!isDead(held, upToMs)) {
       return isReportedBefore(held, upToMs) ? { ...reportedAnew(held), offset: -1 } : undefined
     }

@@ -46,7 +46,7 @@ export class SyncCleanup {
         if (this.#options.isEnding()) return
         throw error
       }
-      // The remaining parts have been given back in the meantime.
+      // The remaining parts have been left to the next owner in the meantime.
       if (sync.held[0] !== part) return
       sync.held.shift()
       const paced = new Paced(record)

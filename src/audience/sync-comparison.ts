@@ -26,7 +26,8 @@ export type SyncComparisonOptions = {
   /** Returns true once this owner has begun to leave the unit. */
   readonly isEnding: () => boolean
   /**
-   * Returns true once this owner has begun to leave the unit, or once the sync's parts have been given back.
+   * Returns true once this owner has begun to leave the unit, or once the sync's parts have been left to the
+   * next owner.
    */
   readonly isToStop: (sync: OpenSync) => boolean
 }
@@ -62,8 +63,8 @@ export class SyncComparison {
   }
 
   /**
-   * Returns the version of the last sync of the audience `id` that holds the property of a user, if it is
-   * another audience than that of the sync.
+   * Returns the version of the last sync of the audience `id`, which holds a user's property. Returns
+   * `undefined` if the given sync is of the same audience.
    */
   #ownerSyncedAt({ part }: OpenSync, id: string): Version | undefined {
     return id === part.audienceId ? undefined : this.#options.ledger.syncedAt(part.spaceId, id)
@@ -127,8 +128,8 @@ export class SyncComparison {
       const held = this.#heldOf(sync, user, stored)
       const ownerSyncedAt = held === undefined ? undefined : this.#ownerSyncedAt(sync, held.state.id)
       const state = decideSync(ofUser, isMember, { held: held?.state, deletedUpToMs, ownerSyncedAt })
-      // The state is older than a deletion, but is not erased yet. If it stayed, it would look after the sync
-      // like the state of a member whom the sync has confirmed.
+      // The state is older than a deletion, but is not erased yet. If the state stayed, it would seem to
+      // belong to a member whom the sync has confirmed.
       const isDead = !isMember && held !== undefined && held.state.version.atMs <= deletedUpToMs
       if (state === undefined && !isDead) {
         if (isMember) counts.unchanged++

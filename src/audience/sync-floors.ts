@@ -4,8 +4,8 @@ import { anySyncFloor } from './store-keys.ts'
 import type { Version } from './version.ts'
 
 /**
- * Reads the version of the last applied sync of each audience, by its key in the store. All versions are kept
- * in memory, because there are few audiences and each change needs a version.
+ * Reads the version of the last applied sync of each audience, by the key of the audience's sync floor in the
+ * store. All versions are kept in memory, because there are few audiences and each change needs a version.
  */
 export async function readSyncFloors(store: StateStore): Promise<Map<string, Version>> {
   const floors = new Map<string, Version>()

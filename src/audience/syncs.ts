@@ -42,7 +42,7 @@ const mostHeldParts = 200_000
 /**
  * Applies the syncs of one unit. The parts of a sync are staged on disk until all parts have arrived. Then
  * the whole sync is compared with the states of the unit, side by side, and the differences are written. The
- * parts are settled only after that, so after a crash they are read again.
+ * parts are settled only after that, so after a crash the parts are read again.
  */
 export class Syncs {
   readonly #options: SyncsOptions
@@ -111,8 +111,8 @@ export class Syncs {
   }
 
   /**
-   * Drops each open sync that has a part for which `isToGo` returns true. Gives back all parts of such a
-   * sync.
+   * Drops each open sync that has a part for which `isToGo` returns true. Leaves all parts of such a sync to
+   * the next owner.
    */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const [mark, sync] of this.#open) {
@@ -145,7 +145,8 @@ export class Syncs {
     const [ended] = await store.getMany([mark])
     const floor = await this.#floorOf(part)
     if (ended === 'applied' || isSame(floor, part)) {
-      // The entry on disk is added because the next sync replaces the floor.
+      // The floor shows that this sync was applied, but the next sync will replace the floor. So an entry on
+      // disk is added, which also shows this.
       if (ended === undefined) await store.write([{ type: 'put', key: mark, value: 'applied' }])
       record.settle()
       return undefined
@@ -321,7 +322,7 @@ export class Syncs {
     this.#refusing.add(sync)
     await store.write([{ type: 'put', key: sync.mark, value: reason }])
     ports.observer.syncRefused({ unit, spaceId, audienceId, syncId }, reason)
-    // `end` has given back the parts of the sync in the meantime.
+    // `end` has left the parts of the sync to the next owner in the meantime.
     if (this.#isEnding) return
     void this.#cleanup
       .refuseParts(sync, reason, detail)

@@ -1,6 +1,6 @@
 /**
  * Counts the records of one topic that wait in a unit. When the limit is reached, the fetching of the topic
- * stops. It goes on when at most half as many records wait.
+ * stops. The fetching goes on when at most half as many records wait.
  */
 export class TopicIntake {
   readonly #setFull: (topic: string, isFull: boolean) => void

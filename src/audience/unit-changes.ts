@@ -81,7 +81,10 @@ export class UnitChanges {
     this.#waiting.push({ kind: 'part', record, content, bytes, part })
   }
 
-  /** Gives back the items that have not been started yet. */
+  /**
+   * Leaves to the next owner the items that have not been started yet and for whose record `isToGo` returns
+   * true.
+   */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const item of this.#waiting.take(({ record }) => isToGo(record))) this.#giveBack(item)
   }
@@ -147,7 +150,7 @@ export class UnitChanges {
 
   /**
    * Returns the reason why a change comes too late, if the text in the store is enough to see this. The
-   * result is the same as the result of `decideChange`. No more than this is necessary for most changes.
+   * result is the same as the result of `decideChange`. For most changes, this text is enough.
    */
   #whyLate({ change, key }: ChangeItem, stored: string | undefined): 'repeated' | 'outdated' | undefined {
     const { ledger, isEnding } = this.#context

@@ -31,12 +31,15 @@ export type UnitContext = {
    */
   readonly checkpoint: Pick<Checkpoint, 'position'>
   readonly deletions: KeyFilter
-  /** The version of the last applied sync of each audience, by its key in the store. */
+  /**
+   * The version of the last applied sync of each audience, by the key of the audience's sync floor in the
+   * store.
+   */
   readonly syncFloors: ReadonlyMap<string, Version>
   readonly ports: AudiencePorts
   /**
    * Returns true once this owner has begun to leave the unit. Then nothing more may be started, and records
-   * that arrive have to be given back.
+   * that arrive have to be left to the next owner.
    */
   readonly isEnding: () => boolean
   /** Adds a purge to the queue, for a later turn. */

@@ -18,7 +18,7 @@ type Item = {
   readonly record: HeldRecord
   readonly request: PlacedDeletion
   readonly bytes: number
-  /** True once the record has been settled, given back, or passed to `deliverDelete`. */
+  /** True once the record has been settled, left to the next owner, or passed to `deliverDelete`. */
   isOver: boolean
 }
 
@@ -46,7 +46,10 @@ export class UnitDeletions {
     this.#next()
   }
 
-  /** Gives back the requests that have not been started yet. */
+  /**
+   * Leaves to the next owner the requests that have not been started yet and for whose record `isToGo`
+   * returns true.
+   */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const { record, bytes } of this.#waiting.take((item) => isToGo(item.record))) {
       this.intake.remove(bytes)
@@ -54,7 +57,7 @@ export class UnitDeletions {
     }
   }
 
-  /** Gives back the request that was started and has not ended. */
+  /** Leaves to the next owner the request that was started and has not ended. */
   letGoCurrent(): void {
     if (this.#current !== undefined) giveBack(this.#current)
   }

@@ -25,7 +25,7 @@ export type StateItem = {
 
 type PropertyRecord = Extract<StateRecord, { isSilent: boolean }>
 
-/** A waiter that does nothing, for writes for whose end nobody waits. */
+/** A waiter that does nothing. It is used for a write whose end nobody waits for. */
 const nobody: KeyWaiter = { resume: () => undefined, giveBack: () => undefined }
 
 /**
@@ -49,7 +49,10 @@ export class UnitStates {
     this.#intake = new TopicIntake((topic, isFull) => ports.setUnitFull(topic, unit, isFull))
   }
 
-  /** Counts a record in the intake, and returns the item for the queue. */
+  /**
+   * Counts a record in `intake`, which limits the waiting records of the topic. Returns the item for the
+   * queue.
+   */
   accept(record: HeldRecord, state: StateRecord, bytes: number): StateItem {
     this.#intake.add(record.topic, bytes)
     return { kind: 'state', record, bytes, state, key: storeKeyOf(state.stateKey), place: unread }
@@ -78,8 +81,8 @@ export class UnitStates {
   }
 
   /**
-   * Returns true if there is nothing to do for a record, because no message has to be sent for it
-   * (`isSilent`), and because this unit already knows it. The unit knows a record that the restore has read,
+   * Returns true if nothing has to be done for a record: no message has to be sent for the record
+   * (`isSilent`), and this unit already knows the record. The unit knows a record that the restore has read,
    * or that the unit wrote itself and Kafka has acknowledged.
    */
   #isTakenIn({ record, state }: StateItem): boolean {
@@ -104,7 +107,8 @@ export class UnitStates {
     const { offset } = record
     this.#intake.remove(bytes)
     if (record.isAbandoned || isEnding()) {
-      // `ledger.read` isn't called, so the store's position doesn't pass a record that was given back.
+      // `ledger.read` isn't called, so the store's position doesn't pass a record that is left to the next
+      // owner.
       record.giveBack()
       return
     }
@@ -203,8 +207,8 @@ export class UnitStates {
 
   /**
    * Settles the record of an erased state. But if a previous owner may have sent the state shortly before the
-   * `delete`, passes the record on as a superseded Identify. When this Identify is due, another `delete` is
-   * sent in its place.
+   * `delete`, passes the record to `deliver` as a superseded Identify. When this Identify is due, another
+   * `delete` is sent in its place.
    */
   #endErased(record: HeldRecord, read: StateRecord): void {
     if ('isSilent' in read && !read.isSilent && record.mayHaveBegun === true) {

@@ -56,7 +56,7 @@ const format = 1
 const mostAheadMs = 5 * 60_000
 const madeAnew = 'its log was truncated or recreated'
 
-/** Opens the stores of units, and holds each store until its unit takes it over. */
+/** Opens the stores of units, and holds each store until the store's unit takes over the store. */
 export class UnitStores {
   readonly #options: UnitStoresOptions
   /** The open stores whose units aren't ready yet. */

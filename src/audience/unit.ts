@@ -52,8 +52,8 @@ type InboxItem =
       readonly resolve: (entries: readonly (Entry | undefined)[]) => void
     }
   /**
-   * A record of `memberships` that isn't a valid state. The intake has refused the record. The unit only
-   * counts it as read.
+   * A record of `memberships` that isn't a valid state. `AudienceIntake` has refused the record. The unit
+   * only counts the record as read.
    */
   | { readonly kind: 'pass'; readonly record: Pick<HeldRecord, 'offset' | 'isAbandoned'> }
   | { readonly kind: 'put_in_order'; readonly key: string; readonly repair: RepairNeeded }
@@ -63,7 +63,7 @@ const mostAtOnce = 1_000
 const mostInFlight = 2_000
 /**
  * Limit on the entries of other owners that are kept in memory during a sync. When the limit is reached, the
- * inbox waits for the end of the sync.
+ * inbox of the unit waits for the end of the sync.
  */
 const mostForeign = 10_000
 const endWithinMs = 5_000
@@ -219,14 +219,14 @@ export class AudienceUnit {
     this.#holdChanges(this.#syncs.expire({ latestMs: this.#changes.latestMs, endSeenMs }))
   }
 
-  /** Gives back the items that now belong to another owner and have not been started yet. */
+  /** Leaves to the new owner the items that now belong to another owner and have not been started yet. */
   letGoAbandoned(): void {
     this.#letGo(({ isAbandoned }) => isAbandoned)
   }
 
   /**
-   * Stops the unit. No more items are started. Waits some seconds for the writes in flight, and then gives
-   * back the rest.
+   * Stops the unit. No more items are started. Waits some seconds for the writes in flight, and then leaves
+   * the remaining items to the next owner.
    */
   async close(): Promise<void> {
     this.#isEnding = true
@@ -364,7 +364,7 @@ export class AudienceUnit {
         this.#states.putInOrder(item.key, item.repair, reading)
         return
       case 'pass':
-        // The store's position must not pass a record that was given back.
+        // The store's position must not pass a record that is left to the next owner.
         if (!item.record.isAbandoned && !this.#isEnding) this.#ledger.read(item.record.offset)
     }
   }

@@ -23,17 +23,17 @@ export type AudienceOptions = UnitStoresOptions &
 export type AudienceUnits = {
   /**
    * Opens the unit's store and adds all later records of `memberships` to it. Call this method once the
-   * previous owners of the unit have finished. If it rejects, it may be called again.
+   * previous owners of the unit have finished. If this method rejects, it may be called again.
    */
   prepare(unit: number): Promise<void>
   /**
-   * Leaves the unit, because it goes to another owner or the worker stops. Waits for the writes in flight,
-   * and closes the store cleanly.
+   * Leaves the unit, because the unit goes to another owner or because the worker stops. Waits for the writes
+   * in flight, and closes the store cleanly.
    */
   release(unit: number): Promise<void>
   /**
-   * Accepts a record of `audience-changes`, with its value as JSON. Later, the record is settled, given back
-   * or passed on.
+   * Accepts a record of `audience-changes`, with its value as JSON. Later, the record is settled, refused,
+   * moved to the unit of its user, or left to the next owner.
    */
   acceptChange(record: HeldRecord, content: RecordContent): void
   /** Accepts a record of `memberships`. Call this method in the order of the offsets. */
@@ -53,10 +53,7 @@ export type AudienceUnits = {
    * this member doesn't own the unit.
    */
   statesOf(unit: number, query: StatesQuery): Promise<StatesPage | undefined>
-  /**
-   * Gives back the items of units that now belong to another member. Items that have been started aren't
-   * given back.
-   */
+  /** Leaves the items of lost units to the new owners of these units, except items that have been started. */
   letGoAbandoned(): void
   stop(): Promise<void>
   /** The progress of each unit that is being restored. */

@@ -10,8 +10,8 @@ export type UnstoredEntriesOptions = {
   readonly checkpoint: Pick<Checkpoint, 'position'>
   readonly deletions: KeyFilter
   /**
-   * The version of each audience's last applied sync, by its key in the store. `UnstoredEntries` updates this
-   * map.
+   * The version of each audience's last applied sync, by the key of the audience's sync floor in the store.
+   * `UnstoredEntries` updates this map.
    */
   readonly syncFloors: Map<string, Version>
   readonly meta: (position: number) => StoreOperation
@@ -108,8 +108,8 @@ export class UnstoredEntries {
   }
 
   /**
-   * Stores the checkpoint's position if it is far ahead of the stored position. Otherwise, as long as no
-   * entry is stored, a restore would have to read more and more records.
+   * Stores the checkpoint's position if this position is far ahead of the stored position. Otherwise, as long
+   * as no entry is stored, a restore would have to read more and more records.
    */
   storeWhereFarBehind(): void {
     if (this.#options.checkpoint.position - this.#storedPosition >= positionsUnstored) this.#storeSoon()
@@ -156,7 +156,8 @@ export class UnstoredEntries {
       const entries = this.#fresh
       this.#storing = entries
       this.#fresh = new Map()
-      // The position must be read at this point. Each record below it is in `#storing` or was stored earlier.
+      // The position must be read at this point. Each record below the position is in `#storing` or was
+      // stored earlier.
       const { position } = checkpoint
       const operations: StoreOperation[] = []
       for (const [key, entry] of entries) this.#addTo(operations, key, entry)

@@ -33,8 +33,8 @@ export function laterOf(a: Version, b: Version): Version {
 }
 
 /**
- * Returns a version that is higher than all values that came about up to a time. Use the result only for
- * comparisons, because no record has this version.
+ * Returns a version that is higher than the versions of all values that came about up to a time. Use the
+ * result only for comparisons, because no record has this version.
  */
 export function endOf(atMs: number): Version {
   return { atMs, isNative: true, partition: Infinity, offset: Infinity }

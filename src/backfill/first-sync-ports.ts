@@ -30,7 +30,7 @@ export type FirstSyncObserver = {
   sent(connection: Connection, count: number): void
   /**
    * Called when the first sync has ended for all units of this worker. `isComplete`: true if this worker
-   * knows that it has also ended for all other units.
+   * knows that the first sync has also ended for all other units.
    */
   ended(
     connection: Connection,

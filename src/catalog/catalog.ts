@@ -31,7 +31,9 @@ export type Source = {
    * same server key. Server keys must never be logged.
    */
   readonly serverKeys: readonly string[]
-  /** Limit on the messages a second that one gateway process accepts. `undefined`: no limit. */
+  /**
+   * The most messages per second that one gateway process accepts from this source. `undefined`: no limit.
+   */
   readonly maxPerSecond: number | undefined
 }
 
@@ -70,7 +72,8 @@ export type Destination = {
   readonly sharedSecret: string | undefined
   /**
    * A second secret. Requests are signed with it in addition to `sharedSecret`, until the receiver uses the
-   * second secret. It is set only with `standardWebhooks` or `sharedSecretEndsAtMs`. It must never be logged.
+   * second secret. This field is set only with `standardWebhooks` or `sharedSecretEndsAtMs`. The secret must
+   * never be logged.
    */
   readonly nextSharedSecret: string | undefined
   /**
@@ -84,16 +87,16 @@ export type Destination = {
    */
   readonly standardWebhooks: boolean
   readonly strategy: Strategy
-  /** Limit on deliveries to this destination that are in flight in one process. */
+  /** The most deliveries to this destination that may be in flight in one process. */
   readonly maxInFlight: number
   /**
-   * Limit on requests in flight to each failing hook. It is the `maxInFlight` of the catalog file, or
-   * `undefined` if the file has none.
+   * The most requests that may be in flight to each failing hook. This is the `maxInFlight` of the catalog
+   * file, or `undefined` if the file has none.
    */
   readonly maxInFlightSick?: number | undefined
   /**
-   * Limits on attempts of all workers together: the attempts in a second, and the attempts at once after an
-   * idle time.
+   * The limits on the attempts of all workers together. `perSecond`: the attempts in a second. `burst`: the
+   * attempts that may begin at once after an idle time.
    */
   readonly rateLimit: { readonly perSecond: number; readonly burst: number } | undefined
   /**
@@ -139,7 +142,7 @@ export function createCatalog(
 
 /**
  * Returns `next`, but with the object of `previous` for each source and destination whose definition is
- * unchanged. So code that keeps a lane or a pool for a destination can find out by `===` whether it must make
+ * unchanged. So code that has made a lane or a pool for a destination can find out by `===` whether it needs
  * a new lane or pool.
  */
 export function keepUnchanged(previous: Catalog, next: Catalog): Catalog {

@@ -58,8 +58,9 @@ function addWorker({ command, configOf }: CommandTools): void {
 }
 
 /**
- * Returns the role with little room for young objects until its process is busy. The room of all threads of a
- * process grows by the main thread's load, so this isn't for roles with threads of their own.
+ * Returns a role that does the same as `role`, but gives young objects little memory until the process is
+ * busy. Don't use this for a role with threads of its own, because the load of the main thread decides for
+ * all threads of a process.
  */
 function smallWhileIdle(role: Role): Role {
   return async (options) => {

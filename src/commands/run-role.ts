@@ -15,12 +15,12 @@ export type RoleOptions = {
   log: Logger
   /**
    * The collection to which the role adds the parts that it starts. The parts are stopped when the role ends,
-   * and also if its start fails.
+   * and also if the role fails to start.
    */
   parts: Parts
   /**
-   * Reports an error, waits until `ended` has resolved (if it is given), and then ends the process with exit
-   * code 1.
+   * Reports an error, and ends the process with exit code 1. If `ended` is given, the process ends only after
+   * `ended` has resolved.
    */
   onFatal: (error: Error, ended?: Promise<void>) => void
 }

@@ -24,8 +24,8 @@ export type Surroundings = {
 export type CommandTools = {
   readonly program: Command
   /**
-   * Creates a command that takes every setting as a flag. To keep its help short, the help names the page
-   * that lists the settings, and shows only the settings in `shown`. Each key of `shown` is the name of an
+   * Creates a command that takes every setting as a flag. To stay short, the command's help shows only the
+   * settings in `shown`, and names the page that lists all settings. Each key of `shown` is the name of an
    * option, and its value is a second flag for that option.
    */
   readonly command: (

@@ -39,7 +39,10 @@ export type BreakerOptions = {
 
 export type BreakerState = 'closed' | 'open'
 
-/** The answer of a hook to one request. `timeout`: no answer in time, as from an overloaded server. */
+/**
+ * The result of one request to a hook. `timeout`: no answer came in time, for example because the server is
+ * overloaded.
+ */
 export type HookAnswer = 'success' | 'failure' | 'timeout'
 
 /**
@@ -56,11 +59,14 @@ export type TryClass = 'only' | 'first' | 'last' | 'between' | 'again'
  */
 const creditsPerSuccess = 50
 /**
- * Upper limit of saved credits. It prevents that a hook which has recovered is flooded with all messages that
- * waited for it.
+ * Upper limit of saved credits. Without this limit, a hook that has recovered would be flooded with all
+ * messages that waited for it.
  */
 const maxCredits = 1_000
-/** Upper limit of `#borrowed`. */
+/**
+ * Upper limit of `#borrowed`, the number of last tries that will not be made because probes took their
+ * places.
+ */
 const maxBorrowed = 100
 /**
  * A hook counts as dead after `deadResults` results without a success, or after `deadMs` milliseconds without
@@ -99,7 +105,7 @@ export class Breaker {
    */
   #era = 0
 
-  // These fields are in use while the breaker is open.
+  // The following fields are used only while the breaker is open.
   #run = newRun()
   #credits = 0
   /**
@@ -130,8 +136,8 @@ export class Breaker {
   }
 
   /**
-   * Returns how long the breaker has been open. Returns 0 if it is closed, or if nothing was sent for
-   * `quietMs`.
+   * Returns how long the breaker has been open. Returns 0 if it is closed, or if no request was sent in the
+   * last `quietMs`.
    */
   openForMs(nowMs: number, quietMs: number): number {
     return this.#state === 'open' && nowMs - this.#lastBegunMs < quietMs ? nowMs - this.#openedMs : 0
@@ -187,7 +193,7 @@ export class Breaker {
     return this.#era
   }
 
-  /** Remembers that a last try isn't made, because `advise` returned `skip` for it. */
+  /** Remembers that a last try isn't made, because `advise` returned `skip` for this try. */
   forgone(): void {
     if (this.#borrowed > 0) this.#borrowed--
   }
@@ -207,8 +213,8 @@ export class Breaker {
   }
 
   /**
-   * Remembers that a started request was never sent, through no fault of the hook. It doesn't count as a
-   * result.
+   * Remembers that a started request was never sent, through no fault of the hook. Such a request doesn't
+   * count as a result.
    */
   withdrawn(): void {
     this.#inFlight--
@@ -289,7 +295,7 @@ export class Breaker {
 }
 
 /**
- * The limit on requests in flight that a hook gets when its breaker opens. The limit never falls below this
- * number, which is also a lane's default limit.
+ * The first limit on requests in flight to a hook whose breaker opens. The limit never falls below this
+ * number. The default limit of a lane is the same number.
  */
 const leastLimit = 64

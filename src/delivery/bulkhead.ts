@@ -7,7 +7,7 @@ export type PacedTry = {
   readonly tryClass: TryClass
   readonly bytes: number
   /**
-   * The reason why the try must not start any more, if there is one. The bulkhead then passes it to
+   * The reason why the try must not start any more, if there is one. The bulkhead then passes this reason to
    * `dropped`.
    */
   readonly obstacle: 'abandoned' | 'changed' | 'stopped' | undefined
@@ -41,8 +41,8 @@ export type PacedHook = {
    */
   readonly cap: number | undefined
   /**
-   * The limit that replaces `cap` while the hook's breaker is closed. Such a hook gets its requests from the
-   * bulkhead only because it asked for a pause.
+   * The limit that replaces `cap` while the hook's breaker is closed. The bulkhead makes requests to a hook
+   * with a closed breaker only if this hook has asked for a pause.
    */
   readonly laneCap: number
 }
@@ -58,7 +58,10 @@ export type BulkheadOptions = {
   maxBytes: number
   /** Time that a try may wait for its turn, in milliseconds. */
   waitMs: number
-  /** Called before each turn of starts. If it returns false, the bulkhead starts nothing until `open`. */
+  /**
+   * Called before each turn of starts. If this function returns false, the bulkhead starts no try until
+   * `open` is called.
+   */
   mayStart?: (() => boolean) | undefined
 }
 
@@ -69,8 +72,8 @@ export type BulkheadOptions = {
 const startsPerTurn = 4
 const sweepMs = 250
 /**
- * A hook may hold at most this many times as many sockets as are free. So one failing hook gets two thirds of
- * all sockets, and two failing hooks get two fifths each.
+ * The highest ratio of the sockets that one hook holds to the sockets that are free. So one failing hook gets
+ * two thirds of all sockets, and two failing hooks get two fifths each.
  */
 const socketShare = 2
 
@@ -150,7 +153,10 @@ const byUrgency: readonly TryClass[] = ['only', 'first', 'last', 'between', 'aga
 export class Bulkhead {
   readonly #options: BulkheadOptions
   readonly #berths = new Map<PacedHook, Berth>()
-  /** Berths that may have a try to start, in the order of their turns. */
+  /**
+   * Berths that may have a try to start, in the order of their turns. Each berth has the waiting tries of one
+   * hook.
+   */
   readonly #line: Berth[] = []
   readonly #sweep: NodeJS.Timeout
   #inFlight = 0
@@ -219,7 +225,7 @@ export class Bulkhead {
     if (this.#line.length > 0) this.#startSoon()
   }
 
-  /** Stops all starts until `open`. */
+  /** Starts no try until `open` is called. */
   shut(): void {
     this.#isShut = true
   }
@@ -255,9 +261,9 @@ export class Bulkhead {
   }
 
   /**
-   * Returns true if a berth may hold one more try. As with lanes, no hook may hold more room than is still
-   * free. So one failing hook gets at most half of the room. When a further hook begins to fail, there is
-   * always room for it.
+   * Returns true if a berth may hold one more try. A berth has the tries of one hook. As with lanes, no hook
+   * may hold more room than is still free. So one failing hook gets at most half of the room. When a further
+   * hook begins to fail, there is always room for it.
    */
   #hasRoom(berth: Berth, { bytes }: PacedTry): boolean {
     const { maxTries, maxBytes } = this.#options
@@ -321,8 +327,9 @@ export class Bulkhead {
   }
 
   /**
-   * Wakes a berth when the pause that its hook asked for ends. For all other reasons, a berth starts again
-   * when a request ends, or at the next sweep.
+   * Puts a berth back in line when the pause that its hook asked for has ended. A berth has the waiting tries
+   * of one hook. If the berth waits for any other reason, it continues when a request ends, or at the next
+   * sweep.
    */
   #sleepUntilHoldEnds(berth: Berth, nowMs: number): void {
     const waitMs = berth.hook.breaker.heldUntilMs - nowMs
@@ -336,8 +343,8 @@ export class Bulkhead {
   }
 
   /**
-   * Drops tries that have waited too long, and puts all berths with a waiting try in line. Drops nothing
-   * until the bulkhead has been open for the whole time that a try may wait.
+   * Drops tries that have waited too long, and puts in line the berth of each hook that has a waiting try.
+   * Drops nothing until the bulkhead has been open for the whole time that a try may wait.
    */
   #lookAtAll(): void {
     if (this.#isShut) return

@@ -37,10 +37,10 @@ export type RequestHandler = Dispatcher.DispatchHandler & {
 export type ConnectionOptions = Omit<Client.Options, 'connect'> & { connect: buildConnector.connector }
 
 /**
- * A connection of undici's, which undici opens again after a loss. This class adds what undici doesn't
- * report: whether the socket has carried a request before, and whether any byte of an answer came. All bytes
- * from the socket to undici's parser go through this class, which counts and limits them and removes
- * `100 Continue`.
+ * A connection that undici manages, and opens again after the connection was lost. This class adds what
+ * undici doesn't report: whether the socket has carried a request before, and whether any byte of an answer
+ * came. All bytes from the socket to undici's parser go through this class, which counts and limits them and
+ * removes `100 Continue`.
  */
 export class Connection extends Client {
   /** Link of the pool's stack: the next connection below this one. */
@@ -88,8 +88,8 @@ export class Connection extends Client {
   }
 
   /**
-   * Returns true if earlier requests had used the socket. Ask this about a request that failed before it was
-   * sent.
+   * Returns true if earlier requests had used the socket. Read this value for a request that failed before it
+   * was sent.
    */
   get wasLostUnsent(): boolean {
     return this.#requests > 0
@@ -107,9 +107,9 @@ export class Connection extends Client {
    * Closes the socket if the server answered without having read the whole request. The server may never read
    * the rest of the request, and the next request must not wait behind the rest.
    *
-   * Call this method in an immediate (`setImmediate`) after the end of the answer, and not earlier. TLS uses
-   * an immediate of Node's own to report that the kernel took the bytes. That immediate runs before those of
-   * JavaScript, but mostly after the end of the answer.
+   * Call this method in an immediate (`setImmediate`) after the end of the answer, and not earlier. With TLS,
+   * Node reports in an internal immediate that the kernel took the bytes. The internal immediate runs before
+   * the immediates of JavaScript, but mostly after the end of the answer.
    */
   closeIfUnread(): void {
     if (this.#socket !== undefined && this.#socket.writableLength > 0) this.#socket.destroy()

@@ -1,7 +1,7 @@
 /**
- * Deadlines that all have the same length. A deadline is added by appending it to a list, so it costs little.
- * The deadline that was added first is due first, so one timer for all deadlines looks only at the head of
- * the list. A deadline fires up to `tickMs` late, never early.
+ * A deadline. All deadlines of one list have the same length. Adding a deadline costs little, because the
+ * deadline is appended to the list. The deadline that was added first is due first, so one timer for all
+ * deadlines looks only at the head of the list. A deadline fires up to `tickMs` late, never early.
  */
 export type Deadline = { cancel(): void }
 

@@ -4,7 +4,10 @@ import buildConnector from 'undici/lib/core/connect.js'
 import { NameNotResolvedError } from './connect-error.ts'
 import { createTlsConnector } from './tls-connector.ts'
 
-/** Finds the addresses to dial for a name, and passes `dialled` one or more addresses, or an error. */
+/**
+ * Finds the addresses to dial for a name, and passes one or more addresses, or an error, to the callback
+ * `dialled`.
+ */
 type Addressing = (name: string, dialled: (error: Error | null, addresses: readonly string[]) => void) => void
 
 /**
@@ -25,9 +28,9 @@ const maxAddresses = 4
 const readBuffer = Buffer.alloc(64 * 1024)
 
 /**
- * Puts the bytes that were read into the socket's stream. Without this function, Node would allocate a buffer
- * of 64 KiB for each read, and then shrink the buffer to the size of the answer, about a hundred bytes. Node
- * calls this function as a method of the socket.
+ * Adds the newly read bytes to the socket's stream. Without this function, Node would allocate a buffer of 64
+ * KiB for each read, and then shrink the buffer to the size of the answer, about a hundred bytes. Node calls
+ * this function as a method of the socket.
  */
 function pushRead(this: Socket, bytes: number): boolean {
   const chunk = Buffer.allocUnsafe(bytes)

@@ -3,7 +3,8 @@ import { isCertificateError } from './failure.ts'
 
 /**
  * Number of connections with an untrusted certificate after which no connections to a hook are opened for a
- * while. Each connection with a trusted certificate cancels two with an untrusted one.
+ * while. In this count, each connection with a trusted certificate cancels two connections with an untrusted
+ * certificate.
  */
 const enough = 10
 /**

@@ -20,11 +20,14 @@ export type DestinationDefinition = {
   readonly id: string
   readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
   readonly sharedSecret: string | undefined
-  /** Set only with `standardWebhooks` or `sharedSecretEndsAtMs`. */
+  /**
+   * The secret that will replace `sharedSecret`. It is set only together with `standardWebhooks` or
+   * `sharedSecretEndsAtMs`.
+   */
   readonly nextSharedSecret: string | undefined
-  /** The time from which `nextSharedSecret` signs alone, in epoch milliseconds. */
+  /** The time from which requests are signed with `nextSharedSecret` only, in epoch milliseconds. */
   readonly sharedSecretEndsAtMs?: number | undefined
-  /** True only with a `sharedSecret`. */
+  /** True if the headers of Standard Webhooks are sent. This is possible only with a `sharedSecret`. */
   readonly standardWebhooks: boolean
   readonly strategy: 'all' | 'failover'
   /** Limit on deliveries in flight in the destination's lane. */
@@ -35,8 +38,8 @@ export type DestinationDefinition = {
    */
   readonly maxInFlightSick?: number | undefined
   /**
-   * Limits on attempts over the whole consumer group: the attempts in a second, and the attempts at once
-   * after an idle time.
+   * The limits on the attempts of the whole consumer group: how many may start in a second, and how many may
+   * start at once after an idle time.
    */
   readonly rateLimit: Rate | undefined
   readonly hooks: readonly HookDefinition[]
@@ -54,7 +57,7 @@ export type EndpointHook = {
   readonly cap: number | undefined
   readonly laneCap: number
   /**
-   * The reason why no request can be made to the hook, if there is one. To such a hook nothing may be sent,
+   * The reason why no request can be made to the hook, if there is one. Nothing may be sent to such a hook,
    * because undici's pool would lose a connection slot forever with each request. The catalog refuses such
    * hooks already. This is a second check.
    */

@@ -27,8 +27,9 @@ export class TurnEnd {
  * thousands of idle hooks, these queues would take most of the memory.
  *
  * The pool allocates nothing for a request. The garbage collector would move such an object to its old
- * generation if the object stayed with an idle hook until the hook's next message. There, an object costs
- * more than a new one. So connections are linked to each other instead of being kept in arrays.
+ * generation if the object stayed with an idle hook until the hook's next message. An object in the old
+ * generation costs more than a new object. So connections are linked to each other instead of being kept in
+ * arrays.
  */
 export class HookPool implements Waiter {
   readonly #origin: string
@@ -74,9 +75,9 @@ export class HookPool implements Waiter {
    * `fail`.
    *
    * If the pool already has connections, a new connection is opened only at the end of this turn of the event
-   * loop. After a pause of the process, many records are read before the answers that arrived during the
-   * pause. Otherwise each of these records would open a connection, and a moment later the connections would
-   * be idle.
+   * loop. The reason is that the process may have paused. After a pause, many records are read before the
+   * answers that arrived during the pause. If each of these records opened a connection, the connections
+   * would be idle a moment later.
    */
   send(handler: RequestHandler): void {
     this.#inFlight++
@@ -100,8 +101,8 @@ export class HookPool implements Waiter {
   /**
    * Takes back a connection whose answer is complete. The connection becomes free only in the next turn of
    * the event loop. Before undici sends another request, it reads bytes that arrived after an answer, but not
-   * bytes that arrived together with the end of the answer. By the next turn, undici has read the latter too,
-   * and it is known whether the whole request was sent.
+   * bytes that arrived together with the end of the answer. By the next turn, undici has read those bytes
+   * too, and it is known whether the whole request was sent.
    */
   leave(connection: Connection): void {
     if (this.#left.size === 0) this.#turnEnd.tell(this)
@@ -193,8 +194,8 @@ const letGo = new Error('the connection is not needed any more')
 const ignore = (): void => undefined
 
 /**
- * A stack of connections: last in, first out. A connection can be in only one stack at a time, because the
- * link to the connection below it is in the connection itself.
+ * A stack of connections: last in, first out. A connection can be in only one stack at a time, because each
+ * connection itself has the link to the connection below.
  */
 class Stack {
   #top: Connection | undefined

@@ -13,8 +13,8 @@ const minSecretCharacters = 6
  */
 const lookAheadBytes = 8 * 1024
 /**
- * The least number of characters by which a secret is recognized if the end of the body cuts the rest of it
- * off.
+ * The least number of characters that must remain of a secret that the end of the body cuts off. With fewer
+ * characters, the secret isn't recognized.
  */
 const minBrokenCharacters = 4
 const mask = '[redacted]'
@@ -81,7 +81,8 @@ export function withoutSecrets(body: Uint8Array, secrets: readonly string[]): Bu
 }
 
 /**
- * Returns how many characters of the secret the text ends with, if the end of the text cuts the secret off.
+ * Returns how many characters of the secret's beginning are at the end of the text. Returns 0 if there are
+ * fewer than `minBrokenCharacters`.
  */
 function brokenOff(text: string, secret: string): number {
   for (let length = secret.length - 1; length >= minBrokenCharacters; length--)

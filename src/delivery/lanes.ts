@@ -37,7 +37,7 @@ export type LaneItem<D> = {
   queuedAtMs: number
   /** The lane in which the delivery waits, or from which it was started. `Lanes` sets this field. */
   lane: Lane<D> | undefined
-  /** True if this worker must not deliver the record any more. The delivery then goes to `letGo`. */
+  /** True if this worker must not deliver the record any more. Then `letGo` is called with the delivery. */
   readonly isAbandoned: boolean
 }
 
@@ -47,14 +47,14 @@ export type Lanes<D extends LaneItem<D>> = {
   finished(delivery: D): void
   /** Puts a started delivery back into its lane. The lane then starts nothing for `ms` milliseconds. */
   postpone(delivery: D, ms: number): void
-  /** Stops all starts until `open`. Requests in flight go on. This time doesn't count as waiting. */
+  /** Starts no delivery until `open` is called. Requests in flight go on. This time is no waiting time. */
   shut(): void
   open(): void
-  /** Passes the waiting deliveries that are abandoned to `letGo`. */
+  /** Calls `letGo` for each waiting delivery that is abandoned. */
   letGoAbandoned(): void
   /**
-   * Removes the deliveries for which `isToGo` returns true from the queues. Of the removed deliveries,
-   * returns those that aren't abandoned. The abandoned ones go to `letGo`.
+   * Removes the queued deliveries that `isToGo` selects. Calls `letGo` for the abandoned deliveries, and
+   * returns the others.
    */
   takeQueued(isToGo: (delivery: D) => boolean): D[]
   readonly inFlight: number
@@ -69,7 +69,10 @@ export type LanesOptions<D> = {
   maxInFlight: number
   /** Time in milliseconds that a lane may hold more than its share before it sheds new messages. */
   patienceMs: number
-  /** Milliseconds that a delivery may wait in a lane that must not start more. Then it goes to `overflow`. */
+  /**
+   * Milliseconds that a delivery may wait in a lane that must not start more. Then `overflow` gets the
+   * delivery.
+   */
   waitMs: number
   /**
    * The shortest time for which an idle lane is kept, in milliseconds. The longest time is twice as long. If

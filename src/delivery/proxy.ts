@@ -65,7 +65,8 @@ const probeAuthority = 'sluice.invalid:443'
  * Creates an HTTP proxy client that opens a tunnel (CONNECT) to each hook.
  *
  * For the proxy's own faults, the error is a `ProxyFaultError`. While the proxy is unreachable or refuses our
- * login, it counts as down. `onDown` is called once when the proxy goes down, and once when it is up again.
+ * login, the proxy counts as down. `onDown` is called once when the proxy goes down, and once when the proxy
+ * is up again.
  */
 export function createProxy(options: ProxyOptions): OutboundProxy {
   return new ConnectProxy(options)

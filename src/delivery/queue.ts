@@ -1,4 +1,4 @@
-/** A delivery that waits, and a link to the one behind it. */
+/** A delivery that waits, and a link to the delivery behind it. */
 type Queued<D> = { readonly delivery: D; readonly sinceMs: number; behind: Queued<D> | undefined }
 
 /**

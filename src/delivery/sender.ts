@@ -67,8 +67,8 @@ export type SenderOptions = {
   /** The proxy for all requests, if there is one. */
   proxy?: OutboundProxy | undefined
   /**
-   * The time from the start of a request to the complete response head, in milliseconds. Then the request
-   * fails.
+   * The time from the start of a request to the complete response head, in milliseconds. A request that takes
+   * longer fails.
    */
   timeoutMs: number
   /** Time that an idle connection is kept. */
@@ -82,7 +82,7 @@ export type SenderOptions = {
 
 /**
  * How long undici may go on connecting after the deadline. Sluice keeps the deadline with a timer of its own.
- * undici's timer only frees the connection slot. It counts in half seconds and may fire early.
+ * undici's timer only frees the connection slot. This timer counts in half seconds and may fire early.
  */
 const connectSlackMs = 500
 
@@ -172,7 +172,7 @@ type ExchangeParts = {
 
 /**
  * A request on its way through undici. After a stale connection has lost the request, the same handler is
- * used for its second try. Calls `answered` exactly once and `released` exactly once.
+ * used for the second try of the request. Calls `answered` exactly once and `released` exactly once.
  */
 class ExchangeHandler implements RequestHandler, Expiring {
   readonly request: Dispatcher.DispatchOptions
@@ -267,8 +267,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
 
   /**
    * Returns the connection that lost the request, if the connection was stale. Most likely, the server had
-   * closed a stale connection while it was idle. A request has only one stale connection, because its second
-   * connection is new.
+   * closed a stale connection while the connection was idle. A request has only one stale connection, because
+   * its second connection is new.
    */
   #staleConnection(error: Error): Connection | undefined {
     const connection = this.#connection

@@ -22,7 +22,8 @@ export function createTlsConnector(
     const session = sessions.of(server)
     secureContext ??= createSecureContext(tlsOptions)
     const own = { ...options, secureContext, maxCachedSessions: 0 }
-    // Each connection needs its own connector, because a connector takes a session only when it is built.
+    // Each connection needs its own connector, because a connector takes a session only when the connector is
+    // built.
     const connect = buildConnector(session === undefined ? own : { ...own, session })
     connect(to, (...result) => {
       const [error, socket] = result

@@ -3,8 +3,9 @@ const maxServers = 10_000
 /** Limit on the length of a session, which the server chooses. Longer sessions aren't kept. */
 const maxSessionBytes = 8 * 1024
 /**
- * How long after it has shown its certificate a server may resume sessions. Then it has to show its
- * certificate again. If the certificate expires or is distrusted before that, this isn't noticed.
+ * The time for which a server may resume sessions after it has shown its certificate. After this time, the
+ * server has to show its certificate again. If the certificate expires or is distrusted within this time,
+ * this isn't noticed.
  */
 const maxAgeMs = 3_600_000
 

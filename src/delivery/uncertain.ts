@@ -5,7 +5,7 @@ import type { Outcome } from './outcome.ts'
  * result is true after a 5xx. It is also true if at least part of the request was written and no answer came
  * (a timeout, a reset). The result is false after a success or a refusal (3xx, 4xx). It is also false after a
  * refused connection, an unknown name, an untrusted certificate and a forbidden address, because nothing was
- * sent. In both cases the result is true if an earlier connection lost the same request.
+ * sent. But if an earlier connection lost the same request, the result is true in all of these cases.
  *
  * `mayHaveArrived`: true if part of the request was written and not answered, on the last connection or on a
  * stale one that lost the request.

@@ -8,7 +8,7 @@ import type { KafkaNode } from './running-kafka.ts'
 import { lastLines, startTethered, type Tethered } from './tether.ts'
 
 /**
- * The plan of one broker that runs on Java. `folder` is used by this broker only. `ports` are the port for
+ * The plan of one broker that runs on Java. `folder` is used by this broker only. `ports` has the port for
  * clients and the port for the controller.
  */
 export type NodePlan = {
@@ -24,7 +24,10 @@ export type NodePlan = {
    * A folder that is removed if this process ends without calling `stop`. `undefined` if the data is kept.
    */
   scratch: string | undefined
-  /** Additional listeners and settings. Tests use them to demand of clients what real clusters demand. */
+  /**
+   * Additional listeners and settings. With these, tests can make the same demands on clients as real
+   * clusters.
+   */
   extra?: ExtraPlan
 }
 

@@ -27,8 +27,8 @@ export type DataFolder = {
   clusterId: string
   isKept: boolean
   /**
-   * Writes the addresses at which the cluster runs into the folder, so that a second start with this folder
-   * is refused.
+   * Writes a file with the addresses of the running cluster to the folder. Because of this file, a second
+   * start with this folder is refused.
    */
   markRunning(brokers: string[]): Promise<void>
   /** Removes a temporary folder. Does nothing to a kept folder. */

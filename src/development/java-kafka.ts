@@ -57,7 +57,7 @@ async function startNodes(plan: ClusterPlan, folder: DataFolder, jars: string): 
 }
 
 /**
- * Stops the brokers. If their data is temporary, kills them, because three brokers take 6 seconds for an
+ * Stops the brokers. If the data is temporary, kills the brokers, because three brokers take 6 seconds for an
  * orderly end.
  */
 async function stopNodes(nodes: readonly JavaNode[], folder: DataFolder): Promise<void> {

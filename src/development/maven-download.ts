@@ -20,7 +20,7 @@ export function cacheFolder(): string {
 export type MavenDownload = {
   /** The name of the folder, such as `kafka-4.3.1`. */
   name: string
-  /** The name for people, such as `Apache Kafka 4.3.1`. */
+  /** The name that people see, such as `Apache Kafka 4.3.1`. */
   product: string
   megabytes: number
   /** Lets Maven download into the folder `part`. Returns the folder inside of `part` that has to be kept. */
@@ -89,8 +89,8 @@ async function countDownloaded(log: string): Promise<number> {
 }
 
 /**
- * Moves a folder by renaming it, so that the target is complete as soon as it exists. If another process was
- * faster, its folder is used, and the source isn't moved.
+ * Moves a folder by renaming it, so that the target is complete as soon as it exists. If another process has
+ * already moved its own folder to the target, the source isn't moved, and the target is used as it is.
  */
 async function moveInto(source: string, target: string): Promise<void> {
   try {

@@ -37,19 +37,19 @@ export type AvailabilityOptions = {
 
 const everyMs = 500
 /**
- * How long after the last acknowledgement or answer of Kafka the gateway asks Kafka for its state, in
+ * The time without an acknowledgement or answer of Kafka after which the gateway asks Kafka for its state, in
  * milliseconds. While no messages come in, there is no other way to notice that Kafka is down.
  */
 const silentMs = 5_000
 /**
- * The time after the first failure in which a partition isn't refused yet, in milliseconds. A change of the
- * partition's leader takes less than this time. Until then, records for the partition wait, and no request is
- * refused because of it.
+ * The time for which a partition isn't refused after its first failure, in milliseconds. A change of the
+ * partition's leader takes less time. Until this time is over, records for the partition wait, and no request
+ * is refused because of the partition.
  */
 export const patienceMs = 1_000
 
 /**
- * If a partition's last failed send is at least this long ago, a check without an obstacle makes the
+ * If a partition's last failed send is at least this long ago, a check that finds no obstacle makes the
  * partition available again. In milliseconds.
  */
 const forgetMs = 5_000

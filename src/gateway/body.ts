@@ -20,8 +20,8 @@ export type AcceptedBody = {
   /** The length of the inflated text in bytes. */
   readonly bytes: number
   /**
-   * The indexes in the list `batch` of the messages that contained NaN or Infinity. These values were
-   * replaced by null.
+   * The messages that contained NaN or Infinity, by their indexes in the list `batch`. In these messages,
+   * null replaces such values.
    */
   readonly spoiled: ReadonlySet<number>
   /** The number of whole numbers beyond 2^53 that lost digits. */
@@ -54,8 +54,8 @@ export function inflateBody(sent: Buffer, maxBytes: number): Inflated {
 }
 
 /**
- * Parses an inflated body. This is the second half of `readBody`. If `isBatch` is true, a message of the list
- * `batch` with NaN or Infinity is added to `spoiled`, and the body is still accepted.
+ * Parses an inflated body. This is the second half of `readBody`. If `isBatch` is true, the messages of the
+ * list `batch` that contain NaN or Infinity are added to `spoiled`, and the body is still accepted.
  */
 export function readInflated(bytes: Buffer, { isBatch = false } = {}): ReadBody {
   if (!isUtf8(bytes)) return { ok: false, fault: 'not_utf8' }

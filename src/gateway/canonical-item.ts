@@ -8,7 +8,7 @@ import { maxMessageBytes } from './request-limits.ts'
 import type { SharedBytes } from './shared-bytes.ts'
 
 /**
- * A message in the body of a request whose spelling is canonical. Says where the bytes of the message and the
+ * A message whose spelling is canonical, in the body of a request. This object says where the bytes and the
  * fields of the message are.
  */
 export type ScannedItem = {
@@ -137,8 +137,8 @@ export class CanonicalItems {
   }
 
   /**
-   * Returns the occasion of a message. A message with its own `sentAt` has an occasion of its own. All others
-   * have that of the request.
+   * Returns the occasion of a message, which has the times that complete the message. A message without a
+   * `sentAt` of its own has the occasion of its request.
    */
   #occasionOf(places: FieldPlaces): Occasion | undefined {
     if (!places.has(Field.sentAt)) return this.#surroundings

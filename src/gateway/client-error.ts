@@ -14,7 +14,7 @@ export class OpenAnswers {
   }
 
   /**
-   * Resolves once the gateway has answered every request of the connection that had arrived in full when this
+   * Resolves once the gateway has answered every request that had arrived in full on the connection when this
    * method was called.
    */
   async given(socket: Socket): Promise<void> {

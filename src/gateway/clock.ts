@@ -25,7 +25,7 @@ export type Occasion = {
 }
 
 /**
- * Ten years. A `sentAt` that is further from the arrival doesn't come from a clock: it is a zero or a
+ * Ten years. A `sentAt` that is further from the arrival doesn't come from a clock, but is a zero or a
  * constant.
  */
 const maxLeadMs = 3_652 * 24 * 60 * 60 * 1_000

@@ -134,7 +134,7 @@ function happenedAt({ timestamp, originalTimestamp }: JsonObject): unknown {
   return isAbsent(timestamp) ? originalTimestamp : timestamp
 }
 
-/** Returns the occasion of one message. A message with its own `sentAt` has an occasion of its own. */
+/** Returns the times that complete one message: `shared`, unless the message has a `sentAt` of its own. */
 function occasionOfItem({ sentAt }: JsonObject, shared: Occasion): Occasion {
   return sentAt === undefined || sentAt === null ? shared : occasionOf(sentAt, shared.arrival)
 }
@@ -203,8 +203,8 @@ export function tryStringify(value: JsonObject): string | undefined {
 }
 
 /**
- * Returns true if `text`, which is the JSON of `value`, has null in the place of a number that JSON.parse
- * read as infinite, such as 1e999.
+ * Returns true if `text` has null in the place of a number that JSON.parse read as infinite, such as 1e999.
+ * `text` is the JSON of `value`.
  */
 export function losesNumbers(text: string, value: unknown): boolean {
   return text.includes('null') && holdsInfinite(value)

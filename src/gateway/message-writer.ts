@@ -27,8 +27,8 @@ export class MessageWriter {
 
   /**
    * Writes a comma, or the opening brace if these members are the first, and then one or more neighbouring
-   * members of an object. The members are the bytes of `from` from `start` to `end`. Writes nothing if `end`
-   * is not after `start`, because then there is no member.
+   * members of an object. The members are those bytes of the buffer `from` that are between `start` and
+   * `end`. Writes nothing if `end` is not after `start`, because then there is no member.
    */
   members(from: Buffer, start: number, end: number): void {
     if (end <= start) return

@@ -14,8 +14,9 @@ export type Produce = {
 /** The method of a Kafka producer that the outbox uses. */
 export type ProduceSender = {
   /**
-   * Sends each produce once, and calls `onSettled` once for each produce. `failure` is `undefined` if Kafka
-   * has acknowledged the produce. Produces of the route `isolated` never delay produces of the route `main`.
+   * Sends each produce request once, and calls `onSettled` once for each produce request. `failure` is
+   * `undefined` if Kafka has acknowledged the produce request. A produce request of the route `isolated`
+   * never delays a produce request of the route `main`.
    */
   send(
     produces: readonly Produce[],
@@ -28,11 +29,11 @@ export type OutboxOptions = {
   readonly sender: ProduceSender
   readonly availability: Availability
   /**
-   * The time for which a record waits for other records that can share its produce request, while no produce
-   * is in flight.
+   * The time for which a record waits for other records that can share its produce request. This time applies
+   * only while no produce request is in flight.
    */
   readonly lingerMs: number
-  /** The time for which a request of a client waits until Kafka has acknowledged its records. */
+  /** The longest time for which a client's request waits for Kafka to acknowledge the request's records. */
   readonly ackTimeoutMs: number
   /** The limit on the bytes of records that aren't acknowledged yet. */
   readonly bufferBytes: number
@@ -43,18 +44,19 @@ export type OutboxOptions = {
 }
 
 /**
- * Limits on the records and bytes of one produce. A larger produce would block the event loop for too long.
+ * Limits on the records and bytes of one produce request. A larger produce request would block the event loop
+ * for too long.
  */
 const most = { records: 2_000, bytes: 4_000_000 }
 const backoffs = { minBackoffMs: 50, maxBackoffMs: 400 }
 
 /**
- * Writes the records of many requests to Kafka in few produces, and reports to each request the outcome of
- * the request's own records. Holds the records that wait and the records that are in flight. One produce is
- * in flight at a time. The next produce takes all records that have arrived during this time. If a partition
- * fails, only the parts for that partition fail. Records that Kafka did not accept are sent again as long as
- * a request waits for them. Records that are sent again are sent separately from records for other
- * partitions.
+ * Writes the records of many requests to Kafka in few produce requests, and reports to each request the
+ * outcome of the request's own records. Holds the records that wait and the records that are in flight. One
+ * produce request is in flight at a time. The next produce request takes all records that have arrived in the
+ * meantime. If a partition fails, only the parts for that partition fail. Records that Kafka did not accept
+ * are sent again as long as a request waits for them. Records that are sent again are sent separately from
+ * records for other partitions.
  */
 export class Outbox {
   readonly #options: OutboxOptions
@@ -100,8 +102,8 @@ export class Outbox {
   }
 
   /**
-   * Creates an empty parcel. Messages are compared only with messages of the same `origin`, which is the id
-   * of a source.
+   * Creates an empty parcel, which collects the records of one request. Messages are compared only with
+   * messages of the same `origin`, which is the id of a source.
    */
   parcel(topic: string, origin: string, occasion: Occasion): Parcel {
     let flights = this.#flights.get(origin)
@@ -113,9 +115,9 @@ export class Outbox {
   }
 
   /**
-   * Sends a parcel. Resolves once the parcel's outcome is known, and after `ackTimeoutMs` at the latest. If
-   * one of the records can't be written now, no record of the parcel is sent. Otherwise the client would send
-   * all records again, and some records would be written twice.
+   * Sends a parcel, which has the records of one request. Resolves once the parcel's outcome is known, and
+   * after `ackTimeoutMs` at the latest. If one of the records can't be written now, no record of the parcel
+   * is sent. Otherwise the client would send all records again, and some records would be written twice.
    */
   async submit(parcel: Parcel): Promise<Delivered> {
     const { availability, bufferBytes, ackTimeoutMs } = this.#options
@@ -153,7 +155,8 @@ export class Outbox {
     const { sender, availability, ackTimeoutMs, now } = this.#options
     const sentMs = now()
     const open = new Map(batches.map((batch) => [produceOf(batch), batch] as const))
-    // When this timer fires, every request that waited for the records of these produces has been answered.
+    // When this timer fires, every request that waited for the records of these produce requests has been
+    // answered.
     const late = setTimeout(() => {
       const reason = `no acknowledgement within ${ackTimeoutMs} ms`
       for (const { topic, partition } of open.keys()) availability.failed(topic, partition, reason, sentMs)
@@ -198,9 +201,9 @@ export class Outbox {
   }
 
   /**
-   * Answers a request that has timed out. Drops those of its unsent records for which no other request waits.
-   * The answer asks the client to send all messages again. The acknowledged parts are remembered, so that
-   * they aren't written a second time when the client sends them again.
+   * Answers a request that has timed out. Drops the unsent records of this request, except records for which
+   * another request waits too. The answer asks the client to send all messages again. The acknowledged parts
+   * are remembered, so that they aren't written a second time when the client sends them again.
    */
   #giveUp(ticket: Ticket, parts: readonly Part[]): void {
     finish(ticket, 'too_late')

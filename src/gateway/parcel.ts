@@ -7,7 +7,7 @@ export type OutgoingRecord = {
   /** The value as text, or as bytes in UTF-8. */
   readonly value: string | Buffer
   readonly headers: Readonly<Record<string, string>>
-  /** The size of the whole record, by `recordBytes`. */
+  /** The size of the whole record, as the function `recordBytes` computes it. */
   readonly bytes: number
 }
 
@@ -54,8 +54,8 @@ export type Part = {
    */
   readonly flights: Map<string, Part>
   /**
-   * The occasion of the request. If another request has an identical message, that request has another
-   * occasion.
+   * The times that the messages of the request share. If another request has an identical message, that
+   * request has other times.
    */
   readonly occasion: Occasion
   /** The requests that wait or have waited for this part. */
@@ -78,7 +78,10 @@ export class Parcel {
   readonly topic: string
   readonly occasion: Occasion
   readonly parts: Part[] = []
-  /** Parts of other requests for which this request waits too, because they contain identical messages. */
+  /**
+   * Parts of other requests. This request waits for these parts too, because they contain messages that are
+   * identical to messages of this request.
+   */
   readonly joined = new Set<Part>()
   readonly flights: Map<string, Part>
   bytes = 0

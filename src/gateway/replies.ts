@@ -38,7 +38,7 @@ export class Replies {
   }
 }
 
-/** Runs `work` for a request, and ends the request's trace with the status of the answer. */
+/** Calls `work`, which answers a request. Then ends the request's trace with the status of the answer. */
 export async function traced(
   trace: RequestTrace | undefined,
   work: (trace: RequestTrace | undefined) => Promise<Answer>,

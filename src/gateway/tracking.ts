@@ -91,8 +91,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Packs the messages of a call into a parcel. There must be no `await` between this call and `submit`.
-   * Otherwise parts in flight for which the parcel has to wait might end in between.
+   * Packs the messages of a call into a parcel. After this method, call `submit` without an `await` in
+   * between. Otherwise the parts in flight for which the parcel has to wait might end earlier.
    */
   #pack(
     source: Source,

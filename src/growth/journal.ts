@@ -2,8 +2,8 @@ import { isCount } from '../message/json-values.ts'
 import type { Change, Layout } from './layout.ts'
 
 /**
- * The progress of a growth: one record of the topic `backfills`, under a key that no mark has. Compaction
- * keeps the last such record.
+ * How far a growth of the installation (`sluice topics grow`) has got. This is one record of the topic
+ * `backfills`, under a key that no mark has. Compaction keeps the last such record.
  *
  * - `copying`: the topics that only Sluice writes are being copied to new topics. The old topics are
  *   unchanged.
@@ -16,11 +16,14 @@ export type Growth = Change & {
   readonly state: 'copying' | 'switching' | 'grown' | 'abandoned'
   readonly groupId: string
   /**
-   * The digest of the copied topics' contents and of the group's commits for them, when the growth began.
-   * Neither may change while the growth runs.
+   * The digest of two things at the beginning of the growth: the contents of the copied topics, and the
+   * group's commits for these topics. Neither may change while the growth runs.
    */
   readonly digest: string
-  /** The ends of the names of the topics that are copied in the order of their records' times. */
+  /**
+   * The topics whose records are copied in the order of the records' times. Each entry is the end of a
+   * topic's name: the part after the beginning that the layout gives to the name.
+   */
   readonly waiting: readonly string[]
   readonly done: readonly GrowthStep[]
   /**
@@ -30,7 +33,7 @@ export type Growth = Change & {
   readonly bounds: readonly number[]
 }
 
-/** A step of a growth. `waiting/` is followed by the end of the name of a topic in `waiting`. */
+/** A step of a growth. After `waiting/` comes an entry of `waiting`. */
 export type GrowthStep =
   | 'topics'
   | 'states'
@@ -52,7 +55,10 @@ export type DecodedGrowth =
   /** The record is about a growth, but in a form that this version of Sluice doesn't know. */
   | { readonly ok: false }
 
-/** Decodes a record about a growth. Returns `undefined` for any other record. Never throws. */
+/**
+ * Decodes a record about a growth of the installation. Returns `undefined` for a record about anything else.
+ * Never throws.
+ */
 export function decodeGrowth(recordKey: Buffer, value: Buffer | null): DecodedGrowth | undefined {
   if (recordKey.toString() !== key || value === null) return undefined
   const fields = parse(value)
@@ -67,7 +73,7 @@ export function decodeGrowth(recordKey: Buffer, value: Buffer | null): DecodedGr
   return { ok: true, growth: { state, from, to, groupId, digest, waiting, done, bounds } }
 }
 
-/** Returns the layout in force. Returns `undefined` if no growth was ever begun. */
+/** Returns the layout in force. Returns `undefined` if `sluice topics grow` was never run. */
 function layoutOf(growth: Growth | undefined): Layout | undefined {
   switch (growth?.state) {
     case undefined:
@@ -82,8 +88,8 @@ function layoutOf(growth: Growth | undefined): Layout | undefined {
 }
 
 /**
- * Returns the generation for the next growth. Each growth has another generation, even after an abandoned
- * growth. So no two growths create topics with the same names.
+ * Returns the generation of the topics that the next growth creates. Each growth has a new generation, even
+ * if the growth before it was abandoned. So no two growths create topics with the same names.
  */
 export function nextGeneration(growth: Growth | undefined, current: number): number {
   return Math.max(current, growth?.from.generation ?? 0, growth?.to.generation ?? 0) + 1
@@ -106,8 +112,8 @@ export function faultOf(growth: Growth | undefined, configured: Layout): string 
 }
 
 /**
- * Describes a growth that is under way, and how to complete it. Commands that only write records show this
- * text, whatever layout is configured.
+ * Returns a text about a growth that is under way: what it does, and how to complete it. Commands that only
+ * write records show this text, whatever layout is configured.
  */
 export function underWay({ state, from, to }: Growth): string {
   const again = `run \`sluice topics grow ${to.partitions}\` again until it ends: it continues where it stopped`

@@ -15,13 +15,13 @@ export type UnevenAudience = {
 type Audience = { spaceId: string; audienceId: string; floors: Map<number, SyncFloor> }
 
 /**
- * Collects the last sync of each audience in each unit. When users of several old units become users of one
- * new unit, they share one floor there. So the last sync must be the same in all old units.
+ * Collects the last sync of each audience in each unit. After a growth, users of several old units are in one
+ * new unit, where they share one floor. So the last sync must be the same in all old units.
  */
 export class SyncFloors {
   readonly #audiences = new Map<string, Audience>()
 
-  /** Takes in a record of `memberships`. */
+  /** Notes the sync in a record of `memberships`, if the record has one. */
   take(unit: number, key: Buffer | null, value: Buffer | null): void {
     if (key === null || !key.subarray(0, syncKeyBegins.length).equals(syncKeyBegins)) return
     const decoded = decodeState(key, value)

@@ -1,6 +1,7 @@
 /**
- * Merges the records of several logs. Each time, it compares the next records of all logs, and yields the
- * lowest of them. The records of one log keep their order, even if `compare` orders them differently.
+ * Merges the records of several logs. At each step, compares the next records of all logs, and yields the
+ * lowest of these records. The records of one log keep their order, even if `compare` puts these records in
+ * another order.
  */
 export async function* merged<T>(
   logs: readonly AsyncIterable<readonly T[]>[],

@@ -10,7 +10,7 @@ export type TopicCount = {
    */
   readonly records: number
   readonly bytes: number
-  /** The number of records that still have to be delivered or processed, at most. */
+  /** An upper bound of the number of records that still have to be delivered or processed. */
   readonly waiting: number
 }
 
@@ -27,7 +27,10 @@ export type Plan = {
   readonly minutesOfRefresh: number
 }
 
-/** The least speed of a growth if the brokers are near. The command prints the actual speed while it runs. */
+/**
+ * The least speed of `sluice topics grow` if the brokers are near. The command prints the actual speed while
+ * it runs.
+ */
 const recordsPerSecond = 15_000
 const bytesPerSecond = 10 * 1024 ** 2
 /** The seconds that it takes to start the command, to create topics and to write commits. */
@@ -39,7 +42,7 @@ function secondsOf(counts: readonly TopicCount[]): number {
   return Math.ceil(overheadSeconds + Math.max(records / recordsPerSecond, bytes / bytesPerSecond))
 }
 
-/** Describes what a growth will do, in lines. */
+/** Returns lines that describe what `sluice topics grow` will do. */
 export function linesOf({
   change,
   counts,

@@ -3,10 +3,10 @@ import type { Standing } from '../backfill/standing.ts'
 import type { Change } from './layout.ts'
 
 /**
- * Returns the records of standings and of tracked units for the new layout. The users of a new unit come from
- * several old units. So a destination gets the worst of its standings in the old units, because it is better
- * to receive some values twice than to miss any. The records can be written repeatedly, even after a part of
- * them was written.
+ * Returns the records that say, in the new layout, which standings destinations have and which units are
+ * tracked. The users of a new unit come from several old units. So a destination gets the worst of its
+ * standings in the old units, because it is better to receive some values twice than to miss any. If only a
+ * part of these records was written, all of them can be written again.
  */
 export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mark[] {
   const before = numbers(0, from.partitions)

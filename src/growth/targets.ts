@@ -17,7 +17,7 @@ export function unitsOfState(key: Buffer | null, partition: number, { from, to }
   const stateKey = key === null ? undefined : parseStateKey(key)
   switch (stateKey?.kind) {
     case undefined:
-      // The record isn't Sluice's. The unit that reads it reports that.
+      // Sluice did not write this record. The unit that reads the record reports this.
       return [partition]
     case 'property':
       return [partitionOf(stateKey.userId, to.partitions)]
@@ -37,8 +37,8 @@ function* heirsOf(unit: number, from: number, to: number): IterableIterator<numb
 
 /**
  * Returns the partition for a record of a retry topic or of `replays` that was in `partition`. A delivery
- * with a property goes to the unit of its user, which judges it. Other deliveries are placed by their keys,
- * so the deliveries of one user stay together.
+ * with a property goes to the unit of its user, because the owner of that unit judges the delivery. Other
+ * deliveries are placed by their keys, so the deliveries of one user stay together.
  */
 export function unitOfWaiting(
   { key, headers }: { readonly key: Buffer | null; readonly headers: ReceivedHeaders },
@@ -46,7 +46,7 @@ export function unitOfWaiting(
   { to }: Change,
 ): number {
   const decoded = decodeRetryState(headers)
-  // The record isn't Sluice's. The unit that reads it reports that.
+  // Sluice did not write this record. The unit that reads the record reports this.
   if (!decoded.ok) return partition
   const { property } = decoded.state
   if (property !== undefined) return partitionOf(property.userId, to.partitions)

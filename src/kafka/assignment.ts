@@ -12,8 +12,8 @@ import { assignSticky } from './sticky.ts'
 export type Subscriber = Subscription & { readonly memberId: string }
 
 /**
- * Returns the partitions of each member, by member id. `partitions` is the number of units of an installation
- * in which no claim names a number.
+ * Returns the partitions of each member, by member id. `partitions` is the number of units for an
+ * installation whose claims don't say how many units it has.
  */
 export function assignPartitions(
   members: readonly Subscriber[],
@@ -94,7 +94,9 @@ export function foreignTopics(
   return [...new Set(foreign.flat().flatMap(({ topics }) => topics))].sort()
 }
 
-/** Returns true if an assignment has partitions, but not of exactly the topics in `ownTopics`. */
+/**
+ * Returns true if an assignment has partitions, but their topics aren't exactly the topics in `ownTopics`.
+ */
 export function isOfOtherTopics(assignment: Assignment, ownTopics: readonly string[]): boolean {
   const given = [...assignment].flatMap(([topic, { length }]) => (length > 0 ? [topic] : []))
   const own = new Set(ownTopics)

@@ -37,8 +37,8 @@ type Pool = { readonly findConnectedBroker: () => Promise<AskedBroker> }
 
 const keys = { metadata: 3, findCoordinator: 10, describeGroups: 15 } as const
 /**
- * The first versions of Metadata and of DescribeGroups whose answers list the allowed operations. Apache
- * Kafka 2.3 has brought both.
+ * The first versions of Metadata and of DescribeGroups whose answers list the allowed operations. Both
+ * versions came with Apache Kafka 2.3.
  */
 const tellingMetadata = 8
 const tellingDescribeGroups = 3

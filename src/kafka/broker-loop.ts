@@ -10,8 +10,8 @@ import { ask } from './wire.ts'
 /**
  * The broker holds back the answer to a fetch until it has `minFetchBytes` of records, but no longer than
  * `fetchWaitMs`. The broker collects records because a fetch that brings a handful of records costs as much
- * as a fetch that brings hundreds. A partition that is resumed during a fetch waits for the end of the fetch,
- * so at most `fetchWaitMs`.
+ * as a fetch that brings hundreds. A partition that is resumed during a fetch waits until the fetch ends,
+ * which takes at most `fetchWaitMs`.
  */
 const minFetchBytes = 16 * 1024
 export const fetchWaitMs = 25
@@ -167,8 +167,8 @@ export class BrokerLoop {
     return {
       ...this.#session.next(wanted),
       maxWaitMs: longestWaitMs ?? fetchWaitMs,
-      // If the last fetch brought no records, the broker answers this fetch at the first record. Otherwise
-      // the broker collects records first.
+      // If the last fetch brought no records, the broker answers this fetch as soon as it has one record.
+      // Otherwise the broker collects records before it answers.
       minBytes: longestWaitMs === undefined ? minFetchBytes : 1,
       maxBytes: maxFetchBytes,
       maxBytesPerPartition,

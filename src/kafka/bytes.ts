@@ -143,7 +143,7 @@ export class ByteReader {
     return this.bytes.readInt32BE(this.at - 4)
   }
 
-  /** Reads a number, exact up to 2^53. Offsets and milliseconds stay far below. */
+  /** Reads a number, exact up to 2^53. Offsets and milliseconds stay far below this number. */
   int64(): number {
     return Number(this.bigint())
   }

@@ -2,7 +2,7 @@ import { AssignerProtocol } from 'kafkajs'
 
 /** The data that a member sends to the group with each join. */
 export type Claim = {
-  /** The units that the member owns. It keeps them at the join if possible. */
+  /** The units that the member owns. If possible, the join leaves these units with the member. */
   units: readonly number[]
   /**
    * The time when the member was given these units, in epoch milliseconds. 0 while the member owns no unit
@@ -10,13 +10,13 @@ export type Claim = {
    */
   sinceMs: number
   /**
-   * Units for which the member may have requests in flight: units that it has started, and lost units that it
-   * hasn't finished.
+   * Units for which the member may have requests in flight. These are the units that the member has started,
+   * and the lost units that the member hasn't finished.
    */
   busy: readonly number[]
   /**
-   * The units of `busy` for which requests of topics with `needsState` may be in flight. A member may start
-   * these topics much later than the other topics of a unit.
+   * The units of `busy` for which the member may have requests in flight that come from records of topics
+   * with `needsState`. A member may start such topics much later than the other topics of a unit.
    */
   busyWithState: readonly number[]
   /**

@@ -5,8 +5,8 @@ import { type Leader, TopicView } from './topic-view.ts'
 import type { WireBroker } from './wire.ts'
 
 /**
- * The leaders of partitions, as far as the brokers have reported them. An error concerns only its own
- * partition or topic. Asking the brokers never creates a topic.
+ * The leaders of partitions, as far as the brokers have reported them. An error of one partition or topic
+ * doesn't affect the others. Asking the brokers never creates a topic.
  */
 export type ClusterView = {
   /** Resolves when the brokers have reported all topics once. Rejects when no broker can be reached. */
@@ -151,8 +151,8 @@ class BrokersView implements ClusterView {
     await before
     const { signal } = this.#closing
     await delay(this.#waitMs, undefined, { signal }).catch(() => undefined)
-    // A caller that asks for a refresh from here on wants the state after this moment. Such a caller gets a
-    // later refresh.
+    // A caller that asks for a refresh after this line has run gets a later refresh, because the request that
+    // is sent below may not show what the caller wants to see.
     if (this.#next !== undefined) this.#last = this.#next
     this.#next = undefined
     if (!signal.aborted) await this.#refreshNow()

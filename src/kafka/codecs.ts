@@ -26,9 +26,9 @@ export function registerCodecs(): void {
 }
 
 /**
- * Loads snappy's native library, which takes 3 MB, with the first batch that needs it. If the library can't
- * be loaded, ends the process with an error. A rejection would make the batch count as damaged, and its
- * records would be skipped.
+ * Loads snappy's native library when the first batch needs it, because the library takes 3 MB. If the library
+ * can't be loaded, ends the process with an error. If the promise rejected instead, the batch would count as
+ * damaged, and the batch's records would be skipped.
  */
 async function loadSnappy(): Promise<typeof import('snappy')> {
   try {
@@ -45,8 +45,8 @@ async function loadSnappy(): Promise<typeof import('snappy')> {
 const codecIds = { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 } as const
 
 /**
- * The code of the error that zlib throws when the output would be longer than allowed. The other codecs here
- * throw it too.
+ * The code of the error that zlib throws when the output would be longer than allowed. The other codecs in
+ * this file throw errors with the same code.
  */
 export const tooLongCode = 'ERR_BUFFER_TOO_LARGE'
 
@@ -132,8 +132,8 @@ const lz4HeaderBytes = 7
 const lz4MaxRatio = 255
 
 /**
- * Returns an upper bound of the decompressed size of LZ4 frames, by the sizes of their blocks. It is needed
- * because the library has no limit for the decompressed size. Source: LZ4 frame format 1.6.
+ * Returns an upper bound of the decompressed size of LZ4 frames, by the sizes of their blocks. The bound is
+ * needed because the library can't limit the decompressed size. Source: LZ4 frame format 1.6.
  */
 function lz4Bound(bytes: Buffer): number {
   let bound = 0

@@ -15,8 +15,8 @@ export type CommitsOptions = {
 export type News = { readonly partition: Partition; readonly standing: Standing }
 
 /**
- * The estimated size of the first requests, in bytes. A broker stores the commits of a request as one batch,
- * and refuses a batch that is larger than its limit, which is 1 MB by default.
+ * The estimated size of the first requests, in bytes. A broker stores the commits of a request as one batch.
+ * The broker refuses a batch that is larger than its limit, which is 1 MB by default.
  */
 const firstRequestBytes = 400_000
 const leastRequestBytes = 20_000
@@ -40,7 +40,7 @@ export class Commits {
    * metadata.
    */
   #memory = maxRememberedOffsets
-  /** Partitions whose commits are refused. The set serves to log each refusal only once. */
+  /** The partitions whose commits are refused. Thanks to this set, each refusal is logged once. */
   readonly #refused = new Set<string>()
 
   constructor(options: CommitsOptions) {
@@ -48,8 +48,8 @@ export class Commits {
   }
 
   /**
-   * Returns the commits in the order of `partitions`. If the group has no commit for a partition, its entry
-   * is `noCommit`. Throws if the coordinator can't report all of them.
+   * Returns the commits in the order of `partitions`. If the group has no commit for a partition, the
+   * partition's entry is `noCommit`. Throws if the coordinator can't report all of them.
    */
   async read(partitions: readonly Partition[]): Promise<StoredCommit[]> {
     const { coordinator, groupId } = this.#options

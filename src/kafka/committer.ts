@@ -56,8 +56,8 @@ export class Committer {
   }
 
   /**
-   * The last time at which everything that had settled was known to be committed, in epoch milliseconds. 0
-   * before the first time.
+   * A time in epoch milliseconds: every record that was settled at this time has been committed. It is the
+   * latest time of which this is known. 0 while no such time is known.
    */
   get lastCommitMs(): number {
     return this.#lastCommitMs

@@ -4,11 +4,12 @@ import { crc32c } from './crc32c.ts'
 import { type ProduceAnswer, type ProducedTopic, produceRequest, writeRecordsNow } from './produce-request.ts'
 import type { WireRequest } from './wire.ts'
 
-/** The value of acks with which only the leader needs to have the records when the broker answers. */
+/** The value of `acks` with which the broker answers once the leader alone has the records. */
 const acksOfLeader = 1
 const lz4 = 3
 /**
- * The position of the topics in a request, after the transaction, acks, the timeout and the count of topics.
+ * The index of the byte at which the list of topics begins in a request. The transaction, the acks, the
+ * timeout and the count of topics come before it.
  */
 const topicsAt = 12
 

@@ -38,7 +38,7 @@ export type ConnectionPoolBuilder = {
 
 /** The longest time that the close of a connection waits for answers that are due, in milliseconds. */
 const drainMs = 2_000
-/** How much longer than kafkajs' own limit a connect may take, in milliseconds. */
+/** A connect may take this much longer than kafkajs' own limit, in milliseconds. */
 const graceMs = 1_000
 
 /**
@@ -112,9 +112,9 @@ class GuardedPool {
   }
 
   /**
-   * Closes the connections that are open at the time of the call. A connection that is being opened isn't
-   * closed. The reason is that kafkajs closes a pool whenever one of its callers could not connect, and that
-   * the next caller is connecting by then.
+   * Closes the connections that are open at the time of the call. kafkajs closes a pool whenever one caller
+   * of the pool could not connect. By then the next caller is connecting. So a connection that is being
+   * opened isn't closed.
    */
   async #close(): Promise<void> {
     const open = this.pool.pool.filter(isOpen)
@@ -162,9 +162,9 @@ class GuardedPool {
 const wasClosed = 'the connection to the broker was closed'
 
 /**
- * Rejects when the socket of a connection is closed. kafkajs usually rejects too, in the same turn of the
- * event loop, and its error says more. So this error comes a moment later. kafkajs has no error for a socket
- * that is destroyed, or that ends before it is connected.
+ * Rejects when the socket of a connection is closed. kafkajs usually rejects the request in the same turn of
+ * the event loop, with an error that says more. So this promise rejects one turn later than kafkajs. kafkajs
+ * has no error for a socket that is destroyed, or that ends before it is connected.
  */
 function closeOf(connection: Connection): Promise<never> {
   return new Promise((_resolve, reject) => {
@@ -172,7 +172,10 @@ function closeOf(connection: Connection): Promise<never> {
   })
 }
 
-/** Rejects all requests of a connection, and closes it at once. Does nothing when it is closed already. */
+/**
+ * Rejects all requests of a connection, and closes the connection at once. Does nothing if the connection is
+ * closed already.
+ */
 export function cutOff(connection: Connection, reason: string): void {
   connection.connectionStatus = 'disconnected'
   connection.authenticatedAt = null

@@ -4,8 +4,8 @@ import type { OnTruncation } from './handover.ts'
 import type { PartitionState } from './partition-state.ts'
 
 /**
- * A record that is lent to the worker. The group doesn't commit past the record before `settle` is called.
- * The worker calls either `settle` or `giveBack`, once.
+ * A record that the consumer has handed to the worker. The group doesn't commit past the record before
+ * `settle` is called. The worker calls either `settle` or `giveBack`, once.
  */
 export type InboundRecord = {
   readonly topic: string
@@ -35,7 +35,10 @@ export type InboundRecord = {
    */
   readonly mayHaveBegun: boolean
   settle(): void
-  /** Gives the record back unsettled. This member does nothing more with it, and the next owner gets it. */
+  /**
+   * Returns the record to the consumer without settling it. This member does nothing more with the record,
+   * and the next owner gets the record.
+   */
   giveBack(): void
 }
 
@@ -45,8 +48,8 @@ export type InboundRecord = {
  */
 export type RecordContent = Pick<KafkaMessage, 'key' | 'value' | 'headers'> & {
   /**
-   * The reason why this record can't be read. Its key and its value are then empty. The records directly
-   * before it may be unreadable too.
+   * The reason why this record can't be read. The record's key and value are then empty. The records directly
+   * before this record may be unreadable too.
    */
   readonly unreadable?: string
 }
@@ -55,12 +58,12 @@ export type TopicSubscription = {
   topic: string
   /** How long a record waits after its append, in milliseconds. */
   waitMs: number
-  /** If true, a partition starts only once `prepare` has resolved for its unit. */
+  /** If true, a partition doesn't start before `prepare` has resolved for the partition's unit. */
   needsState?: boolean
   /**
    * If false, commits contain only the watermark, without the settled offsets above it. The next owner then
-   * takes all records above the watermark again. In return, the partition has no window that can become full
-   * and stop fetching.
+   * takes all records above the watermark again. The advantage is that the partition has no window that can
+   * become full and stop fetching.
    */
   hasWindow?: false
 }
@@ -86,8 +89,8 @@ export type ConsumerOptions = {
    */
   leaveOnStop?: boolean
   /**
-   * Returns true if an instance id belongs to a former process of this worker, because the worker runs fewer
-   * processes now. The member then removes that id from the group.
+   * Returns true if an instance id belonged to a process of this worker that no longer exists, because the
+   * worker now runs fewer processes. The member then removes that id from the group.
    */
   isFormerProcess?: ((instanceId: string) => boolean) | undefined
   /**
@@ -120,17 +123,17 @@ export type ConsumerOptions = {
    */
   prepare?: (unit: number) => Promise<void>
   /**
-   * Called once after `prepare`, when the first of these happens: the unit is lost, it has nothing in flight,
-   * and it is committed; `handoverMs` has passed since the loss of the unit; or the member stops. `prepare`
-   * may still be running, and should then end. `prepare` is called again for the unit only after the promises
-   * of both functions have settled.
+   * Called once after `prepare`. It is called when the unit is lost, has nothing in flight and is committed.
+   * It is called earlier if `handoverMs` has passed since the loss of the unit, or if the member stops.
+   * `prepare` may still be running, and should then end. `prepare` is called again for the unit only after
+   * the promises of both functions have settled.
    */
   released?: (unit: number) => void | Promise<void>
   /** Called when records were deleted before they were settled. `count` is approximate. */
   onLost?: (topic: string, count: number) => void
   /**
-   * Called when the log of a partition isn't the log that was read before: it ends before the last record
-   * that was read, or has other records.
+   * Called when the log of a partition isn't the log that was read before. The present log ends before the
+   * last record that was read, or it has other records.
    */
   onTruncated?: (topic: string) => void
   /** Called when a commit was refused, or got no answer. The commit is tried again. */
@@ -148,9 +151,9 @@ export type ConsumerOptions = {
 
 export type GroupConsumer = {
   /**
-   * True while the group knows this member, and the member has started all partitions that it was given. A
-   * partition that can't be read doesn't make this false, unless it is stopped because its log isn't the log
-   * that was read before.
+   * True while the group knows this member, and the member has started all partitions that it was given. This
+   * stays true if a partition can't be read, with one exception: it is false if the partition is stopped
+   * because the partition's log isn't the log that was read before.
    */
   readonly isJoined: boolean
   /**
@@ -173,29 +176,35 @@ export type GroupConsumer = {
   /** The present state of each partition of this member. */
   readonly partitions: Iterable<PartitionState>
   /**
-   * The last time at which everything that had settled was known to be committed, in epoch milliseconds. 0
-   * before the first time.
+   * A time in epoch milliseconds: every record that was settled at this time has been committed. It is the
+   * latest time of which this is known. 0 while no such time is known.
    */
   readonly lastCommitMs: number
-  /** Stops and starts fetching from all partitions. The member stays in the group. */
+  /**
+   * Stops fetching from all partitions if `isFull` is true, and otherwise starts it again. The member stays
+   * in the group.
+   */
   setFull(isFull: boolean): void
-  /** Stops and starts fetching, but only from those partitions that are behind. */
+  /**
+   * Stops fetching from the partitions that are behind if `isCongested` is true, and otherwise starts it
+   * again.
+   */
   setCongested(isCongested: boolean): void
   /**
-   * Stops and starts fetching from one partition. Records that were fetched already are still passed to
-   * `onRecord`. Ignores a partition that this member doesn't own. Forgets the setting when the partition is
-   * lost. `holder` names the part of the worker that asks. The partition stays stopped until each part that
-   * stopped it has started it again.
+   * Stops fetching from one partition if `isFull` is true, and otherwise starts it again. Records that were
+   * fetched already are still passed to `onRecord`. Ignores a partition that this member doesn't own. Forgets
+   * the setting when the partition is lost. `holder` names the part of the worker that asks. The partition
+   * stays stopped until each part that stopped it has started it again.
    */
   setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void
   /**
-   * Returns the last time, in epoch milliseconds, at which this member had taken all records of one of its
-   * partitions. 0 while that isn't known. The end of the log is looked up every few seconds.
+   * Returns the last time at which this member had taken all records of one partition, in epoch milliseconds.
+   * 0 while this time isn't known. The end of the log is looked up every few seconds.
    */
   endSeenMs(topic: string, id: number): number
   /** Takes no further record. Records that were taken before can still settle and be committed. */
   quiesce(): void
-  /** Commits all that has settled. Throws when the broker refuses or can't be reached. */
+  /** Commits all that has settled. Throws when the broker refuses the commit or can't be reached. */
   commit(): Promise<void>
   /**
    * Leaves the group, and waits until all units are released. A static member leaves the group only with

@@ -33,8 +33,8 @@ export class Coordinator {
   #opened: Opened | undefined
 
   /**
-   * Prepares the connection. `topic` may be any topic of the group. With it, the client asks the brokers for
-   * this topic only, and not for all topics.
+   * Prepares the connection. `topic` may be any topic of the group. Because the client knows this topic, it
+   * asks the brokers about this topic alone, and not about all topics.
    */
   constructor(kafka: Kafka, groupId: string, topic: string) {
     this.#kafka = kafka

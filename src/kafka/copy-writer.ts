@@ -13,7 +13,9 @@ export type CopiedRecord = {
   readonly timestampMs: number | undefined
 }
 
-/** A writer of records to one topic. It writes them in the order of the calls, with the given times. */
+/**
+ * A writer of records to one topic. The records are written in the order of the calls, with the given times.
+ */
 export type CopyWriter = {
   /**
    * Adds a record. Resolves when there is room for a further record. Rejects when Kafka has accepted no
@@ -31,7 +33,7 @@ export type CopyProducer = {
 
 const mostRecords = 5_000
 const mostBytes = 8 * 1024 ** 2
-/** The most bytes of a record in addition to its key, its value and its headers. */
+/** The most bytes that a record takes in addition to its key, its value and its headers. */
 const recordOverheadBytes = 64
 const headerOverheadBytes = 16
 
@@ -63,7 +65,7 @@ export async function startCopyProducer(
         bytes = 0
         ofPartition.clear()
         const answers = await producer.send({ topic, acks: -1, messages: batch })
-        // kafkajs silently leaves out records of a partition that its metadata doesn't know.
+        // kafkajs silently leaves out the records of a partition that kafkajs' metadata doesn't contain.
         const taken = new Set(answers.map(({ partition }) => partition))
         const left = batch.find(({ partition }) => partition === undefined || !taken.has(partition))
         if (left !== undefined) throw new Error(`Kafka did not take records of ${topic}/${left.partition}`)

@@ -15,8 +15,8 @@ export class EpochHistory {
   }
 
   /**
-   * Notes the epoch of the records at and after the offset `from`. Forgets what was noted about these offsets
-   * before.
+   * Notes the epoch of the records at the offset `from` and at all higher offsets. Forgets earlier notes
+   * about these offsets.
    */
   add(from: number, leaderEpoch: number): void {
     const last = this.#entries.at(-1)

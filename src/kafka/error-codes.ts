@@ -63,7 +63,7 @@ export function isTooLarge(code: number | undefined): boolean {
   return code === errorCodes.MESSAGE_TOO_LARGE || code === errorCodes.RECORD_LIST_TOO_LARGE
 }
 
-/** Returns the error that kafkajs throws for a code. `isProtocolError` recognizes it. */
+/** Returns the error that kafkajs throws for a code. `isProtocolError` recognizes such an error. */
 export function protocolError(code: number): Error & { readonly type?: string } {
   type ErrorFile = { createErrorFromCode(code: number): Error & { readonly type?: string } }
   return kafkajsFile<ErrorFile>('kafkajs/src/protocol/error.js').createErrorFromCode(code)

@@ -13,8 +13,8 @@ export type FailingPartitionsOptions = {
    */
   readonly patienceMs: number
   /**
-   * Called when a partition has failed for `patienceMs`, and with `isFailing` false when it takes records
-   * again.
+   * Called with `isFailing` true when a partition has failed for `patienceMs`. Called with `isFailing` false
+   * when this partition takes records again.
    */
   readonly onFailing: (failing: FailingPartition, isFailing: boolean) => void
   /**
@@ -45,9 +45,9 @@ export function describeReasons(reasons: readonly string[]): string {
 }
 
 /**
- * Keeps track of the partitions that don't take the records written to them, and reports each. Kafka counts
- * as away only when no partition takes records. If nothing is written to a partition, its records don't show
- * whether it takes any. Such partitions are looked up by `isAnyOpen`.
+ * Keeps track of the partitions that don't take the records written to them, and reports each of these
+ * partitions. Kafka counts as away only when no partition takes records. A partition to which nothing is
+ * written may take records or not, so `isAnyOpen` asks the brokers about such partitions.
  */
 export class FailingPartitions {
   readonly #options: FailingPartitionsOptions
@@ -82,8 +82,8 @@ export class FailingPartitions {
   }
 
   /**
-   * Notes that a partition has not taken records. With `isOverdue`, the partition has taken no records for
-   * `patienceMs` already, and is reported at once.
+   * Notes that a partition has not taken records. If `isOverdue` is true, the partition has already failed
+   * for `patienceMs`, and is reported at once.
    */
   failed(failing: FailingPartition, isOverdue = false): void {
     if (this.#isStopped) return

@@ -52,8 +52,8 @@ export type FeedStart = {
 }
 
 /**
- * The delay, in milliseconds, from which on the worker counts as behind. The delay of a record is how long
- * after its append, or after it was due, the record is taken.
+ * The worker counts as behind once a record has this delay, in milliseconds. The delay begins when the record
+ * is appended or, on a retry topic, when the record is due. It ends when the worker takes the record.
  */
 const lateAfterMs = 10_000
 
@@ -88,7 +88,8 @@ const liveFetchBytes = 128 * 1024
 
 /**
  * Fetches from one partition, from the time when this member starts the partition until the member loses it.
- * Decides when the partition is paused, where it seeks, and how long it waits for the head of a retry topic.
+ * Decides when fetching pauses, at which offset it continues, and how long it waits for the head of a retry
+ * topic.
  */
 export class Feed implements FetchListener, KnownLog {
   readonly #options: FeedOptions
@@ -103,7 +104,7 @@ export class Feed implements FetchListener, KnownLog {
    */
   #isBehind = false
 
-  /** Prepares a feed, which reads nothing before `open`. */
+  /** Prepares a feed. The feed reads nothing before `open` is called. */
   constructor(options: FeedOptions, start: FeedStart) {
     this.#options = options
     this.#start = start
@@ -164,7 +165,7 @@ export class Feed implements FetchListener, KnownLog {
 
   /**
    * The end of the log as its leader last reported it. `atMs` is the time at which the leader was asked, in
-   * epoch milliseconds. It is 0 before the first answer.
+   * epoch milliseconds. `atMs` is 0 before the first answer.
    */
   get end(): FetchHandle['end'] {
     return this.#handle?.end ?? { offset: 0, atMs: 0 }

@@ -25,13 +25,13 @@ export type FetchedBatch = {
  */
 export type FetchListener = {
   /**
-   * Takes a batch. Called only while the handle is open and not paused, and only if its position is still the
-   * offset that the fetch asked for.
+   * Takes a batch. Called only while the handle is open and not paused, and only if the handle's position is
+   * still the offset that the fetch asked for.
    */
   batch(batch: FetchedBatch): void
   /**
-   * Called when the records at `from` and later offsets, up to but without `to`, were deleted before they
-   * were read. Reading continues at `to`. The fetcher logs the loss.
+   * Called when records were deleted before they were read. Their offsets are at least `from` and lower than
+   * `to`. Reading continues at `to`. The fetcher logs the loss.
    */
   lost(from: number, to: number): void
   /**
@@ -67,7 +67,7 @@ export type FetchHandle = {
   readonly isPaused: boolean
   /**
    * The end of the log as the leader last reported it. `atMs` is the time at which the leader was asked, in
-   * epoch milliseconds. It is 0 before the first answer.
+   * epoch milliseconds. `atMs` is 0 before the first answer.
    */
   readonly end: { readonly offset: number; readonly atMs: number }
   /** The start of the log as the leader last reported it. -1 before the first report. */
@@ -105,14 +105,12 @@ type HandleLog = Record<'info' | 'warn' | 'error', (fields: object, message: str
 const minBackoffMs = 100
 const maxBackoffMs = 5_000
 /**
- * How long a partition has to fail before this counts as trouble, in milliseconds. The move of a leader and
- * the restart of a broker take less time.
+ * How long a partition has to fail before the failure counts as trouble, in milliseconds. The move of a
+ * leader and the restart of a broker take less time.
  */
 const troubleAfterMs = 3_000
 
-/**
- * The state of a partition that is read, for the fetcher. The partition's owner sees only a `FetchHandle`.
- */
+/** The fetcher's state of a partition that is read. The partition's owner sees only a `FetchHandle`. */
 export class PartitionHandle implements FetchHandle, FetchPosition {
   readonly topic: string
   readonly partition: number
@@ -123,7 +121,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   #position: number
   #isPaused: boolean
   #isClosed = false
-  /** True after a truncation was reported, until `seek`. */
+  /** True from the report of a truncation until `seek` is called. */
   #isResting = false
   /**
    * A number that grows with each seek. If a request was sent before the number grew, its answer is dropped.
@@ -271,7 +269,8 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
 
   /**
    * Notes that the partition can't be read now. The fetcher tries again after a pause that grows with each
-   * failure. `isCertain`: true if the failure won't end by waiting alone. It then counts as trouble at once.
+   * failure. `isCertain`: true if the failure won't end by waiting alone. Such a failure counts as trouble at
+   * once.
    */
   failed(reason: string, { isCertain = false } = {}): void {
     const nowMs = Date.now()
@@ -284,8 +283,8 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   }
 
   /**
-   * Logs that a batch is still damaged after several fetches. In place of its records, the listener gets one
-   * record that says so.
+   * Logs that a batch is still damaged after several fetches. In place of the records of the batch, the
+   * listener gets one record that says that the batch is damaged.
    */
   sayDamaged(nextOffset: number): void {
     const { topic, partition, position: from } = this

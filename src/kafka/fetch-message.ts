@@ -104,7 +104,7 @@ export function writeFetchRequest(request: FetchRequest, version = highest): Buf
       out.string(topic).array(partitions, ({ partition }) => void out.int32(partition))
     })
   }
-  // The id of this client's rack. It is empty, so the leader itself answers.
+  // The id of this client's rack. The id is empty, so the leader itself answers.
   if (version >= 11) out.string('')
   return out.finished()
 }
@@ -135,7 +135,7 @@ function readPartition(reader: ByteReader, version: number): FetchedPartition {
     producerId: String(reader.bigint()),
     firstOffset: reader.int64(),
   }))
-  // The preferred replica, which only consumers with a rack use. It is skipped.
+  // Skips the preferred replica, which only consumers with a rack use.
   if (version >= 11) reader.int32()
   const recordSet = reader.data()
   return { partition, errorCode, highWatermark, lastStableOffset, logStart, abortedTransactions, recordSet }

@@ -32,16 +32,17 @@ type FetcherLog = Record<'info' | 'warn' | 'error', (fields: object, message: st
 
 const tendEveryMs = 500
 /**
- * How old the known end of a log may become before it is looked up, in milliseconds. This applies to logs
- * that aren't read now.
+ * The time between two looks at the end of a log, in milliseconds. This applies only to logs that aren't read
+ * now.
  */
 const endKnownForMs = 5_000
 const listEveryMs = 2_000
 
 /**
  * Creates a fetcher, which reads partitions from their leaders. A partition that can't be read doesn't hold
- * up the other partitions: it is logged once, and is tried again after a pause. When another broker becomes
- * the leader of a partition, the fetcher asks that broker. Each broker gets one fetch at a time.
+ * up the other partitions. Such a partition is logged once, and is tried again after a pause. When another
+ * broker becomes the leader of a partition, the fetcher asks that broker. Each broker gets one fetch at a
+ * time.
  */
 export function createFetcher(options: FetcherOptions): Fetcher {
   return new LogFetcher(options)

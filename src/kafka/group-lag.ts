@@ -30,15 +30,15 @@ type Led = Place & { readonly leader: number }
  */
 const commitsInRequest = 1_000
 /**
- * The longest wait for an answer, in milliseconds. A broker that hangs must not keep the lag of the other
- * brokers' partitions from being reported.
+ * The longest wait for an answer, in milliseconds. Thanks to this limit, the lag of other brokers' partitions
+ * is reported even if one broker hangs.
  */
 const answerWithinMs = 5_000
 
 /**
  * Reads how many records a group has still to commit. A partition without a commit counts from the start of
- * its log. The figures come from the brokers, so they are known even if the group has no members. An error
- * concerns only its own partition.
+ * its log. The figures come from the brokers, so they are known even if the group has no members. An error of
+ * one partition doesn't affect the others.
  */
 export class GroupLagReader {
   readonly #opened: ReturnType<typeof openPartwiseCluster>
@@ -50,7 +50,9 @@ export class GroupLagReader {
    */
   #isStale = false
 
-  /** Prepares the reader, which connects when it is first used. `topic` may be any topic of the group. */
+  /**
+   * Prepares the reader. The reader connects when it is first used. `topic` may be any topic of the group.
+   */
   constructor(kafka: Kafka, groupId: string, topic: string) {
     this.#groupId = groupId
     this.#opened = openPartwiseCluster(kafka)
@@ -65,7 +67,8 @@ export class GroupLagReader {
     if (topics.length === 0) return { lag: new Map(), failures: new Map(), partitions: 0 }
     const failures = new Map<string, string>()
     const places = await this.#placesOf(topics)
-    // Commits are read first, so that a record that is settled in between doesn't make the lag negative.
+    // Commits are read before the ends of the logs. Otherwise a record that is settled between the two
+    // readings could make the lag negative.
     const positions = await this.#positionsOf(places, failures)
     const ends = await this.#offsetsOf(places, 'end', failures)
     const isBehind = (place: Led): boolean =>
@@ -104,7 +107,7 @@ export class GroupLagReader {
     )
   }
 
-  /** Reads the committed offset of each partition. It is 0 if there is no commit. */
+  /** Reads the committed offset of each partition. The offset is 0 if the partition has no commit. */
   async #positionsOf(places: readonly Led[], failures: Map<string, string>): Promise<Map<string, number>> {
     const positions = new Map<string, number>()
     for (let start = 0; start < places.length; start += commitsInRequest) {

@@ -41,9 +41,7 @@ export class GroupMember implements GroupConsumer {
    * join.
    */
   #joins = 0
-  /**
-   * The units that this member was given, and the time of that. The claim lists them, so that it keeps them.
-   */
+  /** The units that this member was given, and the time when it was given them. The claim contains both. */
   #assigned: Pick<Claim, 'units' | 'sinceMs'> = { units: [], sinceMs: 0 }
 
   constructor(options: ConsumerOptions) {

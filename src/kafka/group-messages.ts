@@ -50,8 +50,8 @@ function request<A>(
 }
 
 /**
- * The first version of each request in which a member may have an instance id. Kafka 2.3 has brought these
- * versions.
+ * The first version of each request in which a member may have an instance id. These versions came with Kafka
+ * 2.3.
  */
 const withInstance = { join: 5, sync: 3, heartbeat: 3, leave: 3, commit: 7 } as const
 
@@ -101,8 +101,8 @@ export type JoinAnswer = Answer & {
 }
 
 /**
- * How much longer than the rebalance timeout and the session timeout the answer to a join may take, in
- * milliseconds. A broker holds this answer back until all members have joined.
+ * The answer to a join may take this much longer than the rebalance timeout or the session timeout, whichever
+ * is longer. In milliseconds. A broker holds this answer back until all members have joined.
  */
 const joinSlackMs = 5_000
 

@@ -10,12 +10,12 @@ export type GroupWatchOptions = {
   readonly topics: readonly string[]
   readonly ownMemberId: () => string | undefined
   /**
-   * Returns true if an instance id belongs to a former process of this worker, because the worker runs fewer
-   * processes now.
+   * Returns true if an instance id belonged to a process of this worker that no longer exists, because the
+   * worker now runs fewer processes.
    */
   readonly isFormerProcess: ((instanceId: string) => boolean) | undefined
   /**
-   * How long after the start of this process requests of earlier processes may still be in flight, in
+   * For how long after the start of this process a request of an earlier process may still be in flight. In
    * milliseconds.
    */
   readonly settleMs: number
@@ -45,7 +45,7 @@ export class GroupWatch {
     return this.#foreign
   }
 
-  /** Looks at the group again, because it has a new generation. */
+  /** Looks at the group again, because the group has a new generation. */
   joined(): void {
     this.#look = undefined
     void this.#lookAround()

@@ -72,7 +72,7 @@ export class Handover {
   }
 
   /**
-   * Takes over the given partitions, which wait for their begin. Called after each join, and when partitions
+   * Takes over the given partitions, none of which has begun yet. Called after each join, and when partitions
    * have to begin again.
    */
   takeOver(waiting: readonly Partition[]): void {
@@ -204,8 +204,9 @@ export class Handover {
   }
 
   /**
-   * Reports records that were lost, and a log that was replaced. Called only once the partition has begun.
-   * Several tries to begin it may fail before, and each of them would report the same.
+   * Reports records that were lost, and a log that was replaced. Called only after the partition has begun.
+   * Before that, several tries to begin the partition may fail, and each of these tries would make the same
+   * reports.
    */
   #tell(one: Ready, location: Location): void {
     const { onLost, onTruncated } = this.#options
@@ -220,8 +221,8 @@ export class Handover {
   }
 
   /**
-   * Sets the offset at which the partition begins, and returns its feed. Returns `undefined` if the partition
-   * can't begin now.
+   * Sets the offset at which the partition begins, and returns the partition's feed. Returns `undefined` if
+   * the partition can't begin now.
    */
   #place(one: Ready, location: Location): Feed | undefined {
     const { partition, stored } = one
@@ -286,8 +287,8 @@ function placeOf({ partition: { topic, id }, stored }: Ready): LogPlace {
 }
 
 /**
- * Returns how the log, at the committed offset or after it, differs from the log that the commit describes.
- * Returns `undefined` if no difference is known.
+ * Returns how the present log differs from the log that the commit describes. Only the offsets from the
+ * committed offset on are compared. Returns `undefined` if no difference is known.
  */
 function truncationOf(one: Ready, location: Location): Truncation | undefined {
   if (location.kind === 'later') return undefined

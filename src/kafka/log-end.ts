@@ -29,9 +29,9 @@ export class LogEnd {
   }
 
   /**
-   * Returns the latest known time, in epoch milliseconds, of which this is true: every record that the log
-   * had at this time was taken. Returns 0 while no such time is known. `top`: all records before this offset
-   * were taken. `undefined` if nothing was taken yet.
+   * Returns a time in epoch milliseconds. All records that the log had at this time have been taken. If this
+   * is known of several times, returns the latest of them. Returns 0 while no such time is known. All records
+   * before the offset `top` have been taken. `top` is `undefined` if no record was taken yet.
    */
   takenMs(top: number | undefined): number {
     if (top !== undefined && top >= this.#asked.offset) this.#takenMs = this.#asked.atMs

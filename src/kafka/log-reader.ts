@@ -9,8 +9,8 @@ import { withoutAborted } from './transactions.ts'
 import { ask as askBroker } from './wire.ts'
 
 /**
- * The offsets of a partition's log, from `start` up to but without `end`. Some of these offsets may have no
- * record.
+ * A range of offsets in a partition's log. Each offset in the range is at least `start` and lower than `end`.
+ * Some of these offsets may have no record.
  */
 export type LogRange = { readonly start: number; readonly end: number }
 
@@ -74,7 +74,8 @@ export class LogReader {
       position = next
       if (position < end) {
         coming = this.#piece(position, end, take)
-        // If the caller stops reading here, nobody waits for this piece, and its error must not be unhandled.
+        // If the caller stops reading here, nobody waits for this piece. If fetching the piece then fails,
+        // the rejection must not count as unhandled.
         coming.catch(() => undefined)
       }
       if (records.length > 0) yield records
@@ -82,7 +83,9 @@ export class LogReader {
     }
   }
 
-  /** Fetches once. Returns the records of the answer from the offset `from` up to but without `to`. */
+  /**
+   * Fetches once. Returns those records of the answer whose offsets are at least `from` and lower than `to`.
+   */
   async piece<T>(from: number, to: number, take: Take<T>): Promise<Piece<T>> {
     await this.#patiently(() => this.#connect())
     const { records, next } = await this.#piece(from, to, take)
@@ -112,7 +115,7 @@ export class LogReader {
     return { start, end }
   }
 
-  /** Returns the partition's leader. Throws an error if the brokers report one for the partition. */
+  /** Returns the partition's leader. Throws if the brokers report an error for the partition. */
   #leader(): number {
     const { topic, partition } = this.#options
     const reported = this.#brokers.metadata?.topicMetadata.find((one) => one.topic === topic)
@@ -124,7 +127,7 @@ export class LogReader {
     return leader
   }
 
-  /** Returns those records from `position` up to but without `end` that one fetch brings. */
+  /** Returns those records of one fetch whose offsets are at least `position` and lower than `end`. */
   async #piece<T>(position: number, end: number, take: Take<T>): Promise<Piece<T>> {
     const { stallTimeoutMs, signal } = this.#options
     const deadlineMs = performance.now() + stallTimeoutMs
@@ -247,7 +250,8 @@ function readableEnd({ highWatermark, lastStableOffset }: FetchedPartition): num
 }
 
 /**
- * Waits for `work`, but only until `signal` fires. After that, `work` continues, and its result is ignored.
+ * Waits for the promise `work`, but only until `signal` fires. When `signal` fires, `work` isn't stopped, but
+ * the result of `work` is ignored from then on.
  */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>()

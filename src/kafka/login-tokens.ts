@@ -1,4 +1,4 @@
-/** A bearer token, and its end in epoch milliseconds. */
+/** A bearer token, and the time in epoch milliseconds at which the token ends. */
 export type Token = { readonly value: string; readonly endsMs: number }
 
 export type TokensOptions = {
@@ -21,15 +21,15 @@ const renewedBeforeShare = 0.2
  */
 const renewedBeforeMs = 15_000
 /**
- * A token whose remaining time is shorter than this isn't used any more, in milliseconds. It could end before
- * it reaches the broker.
+ * A token is used only if it stays valid for at least this time, in milliseconds. Otherwise the token could
+ * end before it reaches the broker.
  */
 const sparedMs = 2_000
 
 /**
  * The token that all connections of a process share. The token is renewed when a connection asks for it and
  * the end of the token is near. If a new token can't be obtained, the old token stays in use until its end.
- * No timer is needed, because connections log in again by themselves before their broker would close them.
+ * No timer is needed, because each connection logs in again before the broker would close the connection.
  */
 export class Tokens {
   readonly #options: TokensOptions

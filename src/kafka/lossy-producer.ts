@@ -34,8 +34,8 @@ export type LossyProducerOptions = {
   readonly onWritten: (records: number) => void
   readonly onDropped: (records: number, why: DropReason) => void
   /**
-   * Called with a reason when records of some partition can't be written, after all partitions could be
-   * written. Called with `undefined` when no partition fails any more.
+   * Called with a reason when a partition begins to fail while no other partition fails. Called with
+   * `undefined` when no partition fails any more.
    */
   readonly onTrouble: (reason: string | undefined) => void
   /** Opens connections. Default: connections to Kafka. */

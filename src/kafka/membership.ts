@@ -68,8 +68,8 @@ const beatAgainMs = 1_000
 const firstPauseMs = 100
 const longestPauseMs = 5_000
 /**
- * After this number of refused heartbeats in a row, the answer to a join counts as lost. Only heartbeats
- * count that the coordinator refuses because the group has a newer generation.
+ * After this number of refused heartbeats in a row, the answer to a join counts as lost. A refused heartbeat
+ * is counted only if the coordinator refuses it because the group has a newer generation.
  */
 const staleBeats = 3
 
@@ -110,7 +110,8 @@ export class Membership {
   }
 
   /**
-   * True while a join is under way or due. Then no partition begins, as the join's claim wouldn't list it.
+   * True while a join is under way or due. No partition begins meanwhile, because the claim of the join
+   * wouldn't list the partition.
    */
   get isJoining(): boolean {
     return this.#state !== 'stable'
@@ -130,7 +131,8 @@ export class Membership {
 
   /**
    * Looks at the clock. Returns false once nothing was heard from the group for a session timeout, because
-   * other members may then own this member's partitions. If that has changed, first calls `onSilent`.
+   * other members may then own this member's partitions. If the group has become silent or is heard again
+   * since the last look, first calls `onSilent`.
    */
   checkInTouch(): boolean {
     this.#noticeSilence()
@@ -261,7 +263,7 @@ export class Membership {
         }),
       )
     let joined = await ask()
-    // The group first answers with a member id, and wants a second request with this id.
+    // The group first answers with a member id, and expects a second request with this id.
     if (joined.errorCode === errorCodes.MEMBER_ID_REQUIRED) {
       this.#memberId = joined.memberId
       if (!this.#isOver) joined = await ask()

@@ -3,10 +3,11 @@ import type { LogRange } from './log-reader.ts'
 import { withAdmin } from './with-admin.ts'
 
 /**
- * Returns the offsets of a topic's records that were appended at `fromMs` or later, but before `toMs` (both
- * in epoch milliseconds), by partition number. Without `fromMs`, a range begins with the log. Without `toMs`,
- * a range ends with the log. If producers set the times of a topic's records, a range begins at the first
- * record with a time of `fromMs` or later, and ends before the first record with a time of `toMs` or later.
+ * Returns a range of offsets for each partition of a topic, by partition number. A range covers the records
+ * that were appended at `fromMs` or later, and before `toMs`. Both are times in epoch milliseconds. Without
+ * `fromMs`, a range begins with the log. Without `toMs`, a range ends with the log. If producers set the
+ * times of a topic's records, a range begins at the first record with a time of `fromMs` or later, and ends
+ * before the first record with a time of `toMs` or later.
  */
 export function offsetRanges(
   kafka: Kafka,

@@ -38,7 +38,10 @@ export type EpochAnswer = {
 
 const noReplica = -1
 const readUncommitted = 0
-/** Kafka's codes for the start and the end of a log. A request has them in the field for a time. */
+/**
+ * Kafka's codes for the start and the end of a log. A request carries such a code in the field that otherwise
+ * holds a time.
+ */
 const times = { start: -2, end: -1 } as const
 
 /**
@@ -69,7 +72,7 @@ export function listOffsetsRequest(
       return eachPartition(reader, (topic) => {
         const partition = reader.int32()
         const errorCode = reader.int16()
-        // The time of the record, which is set only if the request has asked for a time. It is skipped.
+        // Skips the time of the record, which is set only if the request has asked for a time.
         reader.int64()
         const offset = reader.int64()
         if (version >= 4) reader.int32()

@@ -7,13 +7,13 @@ type Mark = { offset: number; appendedMs: number }
 const stepMs = 1_000
 /**
  * The most marks that are kept. When there are this many marks, every second mark is dropped. A record
- * between two marks counts as old as the earlier mark, so it counts as slightly older than it is.
+ * between two marks gets the time of the earlier mark, so the record counts as slightly older than it is.
  */
 const mostMarks = 256
 
 /**
  * The append time of a partition's oldest record that isn't settled, with an error of about a second. The
- * memory that this takes doesn't grow with the number of unsettled records.
+ * memory that this object takes doesn't grow with the number of unsettled records.
  */
 export class OldestRecord {
   #marks: Mark[] = []

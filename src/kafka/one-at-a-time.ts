@@ -1,6 +1,6 @@
 /**
- * Runs some work, but never twice at the same time. A caller that comes during a run waits for the next run,
- * because the present run may miss what has changed since it began. All such callers share the next run.
+ * Runs a function, but never twice at the same time. A caller that comes during a run waits for the next run.
+ * The present run may not see what has changed since its start. All such callers share the next run.
  */
 export class OneAtATime {
   readonly #work: () => Promise<void>

@@ -14,7 +14,7 @@ export function noteRetry(kafka: Kafka, retry: RetryOptions): void {
 }
 
 /**
- * Makes an admin client in which an error concerns only its own partition or topic. The client of
+ * Makes an admin client in which an error of one partition or topic doesn't affect the others. The client of
  * `kafka.admin()` fails as a whole while any partition of the cluster has no leader, even if nobody asked
  * about its topic. With that client, no role could start while any partition has no leader.
  *

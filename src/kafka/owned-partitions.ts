@@ -71,7 +71,7 @@ export class OwnedPartitions {
     this.#feeds.delete(partition)
   }
 
-  /** The number of partitions of each topic that can't be read now. */
+  /** For each topic, the number of its partitions that can't be read now. */
   get troubled(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>()
     for (const partition of this.#partitions.values()) {

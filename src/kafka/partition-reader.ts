@@ -51,7 +51,7 @@ export type ReadOptions = {
   readonly from: number
   /** The signal that ends the reading. The reason of the signal becomes the error of the reading. */
   readonly signal?: AbortSignal
-  /** The reading fails after this time without any progress, in milliseconds. Default: a minute. */
+  /** How long a reading may make no progress before it fails, in milliseconds. Default: a minute. */
   readonly stallTimeoutMs?: number
   /**
    * Called with a description for each group of records that is skipped because the records can't be read.
@@ -61,7 +61,7 @@ export type ReadOptions = {
 
 type Where = Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutMs'>
 
-/** A reader of partitions. It isn't in any consumer group. */
+/** A reader of partitions. The reader isn't in any consumer group. */
 export type PartitionReader = {
   range(where: Where): Promise<LogRange>
   /**
@@ -74,8 +74,8 @@ export type PartitionReader = {
   /** Reads like `read`, but also yields headers, and also yields the records that have no key. */
   readWhole(options: ReadOptions): AsyncGenerator<readonly WholeRecord[], void>
   /**
-   * Fetches once from the log. Returns the records of the answer from the offset `from` up to but without
-   * `to`, with or without a key.
+   * Fetches once from the log. Returns the records of the answer whose offsets are at least `from` and less
+   * than `to`. Records without a key are returned too.
    */
   piece(where: PieceOptions): Promise<LogPiece>
   /** Ends all readings with an error. */
@@ -157,8 +157,9 @@ class Session {
   }
 
   /**
-   * Runs pieces of work one after another. If two of them connected or added a topic at the same time,
-   * kafkajs would forget the brokers of the first piece, and would never close their connections.
+   * Runs the given functions one after another. If two of these functions connected or added a topic at the
+   * same time, kafkajs would forget the brokers of the first function, and would never close the connections
+   * to these brokers.
    */
   readonly inTurn: LogOptions['inTurn'] = (work) => {
     this.#turn = this.#turn.catch(() => undefined).then(() => work(this.opened.cluster))

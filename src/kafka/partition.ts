@@ -46,11 +46,11 @@ export class Partition {
   #isTruncationReported = false
   #isStopped = false
   #trouble: string | undefined
-  /** Called when the last of the records that were handed out has settled or was given back. */
+  /** Called when the worker has settled or returned its last record of this partition. */
   #onIdle: (() => void) | undefined
   /** The epoch of this owner. If two owners commit, the owner with the higher epoch is the present owner. */
   #epoch = 0
-  /** The number of records that were handed out, and have neither settled nor been given back. */
+  /** The number of records that the worker has got, and has neither settled nor returned. */
   #lent = 0
   /** The number of records that have settled so far. */
   #settledCount = 0
@@ -79,7 +79,7 @@ export class Partition {
     this.turn = turn
   }
 
-  /** The watermark, and the range of the records that were handed out. */
+  /** The watermark, and the range of the records that the worker has got. */
   get watermark(): Pick<Watermark, 'position' | 'top' | 'span' | 'heldCount'> {
     return this.#watermark
   }
@@ -107,7 +107,7 @@ export class Partition {
 
   /**
    * Returns true if the partition belongs to another member now. This member finishes the partition's
-   * requests in flight, and gives back its waiting records.
+   * requests in flight, and doesn't settle its waiting records.
    */
   get isLost(): boolean {
     return this.#isLost
@@ -131,13 +131,13 @@ export class Partition {
     return this.#isTruncationReported
   }
 
-  /** Returns true if the partition isn't read because it has another log than before. */
+  /** Returns true if the partition has another log than before, and isn't read for this reason. */
   get isStopped(): boolean {
     return this.#isStopped
   }
 
   /**
-   * The reason why the partition isn't started or isn't read: the fault of its log, in words. `undefined`
+   * The fault of the log because of which the partition isn't started or isn't read, in words. `undefined`
    * while no fault is known.
    */
   get trouble(): string | undefined {
@@ -181,8 +181,8 @@ export class Partition {
   }
 
   /**
-   * Notes that the partition moves to another member. `onIdle` is called when the last of the records that
-   * were handed out has settled or was given back.
+   * Notes that the partition moves to another member. `onIdle` is called when the worker has settled or
+   * returned its last record of the partition.
    */
   lose(onIdle: () => void, nowMs: number): void {
     this.#isLost = true
@@ -210,7 +210,7 @@ export class Partition {
     this.#wasLeftOpen = stored.offset >= 0 && memory?.isFinal !== true
   }
 
-  /** Returns true if the partition is cleared, and its previous owner left no final mark. */
+  /** Returns true if the partition is cleared, but its previous owner left no final mark. */
   get wasLeftOpen(): boolean {
     return this.#wasLeftOpen
   }
@@ -240,14 +240,14 @@ export class Partition {
     this.#begunBelow = 0
   }
 
-  /** Passes over all offsets before `offset`. If there were records, they were taken or deleted. */
+  /** Passes over all offsets before `offset`. Any records at these offsets were taken or deleted. */
   passOver(offset: number): void {
     this.#watermark.skipTo(offset)
   }
 
   /**
    * Returns true if fetching should pause. Invariant: with a window, the offsets from the watermark to the
-   * last fetched record are at most as many as a commit can describe, plus those of one fetch.
+   * last fetched record are at most as many as a commit can describe, plus the offsets of one fetch.
    */
   get wantsPause(): boolean {
     const isWindowFull = this.hasWindow && this.#watermark.span >= maxRememberedOffsets
@@ -280,7 +280,7 @@ export class Partition {
     this.#oldest.see(offset, timestampMs, this.#watermark.position)
   }
 
-  /** Takes a record. Returns true if the record is new. It then has to be handed out. */
+  /** Takes a record. Returns true if it is new. The caller then passes it to the worker. */
   take(offset: number): boolean {
     if (this.#watermark.receive(offset) !== 'new') return false
     this.#lent++
@@ -293,12 +293,12 @@ export class Partition {
     this.#returned()
   }
 
-  /** Notes that a record came back without being settled. The next owner delivers it. */
+  /** Notes that the worker has returned a record unsettled. The next owner delivers it. */
   giveBack(): void {
     this.#returned()
   }
 
-  /** Returns true if all records that were handed out have settled or were given back. */
+  /** Returns true if the worker has settled or returned all records that it got. */
   get isIdle(): boolean {
     return this.#lent === 0
   }
@@ -368,9 +368,9 @@ export class Partition {
   }
 
   /**
-   * The latest known time, in epoch milliseconds, of which this is true: every record that the log had at
-   * this time was taken. 0 while no such time is known. The time doesn't change while `isFull`, because the
-   * part of the worker that is full may still have records to take.
+   * A time in epoch milliseconds. All records that the log had at this time have been taken. If this is known
+   * of several times, it is the latest of them. 0 while no such time is known. The time doesn't change while
+   * `isFull`, because the part of the worker that is full may still have records to take.
    */
   get endSeenMs(): number {
     const isTaking = !this.#isWaiting && !this.isFull

@@ -15,14 +15,16 @@ export type PartwiseCluster = OpenCluster & {
   findBroker(nodeId: number): Promise<WireBroker>
 }
 
-/** If a broker doesn't answer within this time, in milliseconds, its connection counts as dead. */
+/**
+ * If a broker doesn't answer within this time, in milliseconds, the connection to the broker counts as dead.
+ */
 const metadataTimeoutMs = 5_000
 
 /**
- * Opens a cluster client in which an error concerns only its own partition or topic. kafkajs throws the first
- * error of a partition or topic in an answer, and the rest of the answer is lost. So one partition without a
- * leader would hide all topics. Here a partition without a leader has the leader -1, and a topic with an
- * error has no partitions.
+ * Opens a cluster client in which an error of one partition or topic doesn't affect the others. If an answer
+ * has an error for a partition or a topic, kafkajs throws the first such error, and the rest of the answer is
+ * lost. So one partition without a leader would hide all topics. Here a partition without a leader has the
+ * leader -1, and a topic with an error has no partitions.
  */
 export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
   const opened = openCluster(kafka)

@@ -17,8 +17,8 @@ export type LogPlace = {
   readonly topic: string
   readonly partition: number
   /**
-   * The offset of the next record to read. -1 for a partition that has never been read. Its reading begins at
-   * the log's start.
+   * The offset of the next record to read. -1 for a partition that has never been read. The reading of such a
+   * partition begins at the start of its log.
    */
   readonly offset: number
   /** The leader epoch of the last record before `offset`. -1 or absent if this epoch isn't known. */
@@ -26,8 +26,8 @@ export type LogPlace = {
   /** The topic's id in 22 characters. `undefined` if the id isn't known. */
   readonly topicId?: string | undefined
   /**
-   * The last record at or above `offset` that is remembered as settled: its offset, and its leader epoch,
-   * which is -1 if it isn't known.
+   * The last record at or above `offset` that is remembered as settled. `last` is the record's offset.
+   * `leaderEpoch` is -1 if the record's leader epoch isn't known.
    */
   readonly settled?: { readonly last: number; readonly leaderEpoch: number } | undefined
 }
@@ -73,7 +73,7 @@ export type Truncation = {
 /** The judgement of a place: whether the log is still the same, and at which offset its reading continues. */
 export type PlaceJudgement =
   | { readonly kind: 'goOn'; readonly offset: number }
-  /** The records from the offset `from` up to but without `to` were deleted before they were read. */
+  /** Records were deleted before they were read. Their offsets are at least `from` and lower than `to`. */
   | { readonly kind: 'retentionWon'; readonly from: number; readonly to: number }
   | ({ readonly kind: 'truncated' } & Truncation)
 
@@ -104,8 +104,8 @@ export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log:
   if (offset < start) return { kind: 'retentionWon', from: offset, to: start }
   const reason = end < offset ? 'shorter' : 'diverged'
   if (epochEnd === undefined) return end < offset ? truncatedAt(start, reason) : { kind: 'goOn', offset }
-  // The log has no record of the epoch of the record that was read last, so it isn't known where the two logs
-  // begin to differ.
+  // No record of the present log has the leader epoch of the record that was read last. So it isn't known at
+  // which offset the two logs begin to differ.
   if (epochEnd.leaderEpoch < leaderEpoch && (epochEnd.endOffset < 0 || epochEnd.endOffset >= offset))
     return truncatedAt(start, reason)
   if (epochEnd.endOffset < offset) return truncatedAt(epochEnd.endOffset, reason)
@@ -132,8 +132,8 @@ export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: Lo
   if (settled === undefined) return allKnown
   const { epochEnd, settledEpochEnd } = log
   if (settledEpochEnd !== undefined) {
-    // If the log has no record of that epoch at all, nobody knows up to which offset the log is still the
-    // same.
+    // If no record of the log has the epoch of the settled record, nobody knows up to which offset the log is
+    // still the same.
     const isThere = settledEpochEnd.leaderEpoch === settled.leaderEpoch
     const below = isThere ? settledEpochEnd.endOffset : offset
     return below > settled.last ? allKnown : { below, isCutOff: true }

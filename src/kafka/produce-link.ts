@@ -30,11 +30,11 @@ export type ProduceOutcome =
 
 export type LinkTimeouts = {
   /**
-   * How long a broker may wait until the in-sync replicas have the records, in milliseconds. If they don't
-   * have them by then, the broker answers with an error.
+   * How long a broker may wait until the in-sync replicas have the records, in milliseconds. If a replica
+   * doesn't have the records by then, the broker answers with an error.
    */
   readonly replicasTimeoutMs: number
-  /** How long a send waits for the answers of the brokers, in milliseconds. */
+  /** How long `send` waits for the answers of the brokers, in milliseconds. */
   readonly sendTimeoutMs: number
 }
 
@@ -128,7 +128,7 @@ export class ProduceLink {
   }
 
   /**
-   * Returns the partitions of these topics that have a leader, and at least `minInsync` in-sync replicas.
+   * Returns those partitions of these topics which have a leader and at least `minInsync` in-sync replicas.
    * Asks all known brokers, and takes the first answer. Rejects when no broker answers within `timeoutMs`.
    */
   async openPartitions(
@@ -148,7 +148,7 @@ export class ProduceLink {
     )
   }
 
-  /** Does some work, and replaces the connections if the work fails or takes too long. */
+  /** Runs `work`, and replaces the connections if `work` fails or takes too long. */
   async #inTime(work: (opened: PartwiseCluster) => Promise<void>): Promise<void> {
     const opened = this.#opened
     const { sendTimeoutMs } = this.#timeouts

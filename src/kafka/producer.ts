@@ -29,7 +29,8 @@ export type ProduceResult = 'acknowledged' | 'refused'
 export type RecordProducer = {
   /**
    * Resolves once all in-sync replicas have the record. If the partition doesn't take the record, the
-   * producer sends the record again and again until it is stopped. The producer never gives up a record.
+   * producer sends the record again and again until the producer is stopped. The producer never gives up a
+   * record.
    */
   produce(record: OutboundRecord): Promise<ProduceResult>
   /**
@@ -57,13 +58,13 @@ export type ProducerOptions = {
    * itself is sent alone.
    */
   batchBytes?: number
-  /** The number of in-sync replicas without which a partition takes no records. */
+  /** A partition takes no records while it has fewer in-sync replicas than this number. */
   minInsync?: number
   /** Called each time that a partition has not taken what was sent to it. */
   onFailed?: () => void
   /**
-   * Called when a partition has taken nothing for some seconds, and with `isFailing` false when it takes
-   * records again. The records of other partitions are still written.
+   * Called with `isFailing` true when a partition has taken nothing for some seconds. Called with `isFailing`
+   * false when this partition takes records again. The records of other partitions are still written.
    */
   onFailing?: (failing: FailingPartition, isFailing: boolean) => void
   /**
@@ -323,8 +324,8 @@ function sizeOf({ key, value, headers }: OutboundRecord): number {
 }
 
 /**
- * Makes an `onFailing` that calls `tell` when the first partition fails, with the reason, and again when no
- * partition fails any more.
+ * Returns a function for `onFailing`. The function calls `tell` with true and the reason when a partition
+ * begins to fail while no other partition fails. It calls `tell` with false when no partition fails any more.
  */
 export function whileAnyFails(
   tell: (isFailing: boolean, reason: string) => void,

@@ -69,8 +69,8 @@ export type ReadRecordSetOptions = {
    */
   readonly passDamaged: boolean
   /**
-   * The offset at which the log ends. A damaged batch is taken to end before this offset, because the last
-   * offset that the batch itself states can't be trusted.
+   * The offset at which the log ends. A damaged batch is assumed to end before this offset, because the last
+   * offset that the batch states can't be trusted.
    */
   readonly end: number
 }
@@ -235,7 +235,7 @@ function readHead(batch: Buffer): BatchHead {
   }
 }
 
-/** Reads an integer that is exact up to 2^53. Offsets and milliseconds stay far below. */
+/** Reads an integer that is exact up to 2^53. Offsets and milliseconds stay far below this number. */
 function readInt64(bytes: Buffer, at: number): number {
   return bytes.readInt32BE(at) * 2 ** 32 + bytes.readUInt32BE(at + 4)
 }

@@ -5,7 +5,7 @@ import { LoginError } from './login-error.ts'
 
 export type RereadOptions = {
   readonly path: string
-  /** The setting's name for messages, for example `kafka.caFile (SLUICE_KAFKA_CA_FILE)`. */
+  /** The name of the setting in error messages, for example `kafka.caFile (SLUICE_KAFKA_CA_FILE)`. */
   readonly setting: string
   /** Checks the text of the file. Throws if the text can't be used. */
   readonly check?: (text: string) => void
@@ -15,8 +15,8 @@ export type RereadOptions = {
 
 /**
  * A file with a certificate or a password. Somebody may renew the file while this process runs. The file is
- * small, and each connection needs it only once, so it is read for each connection. So no change is missed,
- * and a rotation needs no restart.
+ * read again for each new connection, which is cheap because the file is small. So no change of the file is
+ * missed, and a new certificate or password needs no restart.
  */
 export class RereadFile {
   readonly #options: RereadOptions

@@ -46,10 +46,10 @@ export class RetryWait {
 }
 
 /**
- * Returns when to look at a head again, in epoch milliseconds. A head that isn't due soon is looked at when
- * it is due. Any other head is looked at in its partition's turn. All partitions of a busy tier have due
- * records all the time. If one fetch looked at the heads of all these partitions, all other work would wait
- * until the records of this fetch are processed.
+ * Returns when to look at a head again, in epoch milliseconds. If the head isn't due soon, this is the time
+ * at which it is due. Otherwise it is a moment at or after that time which belongs to the head's partition
+ * (`turn`). All partitions of a busy tier have due records all the time. If one fetch looked at the heads of
+ * all these partitions, all other work would wait until the records of this fetch are processed.
  */
 function lookAtMs(turn: number, dueMs: number): number {
   const nowMs = Date.now()

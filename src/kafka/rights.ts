@@ -32,7 +32,10 @@ type Needs = {
   readonly creates?: true
 }
 
-/** The roles that grow an installation. `rightsToGrow` and its neighbours list their rights. */
+/**
+ * The roles of `sluice topics grow`, which gives an installation more partitions. `rightsToGrow` and its
+ * neighbours list their rights.
+ */
 type Growing = Extract<KafkaRole, `topics grow${string}`>
 
 const needsOf: Readonly<Record<Exclude<KafkaRole, Growing>, Needs>> = {
@@ -87,8 +90,9 @@ export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
 }
 
 /**
- * Returns the rights for a growth. A growth reads the topics that it copies. It creates the new topics and
- * writes to them. It adds partitions to the topics that upstream services write.
+ * Returns the rights for a growth, which gives an installation more partitions (`sluice topics grow`). A
+ * growth reads the topics that it copies. It creates the new topics and writes to them. It adds partitions to
+ * the topics that upstream services write.
  */
 function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
   const { present, next } = ownTopics(layout)
@@ -108,7 +112,7 @@ function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
   ]
 }
 
-/** Returns the operations that a growth needs on a topic that keeps its name. */
+/** Returns the operations that `sluice topics grow` needs on a topic that keeps its name. */
 function sharedRights(name: string): Operation[] {
   if (name === 'backfills') return ['READ', 'WRITE']
   // These topics always have one partition, so a growth only checks that they exist.
@@ -129,7 +133,10 @@ function rightsToAbandon({ layout }: RightsScope): Right[] {
   ]
 }
 
-/** Returns the rights for removing the old topics. `layout` is the layout after the growth. */
+/**
+ * Returns the rights for removing the topics that the installation had before `sluice topics grow` ran.
+ * `layout` is the layout after that command.
+ */
 function rightsToClean({ layout }: RightsScope): Right[] {
   const { prefix, generation } = layout
   const before = Array.from({ length: generation - 1 }, (_, index) => index + 1)
@@ -144,7 +151,8 @@ function toDelete(name: string): Right {
 }
 
 /**
- * Returns the names of the topics that a growth copies: the present names, and the names after the growth.
+ * Returns the names of the topics that `sluice topics grow` copies: their present names, and the names of
+ * their copies.
  */
 function ownTopics(layout: TopicLayout): { present: string[]; next: string[] } {
   const namesOf = (generation: number): string[] =>

@@ -44,8 +44,8 @@ export function assignSticky(unitCount: number, claims: readonly MemberClaim[]):
 }
 
 /**
- * Leaves each unit to that member of its claimants which got it last. An older claim to the unit comes from a
- * member that the group has already replaced.
+ * Gives each claimed unit to one of the members that claim it: the member that got the unit last. An older
+ * claim to the unit comes from a member that the group has already replaced.
  */
 function keepClaims(unitCount: number, claims: readonly MemberClaim[]): Map<string, number[]> {
   const owners = new Map<number, MemberClaim>()

@@ -22,7 +22,9 @@ export type Takeover = {
    * for the partition.
    */
   isBusyHere: (partition: Partition, stored: StoredCommit) => boolean
-  /** Begins partitions. Partitions that still wait afterwards and aren't cleared are looked at again. */
+  /**
+   * Begins partitions. Partitions that afterwards still wait for their previous owner are looked at again.
+   */
   begin: (ready: readonly Ready[]) => Promise<void>
   /**
    * Returns true after another join, or when the member stops. In both cases, no further partition begins.

@@ -1,6 +1,6 @@
 /**
- * Returns what to do about a TLS connection that failed with this code of Node or OpenSSL, as half a
- * sentence. Returns `undefined` for all other codes.
+ * Returns half a sentence that says what to do about a TLS connection that failed with this code of Node or
+ * OpenSSL. Returns `undefined` for all other codes.
  */
 export function tlsAdvice(code: string): string | undefined {
   if (untrusted.has(code)) {

@@ -7,13 +7,16 @@ import { readSettings } from './topic-settings.ts'
 import type { TopicDefinition } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
 
-/** Operations on topics for a growth. They return what the cluster refuses, with the text of its error. */
+/**
+ * Operations on topics for `sluice topics grow`. They return what the cluster refuses, with the text of the
+ * cluster's error.
+ */
 
 const timeType = 'message.timestamp.type'
 
 /**
- * Returns the definition of a topic with the setting that it has while records are copied to it. With this
- * setting, each record keeps the time with which it is written.
+ * Returns the definition of a topic, but with another value of one setting. The topic has this value while
+ * records are copied to it, so that each copy keeps the time that its writer gives it.
  */
 function withOwnTimes(definition: TopicDefinition): TopicDefinition {
   const settings = definition.settings.map((setting) =>
@@ -126,7 +129,7 @@ const refusalTypes: ReadonlySet<string> = new Set([
   'UNKNOWN',
 ])
 
-/** Returns the topics in `topics` that exist. */
+/** Returns those of the given topics that exist. */
 export function existingOf(kafka: Kafka, topics: readonly string[]): Promise<string[]> {
   return withAdmin(kafka, async (admin) => {
     const existing = new Set(await admin.listTopics())
@@ -135,8 +138,8 @@ export function existingOf(kafka: Kafka, topics: readonly string[]): Promise<str
 }
 
 /**
- * Removes the topics in `topics` that exist, with all their records and the group's commits for them. Returns
- * the names of the removed topics.
+ * Removes those of the given topics that exist. Their records, and the group's commits for them, are removed
+ * too. Returns the names of the removed topics.
  */
 export async function removeTopics(kafka: Kafka, topics: readonly string[]): Promise<string[]> {
   const present = await existingOf(kafka, topics)

@@ -19,8 +19,8 @@ const day = 24 * 3_600_000
 const sourceKeptMs = 7 * day
 const kibi = 1024
 /**
- * The least time for which `memberships` still has the deletion of a key, in milliseconds. A store that is
- * older than this time has to read the whole topic again.
+ * The least time for which `memberships` still has the deletion of a key, in milliseconds. A store whose last
+ * checkpoint is older than this time has to read the whole topic again.
  */
 export const deletionsKeptMs = 30 * day
 /**
@@ -41,16 +41,16 @@ const batchHeaderBytes = 12
 const headersBytes = 64 * kibi
 
 /**
- * Returns the largest record of `events`: the largest message that Sluice takes, but no less than Kafka's
- * default.
+ * Returns the size of the largest record of `events`. This is the size of the largest message that Sluice
+ * takes, but no less than Kafka's default.
  */
 function maxSourceBytes(maxMessageBytes: number): number {
   return Math.max(kafkaDefaultBytes, maxMessageBytes + batchHeaderBytes)
 }
 
 /**
- * Returns the largest record of the retry topics and the dead letters. Every message that Sluice takes has
- * room there.
+ * Returns the size of the largest record of the retry topics and the dead letters. Every message that Sluice
+ * takes fits into such a record.
  */
 export function maxRetryRecordBytes(maxMessageBytes: number): number {
   return maxSourceBytes(maxMessageBytes) + headersBytes
@@ -94,8 +94,8 @@ export type Topic = {
   /** True if upstream services write the topic. Its values may be framed for a schema registry. */
   readonly isFramed?: true
   /**
-   * True if only Sluice writes the topic, and its records belong to units. Each growth replaces such a topic
-   * by a new topic.
+   * True if only Sluice writes the topic, and its records belong to units. `sluice topics grow` replaces such
+   * a topic by a new topic.
    */
   readonly isOwn?: true
   /**

@@ -7,13 +7,13 @@ import { withAdmin } from './with-admin.ts'
 export type TopicLayout = {
   prefix: string
   /**
-   * The number of partitions of every topic that the group reads. A record that is written on to another
-   * topic keeps its partition number.
+   * The number of partitions of every topic that the group reads. A record that is written from one of these
+   * topics to another keeps its partition number.
    */
   partitions: number
   /**
-   * The generation of the topics that only Sluice writes. Each growth creates the topics of the next
-   * generation. The names of the first generation don't contain its number.
+   * The generation of the topics that only Sluice writes. Each run of `sluice topics grow` creates the topics
+   * of the next generation. The names of the first generation don't contain its number.
    */
   generation: number
   replication: number
@@ -55,7 +55,7 @@ export type TopicDefinition = {
 
 /**
  * Returns the beginning of the names of those topics which only Sluice writes and whose records belong to
- * units. A growth copies these topics.
+ * units. `sluice topics grow` copies these topics.
  */
 export function ownPrefix({ prefix, generation }: Pick<TopicLayout, 'prefix' | 'generation'>): string {
   return generation === 1 ? prefix : `${prefix}g${generation}.`
@@ -110,8 +110,8 @@ export function shortTopicName(topic: string, prefix: string): string {
 
 /**
  * Returns the table of topics for a layout. `sluice topics apply` and `sluice up` create the topics by this
- * table, through `topic-apply.ts`. A growth creates topics too. All other roles create none: they compare the
- * cluster with the table at their start.
+ * table, through `topic-apply.ts`. `sluice topics grow` creates topics too. All other roles create no topics.
+ * They only compare the cluster with the table when they start.
  */
 export function topicTable(layout: TopicLayout): TopicDefinition[] {
   const names = topicNames(layout)

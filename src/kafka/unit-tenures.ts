@@ -38,7 +38,7 @@ export class UnitTenures {
   readonly #tenures = new Map<number, Tenure>()
   /** The tenures of lost units that aren't at rest yet. */
   readonly #leaving = new Set<Tenure>()
-  /** The promise of each unit that resolves when its latest tenure ends. */
+  /** For each unit, a promise that resolves when the unit's latest tenure ends. */
   readonly #ends = new Map<number, Promise<void>>()
 
   constructor(options: UnitTenuresOptions) {
@@ -56,7 +56,9 @@ export class UnitTenures {
       .sort((a, b) => a - b)
   }
 
-  /** Begins to prepare the state of a unit, unless this member has begun that in the present tenure. */
+  /**
+   * Begins to prepare the state of a unit, unless the preparation has already begun in the present tenure.
+   */
   prepare(unit: number): void {
     if (this.#tenures.has(unit)) return
     const tenure: Tenure = {

@@ -106,9 +106,9 @@ export class Watermark {
   }
 
   /**
-   * Passes over all offsets below `offset`. This member will never get records at these offsets, because, for
-   * example, the markers at the end of a transaction are there. If they weren't passed over, the committed
-   * offset of a partition without new records would stay before them.
+   * Passes over all offsets below `offset`. This member will never get records at these offsets. For example,
+   * the markers at the end of a transaction may be there. If the offsets weren't passed over, the committed
+   * offset of a partition without new records would stay below them.
    */
   skipTo(offset: number): void {
     if (offset <= this.#top) return

@@ -60,8 +60,8 @@ export type WireRequest<T> = {
   /** The first version with tagged fields in its header (KIP-482). Absent if no version has them. */
   readonly flexibleFrom?: number
   /**
-   * How long the answer may take, in milliseconds. It counts only if it is longer than the client's own
-   * timeout.
+   * How long the answer may take, in milliseconds. This limit applies only if it is longer than the client's
+   * own timeout.
    */
   readonly timeoutMs?: number | undefined
   /** Writes the body, without the header of the request. */
@@ -81,8 +81,8 @@ export class BrokerTooOldError extends Error {
  * a `BrokerTooOldError` if the broker knows none of the request's versions.
  *
  * @param broker a broker that a cluster's `findBroker` returned
- * @param mostMs the time after which the connection counts as dead, in milliseconds. It counts only if it is
- * shorter than the client's own timeout
+ * @param mostMs the time after which the connection counts as dead, in milliseconds. This limit applies only
+ * if it is shorter than the client's own timeout
  */
 export async function ask<T>(broker: WireBroker, request: WireRequest<T>, mostMs?: number): Promise<T> {
   const { apiKey, apiName, flexibleFrom = Infinity } = request

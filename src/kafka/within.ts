@@ -1,6 +1,6 @@
 /**
- * Returns true if `work` resolves in time. Otherwise returns false, and the later result of `work` is
- * ignored. Rejects if `work` rejects in time.
+ * Waits for the promise `work`. Returns true if `work` resolves within `timeoutMs`. Rejects if `work` rejects
+ * within `timeoutMs`. Otherwise returns false, and ignores the later result of `work`.
  */
 export async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
@@ -15,8 +15,9 @@ export async function within(timeoutMs: number, work: Promise<unknown>): Promise
 }
 
 /**
- * Returns what `work` resolves to. Rejects with an error of the text `whenLate` if `work` takes longer than
- * `timeoutMs`. The later result of `work` is then ignored. Rejects also if `work` rejects in time.
+ * Waits for the promise `work`, and returns its result. If `work` takes longer than `timeoutMs`, rejects with
+ * an error whose message is `whenLate`, and ignores the later result. Also rejects if `work` rejects within
+ * `timeoutMs`.
  */
 export async function answerWithin<T>(timeoutMs: number, work: Promise<T>, whenLate: string): Promise<T> {
   if (await within(timeoutMs, work)) return work

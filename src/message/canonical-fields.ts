@@ -53,7 +53,7 @@ export function isPlainKind(type: string | undefined): type is PlainKind {
 
 /**
  * Returns true if a message meets all demands of the event schema on its kind. The timestamp isn't checked.
- * For a few valid messages, returns false too.
+ * Also returns false for a few valid messages.
  */
 export function isSound(places: FieldPlaces, kind: PlainKind): boolean {
   return (

@@ -23,7 +23,9 @@ export type HeldRecord = {
   /** True if a previous owner left without a final mark, and may have started deliveries of the record. */
   readonly mayHaveBegun?: boolean
   settle(): void
-  /** Gives the record back without settling it. This worker does nothing more with the record. */
+  /**
+   * Leaves the record to the next owner without settling it. This worker does nothing more with the record.
+   */
   giveBack(): void
 }
 

@@ -98,7 +98,10 @@ export class Decider {
     }
   }
 
-  /** Decides about hooks that fail and have no `failing` notice, or a `recovered` notice after it. */
+  /**
+   * Decides about failing hooks that have no `failing` notice, or whose last `failing` notice was followed by
+   * a `recovered` notice.
+   */
   #begun(
     board: Board,
     failing: ReadonlyMap<string, SeenHook>,
@@ -129,7 +132,7 @@ export class Decider {
 
   /**
    * Decides about hooks with a `failing` notice that have accepted a request after the notice. A hook has not
-   * recovered if a process has reported a failure of it after that request.
+   * recovered if a process has reported a failure of the hook after that request.
    */
   #recovered(
     board: Board,

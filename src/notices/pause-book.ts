@@ -4,8 +4,8 @@ import type { FailureClock, Pause, PauseRecord, Resumption } from './pause-recor
 export type Seen = { readonly offset: number; readonly seenMs: number }
 
 /**
- * A failure clock that was read from the topic. `answeredMs`: the time of the last report which says that a
- * URL of the destination has accepted a request.
+ * A failure clock that was read from the topic. It says since when all URLs of a destination have failed.
+ * `answeredMs`: the time of the last report which says that a URL of the destination has accepted a request.
  */
 export type SeenClock = FailureClock & { readonly seenMs: number; readonly answeredMs: number }
 
@@ -63,8 +63,8 @@ export class PauseBook {
 
   /**
    * Returns the pause of a destination if the pause has not ended. A pause also counts as ended if the
-   * process that decided it had not yet read the last resumption of the destination. That process decided
-   * without knowing of the resumption.
+   * process that decided the pause had not yet read the last resumption of the destination. That process
+   * decided without knowing of the resumption.
    */
   pauseOf(destinationId: string): Pause | undefined {
     const pause = this.#pauses.get(destinationId)
@@ -78,7 +78,9 @@ export class PauseBook {
     return new Map(pauses.flatMap(([id, pause]) => (pause === undefined ? [] : [[id, pause]])))
   }
 
-  /** The destinations that have a failure clock. */
+  /**
+   * The destinations that have a failure clock, which says since when all URLs of a destination have failed.
+   */
   get timed(): Iterable<string> {
     return this.#clocks.keys()
   }

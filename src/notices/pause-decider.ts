@@ -37,11 +37,15 @@ export type PauseSituation = {
 }
 
 /**
- * The age at which a failure clock stops counting, in milliseconds. If no record of the clock was written for
- * this time, no process has watched the URLs, so the URLs may have worked.
+ * The age at which a failure clock stops counting, in milliseconds. A failure clock says since when all URLs
+ * of a destination have failed. If no record of the clock was written for this time, no process has watched
+ * the URLs, so the URLs may have worked.
  */
 const clockKeptMs = 3_600_000
-/** The age at which the record of a failure clock is written again, in milliseconds. */
+/**
+ * The age at which the record of a failure clock is written again, in milliseconds. The record says since
+ * when all URLs of a destination have failed.
+ */
 const clockRenewedMs = clockKeptMs / 4
 /** Limit on records that are decided at once. Further records wait for the next decision. */
 const mostAtOnce = 200
@@ -105,7 +109,10 @@ export class PauseDecider {
     return isTimed ? { kind: 'clock', destinationId, content: undefined } : undefined
   }
 
-  /** Decides about the failure clock of a destination that may be paused automatically and isn't paused. */
+  /**
+   * Decides about the failure clock of a destination, which says since when all URLs of the destination have
+   * failed. The destination may be paused automatically and isn't paused.
+   */
   #aboutClock({
     destinationId,
     urls,
@@ -163,8 +170,8 @@ type Subject = PausableDestination &
   }
 
 /**
- * Returns true if a failure clock doesn't count. This is so if it is too old, if the URLs have changed since,
- * or if it started before the end of the last pause.
+ * Returns true if a failure clock doesn't count. This is so if the clock is too old, if the URLs have changed
+ * since the clock started, or if the clock started before the end of the last pause.
  */
 function isVoid(
   clock: SeenClock,

@@ -83,7 +83,7 @@ export class Watch {
 
   /**
    * Sets the hooks whose successes are reported: hooks with a `failing` notice, and hooks of destinations
-   * that have a failure clock.
+   * whose URLs have all failed, as a failure clock says.
    */
   follow(hooks: readonly { readonly destinationId: string; readonly hookId: string }[]): void {
     for (const ofDestination of this.#hooks.values())
@@ -210,9 +210,9 @@ function isThrottled(outcome: Outcome): boolean {
 }
 
 /**
- * Returns true if a delivery was put off without a failed attempt. The reason is that its destination gets
- * more than it accepts, that it asks for pauses, or that it has failing hooks. The decider drops these counts
- * for destinations with failing hooks.
+ * Returns true if a delivery was put off without a failed attempt. The reason is that the delivery's
+ * destination gets more than it accepts, asks for pauses, or has failing hooks. The decider drops these
+ * counts for destinations with failing hooks.
  */
 function isPaced(why: ParkReason): boolean {
   return why === 'paced' || why === 'overflow' || why === 'not_before'

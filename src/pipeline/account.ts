@@ -40,8 +40,8 @@ export class Account {
   readonly #stopped = new Set<number>()
   readonly #aside: UnitHolding = emptyUnit()
   /**
-   * The number of records that only wait until notes about them have been written. The content of these
-   * records isn't held any more.
+   * The number of records that only wait until notes about them have been written. A note is a mark in
+   * `backfills`. The content of these records isn't held any more.
    */
   #onlyNoted = 0
   readonly #listener: PendingRecordListener = {
@@ -152,8 +152,8 @@ export class Account {
   }
 
   /**
-   * Keeps a record from being settled before a note about it is written. The content of the record isn't held
-   * while the note is written. The promise must not reject.
+   * Keeps a record from being settled before a note about the record is written. A note is a mark in
+   * `backfills`. The content of the record isn't held while the note is written. The promise must not reject.
    */
   settleAfterNote(written: Promise<void>, pending: PendingRecord): void {
     pending.addNote()
@@ -190,8 +190,8 @@ export class Account {
   }
 
   /**
-   * Reports when the buffer becomes full, and when half of it is free again. Nothing is reported between
-   * these two points. Otherwise single records would switch the fetching on and off.
+   * Reports when the buffer becomes full, and when half of the buffer is free again. Nothing is reported
+   * between these two points. Otherwise single records would switch the fetching on and off.
    */
   #reportPressure(): void {
     const fill = this.#fill

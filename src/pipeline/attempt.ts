@@ -35,9 +35,12 @@ export type AttemptResults = {
   readonly startedMs: number
 }
 
-/** Callbacks for all attempts. Each attempt passes its delivery. */
+/** Callbacks for all attempts. Each attempt passes its delivery to these callbacks. */
 export type AttemptListener<D> = {
-  /** Called before the first request is made, at once or through the bulkhead. */
+  /**
+   * Called before the first request is made. `way` says whether this request is made at once or through the
+   * bulkhead.
+   */
   begun(delivery: D, way: Way): void
   /** Called when a request has its outcome. */
   answered(delivery: D, result: HookResult, durationMs: number): void

@@ -11,7 +11,7 @@ import type { DeliveryTrace } from './delivery-trace.ts'
 
 /** Callbacks for the progress of a pending record. */
 export type PendingRecordListener = {
-  /** Called when the record has been settled or given back. */
+  /** Called when the record has been settled or left to the next owner. */
   ended(pending: PendingRecord): void
   /**
    * Called once, when all remaining deliveries of the record wait for failing hooks. Such records have
@@ -37,8 +37,8 @@ export class PendingRecord {
   #detached = 0
   #isDetached = false
   /**
-   * The number of notes about the record that are not written yet. The record isn't settled before all notes
-   * are written.
+   * The number of notes about the record that are not written yet. A note is a mark in `backfills`. The
+   * record isn't settled before all notes are written.
    */
   #notes = 0
   #takesRoom = true
@@ -58,8 +58,8 @@ export class PendingRecord {
   }
 
   /**
-   * True once one of the record's deliveries was started or written to another topic. If the record were
-   * given back now, the next owner would repeat this delivery.
+   * True once one of the record's deliveries was started or written to another topic. If the record were left
+   * to the next owner now, the next owner would repeat this delivery.
    */
   get isBegun(): boolean {
     return this.#isBegun
@@ -133,8 +133,8 @@ export class PendingRecord {
   }
 
   /**
-   * Remembers that one of the record's deliveries is left to the next owner. Then the record is given back
-   * and not settled.
+   * Remembers that one of the record's deliveries is left to the next owner. Then the record is also left to
+   * the next owner, and isn't settled.
    */
   abandon(): void {
     this.#isVoid = true
@@ -307,7 +307,9 @@ export class Delivery implements RetryState {
     this.#expiresAtMs = Math.min(this.#expiresAtMs, clockEnd(ladder, nowMs))
   }
 
-  /** Remembers that the delivery waits on a rung without an attempt. `nextRung` becomes the rung after it. */
+  /**
+   * Remembers that the delivery waits on a rung without an attempt. `nextRung` becomes the rung after `rung`.
+   */
   takeRung(rung: number): void {
     this.#nextRung = rung + 1
   }

@@ -111,7 +111,7 @@ export class Entrance {
     const about = { sourceId: spaceId, messageId, record }
     const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
     // These destinations are also marked for a superseded Identify, because a previous owner may have sent
-    // the Identify to them. If it takes effect late, they get no correction.
+    // the Identify to them. If that Identify takes effect late, these destinations get no correction.
     const marked = to.length < connected.length ? backfillNeeds.tellOfUnrouted(connected, to, spaceId) : none
     const message: OwnMessage = {
       sourceId: spaceId,

@@ -12,7 +12,10 @@ type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging'
   readonly exits: Exits
   readonly isDraining: () => boolean
   readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
-  /** Leaves a delivery that this worker must not make any more to the next owner, or parks it. */
+  /**
+   * Called for a delivery that this worker must not make any more. Leaves the delivery to the next owner of
+   * its record, or parks the delivery.
+   */
   readonly letGo: (delivery: Delivery) => void
 }
 

@@ -8,8 +8,8 @@ import type { PropertyHeader } from '../message/property-header.ts'
  * the number of keys.
  *
  * Fresh deliveries come in the order of their values, so a fresh delivery replaces all deliveries that wait
- * for its key. A retry may be older or newer than the deliveries that wait. So a retry waits in line. When it
- * gets the key, it must be decided whether it is still sent.
+ * for its key. A retry may be older or newer than the deliveries that wait. So a retry waits in line. When
+ * the retry gets the key, it must be decided whether the retry is still sent.
  */
 
 /** A delivery that may have to wait for its ordering key. */

@@ -65,7 +65,7 @@ export class Parking {
 
   /**
    * Leaves a delivery that has not been started to the next owner of its record. In two cases, parks the
-   * delivery instead: if the next owner would also repeat the record's other deliveries, and if the record
+   * delivery instead: if the next owner would also repeat the record's other deliveries, or if the record
    * doesn't say yet that the delivery is uncertain.
    */
   letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {

@@ -165,8 +165,8 @@ export type PipelineOptions = {
   judge?: (waiting: WaitingDelivery) => Promise<Judgement>
   /**
    * Returns true if `judge` must be called for deliveries of a source in a unit. `hasProperty`: true for
-   * deliveries with a property. This function is cheap, because it reads nothing from a store. Without it,
-   * `judge` is called only for deliveries with a property.
+   * deliveries with a property. This function is cheap, because it reads nothing from a store. Without this
+   * function, `judge` is called only for deliveries with a property.
    */
   needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
   /**
@@ -214,8 +214,8 @@ export type Pipeline = {
    */
   setShare(share: number): void
   /**
-   * Gives up the waiting deliveries that now belong to another owner. So that owner has to wait only for the
-   * requests in flight.
+   * Stops holding the waiting deliveries that now belong to another owner. So that owner has to wait only for
+   * the requests in flight.
    */
   letGoAbandoned(): void
   /**

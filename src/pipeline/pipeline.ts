@@ -228,8 +228,8 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /**
-   * Gives up a delivery that this worker must not make any more, because the worker stops or because the
-   * delivery's unit has another owner.
+   * Leaves a delivery to the next owner of its record, or parks the delivery. This worker must not make the
+   * delivery any more, because the worker stops or because the delivery's unit has another owner.
    */
   #letGoNow(delivery: Delivery): void {
     this.#parking.letGo(delivery, this.#isDraining ? 'shutdown' : 'handover')

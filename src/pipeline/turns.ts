@@ -25,7 +25,10 @@ type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'l
   readonly isDraining: () => boolean
   readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
   readonly supersede: (delivery: Delivery) => void
-  /** Leaves a delivery that this worker must not make any more to the next owner, or parks it. */
+  /**
+   * Called for a delivery that this worker must not make any more. Leaves the delivery to the next owner of
+   * its record, or parks the delivery.
+   */
   readonly letGo: (delivery: Delivery) => void
 }
 
@@ -171,7 +174,7 @@ export class Turns {
   /**
    * Parks a delivery whose turn for a try didn't come, because none of its hooks was ready. No attempt was
    * made, so `nextRung` stays the same. If the delivery now belongs to another owner or the worker stops,
-   * gives the delivery up instead.
+   * leaves the delivery to the next owner of its record instead, if this is possible.
    */
   #hadNoTurn(delivery: Delivery, omitted: readonly Omitted[]): void {
     if (omitted.some(({ why }) => why === 'abandoned')) this.#parking.letGo(delivery, 'handover')
@@ -203,8 +206,8 @@ export class Turns {
   }
 
   /**
-   * Offers a delivery to its lane again after a pause. The delivery has no place in the lane any more to
-   * which it could go back.
+   * Offers a delivery to its lane again after a pause. The delivery can't go back to its place, because it no
+   * longer has a place in the lane.
    */
   #offerLater(delivery: Delivery): void {
     this.#account.begin()

@@ -19,11 +19,11 @@ export type BatchEnd<T> =
 export type PartitionDispatchOptions<T extends Sized> = PartitionQueueOptions<T> & {
   /** The limit on one send, over all partitions. */
   readonly most: Readonly<Room>
-  /** The time for which items wait for other items to be sent with them, in milliseconds. */
+  /** How long an item waits so that later items can be sent together with it, in milliseconds. */
   readonly lingerMs: number
   /**
-   * True if items wait for `lingerMs` after each send too. If false, the next send begins as soon as the
-   * previous send has ended.
+   * True if items also wait for `lingerMs` after the end of each send. If false, the next send begins as soon
+   * as the previous send has ended.
    */
   readonly lingersBetween: boolean
   /**

@@ -8,7 +8,7 @@ export type Decoder = {
   /**
    * Decodes a value that begins with the magic byte. If the value's schema isn't known yet, returns a promise
    * that resolves when `decode` should be called again. The promise never rejects. It stays pending while the
-   * registry can't be asked, and forever after `stop`.
+   * registry can't be asked. After `stop`, it stays pending forever.
    */
   decode(value: Buffer): Decoded | Promise<void>
   /** Stops asking the registry. */

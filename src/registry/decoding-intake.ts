@@ -7,7 +7,9 @@ export type Arriving = {
   readonly partition: number
   /** True if the partition has moved to another member. */
   readonly isAbandoned: boolean
-  /** Gives the record back without settling it. This worker does nothing more with the record. */
+  /**
+   * Returns the record to the consumer without settling it. This worker does nothing more with the record.
+   */
   giveBack(): void
 }
 
@@ -41,13 +43,15 @@ export type Intake<R extends Arriving> = {
    * records of its partition, the record waits until these schemas are available.
    */
   accept(record: R, content: ArrivingContent): void
-  /** Gives back the waiting records that are abandoned. Call this when partitions were lost. */
+  /**
+   * Returns to the consumer those waiting records that are abandoned. Call this when partitions were lost.
+   */
   letGoAbandoned(): void
-  /** Gives back all waiting records. */
+  /** Returns to the consumer all waiting records. */
   stop(): void
   /**
-   * The number of waiting records, their size in bytes, and the number of their partitions. At most the
-   * records of one fetch wait for each partition.
+   * The number of waiting records, their size in bytes, and the number of their partitions. Of each
+   * partition, no more records wait than one fetch has brought.
    */
   readonly held: { readonly records: number; readonly bytes: number; readonly partitions: number }
 }

@@ -17,18 +17,18 @@ export type RepeatsOptions = {
  * Remembers which messages came before, by `messageId` within a source and a unit (docs/repeats.md,
  * docs/decisions/021).
  *
- * The memory is reserved at once and never grows. An idle process uses none of it, because the system gives
- * memory when it is written. The first messages take all of it, 64 KiB each (`#takeMemory`). It has two
- * parts: a ring of fingerprints, each with the offset and the append time of its record, and a hash table
- * whose chains run through the ring from newer to older entries. A chain ends at the first entry that the
- * ring has overwritten, so entries never have to be removed from a chain.
+ * The memory is reserved at once and never grows. An idle process uses none of it, because the system
+ * allocates memory only when the memory is first written to. The first messages take all of it, 64 KiB each
+ * (`#takeMemory`). It has two parts: a ring of fingerprints, each with the offset and the append time of its
+ * record, and a hash table whose chains run through the ring from newer to older entries. A chain ends at the
+ * first entry that the ring has overwritten, so entries never have to be removed from a chain.
  */
 export class Repeats {
   readonly #windowS: number
   readonly #capacity: number
   /**
-   * The end of the numbers of entries. Numbers run from `#capacity` up to but not including `#numbersEnd`,
-   * and then start again.
+   * The end of the numbers of entries. The lowest number is `#capacity`, and the highest is one below
+   * `#numbersEnd`. After the highest number, the numbers start again.
    */
   readonly #numbersEnd: number
   readonly #entries: Int32Array
@@ -168,9 +168,9 @@ export class Repeats {
   }
 
   /**
-   * Writes to a part of both arrays, so that the system gives its memory now. No entry has reached this part
-   * of the ring yet. Without this, a process would grow until its first busy day is over, as if it leaked
-   * memory. Writing all at once would stop a process with a large ring for a second.
+   * Writes to a part of both arrays, so that the system allocates the memory of this part now. No entry has
+   * reached this part of the ring yet. Without this, a process would grow until its first busy day is over,
+   * as if it leaked memory. Writing all at once would stop a process with a large ring for a second.
    */
   #takeMemory(): void {
     const entries = this.#entries
@@ -211,7 +211,10 @@ const offsetHigh = 5
 const appended = 6
 const nextOlder = 7
 const entryWords = 8
-/** 64 KiB, many times an entry, so that the ring never reaches words that are yet to be taken. */
+/**
+ * 64 KiB, which is many times the size of an entry. So the ring never reaches words whose memory isn't taken
+ * yet.
+ */
 const wordsPerTake = 16 * 1_024
 /** The smallest pages that systems use have 4 KiB. */
 const wordsPerPage = 1_024

@@ -3,7 +3,7 @@ import type { OffsetRange } from './job.ts'
 import { nextPartition, passed, type Pieces } from './pieces.ts'
 import { type Tally, TallyBuilder } from './replay-tally.ts'
 
-/** The number of pieces that are read at the same time. */
+/** The number of partitions that are read at the same time. */
 const atATime = 4
 
 /**
@@ -41,8 +41,8 @@ export async function count({
   }
 
   /**
-   * Reads a partition to its end. While a partition is being read, its entry in `offsets` says that it is
-   * done, so that it has only one reader at a time.
+   * Reads a partition to its end. Before it reads, it marks the partition as done in `offsets`, so that no
+   * second reader starts on the partition.
    */
   async function readPartition(partition: number): Promise<void> {
     const from = offsets[partition] ?? 0

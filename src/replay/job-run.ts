@@ -147,9 +147,9 @@ export class JobRun {
       if (this.#isFull) await this.#flush()
     }
     this.#offsets[partition] = next
-    // If no batch was sent for a piece, the limit on records a second doesn't slow this loop down. So the run
-    // waits as long as it has worked on the piece. This leaves half of the time to the deliveries of this
-    // process.
+    // A piece has the records of one fetch. If no batch was sent for a piece, the limit on records a second
+    // doesn't slow this loop down. So the run waits for as long as the processing of the piece took. This
+    // leaves half of the time to the deliveries of this process.
     if (this.#flushedMs === flushed) await delay(performance.now() - startedMs, undefined, { signal })
   }
 

@@ -3,7 +3,7 @@ import { leftOutReasons } from './chosen.ts'
 import { replaySources, type Selection } from './selection.ts'
 import type { Tally } from './replay-tally.ts'
 
-/** A range of offsets of a partition, from `start` up to but not including `end`. */
+/** The offsets of a partition that are at least `start` and lower than `end`. */
 export type OffsetRange = { readonly start: number; readonly end: number }
 
 /** The order of a replay. It never changes. */
@@ -17,11 +17,11 @@ export type JobOrder = {
   readonly atMs: number
   /** The offsets that are read, by partition. Records with higher offsets don't belong to the replay. */
   readonly ranges: readonly OffsetRange[]
-  /** The result of the count before the replay; `undefined` if it started without one. */
+  /** The result of the count before the replay; `undefined` if the replay started without a count. */
   readonly counted?: Tally | undefined
 }
 
-/** The wish to run or stop a replay. */
+/** A wish, which is a request to run or stop a replay. */
 export type JobRequest = {
   readonly state: 'run' | 'stop'
   readonly by: string
@@ -30,7 +30,10 @@ export type JobRequest = {
   readonly detail?: string | undefined
 }
 
-/** The progress of a replay. When it was written, Kafka already had all chosen records before `offsets`. */
+/**
+ * The progress of a replay. When this progress was written, Kafka already had all chosen records before
+ * `offsets`.
+ */
 export type JobProgress = {
   /**
    * The number of the owner. Each owner has a higher number than all earlier owners, so progress that a

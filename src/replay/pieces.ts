@@ -4,7 +4,7 @@ import type { OffsetRange } from './job.ts'
 /** A reader of the topic that is replayed. */
 export type Pieces = {
   /**
-   * Resolves with the records that one fetch returns, from the offset `from` up to but not including `to`.
+   * Resolves with the records that one fetch returns. Their offsets are at least `from` and lower than `to`.
    * `next` is the offset at which the next piece starts. Rejects if Kafka returns no records.
    */
   piece(where: {

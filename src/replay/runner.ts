@@ -61,13 +61,19 @@ export class ReplayRunner {
     this.#units.add(unit)
   }
 
-  /** Gives up a unit. Resolves when no more records are sent for the unit's replays, or after a second. */
+  /**
+   * Leaves a unit to its next owner. Resolves when no more records are sent for the unit's replays, or after
+   * a second.
+   */
   async release(unit: number): Promise<void> {
     this.#units.delete(unit)
     await this.#end(({ unit: of }) => of === unit)
   }
 
-  /** Gives up all units and stops. Resolves when no more records are sent, or after a second. */
+  /**
+   * Leaves all units to their next owners and stops. Resolves when no more records are sent, or after a
+   * second.
+   */
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#units.clear()

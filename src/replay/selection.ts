@@ -7,12 +7,12 @@ export type Selection = {
    */
   readonly destinationId?: string | undefined
   readonly sourceId?: string | undefined
-  /** The reason of the dead letters. `undefined` if `events` is replayed. */
+  /** The `reason` that the dead letters must have. `undefined` if `events` is replayed. */
   readonly reason?: string | undefined
   readonly messageId?: string | undefined
   /**
-   * The time range in epoch milliseconds, from `fromMs` up to but not including `toMs`. The time of an event
-   * is when Sluice accepted it. The time of a dead letter is when Sluice wrote it.
+   * The time range in epoch milliseconds: all times that are at least `fromMs` and lower than `toMs`. The
+   * time of an event is when Sluice accepted it. The time of a dead letter is when Sluice wrote it.
    */
   readonly fromMs?: number | undefined
   readonly toMs?: number | undefined

@@ -245,7 +245,7 @@ function readList<T>(
     const value: unknown = JSON.parse(text)
     if (Array.isArray(value) && value.length <= maxListed && value.every(isItem)) return value
   } catch {
-    // The fault is added below, where it is also added for JSON that isn't a list of such items.
+    // The code below adds the fault, as it also does for JSON that isn't a list of such items.
   }
   faults.push(`${name} can't be read`)
   return []

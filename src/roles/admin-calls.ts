@@ -14,9 +14,12 @@ import {
   type ReplayDesk,
 } from './replay-desk.ts'
 
-/** How long a count may take, in milliseconds. The request that asks for it waits meanwhile. */
+/**
+ * How long counting the records of a selection may take, in milliseconds. The request for the count waits
+ * meanwhile.
+ */
 const countWithinMs = 20_000
-/** How many counts may run at the same time. Each count reads Kafka as fast as it can. */
+/** How many such counts may run at the same time. Each count reads from Kafka as fast as it can. */
 const countsAtOnce = 2
 const defaultLimit = 100
 
@@ -132,8 +135,9 @@ const mayBeCreated =
   'Kafka did not answer in time, and may have stored the replay: list the replays before you ask again.'
 
 /**
- * Returns the answer to a request whose result is `work`. If `work` rejects because Kafka doesn't answer,
- * returns a problem. An error of JavaScript, such as a TypeError, is a fault of Sluice, so it is thrown.
+ * Waits for the promise `work`, which carries out a request. Returns the answer that `answer` makes of the
+ * result. If `work` rejects because Kafka doesn't answer, returns a problem. An error of JavaScript, such as
+ * a TypeError, is a fault of Sluice, so such an error is thrown.
  */
 export async function asked<T>(
   log: Log,

@@ -21,7 +21,7 @@ const reachWithinMs = { alone: 2_500, withTokens: 10_000 }
 /**
  * Opens the client for a role that starts. Rejects within seconds, with a StartError, if no broker can be
  * reached, if the login fails, if Kafka is too old, or if Kafka doesn't give the role its rights. The process
- * then ends, and its supervisor can start it again.
+ * then ends, and the supervisor of the process can start it again.
  */
 export async function openKafka(
   config: Config,

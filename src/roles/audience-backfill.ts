@@ -38,7 +38,7 @@ export type BackfillOptions = {
   withLeft: boolean
   /** Identifies per second. `undefined`: 1,000. */
   rate: string | undefined
-  /** The file with the position from which the next run continues. The end of the backfill removes it. */
+  /** The file with the position of the next run. The file is removed when the backfill ends. */
   stateFile: string | undefined
   isDryRun: boolean
 }
@@ -94,7 +94,7 @@ export async function backfill(
     return [`sent     ${what}${before} to ${topics.replays}`, ...markLines(mark, options)]
   } catch (error) {
     progress.abandon()
-    // The first error is thrown, and not an error of this note. If the position can't be noted now, the
+    // The first error is thrown, even if this note fails too. If the position can't be noted now, the
     // previous note stays, and is still correct.
     await run.note().catch(() => undefined)
     throw error
@@ -159,9 +159,7 @@ class Run {
     this.#position = this.#start
   }
 
-  /**
-   * Runs the backfill. `sent` counts the Identifies of all its runs, and `left` only those of earlier runs.
-   */
+  /** Runs the backfill. `sent`: the Identifies that all its runs have sent. `left`: those of earlier runs. */
   async go(): Promise<{ sent: number; left: number; mark: MarkEnd }> {
     const { scope, start } = this.#given
     if (start === undefined && this.#isWhole) {

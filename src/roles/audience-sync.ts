@@ -46,8 +46,8 @@ const partsAtOnce = 4
 /**
  * Writes a whole audience to `audience-changes`, as parts for each partition. Reads the file to its end, and
  * checks and spools it, before the first part is written. Every part states how many parts its partition
- * gets. So the parts of an interrupted run aren't mistaken for the whole audience. Returns a summary in
- * lines.
+ * gets. Because of this number, a worker doesn't mistake the parts of an interrupted run for the whole
+ * audience. Returns a summary in lines.
  */
 export async function syncAudience(
   config: Config,

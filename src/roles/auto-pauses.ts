@@ -17,12 +17,12 @@ export type AutoPausesOptions = {
   readonly onChange: () => void
 }
 
-/** The catalog in force (`catalog`), which was made from the catalog in the file (`read`). */
+/** `read` is the catalog in the file. `catalog` is the catalog in force, which was made from `read`. */
 type View = { readonly read: Catalog; readonly catalog: Catalog; readonly isOn: boolean }
 
 /**
  * Holds the destinations that Sluice has paused (`auto_paused`), and the catalog in which they have this
- * state. As long as a process hasn't read the record of a pause, it still sends to the destination.
+ * state. A process still sends to a paused destination until the process has read the record of the pause.
  */
 export class AutoPauses implements Omit<PausesPort, 'terms'> {
   readonly #options: AutoPausesOptions

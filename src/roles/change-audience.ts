@@ -12,7 +12,10 @@ import { openWriter } from './writer.ts'
 
 type Log = Parameters<typeof createKafka>[1]
 
-/** A change, given by flags. A flag that was not given is `undefined`. */
+/**
+ * The flags that describe a change of an audience or a computed trait. A flag that was not given is
+ * `undefined`.
+ */
 export type ChangeFlags = {
   audience: string | undefined
   trait: string | undefined

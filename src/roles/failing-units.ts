@@ -11,7 +11,9 @@ export type FailingUnitsOptions = {
   readonly tiers: readonly { readonly topic: string; readonly waitMs: number }[]
 }
 
-/** The parts that take part in stopping a unit. A part is `undefined` until it has started. */
+/**
+ * The parts that are told when a unit is stopped or continues. A part is `undefined` until it has started.
+ */
 export type StoppableParts = {
   readonly pipeline: Pick<Pipeline, 'setUnitStopped'> | undefined
   readonly consumer: Pick<GroupConsumer, 'setPartitionFull'> | undefined
@@ -24,7 +26,7 @@ export type StoppableParts = {
 export class FailingUnits {
   readonly #options: FailingUnitsOptions
   readonly #parts: () => StoppableParts
-  /** The topics whose partition takes no records, with the reasons, by unit. */
+  /** By unit: the topics in which the unit's partition takes no records. By topic: the reason. */
   readonly #failing = new Map<number, Map<string, string>>()
   /** The units of this worker. */
   #owned: readonly number[] = []
@@ -60,8 +62,8 @@ export class FailingUnits {
   }
 
   /**
-   * Takes over an assignment, and stops the failing units again. This is needed because a partition that
-   * comes back to this member is fetched again.
+   * Takes over an assignment, and stops the failing units again. The stop is needed again because this member
+   * fetches again from a partition that comes back to it.
    */
   assigned(units: readonly number[]): void {
     this.#owned = units

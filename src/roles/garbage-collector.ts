@@ -8,8 +8,8 @@ const flags = [
   // That part becomes garbage together with the rest of the delivery, but keeps the young objects that it
   // refers to alive until the whole heap is marked. Pauses then take ten times longer.
   '--no-allocation-site-pretenuring',
-  // Parallel helpers have to wait for a CPU that others use, and the process pauses meanwhile: for 20 ms
-  // instead of 4 ms.
+  // Parallel helpers may have to wait for a CPU that other processes use. The process pauses meanwhile, for
+  // 20 ms instead of 4 ms.
   '--no-parallel-scavenge',
   // Lets the old generation grow to three times its live size before it is marked. V8 would let a small heap
   // grow by only a tenth. The heap would then be marked every two seconds, which takes a tenth of a second of
@@ -25,34 +25,40 @@ const flags = [
 const sharedBufferBytes = 8 * 1024
 
 /**
- * The size of a semi-space for young objects, in MiB. A collection pauses the process while it copies what is
- * alive. The pause grows with this size, since requests to an endpoint that never answers live for 5 s. With
- * a smaller size, requests to endpoints that take 150 ms would be copied so often that a delivery takes a
- * fifth more CPU. V8 would derive the size from the machine's memory, up to 64 MiB.
+ * The size of a semi-space for young objects, in MiB. A collection copies the live objects, and the process
+ * pauses meanwhile. The larger the semi-space, the more objects are alive at a collection, because the
+ * objects of requests to an endpoint that never answers live for 5 s. So a larger size makes the pauses
+ * longer. With a smaller size, the objects of requests to endpoints that answer after 150 ms would be copied
+ * so often that a delivery takes a fifth more CPU. V8 would derive the size from the machine's memory, up to
+ * 64 MiB.
  */
 const youngMb = 16
 
-/** The flag for processes that Sluice forks: V8 reads this setting only at its start. */
+/**
+ * The flag that sets `youngMb` in processes that Sluice forks. It is a flag because V8 reads this setting
+ * only when a process starts.
+ */
 export const semiSpaceFlag = `--max-semi-space-size=${youngMb}`
 
 /**
- * A process that collects young objects so often within `busyMs` is busy. About 500 deliveries a second make
- * it so after five seconds, and 10,000 a second at once. The end of a start has fewer.
+ * A process counts as busy if it collects young objects this many times within `busyMs`. With about 500
+ * deliveries a second, it is busy after five seconds. With 10,000 a second, it is busy at once. At the end of
+ * its start, it makes fewer collections.
  */
 const busyCollections = 40
 const busyMs = 5_000
 
 /**
- * Keeps the semi-space at the size with which V8 begins, 1 MiB. A start makes many objects that live for
- * long, after which V8 would give the process 16 MiB more than it needs before its first busy second.
+ * Keeps the semi-space at the size with which V8 begins, 1 MiB. During a start, many objects with a long life
+ * are made. Because of them, V8 would give the process 16 MiB that it doesn't need until it is busy.
  */
 export function holdYoungRoom(): void {
   setYoungGrowth(1)
 }
 
 /**
- * Tunes the garbage collector for a worker (decision 030). Call it before anything else, since V8 reads some
- * of the settings when it compiles code.
+ * Tunes the garbage collector for a worker (decision 030). Call this function before any other, because V8
+ * reads some of the settings when it compiles code.
  */
 export function tuneGarbageCollector(): void {
   setFlagsFromString(flags.join(' '))
@@ -60,18 +66,18 @@ export function tuneGarbageCollector(): void {
 }
 
 /**
- * Limits the memory that small buffers share, for a process in which some of them wait for long. Call it
- * before anything else.
+ * Limits the memory that small buffers share, for a process in which some of these buffers wait for long.
+ * Call this function before any other.
  */
 export function limitSharedBuffers(): void {
   Buffer.poolSize = sharedBufferBytes
 }
 
 /**
- * Lets the semi-space grow to `youngMb` in one step when the process is busy, and no further. V8 would double
- * its size whenever as many bytes have survived as it can hold. With little traffic the process would then
- * grow for hours, as if it leaked memory. V8 shrinks the semi-space of an idle process, so this looks at each
- * collection.
+ * Lets the semi-space grow to `youngMb` in one step when the process is busy, and no further. V8 alone would
+ * double the size of the semi-space whenever as many bytes have survived as the semi-space can hold. With
+ * little traffic the process would then grow for hours, as if it leaked memory. V8 shrinks the semi-space of
+ * an idle process, so the size is looked at after each collection.
  */
 export function growYoungRoomWhenBusy(): Part {
   const recentMs: number[] = []

@@ -11,8 +11,8 @@ import { StartError } from './start-error.ts'
 type Kafka = ReturnType<typeof createKafka>
 
 /**
- * Removes the topics that a growth has created. Refuses if the growth has switched to the new layout already.
- * The old layout stays unchanged.
+ * Removes the topics that an unfinished run of `sluice topics grow` has created. Refuses if the new layout is
+ * already in force. The old layout stays unchanged.
  */
 export async function abandon(kafka: Kafka, config: Config, growth: Growth | undefined): Promise<string[]> {
   if (growth === undefined || growth.state === 'abandoned' || growth.state === 'grown')

@@ -14,7 +14,7 @@ export type CopyOptions = {
   readonly change: Change
   readonly reader: PartitionReader
   readonly producer: CopyProducer
-  /** Called with the number of further offsets of a source that were processed. */
+  /** Called each time that further offsets of a source were processed, with the number of these offsets. */
   readonly onPassed: (offsets: number) => void
 }
 
@@ -41,7 +41,7 @@ type Read = { readonly partition: number; readonly orderMs: number; readonly rec
 
 /**
  * Copies topics to the topics of another layout. Every copied record carries its original place. By these
- * places, a run recognizes the records that an earlier run wrote before it was killed. It doesn't write these
+ * places, a run recognizes the records that an earlier, killed run has written. The run doesn't write these
  * records again.
  */
 export class GrowthCopy {
@@ -74,7 +74,7 @@ export class GrowthCopy {
     )
   }
 
-  /** Copies the records of a topic that aren't settled. */
+  /** Copies the unsettled records of a topic. */
   async waiting(source: readonly SourcePartition[], copy: string): Promise<void> {
     const { change } = this.#options
     const logs = source.map((log) => ({ log, from: log.position, to: log.end, isOwed: true, isOpen: true }))
@@ -234,8 +234,8 @@ function placeOf({ headers, offset }: WholeRecord, copy: string, partition: numb
 }
 
 /**
- * Returns true if a record can't be read and need not be copied. Throws if a record that can't be read may
- * have to be delivered or processed later.
+ * Returns true if a record can't be read and doesn't have to be copied. Throws if a record that can't be read
+ * may have to be delivered or processed later.
  */
 function isUnreadable(
   { unreadable }: WholeRecord,

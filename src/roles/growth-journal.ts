@@ -20,8 +20,8 @@ type Kafka = ReturnType<typeof createKafka>
 const readStallMs = 10_000
 
 /**
- * Reads the progress of the installation's last growth. Resolves with `undefined` if no growth was ever
- * begun.
+ * Reads how far the last run of `sluice topics grow` has got. Resolves with `undefined` if the installation
+ * was never grown.
  */
 export async function readGrowth(kafka: Kafka, config: Config): Promise<Growth | undefined> {
   const topic = topicNames(config).backfills
@@ -68,7 +68,7 @@ export async function refuseWhileGrowing(kafka: Kafka, config: Config): Promise<
   if (growth?.state === 'copying' || growth?.state === 'switching') throw new StartError(underWay(growth))
 }
 
-/** Writes the progress of a growth. Resolves when all in-sync replicas have the record. */
+/** Writes how far `sluice topics grow` has got. Resolves when all in-sync replicas have the record. */
 export async function writeGrowth(producer: CopyProducer, config: Config, growth: Growth): Promise<void> {
   const writer = producer.to(topicNames(config).backfills)
   await writer.write({ partition: 0, ...encodeGrowth(growth), headers: {}, timestampMs: undefined })

@@ -24,8 +24,8 @@ const mostPartitions = 1_000
 const groupPatienceMs = 10_000
 
 /**
- * Parses the requested number of partitions. Throws if the number is invalid, or if it conflicts with a
- * growth that is under way.
+ * Parses the number of partitions that was given to `sluice topics grow`. Throws if the number is invalid, or
+ * if an unfinished run has begun with another number.
  */
 export function partitionsOf(given: string | undefined, underWay: Growth | undefined): number {
   if (given === undefined) {
@@ -78,8 +78,8 @@ export async function refuseMembers(
 }
 
 /**
- * Throws if copies of topics exist that no known growth has created, or if the brokers refuse to create the
- * topics and partitions that the growth needs.
+ * Throws if topics with the names of the copies exist already, and no recorded growth has created them. Also
+ * throws if the brokers refuse to create the topics and partitions that the growth needs.
  */
 export async function refuseImpossible(kafka: Kafka, config: Config, growth: Growth): Promise<void> {
   const definitions = ownDefinitions(config, growth.to, growth.waiting)

@@ -43,7 +43,10 @@ export type GrowthRunOptions = {
   readonly refuseLackingRights: () => Promise<void>
 }
 
-/** Continues a growth to its end, step by step. Each step is recorded on Kafka when it is done. */
+/**
+ * Continues a growth of the installation (`sluice topics grow`) to its end, step by step. Each step is
+ * recorded on Kafka when it is done.
+ */
 export class GrowthRun {
   readonly #options: GrowthRunOptions
   #growth: Growth
@@ -114,8 +117,8 @@ export class GrowthRun {
   }
 
   /**
-   * Reads the topics to copy. Throws if they or the group's commits have changed since the growth began. That
-   * happens if a worker has run, or if a command has written to these topics.
+   * Reads the topics to copy. Throws if these topics or the group's commits have changed since the growth
+   * began. They change if a worker runs, or if a command writes to these topics.
    */
   async #source(): Promise<Source> {
     await this.#options.refuseMembers()
@@ -128,8 +131,8 @@ export class GrowthRun {
   }
 
   /**
-   * Adds partitions to the shared topics in place. Producers can keep running, and notice the new partitions
-   * by themselves.
+   * Adds partitions to the existing topics that other programs write or read. Producers can keep running, and
+   * notice the new partitions by themselves.
    */
   #extend(): Promise<void> {
     const { config, kafka } = this.#options

@@ -52,16 +52,16 @@ function isTier(name: string): boolean {
 }
 
 /**
- * Returns true for `replays` and the tiers of the present ladder. A growth creates these topics even if no
- * record waits in them.
+ * Returns true for `replays` and the tiers of the present ladder. `sluice topics grow` creates these topics
+ * even if no record waits in them.
  */
 export function isOfLadder(config: Config, name: string): boolean {
   return name === 'replays' || topicLayout(config).tiers.some((tier) => name === retry + tier)
 }
 
 /**
- * Returns the topics that other programs write or read by name. In a growth, they keep their names and get
- * more partitions.
+ * Returns the topics that other programs write or read by name. `sluice topics grow` adds partitions to these
+ * topics, and doesn't rename them.
  */
 export function sharedTopics(config: Config): readonly string[] {
   const layout = topicLayout(config)

@@ -2,8 +2,8 @@ import { within } from '../kafka/within.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * Awaits `work`. Rejects with an error of the text `complaint()` if `work` takes longer than `timeoutMs`. The
- * later result of `work` is then ignored.
+ * Waits for the promise `work`, and returns its result. If `work` takes longer than `timeoutMs`, rejects with
+ * an error whose message is `complaint()`, and ignores the later result.
  */
 export async function inTime<T>(work: Promise<T>, timeoutMs: number, complaint: () => string): Promise<T> {
   if (await within(timeoutMs, work)) return work

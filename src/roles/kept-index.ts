@@ -103,7 +103,7 @@ export class KeptIndex {
 
   /**
    * Tries to open the index again and again, until it succeeds. Never rejects. `before` is the reader for the
-   * index that has failed. It is stopped first.
+   * index that has failed. This reader is stopped first.
    */
   async #openAgain(first: unknown, before?: TopicTail): Promise<void> {
     const { log } = this.#options
@@ -131,7 +131,7 @@ export class KeptIndex {
   }
 }
 
-/** Returns true if the disk is full, by the errors of SQLite and of the file system. */
+/** Returns true if an error of SQLite or of the file system says that the disk is full. */
 function isDiskFull(error: unknown): boolean {
   const text = error instanceof Error && error.cause instanceof Error ? error.cause : error
   return /disk is full|ENOSPC/.test(messageOf(text))

@@ -21,7 +21,8 @@ const stopWithinMs = 500
 
 /**
  * Returns how long to wait before the next reading of the lag, for a group that reads `partitions`
- * partitions. `chance` is a random number from 0 to 1. It keeps the processes from reading at the same time.
+ * partitions. `chance` is a random number from 0 to 1, because of which the processes read at different
+ * times.
  */
 export function lagWaitMs(partitions: number, chance: number): number {
   return Math.max(leastEveryMs, partitions * msEachPartition) * (0.9 + 0.2 * chance)

@@ -79,7 +79,7 @@ type Backend = {
 async function openBackend({ config, log, parts }: LogIndexOptions): Promise<Backend> {
   const clickHouse = await openClickHouse(config, log)
   if (clickHouse === undefined) return filesOf(config, parts)
-  // This stop is deferred first, so it runs last. The remaining records are then inserted before the
+  // This function is added first, so it is called last. So the remaining records are inserted before the
   // connections close.
   parts.defer(() => clickHouse.close())
   return {

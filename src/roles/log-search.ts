@@ -55,7 +55,7 @@ export async function searchLog(
   })
 }
 
-/** Returns counts and durations per minute. */
+/** Returns lines with the counts and the durations of the matching records, for each minute. */
 export async function logStats(config: Config, flags: SearchFlags, isJson: boolean): Promise<CommandOutput> {
   const filter = searchFilter(config, flags)
   return withQuery(config, async (query) => {
@@ -140,7 +140,7 @@ const agoUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_6
 
 /**
  * Parses a time. A duration such as `15m` means the time that long before now. Any other text has to be a
- * time in ISO 8601. It is in UTC if it names no zone.
+ * time in ISO 8601. A time without a zone is in UTC.
  */
 function timeGiven(flag: string, text: string, nowMs: number): number {
   const ago = /^(\d{1,6})([smhd])$/.exec(text)

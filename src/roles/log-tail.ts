@@ -15,13 +15,13 @@ export type TailOptions = {
   readonly write: (line: string) => boolean
   /** Resolves when the reader of the output has read all written lines. */
   readonly drained: () => Promise<void>
-  /** Shows a line to the user that says why the log can't be read. */
+  /** Shows the user a line with the reason why the log can't be read. */
   readonly say: (line: string) => void
   /** The signal that ends the tail. */
   readonly signal: AbortSignal
 }
 
-/** Writes the records that workers log from now on. It reads the topic directly, without an index. */
+/** Writes the records that workers log from now on. Reads the topic directly, without an index. */
 export async function tailLog(config: Config, log: Logger, options: TailOptions): Promise<void> {
   const { destination, onlyFailed, isJson, write, drained, say, signal } = options
   const kafka = await openKafka(config, log, 'log tail')

@@ -5,8 +5,8 @@ import { deliveryStateOf } from '../delivery-log/delivery-state.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 
 /**
- * Converts between the delivery log and the admin API. It makes answers of the API from records of the log,
- * and filters for the log from bodies of requests. The functions here do no input or output.
+ * Converts between the delivery log and the admin API. The functions make answers of the API from records of
+ * the log, and make filters for the log from bodies of requests. The functions here do no input or output.
  */
 
 type Fields = Readonly<Record<string, unknown>>
@@ -103,7 +103,7 @@ export function filterOf(
   }
 }
 
-/** Returns the requested time range in the form of answers. */
+/** Returns the requested time range in the form that it has in answers. */
 export function rangeData({ fromMs, toMs }: LogFilter): { from: string; to: string } {
   return { from: isoOf(fromMs), to: isoOf(toMs) }
 }

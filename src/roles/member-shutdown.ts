@@ -24,8 +24,8 @@ export class Ending {
   }
 
   /**
-   * Waits for `work` during the first part of the time. Returns false if `work` isn't done by then. The rest
-   * of the time is reserved for leaving the group.
+   * Waits for the promise `work`, but only during the first part of the time. Returns false if `work` hasn't
+   * settled by then. The rest of the time is reserved for leaving the group.
    */
   async drained(work: Promise<unknown>): Promise<boolean> {
     const deadlineMs = performance.now() + this.#timeoutMs
@@ -34,7 +34,10 @@ export class Ending {
     return isDone
   }
 
-  /** Waits for `work` until the whole time is over. Returns false if `work` isn't done by then. */
+  /**
+   * Waits for the promise `work` until the whole time is over. Returns false if `work` hasn't settled by
+   * then.
+   */
   within(work: Promise<unknown>): Promise<boolean> {
     this.#untilMs ??= performance.now() + leaveMs
     return within(Math.max(0, this.#untilMs - performance.now()), work)
@@ -57,8 +60,8 @@ export type MemberEnd = {
 }
 
 /**
- * Adds the end of a member to `parts`, so that it runs before the parts that were added earlier stop. At the
- * end of a member, its deliveries in flight are finished and committed, and it leaves the group.
+ * Adds a function to `parts` that ends a member. The function runs before the parts that were added earlier
+ * are stopped. It finishes and commits the member's deliveries in flight, and then leaves the group.
  */
 export function deferEnd({ parts, log, ending, stalls, ...member }: MemberEnd): void {
   const { consumer, pipeline, intake, stopWriters } = member

@@ -13,7 +13,10 @@ export type OpenCatalogOptions = {
   log: Logger
   /** The private addresses that hooks may have. Roles that send nothing to hooks don't set this. */
   allowAddresses?: readonly string[]
-  /** Which entries a log line counts when the catalog has changed. If it is absent, changes aren't logged. */
+  /**
+   * Says whether the log line about a change of the catalog counts sources or destinations. If this is
+   * absent, changes aren't logged.
+   */
   counts?: 'sources' | 'destinations'
   /** Called after each change of the catalog, once the gauges and the log show the change. */
   onReplaced?: () => void

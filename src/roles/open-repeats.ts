@@ -3,9 +3,10 @@ import { Repeats } from '../repeats/repeats.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * Creates the memory of repeats, unless it is switched off. Throws if `limitBytes`, the memory that the
- * container may use, isn't enough for it in all `processes`. The memory is used only from the first messages
- * on, so the container would be killed after a start that seemed to be good.
+ * Creates the memory of repeats, unless it is switched off. `limitBytes` is the memory that the container may
+ * use. Throws if the memories of repeats of all `processes` together need more than that. The memory is used
+ * only once messages arrive. So without this check, the container would be killed after a start that seemed
+ * to be good.
  */
 export function openRepeats(
   { windowMs, messages }: Config['repeats'],

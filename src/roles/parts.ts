@@ -15,8 +15,8 @@ export type Part = {
 export const unwindMs = 2_500
 
 /**
- * The parts that a role has started. They stop in reverse order, because a part may rely on the parts that
- * were started before it.
+ * The parts that a role has started. The parts stop in reverse order, because a part may rely on parts that
+ * were started earlier.
  */
 export class Parts {
   readonly #parts: Part[] = []
@@ -44,9 +44,9 @@ export class Parts {
   }
 
   /**
-   * Stops each part once all parts after it have stopped. If stopping a part fails, the other parts are
-   * stopped nevertheless, and the promise rejects at the end. Later calls return the promise of the first
-   * call.
+   * Stops the parts one after another, beginning with the part that was added last. If stopping a part fails,
+   * the other parts are stopped nevertheless, and the promise rejects at the end. Later calls return the
+   * promise of the first call.
    */
   stop(): Promise<void> {
     return (this.#stopping ??= stopAll(this.#parts))

@@ -29,7 +29,7 @@ export type PauseDesk = {
   stop(): Promise<void>
 }
 
-/** How long after a resumption every worker knows of it, in milliseconds. */
+/** Returns the time after which every worker knows that a destination was resumed, in milliseconds. */
 export function knownWithinMs(config: Config): number {
   return lookEveryMs(config) + readMs
 }

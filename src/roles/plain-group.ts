@@ -9,7 +9,7 @@ import { StartError } from './start-error.ts'
 /**
  * Takes over the commits of the group `sluice`, which used to be the default group for every topic prefix.
  * Does this only if the configured group has the id that is now the default for its prefix. Throws while a
- * member of the group `sluice` still reads these topics, because every message would be delivered twice.
+ * member of the group `sluice` still reads these topics, because every message would then be delivered twice.
  */
 export async function continueFromPlainGroup(
   kafka: ReturnType<typeof createKafka>,

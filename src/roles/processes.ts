@@ -28,8 +28,8 @@ export type ProcessesOptions = {
  */
 const answerWithinMs = 4_000
 /**
- * How long a process may exceed the shutdown timeout before it counts as hung, in milliseconds. A process
- * obeys the shutdown timeout by itself. After it, the process still exports its last spans.
+ * How long a process may exceed the shutdown timeout before it counts as hung, in milliseconds. By itself, a
+ * process keeps to the shutdown timeout for everything but its last spans, which it exports afterwards.
  */
 const overdueMs = 1_000 + flushMs
 
@@ -43,8 +43,8 @@ export async function startProcesses({ config, log, parts, onFatal }: ProcessesO
   const state: State = { isForked: false, isStopping: false, haveStarted: false, hasFailed: false }
   const port = await openTelemetry({ config, parts }, probesOf(processes, state))
 
-  // What keeps one process from starting keeps all of them from starting. With a check here, they needn't be
-  // started in vain.
+  // A faulty catalog or a Kafka that can't be used would keep all of the processes from starting. With a
+  // check here, they aren't started in vain.
   await refuseFaultyCatalog(config)
   await openKafka(config, log, 'worker')
 
@@ -85,7 +85,7 @@ export async function startProcesses({ config, log, parts, onFatal }: ProcessesO
 }
 
 type State = {
-  /** True once there are processes to ask. Before they are forked, the catalog and Kafka are checked. */
+  /** True once the processes are forked. Until then the catalog and Kafka are checked. */
   isForked: boolean
   isStopping: boolean
   haveStarted: boolean
@@ -121,15 +121,15 @@ function probesOf(processes: readonly WorkerProcess[], state: Readonly<State>): 
 }
 
 /**
- * Returns true if a process has ended in good order. This includes a process that was killed by SIGTERM: it
- * didn't handle the signal yet, so it had nothing to finish.
+ * Returns true if a process has ended in good order. This includes a process that was killed by SIGTERM. Such
+ * a process had not begun to handle signals, so it had nothing to finish.
  */
 function isOrderly({ code, signal }: Ending): boolean {
   return code === 0 || signal === 'SIGTERM'
 }
 
 function errorOf({ name }: WorkerProcess, { code, signal, failure }: Ending): Error {
-  // What keeps one process from starting keeps all of them from starting. So it is reported once, in the same
+  // The same error would keep all of the processes from starting. So the error is reported once, in the same
   // words as by a worker with one process.
   if (failure?.isStartError === true) return new StartError(failure.message)
   if (failure !== undefined) {

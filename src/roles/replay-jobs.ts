@@ -44,7 +44,10 @@ export type ReplayReading = {
   stop(): void
 }
 
-/** Opens the reading of records to replay. Framed values are decoded by the configured schema registry. */
+/**
+ * Opens the parts that read the records which a replay sends again. Framed values are decoded by the
+ * configured schema registry.
+ */
 export async function openReplayReading(
   config: Config,
   log: Logger,

@@ -6,8 +6,8 @@ import type { Part } from './parts.ts'
 
 export type Retentions = Part & {
   /**
-   * The retention by topic, in milliseconds. The map is empty until the brokers have answered. It lacks
-   * topics that delete no record because of its age.
+   * The retention by topic, in milliseconds. The map is empty until the brokers have answered. Topics that
+   * never delete a record because of its age are absent.
    */
   readonly current: ReadonlyMap<string, number>
 }

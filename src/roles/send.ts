@@ -61,7 +61,7 @@ export async function sendMessages(
   }
 }
 
-/** Checks a message, and adds a `messageId` if it has none, so that it can be found later. */
+/** Checks a message. If the message has no `messageId`, adds one, so that the message can be found later. */
 function readMessage(line: string, where: string): { key: string; text: string; messageId: string } {
   let value: unknown
   try {

@@ -14,7 +14,7 @@ export type LaidOut = {
    * whichever is lower.
    */
   readonly batchBytes: number
-  /** The number of in-sync replicas without which a partition takes no records. */
+  /** A partition takes no records while it has fewer in-sync replicas than this number. */
   readonly minInsync: number
 }
 
@@ -23,8 +23,8 @@ const batchOverheadBytes = 1_024
 
 /**
  * Throws if the topics have faults that keep a role from starting. The setting `topics.check` decides which
- * faults do: with `warn`, wrong settings are only logged. `topics` are the topics that the role uses.
- * Default: all topics.
+ * faults these are. With `warn`, wrong settings of topics are only logged. `topics` are the topics that the
+ * role uses. Default: all topics.
  */
 export async function refuseWrongTopics(
   kafka: ReturnType<typeof createKafka>,

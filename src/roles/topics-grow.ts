@@ -40,8 +40,8 @@ export type GrowOptions = {
 /** How long it takes at most before Java's client sees new partitions, in minutes. */
 const minutesOfRefresh = 5
 /**
- * The memory for the answers to the fetches of all partitions together, in bytes. All partitions of a topic
- * are read at the same time. The answers to two fetches are in memory for each of them.
+ * The memory that the answers to the fetches of all partitions may take together, in bytes. All partitions of
+ * a topic are read at the same time. The answers to two fetches are in memory for each of them.
  */
 const fetchBytesOfAll = 64 * 1024 ** 2
 const leastFetchBytes = 64 * 1024
@@ -95,8 +95,8 @@ type Given = {
 }
 
 /**
- * Does some work. Turns an error of Kafka into an error of one line, with the advice to run the command
- * again. The command then continues where it stopped.
+ * Runs `work`. Turns an error of Kafka into an error of one line, with the advice to run the command again.
+ * The next run then continues where this run has stopped.
  */
 async function askAgain(work: () => Promise<string[]>): Promise<string[]> {
   try {

@@ -51,8 +51,8 @@ async function* chunksOf(file: string): AsyncIterable<Buffer> {
 }
 
 /**
- * Runs `work`, which reads a file and spools its content. Turns errors of the system into errors that are
- * shown without a stack.
+ * Calls `work`, which reads a file and writes the content to a spool file. Turns errors of the system into
+ * errors that are shown without a stack.
  */
 export async function readingInput<T>(name: string, work: () => Promise<T>): Promise<T> {
   try {

@@ -14,7 +14,10 @@ type Waiting = (answered: ProcessAnswer<Answers[keyof Answers]>) => void
 export class WorkerProcess {
   /** The number of the process, from 1. */
   readonly number: number
-  /** Resolves once the worker in the process has started. Never settles if the process ends before. */
+  /**
+   * Resolves once the worker in the process has started. Never settles if the process ends before the worker
+   * has started.
+   */
   readonly started: Promise<void>
   readonly ended: Promise<Ending>
   readonly #child: ChildProcess
@@ -38,13 +41,14 @@ export class WorkerProcess {
     this.#child.on('message', (message: unknown) => {
       if (isReport(message)) this.#take(message, started.resolve)
     })
-    // The process could not be started or reached. If it could not be started, the event `close` doesn't
-    // follow, so its end is noted here.
+    // The process could not be started or reached. If the process could not be started, the event `close`
+    // doesn't follow, so the end of the process is noted here.
     this.#child.on('error', ({ message, stack = '' }) => {
       this.#failure ??= { message, stack, isStartError: false }
       if (this.#child.pid === undefined) this.#end({ code: null, signal: null }, ended.resolve)
     })
-    // This listens to `close` and not to `exit`, so that the last reports of the process are read before.
+    // This listens to `close` and not to `exit`, so that the last reports of the process are read before its
+    // end is noted.
     this.#child.on('close', (code, signal) => this.#end({ code, signal }, ended.resolve))
   }
 

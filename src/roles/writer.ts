@@ -10,8 +10,7 @@ import { StartError } from './start-error.ts'
 type Log = Parameters<typeof createKafka>[1]
 
 /**
- * The longest wait for an acknowledgement, in milliseconds. It is longer than the time that it takes to
- * replace a broker.
+ * The longest wait for an acknowledgement, in milliseconds. This is longer than it takes to replace a broker.
  */
 const takeTimeoutMs = 60_000
 

@@ -5,8 +5,8 @@ import { type CommonMetrics, createCommonMetrics } from './common-metrics.ts'
 export type AdminMetrics = ReturnType<typeof createAdminMetrics>
 
 /**
- * Creates the metrics. `beside` are the metrics of a worker in the same process. The metrics of the admin API
- * are then added to the worker's registry.
+ * Creates the metrics. If a worker runs in the same process, `beside` are the worker's metrics. The metrics
+ * of the admin API are added to the registry of `beside`.
  */
 export function createAdminMetrics(beside: CommonMetrics & { registry: Registry } = ownMetrics()) {
   const { registry } = beside

@@ -8,8 +8,8 @@ export type GatewayMetrics = ReturnType<typeof createGatewayMetrics>
 const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5]
 
 /**
- * Creates the metrics. `beside` are the metrics of a worker in the same process. The metrics of the gateway
- * are then added to the worker's registry, so that both are read together.
+ * Creates the metrics. If a worker runs in the same process, `beside` are the worker's metrics. The metrics
+ * of the gateway are added to the registry of `beside`, so that both are read together.
  */
 export function createGatewayMetrics(beside: CommonMetrics & { registry: Registry } = ownMetrics()) {
   const { registry } = beside

@@ -40,7 +40,7 @@ export function createGatewayObserver({
     return series
   }
 
-  /** Logs left-out messages for operators, because few clients read the body of an answer with status 200. */
+  /** Logs how many messages were left out, because few clients read the body of an answer with status 200. */
   function tell(subject: string, count: number, write: (count: number) => void): void {
     const last = reported.get(subject)
     const nowMs = now()

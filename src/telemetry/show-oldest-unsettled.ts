@@ -3,8 +3,8 @@ import type { WorkerMetrics } from './worker-metrics.ts'
 type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs: number }>
 
 /**
- * Sets, for each topic, the metric of the time when the topic's oldest unsettled record was appended. A topic
- * without unsettled records has no series.
+ * Sets the metric that says when the oldest unsettled record of each topic was appended. A topic without
+ * unsettled records has no series.
  */
 export function showOldestUnsettled(
   { oldestUnsettled }: Pick<WorkerMetrics, 'oldestUnsettled'>,

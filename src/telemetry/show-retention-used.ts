@@ -3,8 +3,9 @@ import type { WorkerMetrics } from './worker-metrics.ts'
 type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs: number }>
 
 /**
- * Sets the metric of how close each topic is to deleting an unsettled record. `retentions` has the time for
- * which each topic keeps a record, in milliseconds.
+ * Sets the metric that compares the age of each topic's oldest unsettled record with the topic's retention.
+ * Once the age reaches the retention, Kafka deletes the record. `retentions` has the time for which each
+ * topic keeps a record, in milliseconds.
  */
 export function showRetentionUsed(
   { retentionUsed }: Pick<WorkerMetrics, 'retentionUsed'>,

@@ -60,8 +60,8 @@ class RequestSpan implements RequestTrace {
 }
 
 /**
- * The bytes that a header takes in a record in addition to its name and its value. They contain the lengths
- * of the name and the value, in at most two bytes each.
+ * The bytes that a header takes in a record in addition to its name and its value. These bytes contain the
+ * lengths of the name and the value, in at most two bytes each.
  */
 const framingBytes = 4
 

@@ -36,7 +36,7 @@ export type PlacedPart = { readonly partition: number; readonly users: number; r
  * compared in memory in a few steps, even if the audience has a hundred million users.
  */
 const leastBuckets = 256
-/** A number that is longer than `part` and `parts` in the record of a part can be. */
+/** A number with more digits than the fields `part` and `parts` of a record can have. */
 const longestNumber = 9_999_999_999
 
 /**

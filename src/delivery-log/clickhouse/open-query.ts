@@ -31,8 +31,8 @@ export type ClickHouseQueryOptions = {
 /** Limit on the records that are returned for one message. */
 const maxFound = 10_000
 /**
- * The length of the first time span that is read for a query without a destination, a message and a user.
- * Such a query reads the newest span first, and then earlier and longer spans.
+ * The length of the first time span that is read for a query that names no destination, no message and no
+ * user. Such a query reads the newest span first, and then earlier and longer spans.
  */
 const firstSpanMs = 3_600_000
 const spanGrowth = 8

@@ -81,8 +81,8 @@ function percentileSql(share: number): string {
 
 const minuteSql = 'toUnixTimestamp(toStartOfMinute(at))'
 /**
- * A setting with which FINAL works within each day. This is enough, because a row that was written twice has
- * the same time, and so the same day, in both cases.
+ * A setting with which FINAL works within each day. This is enough, because both copies of a row that was
+ * written twice have the same time, and so the same day.
  */
 const settingsOfFinal = 'SETTINGS do_not_merge_across_partitions_select_final = 1'
 

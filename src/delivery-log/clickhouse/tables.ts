@@ -9,8 +9,8 @@ export type Tables = {
   /** The view that fills the table of keys. */
   readonly keysView: string
   /**
-   * The table of positions. For each partition of the topic, it has the offset up to which the records are in
-   * the other tables.
+   * The table of positions. For each partition of the topic, this table has the offset up to which the
+   * records are in the other tables.
    */
   readonly positions: string
 }

@@ -137,8 +137,8 @@ export class IndexReader {
   }
 
   /**
-   * Calls `ask` with the reader of a slot. Returns `undefined` if the slot's file was removed or isn't
-   * created yet.
+   * Calls `ask` with the reader of a slot, which is the file of one hour. Returns `undefined` if this file
+   * was removed or isn't created yet.
    */
   #with<T>(slot: number, ask: (reader: SlotReader) => T): T | undefined {
     try {
@@ -178,7 +178,7 @@ export function answerNow<T>(steps: Steps<T>): T {
   }
 }
 
-/** Returns true if the file of a slot may have records of a time range. */
+/** Returns true if a slot, which is the file of one hour, may have records of a time range. */
 function isWithin(slot: number, { fromMs, toMs }: Pick<LogFilter, 'fromMs' | 'toMs'>): boolean {
   return slot >= slotOf(fromMs) && slot * slotMs < toMs
 }

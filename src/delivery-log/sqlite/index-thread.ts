@@ -4,8 +4,8 @@ import { IndexReader, type Steps } from './index-reader.ts'
 import { IndexWriter } from './index-writer.ts'
 
 /**
- * The URL of this module, with which it can be started as a thread. The URL ends in .ts when the sources are
- * run, and in .js after a build.
+ * The URL of this module. With this URL, the module can be started as a thread. The URL ends in .ts when the
+ * sources are run, and in .js after a build.
  */
 export const indexThreadUrl = new URL(import.meta.url)
 

@@ -31,9 +31,11 @@ export type IndexedBlock = {
  */
 export type Indexed = { readonly rows: number; readonly unreadable: number; readonly expired: number }
 
-/** The time without new records after which a slot is closed, in milliseconds. */
+/**
+ * The time without new records after which a slot is closed, in milliseconds. A slot is the file of one hour.
+ */
 const closedAfterMs = 10 * 60_000
-/** Limit on the open slots. Each open slot has a cache of its own. */
+/** Limit on the open slots, which are files of one hour each. Each open slot has a cache of its own. */
 const maxOpenSlots = 6
 /**
  * The shortest interval in milliseconds between two times at which slots are synced and positions are
@@ -45,8 +47,8 @@ const syncEveryMs = 5_000
  * Writes the files of the index. There is one file (a slot) for each hour, and `positions.sqlite`, which has
  * the offsets from which the topic must still be read. Each slot also has its own positions in the topic,
  * which are written in the same transaction as the slot's rows. So a block that is read again after a crash
- * adds no rows to slots that already have it. The files are a cache: if they are lost, the whole topic is
- * read again.
+ * adds no rows to slots that already have the block's rows. The files are a cache: if they are lost, the
+ * whole topic is read again.
  *
  * `positions.sqlite` is written a few seconds after the slots, once the slots are on the disk. So even after
  * a loss of power, its offsets are never higher than a block whose rows are lost.
@@ -60,7 +62,7 @@ export class IndexWriter {
   readonly #moved = new Map<number, Position>()
   /** Positions that the slots already have and `positions.sqlite` doesn't have yet. */
   readonly #unwritten = new Map<number, Position>()
-  /** Slots with rows that may not be on the disk yet. */
+  /** Slots, which are files of one hour each, with rows that may not be on the disk yet. */
   readonly #unsynced = new Set<number>()
   #syncedAtMs: number
   /**
@@ -215,7 +217,10 @@ export class IndexWriter {
     return writer
   }
 
-  /** Closes the least recently used slots beyond the limit. A rebuild of the index goes through all hours. */
+  /**
+   * Closes the least recently used slots if more slots are open than the limit allows. A slot is the file of
+   * one hour. A rebuild of the index goes through all hours.
+   */
   #closeOldest(): void {
     const byUse = [...this.#slots].toSorted(([, a], [, b]) => a.lastUsedMs - b.lastUsedMs)
     for (const [slot, writer] of byUse.slice(0, Math.max(0, byUse.length - maxOpenSlots))) {

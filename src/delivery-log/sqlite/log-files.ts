@@ -9,7 +9,8 @@ export function slotPath(folder: string, slot: number): string {
 }
 
 /**
- * Returns the slots that have a file, in ascending order. Returns an empty list if the folder doesn't exist.
+ * Returns the slots that have a file, in ascending order. A slot is one hour. Returns an empty list if the
+ * folder doesn't exist.
  */
 export function slotsIn(folder: string): number[] {
   let names: string[] = []
@@ -26,7 +27,7 @@ export function slotsIn(folder: string): number[] {
     .toSorted((a, b) => a - b)
 }
 
-/** Returns the oldest slot within the retention. */
+/** Returns the oldest slot within the retention. A slot is one hour. */
 export function firstKeptSlot(nowMs: number, keptMs: number): number {
   return Math.floor((nowMs - keptMs) / slotMs)
 }
@@ -46,8 +47,8 @@ export function syncSlots(folder: string, slots: Iterable<number>): void {
 }
 
 /**
- * Syncs a file. If a WAL file doesn't exist, SQLite has copied it into the database file and has synced the
- * database file.
+ * Syncs a file, unless it is gone. SQLite removes a WAL file after it has copied the WAL's content into the
+ * database file and has synced that file.
  */
 function syncPath(path: string): void {
   let file: number

@@ -19,7 +19,7 @@ const sequences = perMs / buckets
 const stepsPerOctave = 6
 const lastBucket = buckets - 1
 
-/** Returns the number of the slot to which a time belongs. Each slot is a file. */
+/** Returns the number of the slot to which a time belongs. Each slot is the file of one hour. */
 export function slotOf(atMs: number): number {
   return Math.floor(atMs / slotMs)
 }
@@ -39,8 +39,8 @@ export function stepOf(id: number): number {
 }
 
 /**
- * Returns the lowest id of a time within a slot. For a time before the slot, returns 0. For a time after the
- * slot, returns a number that is higher than all ids.
+ * Returns the lowest id of a time within a slot, which is one hour. For a time before the slot, returns 0.
+ * For a time after the slot, returns a number that is higher than all ids.
  */
 export function firstIdAt(slot: number, atMs: number): number {
   return Math.min(Math.max(0, Math.ceil(atMs - slot * slotMs)), slotMs) * perMs
@@ -50,7 +50,7 @@ export function atMsOf(slot: number, id: number): number {
   return slot * slotMs + Math.floor(id / perMs)
 }
 
-/** Returns the SQL expression for the minute within the slot. `column` has ids. */
+/** Returns the SQL expression for the minute within a slot, which is one hour. `column` has ids. */
 export function minuteSql(column: string): string {
   return `${column} / ${60_000 * perMs}`
 }

@@ -4,7 +4,10 @@ import type { LogFilter } from '../log-query.ts'
 import { logKinds, logOutcomes, type LogRecord } from '../log-record.ts'
 import { atMsOf, bucketIn, bucketSql, firstIdAt, hashOf, minuteSql, readDetail, slotMs } from './row.ts'
 
-/** A range of rows of a slot. Its ids are at least `from` and lower than `before`. */
+/**
+ * A range of rows of a slot, which is the file of one hour. The ids of these rows are at least `from` and
+ * lower than `before`.
+ */
 export type IdRange = { readonly from: number; readonly before: number }
 
 export type Found = { readonly id: number; readonly record: LogRecord }
@@ -44,7 +47,7 @@ const manyShapes = 128
 /** The size of the cache for one file, in KiB. It is small, because there is a file for each hour. */
 const cacheKib = 256
 
-/** Reads the file of one slot. Never writes to the file. */
+/** Reads the file of one slot, which is one hour. Never writes to the file. */
 export class SlotReader {
   readonly slot: number
   readonly #database: DatabaseSync

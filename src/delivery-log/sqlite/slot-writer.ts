@@ -39,7 +39,10 @@ export function isBefore(a: Position, b: Position): boolean {
   return a.generation < b.generation || (a.generation === b.generation && a.next < b.next)
 }
 
-/** Returns the generation of each partition in the file of a slot. */
+/**
+ * Returns the generation of each partition in the file of a slot. A generation is increased when the topic
+ * was created anew or lost records.
+ */
 export function generationsIn(path: string): (readonly [partition: number, generation: number])[] {
   const database = new DatabaseSync(path)
   try {
@@ -68,7 +71,7 @@ const noUser = -1
  */
 const maxShapes = 50_000
 
-/** Writes the file of one slot. */
+/** Writes the file of one slot, which is one hour. */
 export class SlotWriter {
   readonly slot: number
   readonly #database: DatabaseSync
