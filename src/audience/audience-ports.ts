@@ -155,9 +155,9 @@ export type AudiencePorts = {
   /** Stops or starts the fetching of one partition. Records that have already been fetched still arrive. */
   setUnitFull(topic: string, unit: number, isFull: boolean): void
   /**
-   * Returns a time at which the audience code had received every record that the unit's partition of
-   * `audience-changes` then had. This is the latest such time that is known, in epoch milliseconds by this
-   * machine's clock. Returns 0 if no such time is known.
+   * Returns the last time, in epoch milliseconds by this machine's clock, at which the audience code was up
+   * to date: it had received every record in the unit's partition of `audience-changes`. Returns 0 if no such
+   * time is known.
    */
   endSeenMs(unit: number): number
   /** Ends the program, because the state of a unit can't be kept correctly any more. */

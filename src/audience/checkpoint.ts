@@ -20,8 +20,8 @@ export class Checkpoint {
   }
 
   /**
-   * The position that a write to the store may record. No record below this offset has a key that is still to
-   * be written again.
+   * The position that a write to the store may record. The unit knows all records below this offset, and
+   * needn't write any of their keys again.
    */
   get position(): number {
     let position = this.#position

@@ -63,8 +63,8 @@ export class SyncComparison {
   }
 
   /**
-   * Returns the version of the last sync of the audience `id`, which holds a user's property. Returns
-   * `undefined` if the given sync is of the same audience.
+   * Returns the version of the last sync of the audience `id`. A user's property came from this audience.
+   * Returns `undefined` if the given sync is of the same audience.
    */
   #ownerSyncedAt({ part }: OpenSync, id: string): Version | undefined {
     return id === part.audienceId ? undefined : this.#options.ledger.syncedAt(part.spaceId, id)

@@ -160,7 +160,7 @@ export class BlockReader {
 
   #start = 0
 
-  /** Skips a length and as many bytes as it says, and returns the end of the bytes. */
+  /** Reads a length, skips as many bytes, and returns the end of the skipped bytes. */
   #skip(): number {
     const length = this.#int()
     this.#start = this.#at

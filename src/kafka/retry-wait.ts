@@ -46,10 +46,11 @@ export class RetryWait {
 }
 
 /**
- * Returns when to look at a head again, in epoch milliseconds. If the head isn't due soon, this is the time
- * at which it is due. Otherwise it is a moment at or after that time which belongs to the head's partition
- * (`turn`). All partitions of a busy tier have due records all the time. If one fetch looked at the heads of
- * all these partitions, all other work would wait until the records of this fetch are processed.
+ * Returns when to look again at the head of a partition, its first record, in epoch milliseconds. If the head
+ * isn't due soon, returns the time at which it is due. Otherwise returns the partition's next turn after that
+ * time: each partition (`turn`) has its own moment in each period. All partitions of a busy tier have due
+ * records all the time. If one fetch looked at the heads of all these partitions, all other work would wait
+ * until the records of this fetch are processed.
  */
 function lookAtMs(turn: number, dueMs: number): number {
   const nowMs = Date.now()

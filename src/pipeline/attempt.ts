@@ -73,7 +73,7 @@ type AttemptParts<D> = {
   hooks: readonly EndpointHook[]
   /** The members of `hooks` that get their request through the bulkhead. */
   sick: readonly EndpointHook[]
-  /** The class of the tries through the bulkhead. */
+  /** Tells the bulkhead which of the message's tries at the hooks in `sick` this is. */
   tryClass: TryClass
   /**
    * True if a success must not conclude the attempt before every other hook has its outcome. This is

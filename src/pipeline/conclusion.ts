@@ -81,8 +81,8 @@ export class Conclusion {
   }
 
   /**
-   * Keeps a delivered message on the ladder, because a request of the same attempt may still take effect
-   * late, even after a newer value. After one rung, it is decided again what is sent.
+   * Keeps a delivered message on the ladder. A request of the same attempt may still take effect late, and so
+   * overwrite a newer value at the receiver. After the wait of one rung, Sluice decides again what to send.
    */
   #outlast(delivery: Delivery): void {
     this.#options.observer.delivered(delivery)

@@ -20,8 +20,8 @@ export type StoppableParts = {
 }
 
 /**
- * Stops a unit while a partition to which its deliveries are written takes no records. The unit's records
- * aren't fetched, and none of its attempts begin. All other units continue.
+ * Stops a unit while Kafka accepts no records for a partition to which the unit's deliveries are written. The
+ * unit's records aren't fetched, and none of its attempts begin. All other units continue.
  */
 export class FailingUnits {
   readonly #options: FailingUnitsOptions
