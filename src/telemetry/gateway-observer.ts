@@ -40,10 +40,7 @@ export function createGatewayObserver({
     return series
   }
 
-  /**
-   * Logs how many messages were left out. The answer's body says so too, but few clients read the body of a
-   * 200.
-   */
+  /** Logs how many messages were left out. Few clients read this in the body of a 200. */
   function tell(subject: string, count: number, write: (count: number) => void): void {
     const last = reported.get(subject)
     const nowMs = now()
