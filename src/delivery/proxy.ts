@@ -1,5 +1,6 @@
 import { Socket } from 'node:net'
 import type { buildConnector, Dispatcher } from 'undici'
+import openTunnel from 'undici/lib/api/api-connect.js'
 import Pool from 'undici/lib/dispatcher/pool.js'
 import { judgeConnect } from './connect-answer.ts'
 import {
@@ -125,7 +126,8 @@ class ConnectProxy implements OutboundProxy {
     const giveUp = new AbortController()
     const timer = setTimeout(() => giveUp.abort(), this.#answerMs)
     const headers = ['Host', authority, ...this.#login]
-    this.#pool.connect({ path: authority, headers, signal: giveUp.signal }, (error, answer) => {
+    const request = { path: authority, headers, signal: giveUp.signal }
+    openTunnel.call(this.#pool, request, (error, answer) => {
       clearTimeout(timer)
       if (error === null) this.#take(answer, authority, opened)
       else opened(this.#errorOf(error, giveUp.signal.aborted, askedMs), null)

@@ -11,6 +11,15 @@ declare module 'undici/lib/dispatcher/pool.js' {
   import { Pool } from 'undici'
   export default Pool
 }
+/** The method `connect` of undici's dispatchers, which its index adds to them. */
+declare module 'undici/lib/api/api-connect.js' {
+  import type { Dispatcher, Pool } from 'undici'
+  export default function connect(
+    this: Pool,
+    options: Omit<Dispatcher.ConnectOptions, 'origin'>,
+    callback: (error: Error | null, data: Dispatcher.ConnectData) => void,
+  ): void
+}
 declare module 'undici/lib/core/connect.js' {
   import { buildConnector } from 'undici'
   export default buildConnector

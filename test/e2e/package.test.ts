@@ -30,7 +30,7 @@ afterAll(async () => {
 })
 
 test('the package holds what runs and the runbooks, and nothing else', () => {
-  const sources = globSync('**/*.ts', { cwd: join(root, 'src') })
+  const sources = globSync('**/*.ts', { cwd: join(root, 'src'), exclude: ['**/*.d.ts'] })
   const built = sources.map((file) => join('dist', file.replace(/\.ts$/, '.js')))
   const beside = ['LICENSE', 'README.md', 'package.json', 'bin/sluice.js', 'dist/build.json']
   const pages = globSync('deploy/runbooks/*.md', { cwd: root })
