@@ -2,6 +2,7 @@ import { promisify } from 'node:util'
 import { constants, unzip, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import kafkajs from 'kafkajs'
 import { compressFrame, decompressFrame } from 'lz4-napi'
+import type snappy from 'snappy'
 
 /**
  * Teaches kafkajs the codecs that it lacks. kafkajs has only gzip, and a batch in any other codec stops the
@@ -25,12 +26,14 @@ export function registerCodecs(): void {
   })
 }
 
+type Snappy = Pick<typeof snappy, 'compress' | 'uncompress'>
+
 /**
  * Loads snappy's native library when the first batch needs it, because the library takes 3 MB. If the library
  * can't be loaded, ends the process with an error. If the promise rejected instead, the batch would count as
  * damaged, and the batch's records would be skipped.
  */
-async function loadSnappy(): Promise<typeof import('snappy')> {
+async function loadSnappy(): Promise<Snappy> {
   try {
     return await import('snappy')
   } catch (cause) {

@@ -221,7 +221,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
 }
 
 async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promise<Joined> {
-  const { config, parts, later, ending, laidOut, formerPartitions } = base
+  const { parts, later, ending, laidOut, formerPartitions } = base
   const outlets = await openOutlets(base, laidOut)
   const states = await openStates(base, outlets.producer, formerPartitions)
   later.firstSyncs = states.firstSyncs
