@@ -121,7 +121,7 @@ export function boolean(options: Common<boolean>): Key<boolean> {
   return oneOf({ ...options, values: [true, false], placeholder: 'true|false' })
 }
 
-/** Makes a key for one value of a closed list. */
+/** Makes a key whose value must be one of a closed list. */
 export function choice<const T extends string>(
   options: Common<NoInfer<T>> & { values: readonly T[] },
 ): Key<T> {

@@ -49,8 +49,8 @@ export type Part = {
   /** For each record, the `messageId` from the client, if there is one. */
   readonly ids: (string | undefined)[]
   /**
-   * The parts of the same source, by `messageId`. Contains the parts in flight, and the acknowledged parts of
-   * requests that were not answered 200.
+   * The parts of the parcel's source, by `messageId`. Contains the parts in flight, and the acknowledged
+   * parts of requests that were not answered 200.
    */
   readonly flights: Map<string, Part>
   /**

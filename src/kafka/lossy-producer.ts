@@ -177,8 +177,9 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Returns true if a line holds at least as many bytes as the producer still has room for. So a leader that
-   * hangs can take at most half of the room. While there is only one leader, always returns false.
+   * Returns true if the queue of one leader holds at least as many bytes as are still free in the producer.
+   * So a leader that hangs can take at most half of the room. While there is only one leader, always returns
+   * false.
    */
   #isOverShare(line: Line): boolean {
     return this.#lines.size > 1 && line.bytes >= this.#options.maxBytes - this.#heldBytes

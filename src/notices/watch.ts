@@ -211,8 +211,8 @@ function isThrottled(outcome: Outcome): boolean {
 
 /**
  * Returns true if a delivery was put off without a failed attempt. The reason is that the delivery's
- * destination gets more than it accepts, asks for pauses, or has failing hooks. The decider drops these
- * counts for destinations with failing hooks.
+ * destination gets more than it accepts, asks for pauses, or has failing hooks. The owner of unit 0 drops the
+ * counts of such deliveries for destinations with failing hooks.
  */
 function isPaced(why: ParkReason): boolean {
   return why === 'paced' || why === 'overflow' || why === 'not_before'

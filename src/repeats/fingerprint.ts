@@ -76,8 +76,8 @@ export class Fingerprint {
   }
 
   /**
-   * Clears the four words from the word in which an id of this size ends. These words include the rest of the
-   * last block.
+   * Clears four words, the first of which is the word in which an id of this size ends. These words include
+   * the rest of the last block.
    */
   #clearFrom(size: number): void {
     const end = (headBytes + size) >>> 2
