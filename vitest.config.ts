@@ -51,7 +51,7 @@ export default defineConfig({
           isolate: false,
           // A thousand runs of a property take seconds on a busy machine.
           testTimeout: 60_000,
-          // They only compute. The others wait for the clock half of the time: they run behind these, five files side by side.
+          // They only compute. The others wait for the clock half of the time: they run behind these, four files side by side.
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -85,7 +85,7 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          maxWorkers: 5,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: ['test/integration/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],
@@ -97,7 +97,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          maxWorkers: 5,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: ['test/e2e/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],
