@@ -1,15 +1,17 @@
 import { alignTable } from '../src/config/markdown.ts'
 import { type Folder, folders } from './folders.ts'
+import { replaceMarked } from './marked-part.ts'
 
-const begin = '<!-- folders: written by `npm run generate` from scripts/folders.ts -->'
-const end = '<!-- end of folders -->'
+const marks = {
+  begin: '<!-- folders: written by `npm run generate` from scripts/folders.ts -->',
+  end: '<!-- end of folders -->',
+}
 
 /** `docs/architecture.md` with its table and graph of folders made anew. Throws where their place isn't marked. */
 export function architectureMarkdown(page: string): string {
-  const [before = '', rest] = page.split(`${begin}\n`)
-  const after = rest?.split(`${end}\n`)[1]
-  if (after === undefined) throw new Error('docs/architecture.md has lost the marks around its folders')
-  return `${before}${begin}\n\n${folderTable()}\n\n${folderGraph()}\n\n${end}\n${after}`
+  const made = replaceMarked(page, marks, `${folderTable()}\n\n${folderGraph()}`)
+  if (made === undefined) throw new Error('docs/architecture.md has lost the marks around its folders')
+  return made
 }
 
 const joining: ReadonlySet<string> = new Set(['.', 'commands', 'roles'])

@@ -1,5 +1,6 @@
 import { type PeerName, peerNames } from '../bench/peers/names.ts'
 import { alignTable } from '../src/config/markdown.ts'
+import { replaceMarked } from './marked-part.ts'
 import { type Bar, drawBars } from './plots/bar-chart.ts'
 
 /** What `npm run bench -- peers --json` has measured: the file `docs/peers.json`. */
@@ -36,15 +37,16 @@ const names: Record<PeerName, string> = {
   worker: 'sluice worker',
 }
 
-const begin = '<!-- peers: written by `npm run generate` from docs/peers.json -->'
-const end = '<!-- end of peers -->'
+const marks = {
+  begin: '<!-- peers: written by `npm run generate` from docs/peers.json -->',
+  end: '<!-- end of peers -->',
+}
 
 /** `docs/performance.md` with its table of peers made anew. Throws where its place isn't marked. */
 export function performanceMarkdown(page: string, result: PeersResult): string {
-  const [before = '', rest] = page.split(`${begin}\n`)
-  const after = rest?.split(`${end}\n`)[1]
-  if (after === undefined) throw new Error('docs/performance.md has lost the marks around its peers')
-  return `${before}${begin}\n\n${peersTable(result)}\n\n${end}\n${after}`
+  const made = replaceMarked(page, marks, peersTable(result))
+  if (made === undefined) throw new Error('docs/performance.md has lost the marks around its peers')
+  return made
 }
 
 function peersTable({ peers }: PeersResult): string {
