@@ -205,7 +205,7 @@ class Merge {
     }
   }
 
-  /** Moves the run at the root down until its next user is not higher than the next users of its children. */
+  /** Restores the order of the heap: moves its first run down until no run below it has a lower next user. */
   #sink(run: Run): void {
     const heap = this.#heap
     let at = 0

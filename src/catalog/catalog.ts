@@ -1,4 +1,4 @@
-import { isDeepStrictEqual } from 'node:util'
+import isEqual from 'fast-deep-equal'
 
 /** The kind of a source's records: Segment messages, or changes of audiences and computed traits. */
 export type SourceKind = 'events' | 'audiences'
@@ -159,6 +159,6 @@ function keep<T extends { readonly id: string }>(
 ): readonly T[] {
   return [...after.values()].map((now) => {
     const old = before.get(now.id)
-    return old !== undefined && isDeepStrictEqual(old, now) ? old : now
+    return old !== undefined && isEqual(old, now) ? old : now
   })
 }

@@ -58,7 +58,8 @@ export type OpenedCatalogFile =
   | { ok: true; file: CatalogFile }
   | { ok: false; faults: readonly Fault[]; message: string }
 
-const maxBytes = 16 * 1024 * 1024
+/** The limit on a file of JSON. `parseCatalog` has a lower limit for YAML. */
+const maxBytes = 128 * 1024 * 1024
 /**
  * Time after which a file that changes all the time is refused, in milliseconds. The refusal reports the
  * problem to the operator.
@@ -228,7 +229,7 @@ async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ o
     const stats = await stat(path, { bigint: true })
     signature = signatureFrom(stats)
     if (!stats.isFile()) return refuse('is not a file', 'name a file')
-    if (stats.size > maxBytes) return refuse('is larger than 16 MiB', 'write less')
+    if (stats.size > maxBytes) return refuse('is larger than 128 MiB', 'write less')
     // The file is opened only once. So if a symbolic link is replaced at this time, the content isn't a mix
     // of two files.
     await using handle = await open(path)

@@ -1,8 +1,10 @@
-import { parentPort, workerData } from 'node:worker_threads'
+import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
+import type { Catalog, Destination, Source } from './catalog.ts'
+import type { Fault } from './fault.ts'
 import { parseCatalog } from './parse.ts'
 import type { Variables } from './variables.ts'
 
-/** The input that `reader.ts` passes to the thread. The thread posts a `ParsedCatalog` back. */
+/** The input that `reader.ts` passes to the thread. */
 export type ReaderInput = {
   catalogText: string
   file: string
@@ -11,17 +13,57 @@ export type ReaderInput = {
 }
 
 /**
+ * What the thread posts: all faults, or a part of the catalog. The last part has the version. Before each
+ * further part, the thread waits for a message, so that the receiver isn't held up by many parts at once.
+ */
+export type ReaderOutput =
+  | { readonly faults: readonly Fault[] }
+  | {
+      readonly sources: readonly Source[]
+      readonly destinations: readonly Destination[]
+      readonly version: string | undefined
+    }
+
+/**
  * The URL of this module, with which it can be started as a thread. The URL ends in .ts when the sources are
  * run, and in .js after a build.
  */
 export const readerThreadUrl = new URL(import.meta.url)
 
+/** The number of sources and of destinations in a part. The receiver takes about 5 ms for such a part. */
+const partSize = 500
+
 // This code runs only if the module was started as a thread. In other cases, the module is imported for its
 // URL.
 if (isReaderInput(workerData)) {
   const { catalogText, file, variables, allowAddresses } = workerData
+  const parsed = parseCatalog(catalogText, { file, variables, allowAddresses })
+  if (parentPort !== null) {
+    if (parsed.ok) postParts(parsed.catalog, parentPort)
+    else post(parentPort, { faults: parsed.faults })
+  }
+}
+
+function postParts(catalog: Catalog, port: MessagePort): void {
+  const sources = [...catalog.sources.values()]
+  const destinations = [...catalog.destinations.values()]
+  let from = 0
+  const postPart = (): void => {
+    const until = from + partSize
+    post(port, {
+      sources: sources.slice(from, until),
+      destinations: destinations.slice(from, until),
+      version: until >= Math.max(sources.length, destinations.length) ? catalog.version : undefined,
+    })
+    from = until
+  }
+  port.on('message', postPart)
+  postPart()
+}
+
+function post(port: MessagePort, output: ReaderOutput): void {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
-  parentPort?.postMessage(parseCatalog(catalogText, { file, variables, allowAddresses }))
+  port.postMessage(output)
 }
 
 function isReaderInput(value: unknown): value is ReaderInput {

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads'
+import { createCatalog, type Destination, type Source } from './catalog.ts'
 import { parseCatalog, type ParsedCatalog } from './parse.ts'
-import { readerThreadUrl, type ReaderInput } from './reader-thread.ts'
+import { readerThreadUrl, type ReaderInput, type ReaderOutput } from './reader-thread.ts'
 import type { Variables } from './variables.ts'
 
 /**
@@ -31,7 +32,7 @@ export async function readCatalogText(
         clearTimeout(deadline)
         act()
       }
-      thread.once('message', (parsed: ParsedCatalog) => finish(() => resolve(parsed)))
+      receiveParts(thread, (parsed) => finish(() => resolve(parsed)))
       thread.once('error', (error) => finish(() => reject(error)))
       thread.once('exit', (code) =>
         finish(() => reject(new Error(`the catalog's reader ended with ${code}`))),
@@ -40,4 +41,28 @@ export async function readCatalogText(
   } finally {
     await thread.terminate()
   }
+}
+
+/**
+ * Puts the parts of a catalog together that the thread posts. Each part gets a turn of the event loop of its
+ * own.
+ */
+function receiveParts(thread: Worker, onParsed: (parsed: ParsedCatalog) => void): void {
+  const sources: Source[] = []
+  const destinations: Destination[] = []
+  thread.on('message', (output: ReaderOutput) => {
+    if ('faults' in output) {
+      onParsed({ ok: false, faults: output.faults })
+      return
+    }
+    sources.push(...output.sources)
+    destinations.push(...output.destinations)
+    if (output.version === undefined) setImmediate(() => askForNextPart(thread))
+    else onParsed({ ok: true, catalog: createCatalog(sources, destinations, output.version) })
+  })
+}
+
+function askForNextPart(thread: Worker): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
+  thread.postMessage('next part')
 }

@@ -33,7 +33,7 @@ const configTable = {
     file: text({
       default: 'catalog.yaml',
       description:
-        'Sources and destinations. Edits are live within a second. A faulty edit is refused as a whole.',
+        'Sources and destinations, as YAML or JSON. Sluice reads JSON ten times as fast, so use it for more than a thousand destinations. Edits are live within a second, plus the time to read the file. A faulty edit is refused as a whole.',
     }),
   },
   message: {

@@ -26,7 +26,10 @@ const turns: readonly LaneClass[] = [
 ]
 const byUrgency: readonly LaneClass[] = ['fresh', 'retry', 'backfill']
 
-/** The deliveries that wait for one destination, by class, and the number of its deliveries in flight. */
+/**
+ * The queue of one destination: its waiting deliveries, by `LaneClass`, and the number of its deliveries in
+ * flight.
+ */
 export class Lane<D> {
   readonly key: string
   /** The destination's limit on deliveries in flight. */

@@ -160,8 +160,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Returns a refusal for a request if its unparsed body contains no known write key. Also returns a refusal
-   * if each source whose key the body may contain would be refused.
+   * Looks for write keys in a request's unparsed body. Returns a refusal if it finds no known key, or if the
+   * gateway would refuse every source whose key it finds.
    */
   #refusalByText(bytes: Buffer): Answer | undefined {
     const mayBeOf = this.#sources.withWriteKeys(keysIn(bytes))

@@ -40,8 +40,8 @@ export class Account {
   readonly #stopped = new Set<number>()
   readonly #aside: UnitHolding = emptyUnit()
   /**
-   * The number of records that only wait until notes about them have been written. A note is a mark in
-   * `backfills`. The content of these records isn't held any more.
+   * The number of records that only wait until Kafka has a mark about them in `backfills`. The content of
+   * these records isn't held any more.
    */
   #onlyNoted = 0
   readonly #listener: PendingRecordListener = {

@@ -80,8 +80,8 @@ export type PipelineObserver = {
    */
   dropped(delivery: Delivery, why: DropReason): void
   /**
-   * Called when a deletion names a source that the catalog doesn't have. No destination gets a `delete` of
-   * that source.
+   * Called when a deletion names a source that the catalog doesn't have. Then no destination gets a `delete`
+   * message for this source.
    */
   unknownSource(sourceId: string, where: HeldRecord): void
   /** Called when a message was dropped because the same message has come before. */

@@ -221,8 +221,8 @@ const wordsPerPage = 1_024
 
 const nowhere = -1
 /**
- * Number of rounds of the ring after which entries get the same numbers again. Every chain gets a new entry
- * long before that.
+ * The number of times that the ring is filled before the numbers of its entries start again. By then, every
+ * chain of the hash table has a newer entry.
  */
 const laps = 32
 

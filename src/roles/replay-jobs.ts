@@ -16,10 +16,7 @@ import type { Pieces } from '../replay/pieces.ts'
 import { openDecoder } from './schema-registry.ts'
 import { topicNames } from './settings.ts'
 
-/**
- * The parts that both the count and the execution of replays use: the log of replays, and the reading of
- * records to replay.
- */
+// The code here serves both steps of a replay: to count its records, and to send them again.
 
 const stallTimeoutMs = 30_000
 

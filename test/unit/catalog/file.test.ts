@@ -1,4 +1,14 @@
-import { appendFile, mkdir, mkdtemp, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  rename,
+  rm,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -100,8 +110,11 @@ describe('openCatalogFile', () => {
     ['a file that is not UTF-8', () => writeFile(path, Buffer.from([0x61, 0xff])), 'is not UTF-8'],
     [
       'a file that is too large',
-      () => writeFile(path, '#'.repeat(16 * 1024 * 1024 + 1)),
-      'is larger than 16 MiB',
+      async () => {
+        await writeFile(path, '')
+        await truncate(path, 128 * 1024 * 1024 + 1)
+      },
+      'is larger than 128 MiB',
     ],
   ])('does not start with %s', async (_, prepare, problem) => {
     await prepare()

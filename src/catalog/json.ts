@@ -1,0 +1,55 @@
+import { visit } from 'jsonc-parser'
+import type { SyntaxFault } from './yaml.ts'
+
+/**
+ * Returns true if a text looks like JSON: its first character is `{`. Such a text may also be a YAML mapping
+ * in braces.
+ */
+export function looksLikeJson(text: string): boolean {
+  return /^\s*\{/.test(text)
+}
+
+/**
+ * Reads a JSON text as plain data, about 50 times as fast as `readYaml` does. A key that occurs twice in an
+ * object is a fault, as it is in YAML. Returns only the first fault. A fault never quotes the text, because
+ * the text may be a secret. Never throws.
+ */
+export function readJson(
+  text: string,
+): { ok: true; value: unknown } | { ok: false; faults: readonly SyntaxFault[] } {
+  try {
+    const fault = firstFault(text)
+    return fault === undefined ? { ok: true, value: JSON.parse(text) } : { ok: false, faults: [fault] }
+  } catch (error) {
+    // The search for faults runs out of stack in a text that is nested too deeply. Other errors come from
+    // `JSON.parse`. They have no place.
+    const what = error instanceof RangeError ? tooDeep : notJson
+    return { ok: false, faults: [{ line: 1, column: 1, ...what }] }
+  }
+}
+
+const notJson = { problem: 'is not valid JSON here', advice: 'check this value and the character before it' }
+const repeatedKey = { problem: 'is a key that was written before', advice: 'keep one of the two' }
+const tooDeep = { problem: 'is nested too deep', advice: 'write a catalog, which has few levels' }
+
+function firstFault(text: string): SyntaxFault | undefined {
+  const keysOf: Set<string>[] = []
+  const faults: SyntaxFault[] = []
+  const found = (line: number, column: number, what: typeof notJson): void => {
+    if (faults.length === 0) faults.push({ line: line + 1, column: column + 1, ...what })
+  }
+  visit(
+    text,
+    {
+      onObjectBegin: () => void keysOf.push(new Set()),
+      onObjectEnd: () => void keysOf.pop(),
+      onObjectProperty: (key, _offset, _length, line, column) => {
+        if (keysOf.at(-1)?.has(key)) found(line, column, repeatedKey)
+        keysOf.at(-1)?.add(key)
+      },
+      onError: (_error, _offset, _length, line, column) => found(line, column, notJson),
+    },
+    { disallowComments: true },
+  )
+  return faults[0]
+}

@@ -1,0 +1,81 @@
+import * as fc from 'fast-check'
+import { describe, expect, it, test } from 'vitest'
+import { formatFault } from '../../../src/catalog/fault.ts'
+import { readJson } from '../../../src/catalog/json.ts'
+import { parseCatalog } from '../../../src/catalog/parse.ts'
+import { readYaml } from '../../../src/catalog/yaml.ts'
+
+const catalog = {
+  sources: [{ id: 'shop' }],
+  destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: 'https://example.com/hook' }] }],
+}
+
+/** More characters than YAML may have, so that the text can only have been read as JSON. */
+function long(text: string): string {
+  return text + ' '.repeat(16 * 1024 * 1024)
+}
+
+function faults(text: string): readonly string[] {
+  const parsed = parseCatalog(text, { file: 'catalog.json' })
+  return parsed.ok ? [] : parsed.faults.map(formatFault)
+}
+
+describe('a JSON text', () => {
+  it('is read as the same data as by YAML', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ noUnicodeString: false }), fc.nat(2), (value, indent) => {
+        const text = JSON.stringify({ value }, undefined, indent)
+        const yaml = readYaml(text)
+        expect(readJson(text)).toEqual({ ok: true, value: { value } })
+        if (yaml.ok) expect(yaml.value).toEqual({ value })
+      }),
+    )
+  })
+
+  it.each([
+    ['a key twice', '{"a": 1,\n "b": {"a": 1, "\\u0061": 2}}', ':2:16: is a key that was written before'],
+    ['a missing value', '{"a": 1,\n "b": secret}', ':2:7: is not valid JSON here'],
+    ['an early end', '{"a": 1,\n "b": [1', 'is not valid JSON here'],
+    ['a comma too many', '{"a": 1,\n}', ':2:1: is not valid JSON here'],
+    ['a comment', '{"a": 1,\n // secret\n "b": 2}', ':2:2: is not valid JSON here'],
+    ['a control character', '{"a": "secret\u0001"}', 'is not valid JSON here'],
+    ['text after it', '{"a": 1} secret', ':1:10: is not valid JSON here'],
+    ['a hundred thousand brackets', `{"a": ${'['.repeat(100_000)}`, 'is nested too deep'],
+  ])('with %s gets a fault that does not quote it', (_name, text, expected) => {
+    const read = readJson(text)
+    const found = read.ok ? [] : read.faults.map((fault) => formatFault({ file: 'f', path: '', ...fault }))
+    expect(found).toEqual([expect.stringContaining(expected)])
+    expect(found.join('')).not.toContain('secret')
+  })
+
+  it('of more than 16 MiB is a catalog', () => {
+    const parsed = parseCatalog(long(JSON.stringify(catalog)), { file: 'catalog.json' })
+    expect(parsed.ok && parsed.catalog.destinations.get('crm')?.hooks[0]?.url).toBe(
+      'https://example.com/hook',
+    )
+  })
+
+  it('that is long has faults with their paths', () => {
+    const text = long(JSON.stringify({ ...catalog, sources: [{ id: 'shop', kind: 'other' }] }))
+    expect(faults(text)).toEqual([expect.stringContaining('catalog.json: sources[0].kind: is not a value')])
+    expect(faults(long('{"sources": [],\n "sources": []}'))).toEqual([
+      'catalog.json:2:2: is a key that was written before; keep one of the two',
+    ])
+  })
+
+  it('that is short has faults with their places', () => {
+    const text = JSON.stringify({ ...catalog, sources: [{ id: 'shop', kind: 'other' }] }, undefined, 1)
+    expect(faults(text)).toEqual([expect.stringContaining('catalog.json:5:12: sources[0].kind')])
+  })
+})
+
+test('a YAML mapping in braces is read as YAML', () => {
+  const parsed = parseCatalog('{ sources: [{ id: shop }], destinations: [] }', { file: 'catalog.yaml' })
+  expect(parsed.ok && [...parsed.catalog.sources.keys()]).toEqual(['shop'])
+})
+
+test('a YAML text of more than 16 MiB is refused with advice', () => {
+  expect(faults(long('sources: []\ndestinations: []\n'))).toEqual([
+    'catalog.json: is a YAML text of more than 16 Mi characters; write it as JSON, which Sluice reads up to 128 MiB',
+  ])
+})
