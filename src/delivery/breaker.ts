@@ -1,22 +1,20 @@
-/**
- * A circuit breaker for one hook. It slows a failing hook and never stops it. A closed breaker lets every
- * request through and counts results. It opens when a time window has enough results, and the share of
- * failures among them reaches a limit. An open breaker decides how often the hook may be tried:
- *
- * - The first and the last try of a message need no credit. But a probe may take the place of a last try:
- *   then the last try of one later message isn't made.
- * - Each try between the first and the last costs a credit. Each success earns credits (additive increase).
- *   Fifty results in a row without a success halve the saved credits (multiplicative decrease). A hook that
- *   fails nine of ten requests earns credits for all its tries. A hook that is down gets no tries in between,
- *   except a probe now and then.
- * - A hook that still accepts some requests has a limit on requests in flight. Each success raises the limit
- *   by one. A run of results halves the limit if the limit was reached and at least half of the requests
- *   timed out. So an overloaded server gets fewer requests at once. A hook that has accepted nothing for 30 s
- *   or in 50 results has no limit. It does no work that a limit could protect, and its messages must get
- *   their first and last tries.
- *
- * The breaker closes when the share of failures in a run of results is below the share that opens it.
- */
+// A circuit breaker for one hook. It slows a failing hook and never stops it. A closed breaker lets every
+// request through and counts results. It opens when a time window has enough results, and the share of
+// failures among them reaches a limit. An open breaker decides how often the hook may be tried:
+//
+// - The first and the last try of a message need no credit. But a probe may take the place of a last try:
+//   then the last try of one later message isn't made.
+// - Each try between the first and the last costs a credit. Each success earns credits (additive increase).
+//   Fifty results in a row without a success halve the saved credits (multiplicative decrease). A hook that
+//   fails nine of ten requests earns credits for all its tries. A hook that is down gets no tries in between,
+//   except a probe now and then.
+// - A hook that still accepts some requests has a limit on requests in flight. Each success raises the limit
+//   by one. A run of results halves the limit if the limit was reached and at least half of the requests
+//   timed out. So an overloaded server gets fewer requests at once. A hook that has accepted nothing for 30 s
+//   or in 50 results has no limit. It does no work that a limit could protect, and its messages must get
+//   their first and last tries.
+//
+// The breaker closes when the share of failures in a run of results is below the share that opens it.
 
 /** The settings of a breaker. */
 export type BreakerOptions = {
@@ -53,9 +51,10 @@ export type HookAnswer = 'success' | 'failure' | 'timeout'
 export type TryClass = 'only' | 'first' | 'last' | 'between' | 'again'
 
 /**
- * Credits for tries in between that one success earns. To be tried as often as a healthy hook, a hook that
- * accepts one of ten requests needs nine credits for each success. With 50 credits for each success, even a
- * hook that accepts only one of fifty requests gets nearly all of its tries.
+ * Number of credits that one success earns. A credit pays for one try between the first and the last try of a
+ * message. To be tried as often as a healthy hook, a hook that accepts one of ten requests needs nine credits
+ * for each success. With 50 credits for each success, even a hook that accepts only one of fifty requests
+ * gets nearly all of its tries.
  */
 const creditsPerSuccess = 50
 /**
@@ -156,7 +155,9 @@ export class Breaker {
     return this.#heldUntilMs
   }
 
-  /** Returns true if the hook may be sent every request: its breaker is closed and it asked for no pause. */
+  /**
+   * Returns true if every request may be sent to the hook: its breaker is closed and it asked for no pause.
+   */
   isWell(nowMs: number): boolean {
     return this.#state === 'closed' && nowMs >= this.#heldUntilMs
   }
@@ -295,7 +296,7 @@ export class Breaker {
 }
 
 /**
- * The first limit on requests in flight to a hook whose breaker opens. The limit never falls below this
- * number. The default limit of a lane is the same number.
+ * When the breaker of a hook opens, this number is the limit on requests in flight to the hook. The limit
+ * never falls below this number later. The default limit of a lane is the same number.
  */
 const leastLimit = 64

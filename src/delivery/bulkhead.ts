@@ -1,7 +1,7 @@
 import type { Breaker, TryClass } from './breaker.ts'
 import { Queue } from './queue.ts'
 
-/** A request to make to one hook. */
+/** A request that is to be made to one hook. */
 export type PacedTry = {
   readonly hook: PacedHook
   readonly tryClass: TryClass
@@ -59,8 +59,8 @@ export type BulkheadOptions = {
   /** Time that a try may wait for its turn, in milliseconds. */
   waitMs: number
   /**
-   * Called before each turn of starts. If this function returns false, the bulkhead starts no try until
-   * `open` is called.
+   * Called before the bulkhead starts the tries of one turn of the event loop. If this function returns
+   * false, the bulkhead starts no try until `open` is called.
    */
   mayStart?: (() => boolean) | undefined
 }

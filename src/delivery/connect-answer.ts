@@ -33,8 +33,8 @@ const targetErrors: ReadonlySet<string> = new Set([
 ])
 
 /**
- * First words of Squid's `X-Squid-Error` that mean a failure of the target, or that the proxy's rules forbid
- * the target.
+ * First words of Squid's header `X-Squid-Error` with which the target is to blame: the target failed, or the
+ * proxy's rules forbid the target.
  */
 const squidTargetErrors: ReadonlySet<string> = new Set([
   'ERR_ACCESS_DENIED',
@@ -46,10 +46,10 @@ const squidTargetErrors: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Judges a proxy's answer. If no header says more, three statuses are a failure of the target: 403 (the
+ * Judges a proxy's answer. If no header says more, three statuses mean that the target is to blame: 403 (the
  * proxy's rules forbid the target), and 502 and 504 (RFC 9110, 15.6: the server behind the proxy failed).
- * After a 407, the proxy fails for every target, because it refused our login. Every other status is a fault
- * of the proxy for this target.
+ * After a 407, the proxy fails for every target, because it refused our login. Every other status except a
+ * success is a fault of the proxy for this target.
  */
 export function judgeConnect(status: number, headers: Headers): ConnectAnswer {
   if (status >= 200 && status < 300) return { kind: 'tunnel' }

@@ -1,4 +1,4 @@
-/** Errors for those failures to connect that have no error class in undici or Node. */
+// Errors for those failures to connect that have no error class in undici or Node.
 
 /** The address of a hook isn't allowed, so no connection was made. */
 export class AddressNotAllowedError extends Error {

@@ -2,14 +2,17 @@ import type { Socket } from 'node:net'
 import type { buildConnector, Dispatcher } from 'undici'
 import Client from 'undici/lib/dispatcher/client.js'
 
-/** Limit on the bytes of a response head that undici accepts: names and values of its headers. */
+/**
+ * Limit on the names and values of the headers of one response, in bytes. undici refuses a response that
+ * exceeds this limit.
+ */
 export const maxHeadBytes = 16 * 1024
 
 /**
  * Limits on the bytes read for one request: until the response head is complete, and for the whole answer.
- * They bound what undici doesn't count, such as 1xx answers, an endless reason phrase, empty lines or chunk
- * extensions. If a server exceeds a limit, the connection is closed. If its response head was complete by
- * then, the answer still counts.
+ * The limits also count what undici doesn't count, such as 1xx answers, an endless reason phrase, empty lines
+ * or chunk extensions. If a server exceeds a limit, the connection is closed. If its response head was
+ * complete by then, the answer still counts.
  */
 const maxUntilHeadBytes = 2 * maxHeadBytes
 const maxAnswerBytes = maxUntilHeadBytes + 64 * 1024
@@ -22,8 +25,8 @@ const maxAnswerBytes = maxUntilHeadBytes + 64 * 1024
 const pieceBytes = 2 * 1024
 
 /**
- * Limit on TLS session tickets for one request. Servers usually send one to four. Each ticket costs a call,
- * and isn't counted among the bytes.
+ * Limit on the TLS session tickets that a server may send during one request. Servers usually send one to
+ * four. The limits on bytes don't count tickets, although each ticket costs a call.
  */
 const maxTickets = 16
 
@@ -226,9 +229,9 @@ const continueLine = Buffer.from('HTTP/1.1 100')
 
 /**
  * Turns each `100 Continue` into `102 Processing`. undici closes the connection on a 100, but a client has to
- * accept 1xx answers that it didn't ask for (RFC 9110, section 15.2). The caller has seen a 1xx at the
- * beginning of the chunk; further ones in the same chunk are found too. The same text in a body is changed as
- * well, which does no harm.
+ * accept 1xx answers that it didn't ask for (RFC 9110, section 15.2). The caller has seen a 1xx answer at the
+ * beginning of the chunk. Each `100 Continue` later in the chunk is changed too. The same text in a body is
+ * changed as well, which does no harm.
  */
 function tolerateContinue(chunk: Buffer): void {
   let at = chunk.indexOf(continueLine)

@@ -11,8 +11,8 @@ export type ConnectorOptions = {
   policy: AddressPolicy
   resolver: NameResolver
   /**
-   * The proxy, if hooks are reached through a proxy. Then connections are made to the proxy only, and the
-   * proxy resolves the names of hooks.
+   * The proxy through which hooks are reached, if there is one. With a proxy, connections are made to the
+   * proxy only, and the proxy resolves the names of hooks.
    */
   proxy?: OutboundProxy | undefined
   /** Time that undici has to open a connection, including the TLS handshake. */

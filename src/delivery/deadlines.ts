@@ -1,13 +1,14 @@
-/**
- * A deadline. All deadlines of one list have the same length. Adding a deadline costs little, because the
- * deadline is appended to the list. The deadline that was added first is due first, so one timer for all
- * deadlines looks only at the head of the list. A deadline fires up to `tickMs` late, never early.
- */
+/** A deadline that can be cancelled before it fires. */
 export type Deadline = { cancel(): void }
 
 /** The owner of a deadline; `expire` is called when the time is up. */
 export type Expiring = { expire(): void }
 
+/**
+ * A list of deadlines, all with the same length. To add a deadline costs little, because it is appended to
+ * the list. The deadline that was added first is due first. So one timer serves the whole list, and looks
+ * only at the first deadline in it. A deadline fires up to `tickMs` late, never early.
+ */
 export type Deadlines = {
   /** Calls `owner.expire()` once, `timeoutMs` from now, unless the deadline is cancelled earlier. */
   add(owner: Expiring): Deadline
@@ -15,13 +16,14 @@ export type Deadlines = {
 }
 
 /**
- * A link of the queue. A cancelled entry is unlinked at once. If cancelled entries stayed in the queue behind
- * a slow request, there would be thousands of them, and they would burden the garbage collector.
+ * A deadline in the queue of deadlines. A cancelled deadline is removed from the queue at once. If cancelled
+ * deadlines stayed in the queue behind the deadline of a slow request, there would be thousands of them, and
+ * they would burden the garbage collector.
  */
 class Entry implements Deadline {
   readonly dueMs: number
   readonly #queue: Queue
-  /** `undefined` once the entry has been cancelled or has fired. */
+  /** `undefined` once the deadline has been cancelled or has fired. */
   owner: Expiring | undefined
   before: Entry | undefined
   behind: Entry | undefined
@@ -48,7 +50,7 @@ class Queue {
     this.#last = entry
   }
 
-  /** Unlinks an entry. The entry must be in the queue. */
+  /** Removes a deadline, which must be in the queue. */
   remove(entry: Entry): void {
     const { before, behind } = entry
     if (before === undefined) this.first = behind

@@ -2,14 +2,14 @@ import type { buildConnector } from 'undici'
 import { isCertificateError } from './failure.ts'
 
 /**
- * Number of connections with an untrusted certificate after which no connections to a hook are opened for a
- * while. In this count, each connection with a trusted certificate cancels two connections with an untrusted
- * certificate.
+ * If this number of connections to a hook had an untrusted certificate, no connection to the hook is opened
+ * for a while. Each connection with a trusted certificate lowers the count by two.
  */
 const enough = 10
 /**
- * Time for which no connections to the hook are opened. After this time, a single connection is tried. If its
- * certificate isn't trusted either, no connections are opened for the same time again.
+ * Time for which no connections to a hook with an untrusted certificate are opened. After this time, a single
+ * connection is tried. If its certificate isn't trusted either, no connections are opened for the same time
+ * again.
  */
 const restMs = 1_000
 

@@ -5,7 +5,7 @@ import { createSigner, type Signer } from './signature.ts'
 import type { Target } from './sender.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
 
-/** The fields of a hook in the catalog that delivery needs. */
+/** The fields that delivery needs of a hook in the catalog. */
 export type HookDefinition = {
   readonly id: string
   /** `https://example.com:8443` */
@@ -15,7 +15,7 @@ export type HookDefinition = {
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
-/** The fields of a destination in the catalog that delivery needs. */
+/** The fields that delivery needs of a destination in the catalog. */
 export type DestinationDefinition = {
   readonly id: string
   readonly state: 'on' | 'off' | 'paused' | 'auto_paused'

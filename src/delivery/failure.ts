@@ -2,8 +2,8 @@ import { AddressNotAllowedError, NameNotResolvedError, ProxyFaultError } from '.
 import type { Outcome } from './outcome.ts'
 
 /**
- * Codes of OpenSSL and Node for a certificate that isn't trusted. Such a handshake ends before the first byte
- * of the request is sent. Source: `X509_verify_cert_error_string`, Node's TLS errors.
+ * Codes of OpenSSL and Node for a certificate that isn't trusted. With such a certificate, the handshake ends
+ * before the first byte of the request is sent. Source: `X509_verify_cert_error_string`, Node's TLS errors.
  */
 const certificateCodes: ReadonlySet<string> = new Set([
   'CERT_CHAIN_TOO_LONG',

@@ -26,10 +26,9 @@ export class TurnEnd {
  * undici's own pool would add a queue of 16 KiB for each hook, although nothing ever waits in it. With
  * thousands of idle hooks, these queues would take most of the memory.
  *
- * The pool allocates nothing for a request. The garbage collector would move such an object to its old
- * generation if the object stayed with an idle hook until the hook's next message. An object in the old
- * generation costs more than a new object. So connections are linked to each other instead of being kept in
- * arrays.
+ * The pool allocates no object for a request. Such an object would stay with an idle hook until the hook's
+ * next message, and the garbage collector would move the object to its old generation. There the object would
+ * cost more than a new one. So connections are linked to each other instead of being kept in arrays.
  */
 export class HookPool implements Waiter {
   readonly #origin: string

@@ -3,18 +3,18 @@ import type { Outcome } from './outcome.ts'
 export type Answer = Extract<Outcome, { kind: 'answer' }>
 
 /**
- * The least number of characters of a text that counts as a secret. A shorter text could occur in an answer
- * by chance.
+ * A text with fewer characters than this number doesn't count as a secret, because it could occur in an
+ * answer by chance.
  */
 const minSecretCharacters = 6
 /**
- * Number of bytes that are read after the kept part. They make it possible to recognize a secret that begins
- * in the kept part and ends after it.
+ * Number of bytes of an answer's body that are read after the kept part. They make it possible to recognize a
+ * secret that begins in the kept part and ends after it.
  */
 const lookAheadBytes = 8 * 1024
 /**
- * The least number of characters that must remain of a secret that the end of the body cuts off. With fewer
- * characters, the secret isn't recognized.
+ * A body can end in the middle of a secret. The secret is recognized only if the body contains at least this
+ * number of the secret's first characters.
  */
 const minBrokenCharacters = 4
 const mask = '[redacted]'
@@ -34,8 +34,9 @@ export class KeptAnswer {
   }
 
   /**
-   * Starts to keep an answer and returns true. The caller then reports the outcome only after the body.
-   * Returns false if the answer is a success or its body is compressed: nothing of such a body is kept.
+   * Starts to keep an answer, and returns true. The caller then has to wait for the kept part of the body
+   * before it reports the outcome. Keeps nothing, and returns false, if the answer is a success or its body
+   * is compressed.
    */
   begin(answer: Answer, contentEncoding: string | string[] | undefined): boolean {
     const isPlain = contentEncoding === undefined || contentEncoding === 'identity'
@@ -91,9 +92,9 @@ function brokenOff(text: string, secret: string): number {
 }
 
 /**
- * Returns the secrets of a request that an answer could repeat. They are taken from two places. In a header:
- * the value, the part after the scheme, and the login of Basic authentication. In a URL: the path, the query,
- * and the values of the query.
+ * Returns the secrets of a request that an answer could repeat. From each header, takes the value, the part
+ * of the value after the authentication scheme, and for Basic authentication the login (`user:password`) and
+ * the password. From the URL, takes the path, the query, and the values of the query.
  */
 export function secretsOf(headers: readonly string[], path: string): string[] {
   const ofHeaders = headers.flatMap((value) => {

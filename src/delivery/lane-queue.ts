@@ -8,9 +8,10 @@ import { Queue } from './queue.ts'
 export type LaneClass = 'fresh' | 'retry' | 'backfill'
 
 /**
- * The order in which the classes take turns while deliveries of all three classes wait. Of ten turns, seven
- * are for the class `fresh`, two are for `retry` (never less than a fifth) and one is for `backfill`. A class
- * without a waiting delivery gives its turn to the most urgent class that has a waiting delivery.
+ * The order in which the classes take turns while deliveries of all three classes wait. Seven of ten turns
+ * are for the class `fresh`, two are for `retry` and one is for `backfill`. So the class `retry` gets at
+ * least a fifth of the turns. A class without a waiting delivery gives its turn to the most urgent class that
+ * has a waiting delivery.
  */
 const turns: readonly LaneClass[] = [
   'fresh',
@@ -86,7 +87,8 @@ export class Lane<D> {
   }
 
   /**
-   * Removes a delivery that has waited since `latestMs` or longer, whatever class is next, and returns it.
+   * Removes a delivery that has waited since `latestMs` or longer, even if the next turn is for another
+   * class, and returns the delivery.
    */
   shiftWaitingSince(latestMs: number): D | undefined {
     for (const laneClass of byUrgency) {

@@ -2,23 +2,21 @@ import { type Rate, TokenBucket } from '../pacing/token-bucket.ts'
 import { Fifo } from '../queues/fifo.ts'
 import { Lane, type LaneClass } from './lane-queue.ts'
 
-/**
- * Lanes, one for each destination, so that no destination can hurt another. Lanes that have work take turns.
- * The cost of one step doesn't depend on the number of lanes.
- *
- * Lanes share two things: the buffer of records and the requests in flight. Of each of the two, a lane may
- * hold as much as is still free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). One busy
- * lane gets half, and n busy lanes get 1/(n+1) each. So there is always room for a lane that gets its first
- * delivery after an idle time.
- *
- * A lane counts as flooded or slow if three things are true: it holds more waiting deliveries than its share,
- * the messages were new when they reached the worker, and the lane must not start more deliveries now. After
- * `patienceMs`, further messages of such a lane go to `overflow`. If the messages were late before they
- * reached the worker, the worker is catching up after an outage of Sluice. Then fetching waits for the lane
- * (`onCongested`), and nothing goes to `overflow` before `waitMs`. A lane that only waits for its turn is
- * neither flooded nor slow. Then the whole worker is at its limit, and fetching waits because the buffer is
- * full.
- */
+// Lanes, one for each destination, so that no destination can hurt another. Lanes that have work take turns.
+// The cost of one step doesn't depend on the number of lanes.
+//
+// Lanes share two things: the buffer of records and the requests in flight. Of each of the two, a lane may
+// hold as much as is still free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). One busy
+// lane gets half, and n busy lanes get 1/(n+1) each. So there is always room for a lane that gets its first
+// delivery after an idle time.
+//
+// A lane counts as flooded or slow if three things are true: it holds more waiting deliveries than its share,
+// the messages were new when they reached the worker, and the lane must not start more deliveries now. After
+// `patienceMs`, further messages of such a lane go to `overflow`. If the messages were late before they
+// reached the worker, the worker is catching up after an outage of Sluice. Then fetching waits for the lane
+// (`onCongested`), and nothing goes to `overflow` before `waitMs`. A lane that only waits for its turn is
+// neither flooded nor slow. Then the whole worker is at its limit, and fetching waits because the buffer is
+// full.
 
 /** The part of a delivery that its lane uses. */
 export type LaneItem<D> = {
@@ -26,9 +24,11 @@ export type LaneItem<D> = {
   /** Limit on deliveries of this lane in flight. */
   readonly laneCap: number
   readonly laneClass: LaneClass
-  /** Limit on the lane's attempts, in this process. */
+  /** Rate limit on the lane's attempts in this process. `undefined`: the rate isn't limited. */
   readonly laneRate: Rate | undefined
-  /** True if the record was late before it reached this worker. */
+  /**
+   * True if the worker took the record long after it was available or due, because the worker is catching up.
+   */
   readonly isLate: boolean
   /**
    * The time when the delivery first came to its lane, on the clock of `performance.now()`; 0 until then.
@@ -47,7 +47,10 @@ export type Lanes<D extends LaneItem<D>> = {
   finished(delivery: D): void
   /** Puts a started delivery back into its lane. The lane then starts nothing for `ms` milliseconds. */
   postpone(delivery: D, ms: number): void
-  /** Starts no delivery until `open` is called. Requests in flight go on. This time is no waiting time. */
+  /**
+   * Starts no delivery until `open` is called. Requests in flight go on. The time until `open` is called
+   * doesn't count towards `waitMs`.
+   */
   shut(): void
   open(): void
   /** Calls `letGo` for each waiting delivery that is abandoned. */
@@ -59,7 +62,10 @@ export type Lanes<D extends LaneItem<D>> = {
   takeQueued(isToGo: (delivery: D) => boolean): D[]
   readonly inFlight: number
   readonly queued: number
-  /** Number of lanes that are kept: those with a delivery queued or in flight, and recently idle ones. */
+  /**
+   * Number of lanes that are kept: lanes with a delivery queued or in flight, and lanes that became idle a
+   * short time ago.
+   */
   readonly count: number
   stop(): void
 }
@@ -70,8 +76,8 @@ export type LanesOptions<D> = {
   /** Time in milliseconds that a lane may hold more than its share before it sheds new messages. */
   patienceMs: number
   /**
-   * Milliseconds that a delivery may wait in a lane that must not start more. Then `overflow` gets the
-   * delivery.
+   * Time in milliseconds that a delivery may wait in a lane that must not start more deliveries. After this
+   * time, the delivery is passed to `overflow`.
    */
   waitMs: number
   /**
@@ -104,7 +110,10 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   /** Lanes that hold their whole share of the requests in flight, and wait until some request ends. */
   readonly #blocked = new Fifo<Lane<D>>()
   readonly #congested = new Set<Lane<D>>()
-  /** All lanes with a waiting delivery. Until the next sweep, lanes without one may be in this set. */
+  /**
+   * All lanes with a waiting delivery. Until the next sweep, lanes without a waiting delivery may be in this
+   * set too.
+   */
   readonly #waiting = new Set<Lane<D>>()
   readonly #sweeps: readonly NodeJS.Timeout[]
   #inFlight = 0
@@ -208,8 +217,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Returns the lane from which a delivery was started. If the delivery took the place of a queued delivery
-   * and was in no lane itself, returns the lane of its destination.
+   * Returns the lane from which a delivery was started. A delivery that took the place of a queued delivery
+   * was in no lane itself. For such a delivery, returns the lane of its destination.
    */
   #startedFrom(delivery: D): Lane<D> {
     const { lane } = delivery
@@ -226,7 +235,10 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#queued++
   }
 
-  /** Returns true if the lane accepts one more delivery. Sets `overSinceMs` of a lane over its share. */
+  /**
+   * Returns true if the lane accepts one more delivery. If the lane is over its share and must not start more
+   * deliveries now, sets its `overSinceMs`.
+   */
   #hasRoom(lane: Lane<D>, delivery: D): boolean {
     if (lane.length < this.#share()) return true
     if (lane.isShedding) return false

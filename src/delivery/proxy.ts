@@ -25,7 +25,7 @@ export type OutboundProxy = {
 }
 
 /**
- * The outcome of a request for a tunnel, which is also a label of the metric. `target`: the target failed.
+ * The outcome of a request for a tunnel. It is also the value of a metric label. `target`: the target failed.
  * `fault`: the proxy failed. `down`: the proxy failed in a way that affects every target.
  */
 export type ConnectOutcome = 'tunnel' | 'target' | 'fault' | 'down'
@@ -65,9 +65,9 @@ const probeAuthority = 'sluice.invalid:443'
 /**
  * Creates an HTTP proxy client that opens a tunnel (CONNECT) to each hook.
  *
- * For the proxy's own faults, the error is a `ProxyFaultError`. While the proxy is unreachable or refuses our
- * login, the proxy counts as down. `onDown` is called once when the proxy goes down, and once when the proxy
- * is up again.
+ * If the proxy itself fails, a tunnel fails with a `ProxyFaultError`. While the proxy is unreachable or
+ * refuses our login, the proxy counts as down. `onDown` is called once when the proxy goes down, and once
+ * when the proxy is up again.
  */
 export function createProxy(options: ProxyOptions): OutboundProxy {
   return new ConnectProxy(options)

@@ -4,8 +4,8 @@ import { FollowedFile } from './followed-file.ts'
 import { HostsFile } from './hosts-file.ts'
 
 /**
- * The result for a name. `code`: the code of c-ares, such as `ENOTFOUND`, that says why no addresses were
- * found.
+ * The result of the lookup of a name. `code`: the code of c-ares, such as `ENOTFOUND`, that says why no
+ * addresses were found.
  */
 export type Resolved =
   | { readonly ok: true; readonly addresses: readonly string[] }
@@ -61,8 +61,9 @@ const noSuchNameMs = 10_000
 const failureMs = 1_000
 
 /**
- * The longest time that a caller waits. This time is much shorter than the five seconds of a request.
- * `deadlineWithStaleMs`: the longest time if the name has expired addresses that can still be used.
+ * The longest time that a caller of `resolve` waits. This time is much shorter than the deadline of a request
+ * to a hook, which is five seconds. `deadlineWithStaleMs`: the longest time if the name has expired addresses
+ * that can still be used.
  */
 const deadlineMs = 2_500
 const deadlineWithStaleMs = 500
@@ -73,13 +74,13 @@ const deadlineWithStaleMs = 500
 const otherFamilyMs = 50
 /**
  * The timeouts and tries of c-ares for each question to a server. A question is tried more than once, because
- * UDP loses packets. c-ares also checks the time at these intervals.
+ * UDP loses packets. c-ares looks for questions that have timed out only at these intervals.
  */
 const questionMs = { timeout: 500, maxTimeout: 1_000, tries: 4 }
 /**
  * Number of lookups that start at once. The next lookups start after `nextBurstMs`, whether the earlier
- * lookups have ended or not. A socket can hold a few hundred packets and loses all further packets. So 800
- * questions at once took 2 s instead of 60 ms.
+ * lookups have ended or not. A socket can hold a few hundred packets and loses all further packets. Without
+ * this limit, 800 questions at once took 2 s instead of 60 ms.
  */
 const burst = 32
 const nextBurstMs = 5
@@ -108,7 +109,8 @@ class KnownName {
   /** The time until which `answer` is valid. */
   untilMs = 0
   /**
-   * The last addresses that were found, and the time until which they may be used if no server can answer.
+   * `found`: the last addresses that were found. `staleUntilMs`: the time until which these addresses may be
+   * used if no server can answer.
    */
   found: Resolved | undefined
   staleUntilMs = 0
@@ -124,7 +126,7 @@ class KnownName {
   }
 }
 
-/** Two questions asked at once, for IPv4 and for IPv6. */
+/** A lookup of one name. It asks two questions at once: for IPv4 addresses and for IPv6 addresses. */
 class Lookup {
   readonly known: KnownName
   readonly startedMs: number
@@ -146,8 +148,8 @@ class Lookup {
 
   /**
    * The code of a failed lookup. Many names have addresses of one family only. So `ENODATA` (no addresses of
-   * a family) isn't the result of the lookup until the questions for both families have been answered. Before
-   * that, the code is `ETIMEOUT`.
+   * a family) is the result of the lookup only if the questions for both families have been answered. If one
+   * question has no answer yet, the result is `ETIMEOUT` instead of `ENODATA`.
    */
   get failure(): string {
     if (this.codes.includes('ENOTFOUND')) return 'ENOTFOUND'

@@ -1,13 +1,11 @@
-/**
- * The limits of `Retry-After`. With this header, a hook that answers 429 or 503 may ask for a wait:
- *
- * - `parseRetryAfter`: the wait is at most a year, whatever the header says.
- * - `heldUntil`: during the wait, but for at most `breaker.maxOpenFor`, only the last tries of messages are
- *   sent to the hook. The wait has this limit, because the answer to one message must not make all other
- *   messages fail.
- * - `notBefore`: the message that got this answer isn't sent to the hook again before the wait ends. If the
- *   wait is longer than the ladder, the message still gets its last try.
- */
+// The limits of `Retry-After`. With this header, a hook that answers 429 or 503 may ask for a wait:
+//
+// - `parseRetryAfter`: the wait is at most a year, whatever the header says.
+// - `heldUntil`: during the wait, but for at most `breaker.maxOpenFor`, only the last tries of messages are
+//   sent to the hook. The wait has this limit, because the answer to one message must not make all other
+//   messages fail.
+// - `notBefore`: the message that got this answer isn't sent to the hook again before the wait ends. If the
+//   wait is longer than the ladder, the message still gets its last try.
 
 const maxMs = 365 * 24 * 3600 * 1000
 

@@ -257,7 +257,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
     this.#release('fail')
   }
 
-  /** Called when the time of the request is up: its answer, or the rest of the answer's body, hasn't come. */
+  /** Called when the deadline of the request passes before its answer is complete. */
   expire(): void {
     this.#isTimeUp = true
     this.#answerKept()

@@ -19,7 +19,8 @@ type Kept = { readonly session: Buffer; readonly provenMs: number }
 export class TlsSessions {
   readonly #now: () => number
   /**
-   * Sessions by server. The first entry is of the server that has sent no new session for the longest time.
+   * Sessions by server. The first session in the map is of the server that has sent no new session for the
+   * longest time.
    */
   readonly #kept = new Map<string, Kept>()
 

@@ -8,7 +8,7 @@ import type { Outcome } from './outcome.ts'
  * sent. But if an earlier connection lost the same request, the result is true in all of these cases.
  *
  * `mayHaveArrived`: true if part of the request was written and not answered, on the last connection or on a
- * stale one that lost the request.
+ * stale connection that lost the request.
  */
 export function isUncertain(outcome: Outcome, mayHaveArrived: boolean): boolean {
   switch (outcome.kind) {

@@ -1,8 +1,7 @@
-/**
- * The modules of undici that delivery needs. undici's index would also load fetch, WebSocket, caches and
- * mocks (decision 68). `test/unit/delivery/undici-paths.test.ts` checks that these modules export the same as
- * the index.
- */
+// The modules of undici that delivery needs. undici's index would also load fetch, WebSocket, caches and
+// mocks (decision 68). `test/unit/delivery/undici-paths.test.ts` checks that these modules export the same as
+// the index.
+
 declare module 'undici/lib/dispatcher/client.js' {
   import { Client } from 'undici'
   export default Client
@@ -11,7 +10,7 @@ declare module 'undici/lib/dispatcher/pool.js' {
   import { Pool } from 'undici'
   export default Pool
 }
-/** The method `connect` of undici's dispatchers, which its index adds to them. */
+/** The function that undici's index adds to its dispatchers as the method `connect`. */
 declare module 'undici/lib/api/api-connect.js' {
   import type { Dispatcher, Pool } from 'undici'
   export default function connect(
