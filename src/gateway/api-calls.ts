@@ -32,8 +32,8 @@ export function serveCalls(server: FastifyInstance, parts: GatewayParts): void {
 }
 
 /**
- * Decides by the head alone how a body is received. A body that the gateway will refuse or discard isn't kept
- * while it arrives.
+ * Decides how the body of a request is received, by the head of the request alone. A body that the gateway
+ * will refuse or discard isn't kept while it arrives.
  */
 export function receptionOf(
   { tracking, serverCalls }: GatewayParts,

@@ -49,8 +49,8 @@ const silentMs = 5_000
 export const patienceMs = 1_000
 
 /**
- * If a partition's last failed send is at least this long ago, a check that finds no obstacle makes the
- * partition available again. In milliseconds.
+ * The time after a partition's last failed send from which a check can make the partition available again, in
+ * milliseconds. The check has to find no obstacle.
  */
 const forgetMs = 5_000
 
@@ -76,7 +76,7 @@ type Failing = {
 export class Availability {
   readonly #options: AvailabilityOptions
   readonly #failing: ReadonlyMap<string, Map<number, Failing>>
-  /** The state of each topic that was reported last: none, some or all of its partitions are refused. */
+  /** For each topic, the state that was reported last: none, some or all of its partitions are refused. */
   readonly #said = new Map<string, 'none' | 'some' | 'all'>()
   #lastSignMs: number
   #timer: NodeJS.Timeout | undefined
@@ -90,8 +90,8 @@ export class Availability {
   }
 
   /**
-   * Returns true if a record may be sent to a partition: the partition accepts records, is on trial, or began
-   * to fail less than `patienceMs` ago.
+   * Returns true if a record may be sent to a partition: the partition accepts records, is on trial
+   * (`isOnTrial`), or began to fail less than `patienceMs` ago.
    */
   takes(topic: string, partition: number): boolean {
     const failing = this.#failing.get(topic)?.get(partition)

@@ -3,8 +3,9 @@ import { Address, type AddressRange, rangeOf } from '../address/address.ts'
 
 /**
  * Returns a function that returns true for the address of a trusted proxy. Returns `false` instead of a
- * function if no proxies are trusted. Fastify calls the function for the entries of `X-Forwarded-For`, the
- * last entry first. It ignores all entries before the entry of the first untrusted address.
+ * function if no proxies are trusted. Fastify goes through the addresses in `X-Forwarded-For` from the last
+ * to the first, and calls the function for each. It stops at an address that isn't trusted, and takes it as
+ * the client's address.
  */
 export function proxiesIn(cidrs: readonly string[]): false | ((address: string) => boolean) {
   if (cidrs.length === 0) return false

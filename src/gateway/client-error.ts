@@ -24,9 +24,9 @@ export class OpenAnswers {
 }
 
 /**
- * Answers a request that can't be parsed or didn't arrive in time, and closes its connection. Before that,
- * waits until the earlier requests on the connection have been answered. Otherwise the client would treat
- * this answer as the answer to an earlier request.
+ * Answers a request that can't be parsed or didn't arrive in time, and closes its connection. First waits
+ * until the earlier requests on the connection have been answered. Otherwise the client would treat this
+ * answer as the answer to an earlier request.
  */
 export async function answerClientError(
   { code }: { readonly code?: string },

@@ -67,8 +67,8 @@ export const docsPage = `<!doctype html>
 `
 
 /**
- * The content security policy of the page. It allows the page's own script, the page's own style, and
- * requests to the page's own server.
+ * The content security policy of the documentation page. It allows the page's own script, the page's own
+ * style, and requests to the page's own server.
  */
 export const docsPolicy = [
   "default-src 'none'",

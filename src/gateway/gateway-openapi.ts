@@ -1,7 +1,9 @@
 import { problemCodes, type ProblemCode, statusOf } from './answer.ts'
 import { type ApiRoute, apiRoutes, type BrowserRoute, browserRoutes } from './api.ts'
 
-/** Builds the OpenAPI document (3.1) of the gateway. `schemas/openapi.json` is generated from it. */
+/**
+ * Builds the OpenAPI document (3.1) of the gateway. `schemas/openapi.json` is generated from this document.
+ */
 export function openApiDocument(): object {
   return {
     openapi: '3.1.0',

@@ -8,10 +8,8 @@ import {
   quote,
 } from '../message/canonical-scan.ts'
 
-/**
- * Functions that skip JSON without checking it. The skipped JSON must be parsed before other code relies on
- * it.
- */
+// Functions that skip JSON without checking it. The skipped JSON must be parsed before other code relies on
+// it.
 
 /** Returns the place of the next byte, from `start` on, that isn't white space of JSON. */
 export function skipSpace(bytes: Buffer, start: number): number {

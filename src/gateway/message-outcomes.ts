@@ -15,7 +15,8 @@ type Rejected = {
 }
 
 /**
- * The limit on the left-out messages that an answer names. The answer's count includes all left-out messages.
+ * The limit on the left-out messages that an answer names. The field `rejectedCount` of the answer counts all
+ * left-out messages.
  */
 export const maxRejectedNamed = 100
 

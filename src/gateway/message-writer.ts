@@ -1,12 +1,15 @@
 import { closeBrace, comma, openBrace } from '../message/canonical-scan.ts'
 
 /**
- * The least length in bytes of a piece that is copied with `Buffer.copy`. Shorter pieces are copied byte by
- * byte, which is faster for them.
+ * The least number of bytes that are copied with `Buffer.copy`. Fewer bytes are copied one by one, which is
+ * faster for them.
  */
 const leastCopied = 40
 
-/** Builds one message after the other from pieces of bytes. Each message gets a buffer of its own. */
+/**
+ * Builds one message after the other from bytes of other buffers and from texts. Each message gets a buffer
+ * of its own.
+ */
 export class MessageWriter {
   #to: Buffer = Buffer.alloc(0)
   #at = 0
@@ -26,9 +29,9 @@ export class MessageWriter {
   }
 
   /**
-   * Writes a comma, or the opening brace if these members are the first, and then one or more neighbouring
-   * members of an object. The members are those bytes of the buffer `from` that are between `start` and
-   * `end`. Writes nothing if `end` is not after `start`, because then there is no member.
+   * Writes one or more neighbouring members of an object. They are the bytes of `from` between `start` and
+   * `end`. Before them, writes a comma, or the opening brace if they are the first members of the message.
+   * Writes nothing if `end` is not after `start`, because then there is no member.
    */
   members(from: Buffer, start: number, end: number): void {
     if (end <= start) return
@@ -48,7 +51,7 @@ export class MessageWriter {
 
   /**
    * Closes the object and returns it. Throws if the length of the object isn't the `length` that was passed
-   * to `begin`. Otherwise uninitialized memory could go to Kafka, with other data in it.
+   * to `begin`. Without this check, uninitialized memory with other data in it could go to Kafka.
    */
   finished(): Buffer {
     const written = this.#to

@@ -37,7 +37,7 @@ export type OutboxOptions = {
   readonly ackTimeoutMs: number
   /** The limit on the bytes of records that aren't acknowledged yet. */
   readonly bufferBytes: number
-  /** The topic's limit on one batch of a partition, in bytes. */
+  /** The topic's limit on one batch of records for a partition, in bytes. */
   readonly batchBytes: number
   /** Returns milliseconds of a monotonic clock. */
   readonly now: () => number
@@ -54,9 +54,9 @@ const backoffs = { minBackoffMs: 50, maxBackoffMs: 400 }
  * Writes the records of many requests to Kafka in few produce requests, and reports to each request the
  * outcome of the request's own records. Holds the records that wait and the records that are in flight. One
  * produce request is in flight at a time. The next produce request takes all records that have arrived in the
- * meantime. If a partition fails, only the parts for that partition fail. Records that Kafka did not accept
- * are sent again as long as a request waits for them. Records that are sent again are sent separately from
- * records for other partitions.
+ * meantime. If Kafka accepts no records for a partition, only the records for that partition fail. Records
+ * that Kafka did not accept are sent again as long as a request waits for them. Records that are sent again
+ * are sent separately from records for other partitions.
  */
 export class Outbox {
   readonly #options: OutboxOptions

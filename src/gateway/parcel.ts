@@ -12,8 +12,8 @@ export type OutgoingRecord = {
 }
 
 /**
- * An upper limit on the bytes that a record has in addition to its key and value. The headers with the
- * source's name and id are included.
+ * An upper limit on the bytes that a record has in addition to its key and value. The header `source-id` is
+ * included.
  */
 const overheadBytes = 200
 
@@ -35,7 +35,7 @@ export type Delivered = 'acknowledged' | 'too_late' | 'unavailable' | 'full'
 
 /**
  * The limit on the records of one part. A request's records for one partition are split into parts of this
- * size, so that a produce can be filled with parts of several requests.
+ * size, so that a produce request can be filled with parts of several requests.
  */
 const maxPartRecords = 2_000
 
@@ -49,8 +49,8 @@ export type Part = {
   /** For each record, the `messageId` from the client, if there is one. */
   readonly ids: (string | undefined)[]
   /**
-   * The parts of the parcel's source, by `messageId`. Contains the parts in flight, and the acknowledged
-   * parts of requests that were not answered 200.
+   * The parts of the same source, by `messageId`. Contains the parts in flight, and the acknowledged parts of
+   * requests that were not answered 200.
    */
   readonly flights: Map<string, Part>
   /**
@@ -86,7 +86,7 @@ export class Parcel {
   readonly flights: Map<string, Part>
   bytes = 0
   readonly #maxPartBytes: number
-  /** The part of each partition to which a record was added last. */
+  /** For each partition, the part to which a record was added last. */
   readonly #last = new Map<number, Part>()
 
   get records(): number {

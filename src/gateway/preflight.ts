@@ -1,6 +1,6 @@
 /**
- * The headers that are allowed if a preflight request names no headers. When a page of another site sends
- * anything but plain text, the browser sends a preflight request first.
+ * The headers that the answer to a preflight request allows by default. A browser sends a preflight request
+ * before a page of another site sends anything but plain text.
  */
 const defaultHeaders = 'authorization, content-type, x-retry-count'
 const maxReflected = 1_000
@@ -9,7 +9,8 @@ const names = /^[\w!#$%&'*+\-.^`|~]+(?:[ \t]*,[ \t]*[\w!#$%&'*+\-.^`|~]+)*$/
 
 /**
  * Returns the headers of the answer to a preflight request. `asked` is the `Access-Control-Request-Headers`
- * of the preflight request. The answer repeats this list, unless it is too long or isn't a list of names.
+ * of the preflight request. The answer repeats this list, unless the list is too long or contains anything
+ * but names of headers.
  */
 export function preflightHeaders(asked: string | undefined): Readonly<Record<string, string>> {
   const isList = asked !== undefined && asked.length <= maxReflected && names.test(asked)

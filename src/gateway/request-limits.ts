@@ -1,7 +1,6 @@
-/**
- * Segment's limits. Its documentation says "32 KB per message, 500 KB per batch". Here a KB is 1,024 bytes,
- * because analytics-go v3 sends batches of 500,008 bytes.
- */
+// Segment's limits. Its documentation says "32 KB per message, 500 KB per batch". Here a KB is 1,024 bytes,
+// because analytics-go v3 sends batches of 500,008 bytes.
+
 export const maxMessageBytes = 32 * 1_024
 export const maxBatchBytes = 500 * 1_024
 export const maxBatchMessages = 2_500

@@ -13,8 +13,9 @@ export class RequestOrigin {
   }
 
   /**
-   * Returns the client's address, which is added to the messages of a request. The address is taken from
-   * `X-Forwarded-For` if the connection comes from a trusted proxy.
+   * Returns the client's address, which is added to the messages of its request. Returns `undefined` if no
+   * address is to be added. If the connection comes from a trusted proxy, `ip` is the address that Fastify
+   * has taken from `X-Forwarded-For`.
    */
   ipOf({ ip }: { ip: string }): string | undefined {
     return this.#addIp ? plainAddress(ip) : undefined

@@ -107,7 +107,7 @@ function findList(bytes: Buffer, limits: Limits): FoundList | undefined {
   return bytes[at] === closeBrace ? found : undefined
 }
 
-/** The scan of the list of messages. */
+/** The scan of the list `batch` of one body. */
 class ItemScan {
   readonly items: ScannedItems
   lostDigits = 0

@@ -31,8 +31,8 @@ export class SharedBytes {
   }
 
   /**
-   * Returns the length of the merged object in bytes. This object is merged with the message's own object in
-   * `field`, if the message has one. Remembers which members are replaced.
+   * Merges this object with the message's own object in `field`, if the message has one. Returns the length
+   * of the merged object in bytes, and remembers which members are replaced.
    */
   measure(bytes: Buffer, places: FieldPlaces, field: number): number {
     this.#replaced.length = 0

@@ -8,7 +8,10 @@ export type WrittenObject = {
   readonly text: string
   /** The length of the text in UTF-8, in bytes. */
   readonly bytes: number
-  /** The number of keys that come from the batch, including the keys of nested objects. */
+  /**
+   * The number of keys, including the keys of nested objects. If a batch's object was merged with a message's
+   * own object, only the keys from the batch are counted.
+   */
   readonly keys: number
 }
 
@@ -35,7 +38,10 @@ export class SharedObject {
   readonly #written: WrittenObject
   #members: ReadonlyMap<string, Member> | undefined
   #asBytes: SharedBytes | undefined
-  /** The fault of the object, if it has one. Then no message of the batch can be written. */
+  /**
+   * The reason why the object can't be written, if there is one. With such an object, no message of the batch
+   * can be written.
+   */
   readonly fault: Extract<Measured, { ok: false }>['fault'] | undefined
 
   /** `value` must have at least one field. In a message, `value` is at the second level of nesting. */
@@ -69,7 +75,7 @@ export class SharedObject {
 
   /**
    * Returns the object merged with `own`, the message's own object. If both have a field, the field of `own`
-   * counts. The cost depends only on the size of `own`, because the text is joined from pieces, which are
+   * counts. The cost depends only on the size of `own`, because the text is joined from slices, which are
    * copied only when the text is sent.
    */
   with(own: unknown): WrittenObject {

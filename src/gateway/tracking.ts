@@ -92,7 +92,7 @@ class TrackingCalls implements Tracking {
 
   /**
    * Packs the messages of a call into a parcel. After this method, call `submit` without an `await` in
-   * between. Otherwise the parts in flight for which the parcel has to wait might end earlier.
+   * between. Otherwise a part in flight for which the parcel has to wait might end before `submit` is called.
    */
   #pack(
     source: Source,

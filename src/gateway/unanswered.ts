@@ -1,14 +1,17 @@
 import type { Part } from './parcel.ts'
 
-/** The time for which parts are kept. A client that is asked to send again does so within seconds. */
+/**
+ * The time for which acknowledged parts are kept, in milliseconds. A client that is asked to send a request
+ * again does so within seconds.
+ */
 const keptMs = 60_000
 const maxBytes = 8_000_000
 
 /**
- * Keeps the acknowledged parts of requests that were not answered 200. Either another part of such a request
- * was not written, or the acknowledgement of the part came too late. The client then sends all messages of
- * the request again. The gateway finds a kept part in the same way as a part in flight, and doesn't write its
- * messages a second time.
+ * Keeps the acknowledged parts of requests that were not answered 200. A part has the records of one request
+ * for one partition. Either another part of such a request was not written, or the acknowledgement of the
+ * part came too late. The client then sends all messages of the request again. The gateway finds a kept part
+ * in the same way as a part in flight, and doesn't write its messages a second time.
  */
 export class Unanswered {
   readonly #now: () => number
@@ -35,8 +38,8 @@ export class Unanswered {
   }
 
   /**
-   * Drops the parts that are too old. Also drops the oldest parts until the kept parts together don't have
-   * too many bytes.
+   * Drops the parts that are too old. Also drops the oldest parts until the kept parts together have at most
+   * `maxBytes`.
    */
   forget(): void {
     const nowMs = this.#now()
@@ -52,8 +55,8 @@ export class Unanswered {
 }
 
 /**
- * Copies the values of a part, so that they don't use shared memory. Small buffers share memory, and one kept
- * buffer would keep all of the memory that it shares.
+ * Turns the record values of a part into texts, so that they don't use shared memory. Small buffers share
+ * memory, and one kept buffer would keep all of the memory that it shares.
  */
 function detach({ records }: Part): void {
   for (const [index, record] of records.entries()) {

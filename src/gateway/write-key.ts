@@ -1,8 +1,8 @@
 /**
  * Returns the keys with which a request may have been sent. The most reliable key comes first. Clients send
  * their write key as `Basic base64(KEY:)` (some without the colon) or as `writeKey` in the body. Some clients
- * send the key in both places. A `Bearer` token isn't always a key. If it is no key, the key in the body
- * counts. So the caller has to try all returned keys.
+ * send the key in both places. A `Bearer` token isn't always a key. If the token is no key, the key in the
+ * body counts. So the caller has to try all returned keys.
  */
 export function keysOf(authorization: string | undefined, bodyKey?: unknown): readonly string[] {
   const inHeader = authorization === undefined ? undefined : keyOfHeader(authorization)
