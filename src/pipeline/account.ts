@@ -213,7 +213,7 @@ function add(to: Holding, records: number, bytes: number): void {
 
 /**
  * Returns the part of `held` that counts against a limit. `aside` is the part of `held` that belongs to
- * stopped units. Of `aside`, only the amount above `setAsideShare` of the limit counts.
+ * stopped units. Only the amount of `aside` above `setAsideShare` of the limit counts.
  */
 function counted(held: number, aside: number, limit: number): number {
   return held - Math.min(aside, limit * setAsideShare)

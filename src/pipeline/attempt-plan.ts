@@ -10,7 +10,7 @@ type Hooks = Endpoint['hooks']
 export type AttemptPlan = {
   /** The hooks in the order in which they are asked. */
   readonly hooks: Hooks
-  /** The members of `hooks` whose breaker is open or that have asked for a pause. */
+  /** Those of `hooks` that have an open breaker or have asked for a pause. */
   readonly sick: Hooks
   readonly tryClass: TryClass
 }

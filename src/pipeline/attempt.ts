@@ -61,7 +61,10 @@ export type AttemptListener<D> = {
   omitted(delivery: D, omitted: Omitted): void
   /** Called once, when all requests of the attempt have ended, except those through the bulkhead. */
   freed(delivery: D, isConcluded: boolean): void
-  /** The last call, made once: the attempt is concluded, and all of its requests have ended. */
+  /**
+   * Called once, as the last of these callbacks, when the attempt is concluded and all of its requests have
+   * ended.
+   */
   ended(delivery: D): void
 }
 
@@ -73,7 +76,7 @@ type AttemptParts<D> = {
   hooks: readonly EndpointHook[]
   /** The members of `hooks` that get their request through the bulkhead. */
   sick: readonly EndpointHook[]
-  /** Tells the bulkhead which of the message's tries at the hooks in `sick` this is. */
+  /** The class of this try among the message's tries at the hooks in `sick`. The bulkhead needs it. */
   tryClass: TryClass
   /**
    * True if a success must not conclude the attempt before every other hook has its outcome. This is
@@ -234,7 +237,7 @@ export class Attempt<D extends Attempted> {
     this.#reportEnd()
   }
 
-  /** Starts the next hook or concludes the attempt, if the results so far allow it. */
+  /** Starts the request to the next hook or concludes the attempt, if the results so far allow it. */
   #goOn(): void {
     // If the request to a hook is refused at once, this method is called before the start is complete.
     if (this.#isStarting || this.#isConcluded) return
@@ -351,7 +354,7 @@ class HookExchange implements Exchange, PacedTry {
     this.#attempt.released(this.#way, this)
   }
 
-  /** Ends the request to a hook to which no request can be sent. */
+  /** Ends a request that can't be sent, because its hook has a `refusal`. */
   #refused(detail: string): void {
     this.answered({ kind: 'request', detail }, false)
     this.released()

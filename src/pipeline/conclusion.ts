@@ -14,8 +14,8 @@ type ConclusionOptions = Pick<PipelineOptions, 'ladder' | 'observer' | 'now'> & 
   readonly judging: Judging
   readonly parking: Parking
   /**
-   * Reverses the count of an attempt in which nothing was sent, because Sluice's outbound proxy failed. Then
-   * makes the delivery wait.
+   * Handles an attempt in which nothing was sent, because Sluice's outbound proxy failed. Doesn't count the
+   * attempt, and makes the delivery wait.
    */
   readonly takeBack: (delivery: Delivery, isProxyDown: boolean) => void
 }

@@ -74,7 +74,7 @@ export function waitOn(
   return { kind: 'wait', waitMs: step.waitMs, next }
 }
 
-/** The fields that are needed for a delivery that may have waited because its turn for a try didn't come. */
+/** The fields of a delivery that `waitForTurn` and `tryClassOf` need. */
 export type TurnProgress = Progress & { readonly waits: number; readonly attempts: number }
 
 /**

@@ -19,8 +19,8 @@ export type PendingRecordListener = {
    */
   detached(pending: PendingRecord): void
   /**
-   * Called when all deliveries of the record have ended and the record only waits until notes are written.
-   * Returns true if the record takes no room any more.
+   * Called when all deliveries of the record have ended and the record only waits until notes about it are
+   * written. A note is a mark in `backfills`. Returns true if the record takes no room any more.
    */
   onlyNoted(pending: PendingRecord): boolean
 }
@@ -81,7 +81,10 @@ export class PendingRecord {
     this.#detached--
   }
 
-  /** False once the record takes no room any more, because it only waits until notes are written. */
+  /**
+   * False once the record takes no room any more, because it only waits until its notes (marks in
+   * `backfills`) are written.
+   */
   get takesRoom(): boolean {
     return this.#takesRoom
   }
@@ -142,7 +145,7 @@ export class PendingRecord {
   }
 }
 
-/** The values by which a lane treats a delivery: the lane's limits and the delivery's class. */
+/** The values of a delivery that its lane uses: the lane's limits, and the delivery's `LaneClass`. */
 export type LaneTerms = { cap: number; laneClass: LaneClass; rate: Rate | undefined }
 
 /** One message on its way to one destination. */
@@ -254,7 +257,8 @@ export class Delivery implements RetryState {
   }
 
   /**
-   * The number of rungs on which the delivery has waited since its last try without getting a turn for a try.
+   * The number of rungs on which the delivery has waited since its last try, because its turn for a try
+   * didn't come.
    */
   get waits(): number {
     return this.#waits
@@ -284,20 +288,20 @@ export class Delivery implements RetryState {
     this.#waits = 0
   }
 
-  /** Reverses the count of an attempt in which nothing was sent. */
+  /** Subtracts an attempt from `attempts`, because nothing was sent in it. */
   takeBackAttempt(): void {
     this.#attempts--
   }
 
   /**
-   * Starts the delivery's clock, unless the clock is running. The delivery expires after the time limit of
-   * the ladder.
+   * Starts the delivery's clock, unless the clock is running. When the clock has run for the time limit of
+   * the ladder, the delivery expires.
    */
   startClock(ladder: Ladder, nowMs: number): void {
     this.#expiresAtMs = startClock(ladder, this.#expiresAtMs, nowMs)
   }
 
-  /** Stops the clock. The delivery doesn't expire until the clock is started again. */
+  /** Stops the delivery's clock. The delivery doesn't expire until the clock is started again. */
   stopClock(): void {
     this.#expiresAtMs = 0
   }
@@ -314,7 +318,10 @@ export class Delivery implements RetryState {
     this.#nextRung = rung + 1
   }
 
-  /** Remembers that the delivery's turn didn't come. `waits`: the number of such waits so far. */
+  /**
+   * Remembers that the delivery waits, because its turn for a try didn't come. `waits`: the number of rungs
+   * on which it has waited so far without a try.
+   */
   waitForTurn(waits: number): void {
     this.#waits = waits
   }
@@ -361,7 +368,7 @@ export class Delivery implements RetryState {
 
   /**
    * Marks the message as delivered. The delivery then waits until no earlier request can take effect late. A
-   * correction that has to be sent after that begins at the first rung.
+   * correction that has to be sent after this wait begins at the first rung.
    */
   outlast(): void {
     this.isDelivered = true

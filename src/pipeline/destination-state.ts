@@ -12,8 +12,8 @@ export type StateEffect =
   | { readonly kind: 'deadLetter'; readonly reason: DeadReason; readonly detail: string }
 
 /**
- * Returns the effect of the state of a destination that isn't `on`. `undefined` means that the catalog has no
- * such destination.
+ * Returns the effect of the state of a destination that isn't `on`. `destination` is `undefined` if the
+ * catalog has no such destination.
  */
 export function stateEffectOf(destination: DestinationDefinition | undefined): StateEffect {
   if (destination === undefined)

@@ -94,7 +94,7 @@ export class Entrance {
     })
   }
 
-  /** Makes the deliveries of the Identify that a record of `memberships` or `replays` causes. */
+  /** Makes the deliveries of the Identify that a record of `memberships` causes. */
   identify(record: HeldRecord, identify: IdentifyToDeliver): readonly Entered[] {
     const { spaceId, userId, property, since, messageId, body } = identify
     const { catalog, observer, exits, account, backfillNeeds } = this.#options

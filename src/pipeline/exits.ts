@@ -50,7 +50,7 @@ export class Exits {
     this.settle(delivery)
   }
 
-  /** Writes the delivery to the retry topic for the wait `waitMs`. */
+  /** Writes the delivery to the retry topic whose records wait for `waitMs`. */
   retry(delivery: Delivery, waitMs: number, why: ParkReason): void {
     const { topics, observer } = this.#options
     observer.parked(delivery, why, waitMs)

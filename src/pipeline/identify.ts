@@ -1,6 +1,6 @@
 import type { PropertyHeader } from '../message/property-header.ts'
 
-/** The messages that Sluice delivers although they don't come from `events`. */
+// The messages that Sluice delivers although they don't come from `events`.
 
 /** An Identify with one property of a user, which a record of `memberships` has caused. */
 export type IdentifyToDeliver = PropertyHeader & {
@@ -10,7 +10,8 @@ export type IdentifyToDeliver = PropertyHeader & {
   readonly body: Buffer
   /**
    * True if a newer value is known, but a previous owner may have sent this value, so that a server may act
-   * on it late. Such an Identify isn't sent. It waits on the first rung, and then it is decided what is sent.
+   * on it late. Such an Identify isn't sent. It waits on the first rung. After this wait, Sluice decides what
+   * is sent.
    */
   readonly isSuperseded?: boolean
 }

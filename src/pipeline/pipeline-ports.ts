@@ -86,7 +86,7 @@ export type PipelineObserver = {
   unknownSource(sourceId: string, where: HeldRecord): void
   /** Called when a message was dropped because the same message has come before. */
   repeated(where: HeldRecord, sourceId: string, messageId: string): void
-  /** Called with the error when a bug in Sluice has shown up that has not harmed a message. */
+  /** Called with the error of a bug in Sluice that has not harmed a message. */
   failed(error: unknown): void
 }
 
@@ -160,7 +160,7 @@ export type PipelineOptions = {
   mayBegin?: () => boolean
   /**
    * Decides whether a delivery that has waited is still sent. Without this function, all such deliveries are
-   * sent. It may reject only if another member already owns the unit, or if the worker stops.
+   * sent. The promise may reject only if another member already owns the unit, or if the worker stops.
    */
   judge?: (waiting: WaitingDelivery) => Promise<Judgement>
   /**
@@ -214,8 +214,8 @@ export type Pipeline = {
    */
   setShare(share: number): void
   /**
-   * Stops holding the waiting deliveries that now belong to another owner. So that owner has to wait only for
-   * the requests in flight.
+   * Stops holding the waiting deliveries that now belong to another owner. The other owner then has to wait
+   * only for the requests in flight.
    */
   letGoAbandoned(): void
   /**
@@ -230,7 +230,8 @@ export type Pipeline = {
   setUnitStopped(unit: number, isStopped: boolean): void
   /**
    * Starts no more deliveries, and resolves when no operation is under way. Attempts that have started go on
-   * to their end. A record of which no delivery was started isn't settled, and the next owner processes it.
+   * to their end. If no delivery of a record was started, the record isn't settled, and the next owner
+   * processes it.
    */
   drain(): Promise<void>
   stop(): void

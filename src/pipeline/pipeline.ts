@@ -259,7 +259,7 @@ class DeliveryPipeline implements Pipeline {
 
   /**
    * Continues with a delivery that got its ordering key. This is done in a microtask, because the lanes may
-   * be in the middle of a step now.
+   * be starting or ending another delivery now.
    */
   #next(delivery: Delivery): void {
     this.#account.begin()

@@ -194,8 +194,8 @@ export class Turns {
   }
 
   /**
-   * Reverses the count of an attempt in which nothing was sent, because Sluice's outbound proxy failed. Then
-   * makes the delivery wait.
+   * Handles an attempt in which nothing was sent, because Sluice's outbound proxy failed. Doesn't count the
+   * attempt, and makes the delivery wait.
    */
   takeBack(delivery: Delivery, isProxyDown: boolean): void {
     delivery.takeBackAttempt()
