@@ -49,8 +49,8 @@ const silentMs = 5_000
 export const patienceMs = 1_000
 
 /**
- * The time after a partition's last failed send from which a check can make the partition available again, in
- * milliseconds. The check has to find no obstacle.
+ * The shortest time between a partition's last failed send and a check that makes the partition available
+ * again, in milliseconds.
  */
 const forgetMs = 5_000
 
@@ -178,7 +178,7 @@ export class Availability {
 
   /**
    * Makes a partition available again if Kafka reports no obstacle for it. Kafka may not know yet that a
-   * broker has died. So a partition whose last failed send is recent is only put on trial.
+   * broker has died. So a partition whose last failed send is recent is only put on trial (`isOnTrial`).
    */
   #clear(failing: Map<number, Failing>, partition: number, before: Failing): void {
     const agoMs = this.#options.now() - before.failedMs

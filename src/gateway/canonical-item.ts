@@ -8,8 +8,8 @@ import { maxMessageBytes } from './request-limits.ts'
 import type { SharedBytes } from './shared-bytes.ts'
 
 /**
- * A message whose spelling is canonical, in the body of a request. This object says where the bytes and the
- * fields of the message are.
+ * A message in the body of a request, in canonical form (as JSON.stringify writes it). This object says where
+ * the bytes and the fields of the message are.
  */
 export type ScannedItem = {
   readonly bytes: Buffer

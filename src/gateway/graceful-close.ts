@@ -9,9 +9,8 @@ const graceBytes = 32 * 1_024 * 1_024
 
 /**
  * Ends a connection whose client may still be sending, in such a way that the client can read the answer.
- * Sends FIN. For a while after that, reads and discards all bytes that arrive. If the connection were closed
- * at once, the system would answer further bytes with a reset, and the client could lose the answer (RFC
- * 9112, 9.6).
+ * Sends FIN, and for a while reads and discards all bytes that arrive. If the connection were closed at once,
+ * the system would answer further bytes with a reset, and the client could lose the answer (RFC 9112, 9.6).
  */
 export function closeGracefully(socket: Socket): void {
   let left = graceBytes

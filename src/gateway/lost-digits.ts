@@ -10,8 +10,8 @@ const nine = 0x39
 
 /**
  * Counts the whole numbers of a JSON text that lose digits when they are parsed. These are numbers beyond
- * 2^53 that no double can represent, such as 9007199254740993. If a text has no 16 digits in a row, the count
- * costs nearly nothing.
+ * 2^53 that no double can represent, such as 9007199254740993. Costs nearly nothing for a text without 16
+ * digits in a row.
  */
 export function countLostDigits(text: string): number {
   if (!mayLose.test(text)) return 0

@@ -28,8 +28,8 @@ export class RefusedBody extends Error {
 const maxReadBytes = 8 * 1_024 * 1_024
 
 /**
- * The number of pieces of a body after which their average size is checked. Even a small piece takes as much
- * time, and for a moment as much memory, as hundreds of bytes.
+ * A body arrives in pieces of any size. After this number of pieces, their average size is checked. Even a
+ * small piece takes as much time, and for a moment as much memory, as hundreds of bytes.
  */
 const freePieces = 4_096
 const leastPieceBytes = 32

@@ -45,7 +45,8 @@ const places = messagePlaces({ nested: true })
 const batchKey = Buffer.from('batch')
 
 /**
- * Scans the body of a single call, which is one message. Returns `undefined` if its spelling isn't canonical.
+ * Scans the body of a single call, which is one message. Returns `undefined` if the message isn't in
+ * canonical form (as JSON.stringify writes it).
  */
 export function scanSingle(bytes: Buffer, limits: Limits): ScannedBody | undefined {
   if (!isUtf8(bytes)) return undefined
@@ -59,9 +60,10 @@ export function scanSingle(bytes: Buffer, limits: Limits): ScannedBody | undefin
 
 /**
  * Scans the body of a batch. Finds the places of its messages in one pass, and parses the rest of the body. A
- * message whose spelling isn't canonical is parsed by itself. Returns `undefined` if the body isn't a JSON
- * object with exactly one list `batch`, or if there are too many messages. Also returns `undefined` if the
- * first message isn't canonical, because most likely no other message is canonical either.
+ * message that isn't in canonical form (as JSON.stringify writes it) is parsed by itself. Returns `undefined`
+ * if the body isn't a JSON object with exactly one list `batch`, or if there are too many messages. Also
+ * returns `undefined` if the first message isn't in canonical form, because most likely no other message is
+ * in this form either.
  */
 export function scanBatch(bytes: Buffer, limits: Limits): ScannedBody | undefined {
   if (!isUtf8(bytes)) return undefined
@@ -146,7 +148,7 @@ class ItemScan {
     return this.items.length === 0 ? invalid : this.#parse(start)
   }
 
-  /** Parses a message whose spelling isn't canonical. */
+  /** Parses a message that isn't in canonical form (as JSON.stringify writes it). */
   #parse(start: number): number {
     const end = skipValue(this.#bytes, start)
     const text = this.#bytes.toString('utf8', start, end)

@@ -5,8 +5,8 @@ import { type CheckedItem, checkItem, type ItemContext } from './item.ts'
 import type { Items } from './items.ts'
 
 /**
- * The messages of a request whose body was scanned. A message whose spelling is canonical is parsed only if
- * `CanonicalItems` can't complete it. All other messages were parsed during the scan.
+ * The messages of a request whose body was scanned. A message in canonical form (as JSON.stringify writes it)
+ * is parsed only if `CanonicalItems` can't complete it. All other messages were parsed during the scan.
  */
 export class ScannedItems implements Items {
   readonly #bytes: Buffer

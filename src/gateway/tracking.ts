@@ -160,8 +160,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Looks for write keys in a request's unparsed body. Returns a refusal if it finds no known key, or if the
-   * gateway would refuse every source whose key it finds.
+   * Looks for write keys in a request's unparsed body. Returns a refusal if it finds no known key. If it
+   * finds known keys, returns a refusal only if the gateway would refuse a request of each of their sources.
    */
   #refusalByText(bytes: Buffer): Answer | undefined {
     const mayBeOf = this.#sources.withWriteKeys(keysIn(bytes))

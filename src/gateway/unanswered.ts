@@ -8,10 +8,11 @@ const keptMs = 60_000
 const maxBytes = 8_000_000
 
 /**
- * Keeps the acknowledged parts of requests that were not answered 200. A part has the records of one request
- * for one partition. Either another part of such a request was not written, or the acknowledgement of the
- * part came too late. The client then sends all messages of the request again. The gateway finds a kept part
- * in the same way as a part in flight, and doesn't write its messages a second time.
+ * Keeps acknowledged parts of requests that were not answered 200. A part has the records of one request for
+ * one partition. The request of a kept part was not answered 200, because another of its parts was not
+ * written, or because the acknowledgement came too late. The client then sends all messages of the request
+ * again. The gateway finds a kept part in the same way as a part in flight, and doesn't write its messages a
+ * second time.
  */
 export class Unanswered {
   readonly #now: () => number
