@@ -21,8 +21,8 @@ export type BreakerOptions = {
   /** The share of failures in the window, 0 to 1, at which the breaker opens. */
   failureShare: number
   /**
-   * The least number of results in the window at which the breaker can open. It is also the number of results
-   * in a run, while the breaker is open.
+   * The least number of results in the window at which the breaker can open. While the breaker is open, it is
+   * also the number of results that are judged together (a run).
    */
   minResults: number
   /** Length of the window in which results count, in milliseconds. */
@@ -76,7 +76,10 @@ const deadMs = 30_000
 
 type Tally = { results: number; failures: number }
 
-/** Results that are judged together. `isFull`: the limit on requests in flight was reached during the run. */
+/**
+ * Results that are judged together. `isFull`: the limit on requests in flight was reached while these results
+ * came in.
+ */
 type Run = { results: number; successes: number; timeouts: number; isFull: boolean }
 
 function newRun(): Run {

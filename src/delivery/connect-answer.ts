@@ -33,8 +33,8 @@ const targetErrors: ReadonlySet<string> = new Set([
 ])
 
 /**
- * First words of Squid's header `X-Squid-Error` with which the target is to blame: the target failed, or the
- * proxy's rules forbid the target.
+ * First words of Squid's header `X-Squid-Error` for a failure of the target, and for a target that the
+ * proxy's rules forbid.
  */
 const squidTargetErrors: ReadonlySet<string> = new Set([
   'ERR_ACCESS_DENIED',

@@ -255,9 +255,9 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Returns true if the lane must not start more deliveries now. This is so in three cases: the lane has as
-   * many deliveries in flight as its cap allows; it waits because of its rate limit or because of a postponed
-   * delivery (`asleep`); or it holds its whole share of the requests in flight (`blocked`).
+   * Returns true if the lane must not start more deliveries now. There are three reasons. The lane has as
+   * many deliveries in flight as its `cap` allows. The lane waits because of its rate limit or because of a
+   * postponed delivery (`asleep`). Or the lane holds its whole share of the requests in flight (`blocked`).
    */
   #isHeldUp(lane: Lane<D>): boolean {
     return lane.inFlight >= lane.cap || lane.place === 'asleep' || lane.place === 'blocked'

@@ -6,7 +6,7 @@ import { TlsSessions } from './tls-sessions.ts'
 /**
  * Creates undici's connector for `https:`, with our `tlsOptions` and the certificates that Node trusts (its
  * own, and those of `NODE_EXTRA_CA_CERTS`). All connections share one `SecureContext`, which is made for the
- * first connection. Node would make one for each connection.
+ * first connection. Without it, Node would make a context for each connection.
  *
  * Sessions are resumed from `TlsSessions`. undici keeps only the sessions of a hundred names, doesn't
  * distinguish their ports, and loses them at the next garbage collection.
