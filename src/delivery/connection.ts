@@ -19,8 +19,8 @@ const maxAnswerBytes = maxUntilHeadBytes + 64 * 1024
 
 /**
  * Limit on the bytes that the parser gets at once. The parser processes everything that it was given, even
- * beyond its own limit on headers. For each header over that limit it makes an error with a stack, and 64 KiB
- * of such headers block the process for a tenth of a second.
+ * beyond its own limit on headers. For each header over that limit, the parser makes an error with a stack,
+ * and 64 KiB of such headers block the process for a tenth of a second.
  */
 const pieceBytes = 2 * 1024
 

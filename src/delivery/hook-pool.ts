@@ -186,8 +186,8 @@ export class HookPool implements Waiter {
 }
 
 /**
- * The error with which a connection without a request is closed. Nobody sees this error. Without it, undici
- * would make an error with a stack each time.
+ * The error with which a connection without a request is closed. Nobody sees this error. Without this
+ * constant, undici would make an error with a stack each time.
  */
 const letGo = new Error('the connection is not needed any more')
 const ignore = (): void => undefined

@@ -75,8 +75,8 @@ export class Sources {
   }
 
   /**
-   * Gives messages back to the rate limit that `take` has counted them against. Call this method if the
-   * gateway then refuses the messages for a reason that isn't the source's fault.
+   * Undoes a call of `take` for these messages. Call this method if the gateway then refuses the messages for
+   * a reason that isn't the source's fault.
    */
   giveBack({ id }: Source, messages: number): void {
     this.#buckets.get(id)?.bucket.giveBack(messages)
