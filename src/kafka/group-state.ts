@@ -3,7 +3,7 @@ import { type Admin, AssignerProtocol, type Broker, type Kafka, type MemberDescr
 import { openCluster } from './open-cluster.ts'
 import { isProtocolError } from './protocol-error.ts'
 
-/** Functions that read a group and set its offsets. The caller isn't a member of the group. */
+// Functions that read a group and set its offsets. The caller isn't a member of the group.
 
 /** A group's commit for a partition. The offset is -1 if the group has no commit. */
 export type GroupCommit = {

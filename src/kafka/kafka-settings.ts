@@ -3,7 +3,7 @@ export type KafkaSettings = {
   brokers: readonly string[]
   clientId: string
   ssl: boolean
-  /** Paths of PEM files. */
+  /** The path of a PEM file with further authorities that may sign the brokers' certificates. */
   caFile?: string | undefined
   certFile?: string | undefined
   keyFile?: string | undefined
@@ -21,7 +21,7 @@ export type KafkaSettings = {
   oauthClientSecretFile?: string | undefined
   oauthScope?: string | undefined
   oauthAudience?: string | undefined
-  /** Entries of the form `name=value`. */
+  /** The SASL extensions that are sent with the token, each in the form `name=value`. */
   oauthExtensions?: readonly string[]
   awsRegion?: string | undefined
 }

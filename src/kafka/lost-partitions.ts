@@ -58,7 +58,7 @@ export class LostPartitions {
     })
   }
 
-  /** Drops the partitions that have nothing in flight, and nothing left to commit. Called after a commit. */
+  /** Drops the partitions that have nothing in flight, and need no further commit. Called after a commit. */
   dropFinished(): void {
     for (const partition of this.#partitions) {
       if (!partition.isNews(partition.standing(false)) && partition.isIdle) this.#partitions.delete(partition)

@@ -1,12 +1,10 @@
 import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
-/**
- * Requests for the offsets at which logs begin and end, and for the offsets at which the epochs of leaders
- * end. Source: the Kafka protocol, ListOffsets and OffsetForLeaderEpoch APIs.
- */
+// Requests for the offsets at which logs begin and end, and for the offsets at which the epochs of leaders
+// end. Source: the Kafka protocol, ListOffsets and OffsetForLeaderEpoch APIs.
 
-/** A question about one partition. */
+/** A partition that a request asks about. */
 export type OffsetQuestion = {
   readonly topic: string
   readonly partition: number

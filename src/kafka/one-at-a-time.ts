@@ -1,6 +1,6 @@
 /**
- * Runs a function, but never twice at the same time. A caller that comes during a run waits for the next run.
- * The present run may not see what has changed since its start. All such callers share the next run.
+ * Runs a function, but never twice at the same time. The present run may not see what has changed since its
+ * start. So a caller that comes during a run waits for one further run, which all these callers share.
  */
 export class OneAtATime {
   readonly #work: () => Promise<void>

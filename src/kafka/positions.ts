@@ -54,9 +54,11 @@ export type LogFacts = {
 export type TruncationReason =
   /** The topic has another id, because it was deleted and created again, or was restored. */
   | 'recreated'
-  /** The log ends before the place. */
+  /** The log ends before the offset that was to be read next. */
   | 'shorter'
-  /** Before the place, the log has other records than the records that were read. */
+  /**
+   * Before the offset that was to be read next, the log has other records than the records that were read.
+   */
   | 'diverged'
 
 export type Truncation = {
@@ -65,7 +67,7 @@ export type Truncation = {
    * the start of the present log. The present log's records from this offset on were never read.
    */
   readonly at: number
-  /** The offset of the place: the reader would have continued there. */
+  /** The offset at which the reading was to continue. */
   readonly from: number
   readonly reason: TruncationReason
 }

@@ -44,7 +44,7 @@ export type ProduceRequest = {
   /** The producer's id. -1n if the producer isn't idempotent. */
   readonly producerId: bigint
   readonly producerEpoch: number
-  /** The time of all records, in milliseconds since 1970. */
+  /** The time of all records, in epoch milliseconds. */
   readonly timestampMs: number
 }
 
@@ -151,7 +151,7 @@ class Sizes {
   #lastHeaders: WrittenRecord['headers']
   #lastHeadersBytes = headersBytes(undefined)
 
-  /** Returns the bytes of the records of a batch. */
+  /** Returns the number of bytes of a batch's records. */
   measure(records: readonly WrittenRecord[]): number {
     let sum = 0
     let offsetDelta = 0
@@ -175,8 +175,8 @@ class Sizes {
   }
 
   /**
-   * Returns the bytes of a record's headers. Consecutive records often share one headers object, which is
-   * then measured only once.
+   * Returns the number of bytes of a record's headers. Consecutive records often share one headers object,
+   * which is then measured only once.
    */
   #headersBytes(headers: WrittenRecord['headers']): number {
     if (headers !== this.#lastHeaders) {
@@ -191,7 +191,7 @@ class Writer {
   readonly #bytes: Buffer
   readonly #sizes: Sizes
   #at = 0
-  /** The headers that were written last. Their bytes lie between the two offsets below. */
+  /** The headers that were written last. Their bytes lie between `#headersStart` and `#headersEnd`. */
   #lastHeaders: WrittenRecord['headers']
   #headersStart = 0
   #headersEnd = 0

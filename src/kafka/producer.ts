@@ -111,8 +111,9 @@ export async function startProducer(options: ProducerOptions): Promise<RecordPro
 
 /**
  * Collects the records of a partition while the previous batch of the partition is under way. The producer
- * isn't idempotent. Each partition has one produce under way at a time, so its records are written in the
- * order in which they came. A lost acknowledgement writes a record twice, which is allowed.
+ * isn't idempotent. Each partition has one produce request under way at a time, so its records are written in
+ * the order in which they came. If an acknowledgement is lost, a record may be written twice, which is
+ * allowed.
  */
 class PartitionedProducer implements RecordProducer {
   readonly #options: ProducerOptions
