@@ -1,7 +1,7 @@
 /** The versions that a broker knows of each request, by the request's API key. */
 export type KnownVersions = ReadonlyMap<number, { readonly lowest: number; readonly highest: number }>
 
-/** A request that Sluice makes, with the range of versions that Sluice can speak. */
+/** A request that Sluice sends, and the versions in which Sluice can write it. */
 type Spoken = {
   readonly apiKey: number
   readonly name: string

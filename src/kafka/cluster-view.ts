@@ -70,7 +70,7 @@ const minPauseMs = 100
  */
 const maxIdlePauseMs = 1_000
 const maxFailedPauseMs = 5_000
-/** After this time without a request, in milliseconds, the pauses between requests are short again. */
+/** If no request was sent for this time, in milliseconds, the pauses between requests are short again. */
 const restMs = 10_000
 
 export function createClusterView(options: ClusterViewOptions): ClusterView {

@@ -58,8 +58,8 @@ export type OwnerMark = {
    */
   epoch: number
   /**
-   * An owner that left without a final mark may have started records below this offset. Absent if all of
-   * these records are settled.
+   * An owner that left no final mark may have started records below this offset. Absent if all of these
+   * records are settled.
    */
   begunBelow?: number
   /**

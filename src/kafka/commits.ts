@@ -49,8 +49,9 @@ export class Commits {
   }
 
   /**
-   * Returns the commits in the order of `partitions`. If the group has no commit for a partition, the
-   * partition's entry is `noCommit`. Throws if the coordinator can't report the commit of each partition.
+   * Returns the group's commit for each partition, in the order of `partitions`. Returns `noCommit` for a
+   * partition for which the group has no commit. Throws if the coordinator can't report the commit of each
+   * partition.
    */
   async read(partitions: readonly Partition[]): Promise<StoredCommit[]> {
     const { coordinator, groupId } = this.#options

@@ -163,8 +163,8 @@ const wasClosed = 'the connection to the broker was closed'
 
 /**
  * Rejects when the socket of a connection is closed. In most cases kafkajs rejects the request in the same
- * turn of the event loop, with an error that says more. So this promise rejects one turn later than kafkajs.
- * It is needed because kafkajs makes no error for a socket that is destroyed, or that ends before it is
+ * turn of the event loop, with a more exact error. So this promise rejects one turn later than kafkajs. The
+ * promise is needed because kafkajs makes no error for a socket that is destroyed or ends before it is
  * connected.
  */
 function closeOf(connection: Connection): Promise<never> {

@@ -79,12 +79,12 @@ export type ConsumerOptions = {
   kafka: Kafka
   groupId: string
   /**
-   * The id of a static member. If such a member restarts within the session timeout, it keeps its partitions,
+   * The id of a static member. If the member restarts within the session timeout, it keeps its partitions,
    * and the group doesn't rebalance.
    */
   instanceId?: string | undefined
   /**
-   * If true, a static member that stops leaves the group, so that its partitions move at once. Default:
+   * If true, a static member leaves the group when it stops, so that its partitions move at once. Default:
    * false.
    */
   leaveOnStop?: boolean

@@ -8,8 +8,8 @@ import { RetryWait } from './retry-wait.ts'
 import type { KnownLog } from './stored-commit.ts'
 
 /**
- * The switches that stop fetching from all partitions of a member, or only from its partitions that have a
- * backlog.
+ * The switches that stop fetching. They stop it for all partitions of a member, or only for the partitions
+ * with a backlog.
  */
 export class Gate {
   /** True while the buffer is full. */

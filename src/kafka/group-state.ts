@@ -49,7 +49,8 @@ const notYet: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The states in which a group doesn't report which topics its members read, because the members are joining.
+ * The states in which the members of a group are joining. In these states, the group doesn't report the
+ * topics that its members read.
  */
 const joining: ReadonlySet<string> = new Set(['PreparingRebalance', 'CompletingRebalance'])
 

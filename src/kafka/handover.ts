@@ -28,8 +28,8 @@ export type HandoverOptions = {
    */
   readonly joins: () => number
   /**
-   * Returns false while a join is under way. The other members assume that this member has requests in flight
-   * only for the units in the claim of that join.
+   * Returns false while a join is under way. The claim that is sent with this join lists units. The other
+   * members assume that this member has requests in flight only for these units.
    */
   readonly mayBegin: () => boolean
   /** Returns true once the member stops, so no further partition may begin. */

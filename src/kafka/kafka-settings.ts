@@ -5,7 +5,9 @@ export type KafkaSettings = {
   ssl: boolean
   /** The path of a PEM file with further authorities that may sign the brokers' certificates. */
   caFile?: string | undefined
+  /** The path of a PEM file with the certificate of this client. */
   certFile?: string | undefined
+  /** The path of a PEM file with the private key of this client. */
   keyFile?: string | undefined
   keyPassword?: string | undefined
   keyPasswordFile?: string | undefined

@@ -40,7 +40,7 @@ export class LogEnd {
 
   /**
    * Returns when this object first knew that the log has the record at `offset`, in epoch milliseconds. If
-   * the record is new, notes the same time for all other new records that are in the log now.
+   * the record is new, all other new records in the log get the same time.
    */
   thereSinceMs(offset: number, nowMs: number): number {
     if (offset > this.#seen.offset) this.#seen = { offset: Math.max(offset, this.#offset - 1), atMs: nowMs }

@@ -7,7 +7,10 @@ import type { StoredCommit } from './stored-commit.ts'
  */
 const marginMs = 500
 
-/** The lost partitions that still have deliveries in flight, or whose final commit is still to be made. */
+/**
+ * The lost partitions that this member hasn't finished: their deliveries are in flight, or their final commit
+ * isn't made yet.
+ */
 export class LostPartitions {
   readonly #partitions = new Set<Partition>()
   readonly #handoverMs: number

@@ -65,10 +65,10 @@ type Where = Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutM
 export type PartitionReader = {
   range(where: Where): Promise<LogRange>
   /**
-   * Reads the records that have a key, from the offset `from` to the end that the partition has at the time
-   * of the call. Yields the records in batches, in the order of their offsets. No batch is empty. While the
-   * caller works on a batch, at most one further fetch is under way. A few partitions are read at the same
-   * time, and further calls wait for their turn. Throws when Kafka delivers nothing for `stallTimeoutMs`.
+   * Reads the records that have a key, from the offset `from` to the present end of the partition. Yields the
+   * records in batches, in the order of their offsets. No batch is empty. While the caller works on a batch,
+   * at most one further fetch is under way. A few partitions are read at the same time, and further calls
+   * wait for their turn. Throws when Kafka delivers nothing for `stallTimeoutMs`.
    */
   read(options: ReadOptions): AsyncGenerator<readonly KeyedRecord[], void>
   /** Reads like `read`, but also yields headers, and also yields the records that have no key. */

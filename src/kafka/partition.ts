@@ -42,7 +42,7 @@ export class Partition {
   #isLost = false
   #lostAtMs = 0
   #isElsewhere = false
-  /** The offset from which on the log differs from the log that the previous owner knew. */
+  /** The offset at which the log begins to differ from the log that the previous owner knew. */
   #knownBelow = Infinity
   #isTruncationReported = false
   #isStopped = false

@@ -56,9 +56,7 @@ export type TruncationReason =
   | 'recreated'
   /** The log ends before the offset that was to be read next. */
   | 'shorter'
-  /**
-   * Before the offset that was to be read next, the log has other records than the records that were read.
-   */
+  /** Before the offset that was to be read next, the log has other records than before. */
   | 'diverged'
 
 export type Truncation = {
@@ -114,7 +112,7 @@ export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log:
   return { kind: 'goOn', offset }
 }
 
-/** The extent to which the log still has the records that are remembered as settled. */
+/** How much of the log still has the records that are remembered as settled. */
 export type KnownSettled = {
   /**
    * The offset below which the log is known to have the same records. Infinity if the log has all of the
@@ -126,7 +124,7 @@ export type KnownSettled = {
 }
 
 /**
- * Judges which records after a place are still the records that are remembered as settled. This function is
+ * Judges up to which offset the log still has the records that are remembered as settled. This function is
  * pure. The log may have lost records after the place, and may have other records at their offsets now. Call
  * this only for a place at which the reading can continue.
  */
@@ -179,8 +177,8 @@ function later(reason: string): Location {
 }
 
 /**
- * Looks up the places of which one broker is the leader. If the broker hangs, these places have the result
- * `later`, so they don't hold up the places of other brokers.
+ * Asks one broker about the places in partitions that this broker leads. If the broker hangs, these places
+ * have the result `later`, so they don't hold up the places of other brokers.
  */
 async function locateInTime(
   view: ClusterView,

@@ -22,8 +22,8 @@ export type ProducedPartition = {
 export type ProducedTopic = { readonly topic: string; readonly partitions: readonly ProducedPartition[] }
 
 /**
- * A broker's answer to a produce request, with an entry for each partition. With `errorCode` 0 the records
- * were written from `baseOffset` on.
+ * A broker's answer to a produce request, partition by partition. If `errorCode` is 0, the records were
+ * written from `baseOffset` on.
  */
 export type ProduceAnswer = {
   readonly clientSideThrottleTime: number
@@ -144,7 +144,7 @@ export function writeProduceRequest(request: ProduceRequest): Buffer {
   return out.finished()
 }
 
-/** The sizes that were found when records were measured, in the order in which the writer needs them. */
+/** The sizes of records and of their parts, in the order in which the writer needs them. */
 class Sizes {
   readonly #found: number[] = []
   #next = 0

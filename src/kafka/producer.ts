@@ -49,8 +49,8 @@ export type ProducerOptions = {
   kafka: Kafka
   /**
    * The limit for a record, in bytes. A larger record is refused without being sent. If a request is larger
-   * than the broker's `socket.request.max.bytes`, the broker closes the connection. Without this limit, such
-   * a record would be sent again forever.
+   * than the broker's `socket.request.max.bytes`, the broker closes the connection. Without this limit, a
+   * record of that size would be sent again forever.
    */
   maxRecordBytes: number
   /**

@@ -10,7 +10,7 @@
  */
 export type MemberClaim = { memberId: string; sinceMs: number; units: readonly number[] }
 
-/** Returns the units of each member, ascending. `claims` has an entry for each member. */
+/** Returns the units of each member, ascending. `claims` contains one claim for each member. */
 export function assignSticky(unitCount: number, claims: readonly MemberClaim[]): Map<string, number[]> {
   const members = claims.map(({ memberId }) => memberId).sort()
   const kept = keepClaims(unitCount, claims)

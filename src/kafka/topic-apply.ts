@@ -19,8 +19,8 @@ export type Applied = {
 
 export type ApplyOptions = {
   /**
-   * True if a topic is created without those settings that the cluster refuses. False if such a topic isn't
-   * created at all.
+   * True if a topic is created without the settings that the cluster refuses. False if a topic with refused
+   * settings isn't created at all.
    */
   readonly mayLeaveOut: boolean
   readonly withSettings: boolean

@@ -25,7 +25,7 @@ const kibi = 1024
 export const deletionsKeptMs = 30 * day
 /**
  * The retention of `replay-jobs`, whose records say who replayed what. A replay ends long before its record
- * is deleted, because the records that the replay reads are kept for only two weeks.
+ * is deleted, because the records that the replay reads are kept for at most two weeks.
  */
 const replayJobsKept = { latestOfKey: true, forMs: 90 * day } as const
 /**
@@ -94,8 +94,8 @@ export type Topic = {
   /** True if upstream services write the topic. Its values may be framed for a schema registry. */
   readonly isFramed?: true
   /**
-   * True if only Sluice writes the topic, and its records belong to units. `sluice topics grow` replaces such
-   * a topic by a new topic.
+   * True if only Sluice writes the topic, and its records belong to units. `sluice topics grow` replaces the
+   * topic by a new topic.
    */
   readonly isOwn?: true
   /**

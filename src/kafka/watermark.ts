@@ -89,8 +89,8 @@ export class Watermark {
   }
 
   /**
-   * Settles a held record. Each of its deliveries has succeeded, or is on a retry topic or in the dead
-   * letters.
+   * Settles a record that was received and isn't settled yet. Each of its deliveries has succeeded, or is on
+   * a retry topic or in the dead letters.
    */
   settle(offset: number): void {
     if (offset < this.#base) return
