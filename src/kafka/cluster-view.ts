@@ -30,7 +30,7 @@ export type ClusterView = {
    */
   troubleOf(topic: string, partition: number): string | undefined
   /**
-   * Resolves with a broker to which a connection is open. Rejects when that broker can't be reached, or when
+   * Resolves with a broker to which a connection is open. Rejects when the broker can't be reached, or when
    * no broker has this id.
    */
   broker(nodeId: number): Promise<WireBroker>

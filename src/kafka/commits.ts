@@ -15,9 +15,9 @@ export type CommitsOptions = {
 export type News = { readonly partition: Partition; readonly standing: Standing }
 
 /**
- * The size of the requests until the broker refuses a request as too large, in bytes. The size of a request
- * is estimated. A broker stores the commits of a request as one batch. The broker refuses a batch that is
- * larger than its limit, which is 1 MB by default.
+ * The largest size of a request, in bytes, until the broker refuses a request as too large. The size of a
+ * request is estimated. A broker stores the commits of a request as one batch. The broker refuses a batch
+ * that is larger than its limit, which is 1 MB by default.
  */
 const firstRequestBytes = 400_000
 const leastRequestBytes = 20_000

@@ -94,8 +94,8 @@ export type ConsumerOptions = {
    */
   isFormerProcess?: ((instanceId: string) => boolean) | undefined
   /**
-   * The number of partitions of each topic that the group assigns to its members. Partitions beyond this
-   * number are not read.
+   * How many partitions of each topic the group assigns to its members. Partitions beyond this number are not
+   * read.
    */
   partitions: number
   /** What to do when the log of a partition isn't the log that was read before. */

@@ -52,9 +52,9 @@ export type FeedStart = {
 }
 
 /**
- * A record that is taken later than this is late, in milliseconds. The delay begins when the record is
- * appended or, on a retry topic, when the record is due. A partition whose last record was late has a
- * backlog.
+ * The delay from which on a record counts as late, in milliseconds. The delay begins when the record is
+ * appended or, on a retry topic, when the record is due. It ends when the worker takes the record. A
+ * partition whose last record was late has a backlog.
  */
 const lateAfterMs = 10_000
 

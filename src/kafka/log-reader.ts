@@ -25,7 +25,7 @@ const fetchWaitMs = 200
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
 /**
- * After this number of answers without records, in a row, the other offsets of the requested range count as
+ * After this number of consecutive answers without records, the other offsets of the requested range count as
  * removed by compaction. An answer counts only if the log reaches the end of the range. One answer isn't
  * enough, because a new leader answers without records for a moment.
  */

@@ -15,7 +15,7 @@ export type LossyProducer = {
   /** True while the producer holds as many bytes as `maxBytes` allows. */
   readonly isFull: boolean
   /**
-   * Takes a value for a partition. `records` says how many records the value holds. Drops the value if there
+   * Takes a value for a partition. `records` is the number of records in the value. Drops the value if there
    * is no room.
    */
   offer(partition: number, value: Buffer, records: number): void

@@ -2,7 +2,7 @@ import type { Partition } from './partition.ts'
 import type { StoredCommit } from './stored-commit.ts'
 
 /**
- * How long before the end of the handover time this member stops committing a lost partition, in
+ * This member stops committing a lost partition this long before the end of the handover time, in
  * milliseconds.
  */
 const marginMs = 500

@@ -36,7 +36,7 @@ export type MembershipOptions = {
   readonly leaveOnStop: boolean
   readonly sessionTimeoutMs: number
   readonly topics: readonly string[]
-  /** The number of partitions of each topic that are assigned to members. */
+  /** How many partitions of each topic are assigned to members. */
   readonly partitions: number
   /**
    * The connection to the coordinator for heartbeats and for leaving. Joins use a connection of their own.
@@ -176,8 +176,8 @@ export class Membership {
   }
 
   /**
-   * Stops joining. Leaves the group, unless this is a static member without `leaveOnStop`, which the group
-   * expects back. Never rejects. A member that hasn't left is removed when its session is over.
+   * Stops joining. Leaves the group. Only a static member without `leaveOnStop` stays in the group, which
+   * expects the member back. Never rejects. A member that hasn't left is removed when its session is over.
    */
   async stop(): Promise<void> {
     const { coordinator, groupId, instanceId, leaveOnStop, log } = this.#options

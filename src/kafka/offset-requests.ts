@@ -43,8 +43,8 @@ const readUncommitted = 0
 const times = { start: -2, end: -1 } as const
 
 /**
- * Builds a request for the first offsets of logs (`start`), or for the offsets after the last record that all
- * in-sync replicas have (`end`).
+ * Builds a request for the first offsets of logs (`start`), or for their ends (`end`). The end is the offset
+ * after the last record that all in-sync replicas have.
  */
 export function listOffsetsRequest(
   questions: readonly OffsetQuestion[],

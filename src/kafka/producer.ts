@@ -21,7 +21,7 @@ export type OutboundRecord = {
 }
 
 /**
- * The result of a produce. `refused`: the broker will never take this record, because it is too large for its
+ * The result of `produce`. `refused`: the broker will never take this record, because it is too large for its
  * topic or for any topic.
  */
 export type ProduceResult = 'acknowledged' | 'refused'

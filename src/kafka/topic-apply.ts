@@ -171,7 +171,7 @@ async function areServed(admin: Admin, topics: string[]): Promise<boolean> {
   )
 }
 
-/** Corrects the settings that differ from the table. Other settings stay as they are. */
+/** Corrects the settings that differ from the table of topics. Other settings stay as they are. */
 export async function correctSettings(
   admin: Admin,
   { topic, settings }: TopicDefinition,

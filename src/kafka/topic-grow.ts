@@ -64,7 +64,7 @@ async function withoutOwnTimes(admin: Admin, definitions: readonly TopicDefiniti
   return refusals
 }
 
-/** Lets the brokers set the times of records from now on, as in every topic of the table. */
+/** Lets the brokers set the times of records from now on, as in every topic of the table of topics. */
 export function enforceAppendTimes(
   kafka: Kafka,
   definitions: readonly TopicDefinition[],

@@ -39,9 +39,8 @@ export type TopicTail = {
    */
   readonly trouble: string | undefined
   /**
-   * The age of the last record that was read from a partition, in milliseconds. Only partitions with unread
-   * records count. Of their ages, this is the highest. 0 if all records are read. -1 while the age isn't
-   * known.
+   * The highest age of the records that were read last, one from each partition, in milliseconds. Only
+   * partitions with unread records count. 0 if all records are read. -1 while the age isn't known.
    */
   readonly behindMs: number
   stop(): Promise<void>

@@ -11,7 +11,7 @@ export type UnitTenuresOptions = {
 
 /**
  * One tenure of a unit at this member. It begins when this member starts to prepare the state of the unit. It
- * ends when the unit is lost and `released` has been called.
+ * ends when the unit is lost and released.
  */
 type Tenure = {
   readonly unit: number
