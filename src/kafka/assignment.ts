@@ -1,19 +1,17 @@
 import type { Assignment, Subscription } from './claim.ts'
 import { assignSticky } from './sticky.ts'
 
-/**
- * Assigns partitions to the members of a group. The functions here are pure. The assignment is sticky and
- * balanced, and assigns whole units: partition i of every topic goes to the same member, so one worker owns
- * everything that concerns a user. Only members that subscribe to a topic get its partitions. While workers
- * with a changed ladder are rolled out, members subscribe to different topics. The assignment doesn't look at
- * which partitions exist: if a partition can't be read now, its owner waits for it.
- */
+// Assigns partitions to the members of a group. The functions here are pure. The assignment is sticky and
+// balanced, and assigns whole units: partition i of every topic goes to the same member. So one member owns
+// everything that concerns a user. Only members that subscribe to a topic get its partitions. While workers
+// with a changed ladder are rolled out, members subscribe to different topics. The assignment doesn't look at
+// which partitions exist: if a partition can't be read now, its owner waits for it.
 
 export type Subscriber = Subscription & { readonly memberId: string }
 
 /**
- * Returns the partitions of each member, by member id. `partitions` is the number of units for an
- * installation whose claims don't say how many units it has.
+ * Returns the partitions of each member, by member id. `partitions` is the number of units. It is used only
+ * for an installation whose claims don't state this number.
  */
 export function assignPartitions(
   members: readonly Subscriber[],
@@ -39,7 +37,7 @@ export function assignPartitions(
   return given
 }
 
-/** Returns the member that owns each unit. The index in the list is the unit. */
+/** Returns the member id of each unit's owner. The index in the list is the unit. */
 function ownersOf(count: number, members: readonly Subscriber[]): readonly string[] {
   const claims = members.map(({ memberId, claim }) => ({ memberId, ...claim }))
   const owners: string[] = []
@@ -94,9 +92,7 @@ export function foreignTopics(
   return [...new Set(foreign.flat().flatMap(({ topics }) => topics))].sort()
 }
 
-/**
- * Returns true if an assignment has partitions, but their topics aren't exactly the topics in `ownTopics`.
- */
+/** Returns true if an assignment has partitions, and their topics differ from the topics in `ownTopics`. */
 export function isOfOtherTopics(assignment: Assignment, ownTopics: readonly string[]): boolean {
   const given = [...assignment].flatMap(([topic, { length }]) => (length > 0 ? [topic] : []))
   const own = new Set(ownTopics)

@@ -1,6 +1,5 @@
-/**
- * Byte offsets of the fields of a record batch (magic 2). Source: the Kafka protocol, record batch format.
- */
+// Byte offsets of the fields of a record batch (magic 2). Source: the Kafka protocol, record batch format.
+
 export const lengthAt = 8
 export const afterLength = 12
 export const leaderEpochAt = 12

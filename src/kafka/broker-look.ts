@@ -10,17 +10,19 @@ export type Allowed = ReadonlySet<Operation> | 'unreported'
 
 export type BrokerLook = {
   /**
-   * The reason why Sluice can't work with this broker. If there is such a reason, the other fields mean
-   * nothing.
+   * The reason why Sluice can't work with this broker. `undefined` if Sluice can. If there is a reason, the
+   * other properties of this object mean nothing.
    */
   readonly problem: string | undefined
-  /** The facts that this broker can't report, and what this means for the operator, in one line. */
+  /** One line for the operator: which facts this broker can't report, and what this means. */
   readonly caution?: string | undefined
   readonly topics: ReadonlyMap<string, Allowed>
   readonly group: Allowed
 }
 
-/** The parts of kafkajs' brokers and of their pool that are used here. kafkajs declares only some of them. */
+// The following types declare the parts of kafkajs' brokers and of their pool that are used here. kafkajs
+// declares only some of these parts.
+
 type Request = { readonly apiKey: number; readonly apiVersion: number; readonly apiName: string }
 type AskedBroker = {
   readonly versions: Readonly<
@@ -36,11 +38,9 @@ type AskedBroker = {
 type Pool = { readonly findConnectedBroker: () => Promise<AskedBroker> }
 
 const keys = { metadata: 3, findCoordinator: 10, describeGroups: 15 } as const
-/**
- * The first versions of Metadata and of DescribeGroups whose answers list the allowed operations. Both
- * versions came with Apache Kafka 2.3.
- */
+/** The first version of Metadata whose answers list the allowed operations. It came with Apache Kafka 2.3. */
 const tellingMetadata = 8
+/** The first version of DescribeGroups whose answers list the allowed operations. It came with Kafka 2.3. */
 const tellingDescribeGroups = 3
 const findCoordinatorVersion = 2
 
@@ -86,16 +86,16 @@ export async function lookAtBroker(
 }
 
 /**
- * Returns `unreported` for an error of kafkajs. Such an error isn't a problem yet: the coordinator may be
- * moving to another broker, and a member that joins the group waits for the coordinator. Throws any other
- * error.
+ * Returns `unreported` for an error of kafkajs. Throws any other error. An error of kafkajs isn't a problem
+ * yet: the coordinator may be moving to another broker, and a member that joins the group waits for the
+ * coordinator.
  */
 function unreportedWhileAway(error: unknown): Allowed {
   if (error instanceof kafkajs.KafkaJSError) return 'unreported'
   throw error
 }
 
-/** Asks for the allowed operations on each topic, by Metadata, version 8. */
+/** Asks which operations are allowed on each topic, with a Metadata request of version 8. */
 async function askTopics(
   broker: AskedBroker,
   topics: readonly string[],
@@ -130,8 +130,8 @@ async function askTopics(
 }
 
 /**
- * Asks for the allowed operations on the group: FindCoordinator, version 2, then DescribeGroups, version 3.
- * Only the group's coordinator can answer DescribeGroups.
+ * Asks which operations are allowed on the group. Sends FindCoordinator (version 2) first, because only the
+ * group's coordinator can answer DescribeGroups (version 3).
  */
 async function askGroup(cluster: Cluster, broker: AskedBroker, groupId: string): Promise<Allowed> {
   const find = {

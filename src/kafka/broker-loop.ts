@@ -8,19 +8,23 @@ import { withoutAborted } from './transactions.ts'
 import { ask } from './wire.ts'
 
 /**
- * The broker holds back the answer to a fetch until it has `minFetchBytes` of records, but no longer than
- * `fetchWaitMs`. The broker collects records because a fetch that brings a handful of records costs as much
- * as a fetch that brings hundreds. A partition that is resumed during a fetch waits until the fetch ends,
- * which takes at most `fetchWaitMs`.
+ * The number of bytes of records that a broker collects before it answers a fetch. After `fetchWaitMs` the
+ * broker answers with fewer bytes. The broker collects records because a fetch that brings a few records
+ * costs as much as a fetch that brings hundreds. It doesn't collect them if the previous fetch brought none.
  */
 const minFetchBytes = 16 * 1024
+/**
+ * The longest time that a broker collects records before it answers a fetch, in milliseconds. A partition
+ * that is resumed during a fetch waits until the fetch ends. After a fetch without records, the next fetch
+ * may wait longer (`longestWaitMs`).
+ */
 export const fetchWaitMs = 25
 const maxFetchBytes = 10 * 1024 ** 2
 /**
- * The most bytes of one partition in a fetch. The limit is low because some records are fetched more than
- * once, but high enough to make a request worthwhile. Records that arrive while the buffer is full are
- * fetched again later. The records after the head of a retry topic are fetched each time that the worker
- * looks at the head.
+ * The most bytes that a fetch brings of one partition, unless the partition's handle sets another limit. The
+ * limit is low because some records are fetched more than once. It is high enough to make a request
+ * worthwhile. Records that arrive while the buffer is full are fetched again later. The records behind the
+ * head (the first waiting record) of a retry topic are fetched each time that the worker looks at the head.
  */
 const maxBytesPerPartition = 64 * 1024
 const minBackoffMs = 100
@@ -32,7 +36,7 @@ export type BrokerLoopOptions = {
   readonly nodeId: number
   readonly view: ClusterView
   readonly longestWaitMs: () => number
-  /** Asks the fetcher to check that the log of this handle is still the same. */
+  /** Asks the fetcher to check whether the log of this handle is still the same log as before. */
   readonly check: (handle: PartitionHandle) => void
 }
 
@@ -40,7 +44,9 @@ type Asked = {
   readonly handle: PartitionHandle
   readonly offset: number
   readonly turn: number
-  /** True once it is known that the answer names this partition. */
+  /**
+   * True once the answer to the fetch has named this partition. An answer leaves out unchanged partitions.
+   */
   isNamed: boolean
 }
 
@@ -103,8 +109,8 @@ export class BrokerLoop {
   }
 
   /**
-   * Returns how long the loop rests before it may ask for a partition again. Returns `undefined` if the loop
-   * rests until it is woken.
+   * Returns how long the loop pauses before it may ask for a partition again, in milliseconds. Returns
+   * `undefined` if the loop pauses until it is woken.
    */
   #restMs(): number | undefined {
     let soonestMs = Infinity
@@ -113,7 +119,7 @@ export class BrokerLoop {
     return soonestMs === Infinity ? undefined : Math.max(1, soonestMs - Date.now())
   }
 
-  /** Rests for `forMs`. If `isLight` is true, a call of `wake` ends the rest early. */
+  /** Pauses for `forMs` milliseconds. If `isLight` is true, a call of `wake` ends the pause early. */
   async #rest(forMs: number | undefined, { isLight = true } = {}): Promise<void> {
     const rested = Promise.withResolvers<void>()
     const timer = forMs === undefined ? undefined : setTimeout(rested.resolve, forMs)
@@ -128,7 +134,8 @@ export class BrokerLoop {
   }
 
   /**
-   * Records that the broker as a whole failed. By now, another broker may lead the partitions of this broker.
+   * Marks the requested partitions as failed, because the broker as a whole could not be asked. Then looks up
+   * the leaders again: by now, another broker may lead these partitions.
    */
   #failed(wanted: readonly PartitionHandle[], error: unknown): void {
     this.#failures++
@@ -291,8 +298,8 @@ function indexed(asked: readonly Asked[]): Map<string, Map<number, Asked>> {
 }
 
 /**
- * Passes a batch to the listener. If the listener throws, the handle is closed, because further reading would
- * skip the records of the batch. The error is thrown again outside of the loop.
+ * Passes a batch to the listener. If the listener throws, closes the handle, because further reading would
+ * skip the records of the batch. Then throws the error again outside of the loop.
  */
 function handOver(handle: PartitionHandle, batch: FetchedBatch): void {
   try {

@@ -1,22 +1,22 @@
-/** The versions of each request that a broker knows, by API key. */
+/** The versions that a broker knows of each request, by the request's API key. */
 export type KnownVersions = ReadonlyMap<number, { readonly lowest: number; readonly highest: number }>
 
-/** A request that Sluice makes, with the range of versions that Sluice can speak. */
+/** A request that Sluice sends, and the versions in which Sluice can write it. */
 type Spoken = {
   readonly apiKey: number
   readonly name: string
   readonly lowest: number
   readonly highest: number
-  /** The lowest version for a member with an instance id. */
+  /** The lowest version in which the request can carry the instance id of a static member. */
   readonly withInstance?: number
 }
 
 /**
- * The versions of requests that a broker has to know. The code in this folder writes requests in these
- * versions. Sluice needs the features that came with the lowest versions: record batches have headers
- * (Produce 3, Fetch 4), a request for metadata doesn't create topics (Metadata 4), the broker's setting
- * decides how long commits are kept (OffsetCommit 3), and a member sets how long a rebalance may take
- * (JoinGroup 2).
+ * The requests that Sluice sends, with the versions in which the code of this folder writes them. A broker
+ * has to know one of the versions of each request. Sluice needs the features that came with the lowest
+ * versions: record batches have headers (Produce 3, Fetch 4), a request for metadata doesn't create topics
+ * (Metadata 4), the broker's setting decides how long commits are kept (OffsetCommit 3), and a member sets
+ * how long a rebalance may take (JoinGroup 2).
  */
 export const spoken: readonly Spoken[] = [
   { apiKey: 0, name: 'Produce', lowest: 3, highest: 7 },
@@ -70,8 +70,8 @@ function faultOf(
 const idsFrom = 10
 
 /**
- * Returns which facts a broker of these versions can't report, and what this means for the operator, in one
- * line. Returns `undefined` if such a broker reports everything.
+ * Returns one line for the operator: which facts a broker of these versions can't report, and what this
+ * means. Returns `undefined` if such a broker reports everything.
  */
 export function versionCaution(known: KnownVersions): string | undefined {
   if ((known.get(3)?.highest ?? 0) >= idsFrom) return undefined

@@ -1,7 +1,5 @@
-/**
- * The primitive types of the Kafka protocol, big-endian. Flexible versions of a request (KIP-482) write texts
- * and lists in their compact form, and end each structure with tagged fields.
- */
+// The primitive types of the Kafka protocol, big-endian. Flexible versions of a request (KIP-482) write texts
+// and lists in their compact form, and end each structure with tagged fields.
 
 const initialBytes = 256
 
@@ -143,7 +141,10 @@ export class ByteReader {
     return this.bytes.readInt32BE(this.at - 4)
   }
 
-  /** Reads a number, exact up to 2^53. Offsets and milliseconds stay far below this number. */
+  /**
+   * Reads an integer of eight bytes. The result is exact up to 2^53. Offsets and milliseconds stay far below
+   * this number.
+   */
   int64(): number {
     return Number(this.bigint())
   }

@@ -2,7 +2,7 @@ import { AssignerProtocol } from 'kafkajs'
 
 /** The data that a member sends to the group with each join. */
 export type Claim = {
-  /** The units that the member owns. If possible, the join leaves these units with the member. */
+  /** The units that the member owns. If possible, the next assignment leaves these units with the member. */
   units: readonly number[]
   /**
    * The time when the member was given these units, in epoch milliseconds. 0 while the member owns no unit
@@ -11,17 +11,17 @@ export type Claim = {
   sinceMs: number
   /**
    * Units for which the member may have requests in flight. These are the units that the member has started,
-   * and the lost units that the member hasn't finished.
+   * and the units that it has lost and hasn't finished yet.
    */
   busy: readonly number[]
   /**
-   * The units of `busy` for which the member may have requests in flight that come from records of topics
-   * with `needsState`. A member may start such topics much later than the other topics of a unit.
+   * Those units of `busy` for which requests in flight may come from topics with `needsState`. A member may
+   * start these topics much later than the other topics of a unit.
    */
   busyWithState: readonly number[]
   /**
-   * The number of units of the member's installation. Absent in claims of earlier Sluice versions, in which
-   * the number of a topic's partitions counts instead.
+   * The number of units of the member's installation. Absent in claims of earlier Sluice versions. The leader
+   * of the group then assumes its own number of units.
    */
   partitions?: number
 }
@@ -30,8 +30,8 @@ export type Claim = {
 export type Subscription = { readonly topics: readonly string[]; readonly claim: Claim }
 
 /**
- * The version of the subscription's own format. Sluice versions that use kafkajs' consumer write the same
- * version.
+ * The version number at the start of a subscription. Sluice versions that use kafkajs' consumer write the
+ * same number.
  */
 const version = 2
 
@@ -93,7 +93,7 @@ function isCount(value: unknown): value is number {
   return Number.isInteger(value) && Number(value) > 0
 }
 
-/** The partitions that a member is given, by topic. */
+/** The partitions of one member, by topic. */
 export type Assignment = ReadonlyMap<string, readonly number[]>
 
 export function writeAssignment(assignment: Assignment): Buffer {

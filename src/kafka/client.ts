@@ -13,9 +13,9 @@ type KafkaLog = {
 }
 
 /**
- * How long the client tries a request before it gives up. `patient`: half a minute or more, for callers that
- * would repeat a failed request anyway. `impatient`: a few seconds, for callers that somebody waits for.
- * Every option is set explicitly, because kafkajs changes its defaults under NODE_ENV=test.
+ * How long the client tries a request before it gives up. `patient`: half a minute or more, because the
+ * caller would repeat a failed request anyway. `impatient`: a few seconds, because somebody waits for the
+ * caller. All timeouts and retries are set here, because kafkajs changes its defaults under NODE_ENV=test.
  */
 export type Patience = 'patient' | 'impatient'
 
@@ -34,9 +34,9 @@ const patiences = {
 
 /**
  * Creates the Kafka client of a process. kafkajs logs many faults as errors and then cures them by itself. So
- * its errors and warnings are logged as warnings here, and everything else is logged at the debug level.
- * `troubles` collects the faults because of which a connection can't be made, or a login fails. Throws a
- * LoginError if a file that the settings name can't be used.
+ * its errors and warnings are logged as warnings here, and its other lines are logged at the debug level.
+ * `troubles` collects the reasons why connections can't be made or logins fail. Throws a LoginError if a file
+ * that the settings name can't be used.
  */
 export function createKafka(
   settings: KafkaSettings,

@@ -18,11 +18,11 @@ export type ClusterView = {
   leaderOf(topic: string, partition: number): Leader | undefined
   /**
    * Returns the topic's id in 22 characters, as Kafka prints it. Returns `undefined` if the topic isn't
-   * known, or if brokers give topics no ids (before Kafka 2.8). If a name has another id than before, the
-   * topic was deleted and created again.
+   * known, or if brokers give topics no ids (before Kafka 2.8). If a topic has another id than before, it was
+   * deleted and created again.
    */
   topicIdOf(topic: string): string | undefined
-  /** Returns the number of the topic's partitions. 0 while the topic isn't known, or has been deleted. */
+  /** Returns the number of the topic's partitions. Returns 0 if the topic isn't known, or was deleted. */
   partitionsOf(topic: string): number
   /**
    * Returns what is wrong with a partition or its topic, and what to do. Returns `undefined` while nothing is
@@ -30,14 +30,14 @@ export type ClusterView = {
    */
   troubleOf(topic: string, partition: number): string | undefined
   /**
-   * Resolves with a broker to which a connection is open. Rejects when that broker can't be reached, or when
+   * Resolves with a broker to which a connection is open. Rejects when the broker can't be reached, or when
    * no broker has this id.
    */
   broker(nodeId: number): Promise<WireBroker>
   /**
-   * Asks the brokers again. Calls that come together share one request. There are at least 100 ms between two
-   * requests, and up to some seconds while requests fail or bring nothing new. Resolves when the request has
-   * ended, with or without success. Never rejects.
+   * Asks the brokers again. Calls that come together share one request. The pause between two requests is at
+   * least 100 ms. It grows to some seconds while requests fail or bring nothing new. Resolves when the
+   * request has ended, with or without success. Never rejects.
    */
   refresh(): Promise<void>
   /**
@@ -70,7 +70,7 @@ const minPauseMs = 100
  */
 const maxIdlePauseMs = 1_000
 const maxFailedPauseMs = 5_000
-/** After this time without a request, in milliseconds, the pauses between requests are short again. */
+/** If no request was sent for this time, in milliseconds, the pauses between requests are short again. */
 const restMs = 10_000
 
 export function createClusterView(options: ClusterViewOptions): ClusterView {
@@ -84,14 +84,16 @@ class BrokersView implements ClusterView {
   readonly #listeners = new Set<() => void>()
   readonly #closing = new AbortController()
   #timer: NodeJS.Timeout | undefined
-  /** The next refresh, while its request isn't sent yet. */
+  /** The refresh whose request isn't sent yet, if there is one. */
   #next: Promise<void> | undefined
   #last: Promise<void> = Promise.resolve()
   #pauseMs = minPauseMs
   /** The time when the last request was answered or failed. */
   #lastMs = -Infinity
   #hasFailed = false
-  /** Topics whose surplus partitions were logged, with the number of partitions in the log line. */
+  /**
+   * The topics whose surplus partitions were logged, each with the number of partitions that the log named.
+   */
   readonly #grown = new Map<string, number>()
 
   constructor(options: ClusterViewOptions) {
@@ -187,7 +189,7 @@ class BrokersView implements ClusterView {
     )
   }
 
-  /** Takes over what the brokers reported. Returns true if something has changed. */
+  /** Stores what the brokers have reported. Returns true if something has changed. */
   #take(): boolean {
     let hasChanged = false
     for (const reported of this.#opened.metadata?.topicMetadata ?? []) {

@@ -44,7 +44,10 @@ async function loadSnappy(): Promise<Snappy> {
   }
 }
 
-/** The numbers of the codecs in a batch. Source: the Kafka protocol, record batch attributes. */
+/**
+ * The number of each codec, as the attributes of a batch contain it. Source: the Kafka protocol, record batch
+ * attributes.
+ */
 const codecIds = { none: 0, gzip: 1, snappy: 2, lz4: 3, zstd: 4 } as const
 
 /**
@@ -85,8 +88,8 @@ function refuseOver(maxBytes: number, length: number): void {
 }
 
 /**
- * The magic bytes of xerial's format, in which Java clients wrap snappy: magic, two versions, then
- * length-prefixed blocks.
+ * The first bytes of xerial's format, in which Java clients wrap snappy. Two version numbers follow, and then
+ * blocks, each after its length.
  */
 const xerialMagic = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const xerialHeaderBytes = 16
@@ -131,12 +134,12 @@ function snappyLength(block: Buffer): number {
 
 const lz4Magic = 0x184d2204
 const lz4HeaderBytes = 7
-/** The most decompressed bytes for each byte of LZ4. */
+/** The most bytes into which one byte of LZ4 can be decompressed. */
 const lz4MaxRatio = 255
 
 /**
- * Returns an upper bound of the decompressed size of LZ4 frames, by the sizes of their blocks. The bound is
- * needed because the library can't limit the decompressed size. Source: LZ4 frame format 1.6.
+ * Returns an upper bound for the decompressed size of LZ4 frames. Computes it from the sizes of their blocks.
+ * The bound is needed because the library can't limit the decompressed size. Source: LZ4 frame format 1.6.
  */
 function lz4Bound(bytes: Buffer): number {
   let bound = 0

@@ -1,22 +1,21 @@
-/**
- * The metadata string of an offset commit. It says which records above the committed offset are settled
- * already.
- *
- * The string is base64 of an 8-byte header and a bitmap. Byte 0 is the number of the format: 1 or 2. Byte 1
- * has the flags. Bytes 2-5 are the writer's epoch, big-endian. Bytes 6-7 are the low half of the CRC-32 of
- * all other bytes. Bit i of the bitmap (least significant first) is offset `position + i`. The broker refuses
- * more than 4,096 characters.
- *
- * Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`. The writer may
- * have started records below this offset.
- *
- * After the base64 comes a `=`. Then come the topic's id at the time of the commit, in 22 characters, and the
- * low half of the id's CRC-32 in hexadecimal. After another `=` comes the leader epoch of the bitmap's last
- * record, in decimal. Then come a `.` and the low half of the CRC-32 of the epoch. A part that isn't known is
- * left out, but if only the epoch is known, a single `-` takes the place of the id and its CRC-32. A version
- * of Sluice that doesn't know one of these parts reads no further than the `=` before that part. The base64
- * ends at the first `=`.
- */
+// The metadata string of an offset commit. It says which records above the committed offset are settled
+// already.
+//
+// The string is base64 of an 8-byte header and a bitmap. Byte 0 is the number of the format: 1 or 2. Byte 1
+// has the flags. Bytes 2-5 are the writer's epoch, big-endian. Bytes 6-7 are the low half of the CRC-32 of
+// all other bytes. Bit i of the bitmap (least significant first) is offset `position + i`. The broker refuses
+// more than 4,096 characters.
+//
+// Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`. The writer may
+// have started records below this offset.
+//
+// After the base64 comes a `=`. Then come the topic's id at the time of the commit, in 22 characters, and the
+// low half of the id's CRC-32 in hexadecimal. After another `=` comes the leader epoch of the bitmap's last
+// record, in decimal. Then come a `.` and the low half of the CRC-32 of the epoch. A part that isn't known is
+// left out, but if only the epoch is known, a single `-` takes the place of the id and its CRC-32. A version
+// of Sluice that doesn't know one of these parts reads no further than the `=` before that part. The base64
+// ends at the first `=`.
+
 import { crc32 } from 'node:zlib'
 
 const format = 1
@@ -29,42 +28,55 @@ const topicIdCharacters = 22
 const checkCharacters = 4
 const epochCharacters = 10
 /**
- * The most characters of base64. The number is a multiple of four, and leaves room for the parts after the
- * base64. Earlier versions of Sluice read only the base64.
+ * The most characters that the base64 may have in the metadata of a commit. The number is a multiple of four.
+ * It leaves room for the topic's id and the leader epoch, which follow the base64. Earlier versions of Sluice
+ * read only the base64.
  */
 const maxBase64 =
   4 * Math.floor((maxCharacters - topicIdCharacters - epochCharacters - 2 * checkCharacters - 3) / 4)
 
 /**
- * The number of offsets above the watermark that always fit into the metadata. Records that are settled at
- * still higher offsets are delivered again after a restart. Earlier versions had room for more offsets.
+ * The number of offsets above the watermark that always fit into the metadata of a commit. Records that are
+ * settled at higher offsets are delivered again after a restart. In earlier versions of Sluice, the metadata
+ * had room for more offsets.
  */
 export const maxRememberedOffsets = ((maxBase64 / 4) * 3 - headerBytes - begunBytes) * 8
 
 const isFinalFlag = 1
 
 /**
- * The state that an owner leaves to the next one. `isFinal`: the owner has finished all that it had in
- * flight, and nobody has started anything since. `epoch` counts owners: each owner finds the number of the
- * previous owner and writes the next number. `begunBelow`: an owner that left without a final mark may have
- * started records below this offset. Absent if all such records are settled. `topicId`: the id of the topic
- * when the offset was committed, if known. A topic that was deleted and created again has another id.
- * `settledEpoch`: the epoch of the leader that wrote the last record of `settledAbove`, if known. After an
- * unclean election the log may have other records at those offsets.
+ * What an owner of a partition leaves to the next owner, in the metadata of its commits. `settledAbove` lists
+ * the settled offsets above the committed offset.
  */
 export type CommitMemory = OwnerMark & { settledAbove: number[] }
 
 export type OwnerMark = {
+  /** True if the owner has finished all that it had in flight, and nobody has started anything since. */
   isFinal: boolean
+  /**
+   * How many owners the partition has had. Each owner adds one to the number that the previous owner wrote.
+   */
   epoch: number
+  /**
+   * An owner that left no final mark may have started records below this offset. Absent if all of these
+   * records are settled.
+   */
   begunBelow?: number
+  /**
+   * The topic's id when the offset was committed, if known. A topic that was deleted and created again has
+   * another id.
+   */
   topicId?: string
+  /**
+   * The epoch of the leader that wrote the last record of `settledAbove`, if known. After an unclean
+   * election, the log may have other records at the offsets of `settledAbove`.
+   */
   settledEpoch?: number
 }
 
 /**
- * Encodes the metadata of a commit. Offsets of `settledAbove` that are `maxRememberedOffsets` or more above
- * the position are left out.
+ * Encodes the metadata of a commit. Leaves out offsets that are `maxRememberedOffsets` or more above the
+ * position.
  */
 export function encodeCommitMetadata(
   position: number,
@@ -90,7 +102,9 @@ export function encodeCommitMetadata(
   return buffer.toString('base64', 0, length) + tailOf(topicId, settledEpoch)
 }
 
-/** Returns the text that follows the base64. */
+/**
+ * Returns the part of the metadata after the base64: the topic's id and the epoch of the last settled record.
+ */
 function tailOf(topicId: string | undefined, settledEpoch: number | undefined): string {
   const id = topicId?.length === topicIdCharacters ? topicId + checkOf(topicId) : undefined
   if (settledEpoch === undefined || settledEpoch < 0) return id === undefined ? '' : `=${id}`
@@ -104,8 +118,8 @@ function checkOf(text: string): string {
 }
 
 /**
- * Returns the topic id. Returns `undefined` if the id is missing or damaged. Nothing is then concluded about
- * the log.
+ * Reads the topic's id from the metadata of a commit. Returns `undefined` if the id is missing or damaged. In
+ * this case, the reader concludes nothing about the log.
  */
 function topicIdOf(text: string): string | undefined {
   const topicId = text.slice(0, topicIdCharacters)
@@ -113,8 +127,8 @@ function topicIdOf(text: string): string | undefined {
 }
 
 /**
- * Returns the epoch. Returns `undefined` if the epoch is missing or damaged. Nothing is then concluded about
- * the log.
+ * Reads the epoch of the last settled record from the metadata of a commit. Returns `undefined` if the epoch
+ * is missing or damaged. In this case, the reader concludes nothing about the log.
  */
 function settledEpochOf(text: string): number | undefined {
   const [epoch = '', check] = text.split('.')
@@ -123,8 +137,8 @@ function settledEpochOf(text: string): number | undefined {
 
 /**
  * Decodes the metadata of a commit. Returns `undefined` if the metadata is damaged, or if another program
- * wrote it. The records above the watermark are then delivered again, which is allowed. Skipping them
- * wouldn't be allowed.
+ * wrote it. In both cases, the records above the watermark are delivered again, which is allowed. It wouldn't
+ * be allowed to skip these records.
  */
 export function decodeCommitMetadata(position: number, metadata: string | null): CommitMemory | undefined {
   if (!metadata || metadata.length > maxCharacters) return undefined

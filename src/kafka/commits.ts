@@ -11,33 +11,34 @@ export type CommitsOptions = {
   readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
 }
 
-/** A partition to commit, and the state that the commit records. */
+/** A partition to commit, and the state that is stored in the commit. */
 export type News = { readonly partition: Partition; readonly standing: Standing }
 
 /**
- * The estimated size of the first requests, in bytes. A broker stores the commits of a request as one batch.
- * The broker refuses a batch that is larger than its limit, which is 1 MB by default.
+ * The largest size of a request, in bytes, until the broker refuses a request as too large. The size of a
+ * request is estimated. A broker stores the commits of a request as one batch. The broker refuses a batch
+ * that is larger than its limit, which is 1 MB by default.
  */
 const firstRequestBytes = 400_000
 const leastRequestBytes = 20_000
 const entryBytes = 80
 const mostPartitionsPerFetch = 2_000
 /**
- * The number of remembered offsets below which the metadata isn't shortened further. If the broker refuses
- * even metadata of that size, commits no longer list any settled offset.
+ * If the broker refuses the metadata of a commit with this many settled offsets or fewer, commits no longer
+ * list any settled offset. Above this number, the metadata is made shorter instead.
  */
 const leastMemory = 512
 
 /**
  * Reads and writes the commits of the group. Makes requests as large as the broker accepts. A refusal for one
- * partition changes nothing for the others.
+ * partition changes nothing for the other partitions.
  */
 export class Commits {
   readonly #options: CommitsOptions
   #requestBytes = firstRequestBytes
   /**
-   * The number of offsets above the position that a commit describes. Shrinks when the broker refuses long
-   * metadata.
+   * The number of offsets above the watermark that a commit can list as settled. Shrinks when the broker
+   * refuses long metadata.
    */
   #memory = maxRememberedOffsets
   /** The partitions whose commits are refused. Thanks to this set, each refusal is logged once. */
@@ -48,8 +49,9 @@ export class Commits {
   }
 
   /**
-   * Returns the commits in the order of `partitions`. If the group has no commit for a partition, the
-   * partition's entry is `noCommit`. Throws if the coordinator can't report all of them.
+   * Returns the group's commit for each partition, in the order of `partitions`. Returns `noCommit` for a
+   * partition for which the group has no commit. Throws if the coordinator can't report the commit of each
+   * partition.
    */
   async read(partitions: readonly Partition[]): Promise<StoredCommit[]> {
     const { coordinator, groupId } = this.#options
@@ -144,8 +146,8 @@ export class Commits {
   }
 
   /**
-   * Makes later requests or their metadata smaller if the broker found them too large. Returns the error
-   * codes of commits that may be accepted when they are sent again.
+   * If the broker found the requests or their metadata too large, makes later requests or metadata smaller.
+   * Returns the error codes after which a commit may be accepted when it is sent again.
    */
   #makeSmaller(answers: readonly { code: number }[]): ReadonlySet<number> {
     const { log } = this.#options
@@ -176,8 +178,8 @@ function sizeOf({ topic }: Partition, { metadata }: StoredCommit, groupId: strin
 }
 
 /**
- * The errors that say that a request's commits are too large together. Kafka 4 reports this as an unknown
- * error.
+ * The errors by which a broker reports that the commits of one request are too large together. Kafka 4
+ * reports this as an unknown error.
  */
 const tooLarge = [errorCodes.INVALID_COMMIT_OFFSET_SIZE, errorCodes.UNKNOWN_SERVER_ERROR]
 

@@ -14,8 +14,8 @@ export type CommitterOptions = {
   /** Returns true once the member starts no further record. */
   readonly isStopping: () => boolean
   /**
-   * Called when everything that has settled is committed. Lost partitions with nothing left to commit have
-   * been dropped by then.
+   * Called when everything that has settled is committed. Lost partitions that need no further commit have
+   * been dropped before this call.
    */
   readonly onCommitted: () => void
   /** Called when a commit was refused, or got no answer. */
@@ -36,10 +36,7 @@ export class Committer {
   readonly #committing = new OneAtATime(() => this.#commitNews())
   #timer: NodeJS.Timeout | undefined
   #lastCommitMs = 0
-  /**
-   * The time at which all partitions are committed once more, in epoch milliseconds. 0 if no commit has
-   * failed since the last such time.
-   */
+  /** The time at which all partitions are committed once more, in epoch milliseconds. 0 if this isn't due. */
   #commitAgainAtMs = 0
 
   constructor(options: CommitterOptions) {
@@ -56,7 +53,7 @@ export class Committer {
   }
 
   /**
-   * A time in epoch milliseconds: every record that was settled at this time has been committed. It is the
+   * A time in epoch milliseconds: every record that had settled by this time has been committed. It is the
    * latest time of which this is known. 0 while no such time is known.
    */
   get lastCommitMs(): number {

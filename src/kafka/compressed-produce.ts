@@ -4,18 +4,19 @@ import { crc32c } from './crc32c.ts'
 import { type ProduceAnswer, type ProducedTopic, produceRequest, writeRecordsNow } from './produce-request.ts'
 import type { WireRequest } from './wire.ts'
 
-/** The value of `acks` with which the broker answers once the leader alone has the records. */
+/** The value of `acks` that makes the broker answer as soon as the leader alone has the records. */
 const acksOfLeader = 1
 const lz4 = 3
 /**
- * The index of the byte at which the list of topics begins in a request. The transaction, the acks, the
- * timeout and the count of topics come before it.
+ * The index of the byte at which the list of topics begins in a produce request. The transaction's id, the
+ * acks, the timeout and the number of topics come before it.
  */
 const topicsAt = 12
 
 /**
- * Returns a request that writes records compressed by LZ4, which all brokers know. The leader alone
- * acknowledges them: acknowledged records are lost if the leader fails before its replicas have copied them.
+ * Returns a request that writes records compressed by LZ4. All brokers know this codec. The leader alone
+ * acknowledges the records. Acknowledged records are lost if the leader fails before its replicas have copied
+ * them.
  */
 export function compressedRequest(
   topicData: readonly ProducedTopic[],
@@ -27,7 +28,7 @@ export function compressedRequest(
   }
 }
 
-/** Returns the same request with the records of each batch compressed. */
+/** Returns a copy of `request` in which the records of each batch are compressed. */
 function withCompressedBatches(request: Buffer, topicData: readonly ProducedTopic[]): Buffer {
   const pieces: Buffer[] = []
   let at = topicsAt

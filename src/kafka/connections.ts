@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import kafkajs from 'kafkajs'
 import { within } from './within.ts'
 
-/** A connection of kafkajs 2.2.4: the parts that are used here. */
+/** The parts of a kafkajs 2.2.4 connection that are used here. */
 export type Connection = {
   readonly host: string
   readonly port: number
@@ -10,7 +10,7 @@ export type Connection = {
   readonly versions: unknown
   /** Null before the first connect. */
   readonly socket: Socket | null
-  /** Not null while an answer to a login is due. */
+  /** Not null while the connection waits for the answer to a login. */
   readonly authHandlers: { onError(): void } | null
   readonly requestQueue: { waitForPendingRequests(): Promise<void>; destroy(): void }
   authenticatedAt: unknown
@@ -36,9 +36,9 @@ export type ConnectionPoolBuilder = {
   build(place?: Pick<ConnectionPool, 'host' | 'port' | 'rack'>): Promise<ConnectionPool>
 }
 
-/** The longest time that the close of a connection waits for answers that are due, in milliseconds. */
+/** How long the closing of a connection waits for outstanding answers, at most, in milliseconds. */
 const drainMs = 2_000
-/** A connect may take this much longer than kafkajs' own limit, in milliseconds. */
+/** How much longer than kafkajs' own limit an attempt to connect may take, in milliseconds. */
 const graceMs = 1_000
 
 /**
@@ -113,8 +113,8 @@ class GuardedPool {
 
   /**
    * Closes the connections that are open at the time of the call. kafkajs closes a pool whenever one caller
-   * of the pool could not connect. By then the next caller is connecting. So a connection that is being
-   * opened isn't closed.
+   * of the pool could not connect. By this time, the next caller may be connecting already. So a connection
+   * that is being opened isn't closed.
    */
   async #close(): Promise<void> {
     const open = this.pool.pool.filter(isOpen)
@@ -162,9 +162,10 @@ class GuardedPool {
 const wasClosed = 'the connection to the broker was closed'
 
 /**
- * Rejects when the socket of a connection is closed. kafkajs usually rejects the request in the same turn of
- * the event loop, with an error that says more. So this promise rejects one turn later than kafkajs. kafkajs
- * has no error for a socket that is destroyed, or that ends before it is connected.
+ * Rejects when the socket of a connection is closed. In most cases kafkajs rejects the request in the same
+ * turn of the event loop, with a more exact error. So this promise rejects one turn later than kafkajs. The
+ * promise is needed because kafkajs makes no error for a socket that is destroyed or ends before it is
+ * connected.
  */
 function closeOf(connection: Connection): Promise<never> {
   return new Promise((_resolve, reject) => {

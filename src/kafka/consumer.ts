@@ -24,14 +24,14 @@ export type InboundRecord = {
    */
   readonly isAbandoned: boolean
   /**
-   * True when the record is abandoned and its next owner did not wait for this member. The next owner then
-   * delivers the record again to all its destinations.
+   * True when the record is abandoned and the partition's next owner did not wait for this member. The next
+   * owner then delivers the record again to all its destinations.
    */
   readonly isElsewhere: boolean
   /**
-   * True when a previous owner that left without a final mark may have started the record. For topics with
-   * `needsState`, also true if it isn't known whether such an owner has started the record. Always false for
-   * topics without `needsState`.
+   * True when a previous owner left without a final mark and may have started the record. For topics with
+   * `needsState`, also true if it isn't known whether a previous owner has started the record. Always false
+   * for topics without `needsState`.
    */
   readonly mayHaveBegun: boolean
   settle(): void
@@ -62,8 +62,8 @@ export type TopicSubscription = {
   needsState?: boolean
   /**
    * If false, commits contain only the watermark, without the settled offsets above it. The next owner then
-   * takes all records above the watermark again. The advantage is that the partition has no window that can
-   * become full and stop fetching.
+   * takes all records above the watermark again. In return, the partition has no window, and so no full
+   * window can stop fetching.
    */
   hasWindow?: false
 }
@@ -79,23 +79,23 @@ export type ConsumerOptions = {
   kafka: Kafka
   groupId: string
   /**
-   * The id of a static member. If such a member restarts within the session timeout, it keeps its partitions,
+   * The id of a static member. If the member restarts within the session timeout, it keeps its partitions,
    * and the group doesn't rebalance.
    */
   instanceId?: string | undefined
   /**
-   * If true, a static member that stops leaves the group, so that its partitions move at once. Default:
+   * If true, a static member leaves the group when it stops, so that its partitions move at once. Default:
    * false.
    */
   leaveOnStop?: boolean
   /**
-   * Returns true if an instance id belonged to a process of this worker that no longer exists, because the
-   * worker now runs fewer processes. The member then removes that id from the group.
+   * Returns true if an instance id belonged to a former process of this worker. The former process no longer
+   * exists, because the worker now runs fewer processes. The member then removes this id from the group.
    */
   isFormerProcess?: ((instanceId: string) => boolean) | undefined
   /**
-   * The number of partitions of each topic that the group assigns to its members. Partitions beyond this
-   * number are not read.
+   * How many partitions of each topic the group assigns to its members. Partitions beyond this number are not
+   * read.
    */
   partitions: number
   /** What to do when the log of a partition isn't the log that was read before. */
@@ -118,15 +118,15 @@ export type ConsumerOptions = {
   onAssigned: (units: readonly number[]) => void
   /**
    * Makes the state of a unit ready for the topics with `needsState`. Called once in each tenure of the unit,
-   * when all previous owners have finished those topics. If its promise rejects, `prepare` is called again a
+   * when all previous owners have finished these topics. If its promise rejects, `prepare` is called again a
    * second later.
    */
   prepare?: (unit: number) => Promise<void>
   /**
-   * Called once after `prepare`. It is called when the unit is lost, has nothing in flight and is committed.
-   * It is called earlier if `handoverMs` has passed since the loss of the unit, or if the member stops.
-   * `prepare` may still be running, and should then end. `prepare` is called again for the unit only after
-   * the promises of both functions have settled.
+   * Called once for a unit for which `prepare` was called: when the unit is lost, has nothing in flight and
+   * is committed. Called earlier if `handoverMs` has passed since the loss of the unit, or if the member
+   * stops. `prepare` may still be running, and should then end. `prepare` is called again for the unit only
+   * after the promises of both functions have settled.
    */
   released?: (unit: number) => void | Promise<void>
   /** Called when records were deleted before they were settled. `count` is approximate. */
@@ -151,9 +151,9 @@ export type ConsumerOptions = {
 
 export type GroupConsumer = {
   /**
-   * True while the group knows this member, and the member has started all partitions that it was given. This
-   * stays true if a partition can't be read, with one exception: it is false if the partition is stopped
-   * because the partition's log isn't the log that was read before.
+   * True while the group knows this member, and the member has started all partitions that it was given. A
+   * partition that can't be read doesn't make this false, with one exception: the partition is stopped
+   * because its log isn't the log that was read before.
    */
   readonly isJoined: boolean
   /**
@@ -176,30 +176,31 @@ export type GroupConsumer = {
   /** The present state of each partition of this member. */
   readonly partitions: Iterable<PartitionState>
   /**
-   * A time in epoch milliseconds: every record that was settled at this time has been committed. It is the
+   * A time in epoch milliseconds: every record that had settled by this time has been committed. It is the
    * latest time of which this is known. 0 while no such time is known.
    */
   readonly lastCommitMs: number
   /**
-   * Stops fetching from all partitions if `isFull` is true, and otherwise starts it again. The member stays
-   * in the group.
+   * If `isFull` is true, stops fetching from all partitions. Otherwise, starts fetching again. The member
+   * stays in the group.
    */
   setFull(isFull: boolean): void
   /**
-   * Stops fetching from the partitions that are behind if `isCongested` is true, and otherwise starts it
-   * again.
+   * If `isCongested` is true, stops fetching from the partitions that have a backlog. Otherwise, starts
+   * fetching again.
    */
   setCongested(isCongested: boolean): void
   /**
-   * Stops fetching from one partition if `isFull` is true, and otherwise starts it again. Records that were
-   * fetched already are still passed to `onRecord`. Ignores a partition that this member doesn't own. Forgets
-   * the setting when the partition is lost. `holder` names the part of the worker that asks. The partition
-   * stays stopped until each part that stopped it has started it again.
+   * If `isFull` is true, stops fetching from one partition. Otherwise, starts fetching again. Records that
+   * were fetched already are still passed to `onRecord`. Ignores a partition that this member doesn't own.
+   * Forgets the setting when the partition is lost. `holder` names the part of the worker that makes this
+   * call. The partition stays stopped until each part that stopped it has started it again.
    */
   setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void
   /**
-   * Returns the last time at which this member had taken all records of one partition, in epoch milliseconds.
-   * 0 while this time isn't known. The end of the log is looked up every few seconds.
+   * Returns a time in epoch milliseconds: this member has taken all records that one partition had at this
+   * time. It is the latest time of which this is known. Returns 0 while no such time is known. The end of the
+   * log is looked up every few seconds.
    */
   endSeenMs(topic: string, id: number): number
   /** Takes no further record. Records that were taken before can still settle and be committed. */
@@ -208,7 +209,7 @@ export type GroupConsumer = {
   commit(): Promise<void>
   /**
    * Leaves the group, and waits until all units are released. A static member leaves the group only with
-   * `leaveOnStop`. Call `commit` before.
+   * `leaveOnStop`. Call `commit` before this method.
    */
   stop(): Promise<void>
 }

@@ -33,8 +33,8 @@ export class Coordinator {
   #opened: Opened | undefined
 
   /**
-   * Prepares the connection. `topic` may be any topic of the group. Because the client knows this topic, it
-   * asks the brokers about this topic alone, and not about all topics.
+   * Prepares the connection. `topic` may be any topic of the group. Thanks to `topic`, the client asks the
+   * brokers about one topic, and not about all topics.
    */
   constructor(kafka: Kafka, groupId: string, topic: string) {
     this.#kafka = kafka
@@ -43,9 +43,9 @@ export class Coordinator {
   }
 
   /**
-   * Returns the answer, in which error codes may remain. Throws if an error code says that this broker isn't
-   * the coordinator. Throws if no broker can be reached. Throws if no answer comes within 5 s, or within the
-   * request's own timeout if that is longer.
+   * Sends a request to the coordinator, and returns the answer. The answer may contain error codes. Throws if
+   * an error code says that this broker isn't the coordinator. Throws if no broker can be reached. Throws if
+   * no answer comes within 5 s, or within the request's own timeout if that is longer.
    */
   async ask<T>(request: WireRequest<T>): Promise<T> {
     const opened = (this.#opened ??= this.#open())
@@ -105,8 +105,8 @@ type Brokers = {
 }
 
 /**
- * Returns the error code of the whole answer. If the answer has no such code, returns the code of the first
- * partition. If the broker isn't the coordinator, all partitions have the same code.
+ * Returns the error code of the whole answer. If the answer has one error code for each partition, returns
+ * only the first of them: if the broker isn't the coordinator, all partitions have the same code.
  */
 function codesOf(answer: unknown): readonly number[] {
   const of: unknown = Array.isArray(answer) ? answer[0] : answer

@@ -2,9 +2,11 @@ const maxEntries = 64
 
 type Entry = { readonly from: number; readonly leaderEpoch: number }
 
-/** The leader epochs of those records of a partition that were read. The oldest epochs are forgotten. */
+/** The leader epochs of the records that were read from one partition. Forgets the oldest epochs. */
 export class EpochHistory {
-  /** The epochs, ascending by offset. Each applies up to the offset of the next epoch. */
+  /**
+   * The epochs, ascending by offset. Each epoch applies from its own offset to the offset of the next epoch.
+   */
   readonly #entries: Entry[] = []
 
   /**
@@ -15,8 +17,8 @@ export class EpochHistory {
   }
 
   /**
-   * Notes the epoch of the records at the offset `from` and at all higher offsets. Forgets earlier notes
-   * about these offsets.
+   * Notes the leader epoch of the records at the offset `from` and at all higher offsets. Forgets the epochs
+   * that were noted for these offsets before.
    */
   add(from: number, leaderEpoch: number): void {
     const last = this.#entries.at(-1)
@@ -32,7 +34,7 @@ export class EpochHistory {
     return this.#entries.findLast(({ from }) => from < offset)?.leaderEpoch ?? -1
   }
 
-  /** Forgets the notes about this offset and all higher offsets. */
+  /** Forgets the epochs that begin at this offset or at a higher offset. */
   #cutFrom(offset: number): void {
     while ((this.#entries.at(-1)?.from ?? -1) >= offset) this.#entries.pop()
   }

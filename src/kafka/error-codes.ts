@@ -46,7 +46,7 @@ export const errorCodes = {
 
 const namesByCode = new Map<number, string>(Object.entries(errorCodes).map(([name, code]) => [code, name]))
 
-/** Returns Kafka's name of an error code, or kafkajs' name if the code isn't in the table above. */
+/** Returns Kafka's name of an error code, or kafkajs' name if `errorCodes` lacks the code. */
 export function errorName(code: number): string {
   return namesByCode.get(code) ?? protocolError(code).type ?? `error ${code}`
 }

@@ -23,8 +23,9 @@ export type FailingPartitionsOptions = {
    */
   readonly onStalled: (isStalled: boolean, reason: string) => void
   /**
-   * Returns true if a partition that doesn't fail could take records. Called while failing partitions are
-   * reported, if no partition has taken records for `patienceMs`. Must not reject.
+   * Returns true if a partition could take records. Looks only at partitions for which `isFailing` returns
+   * false. Called while failing partitions are reported, if no partition has taken records for `patienceMs`.
+   * Must not reject.
    */
   readonly isAnyOpen: (isFailing: (topic: string, partition: number) => boolean) => Promise<boolean>
 }
@@ -34,10 +35,10 @@ export const unknownPartition = -1
 
 type Failing = { failing: FailingPartition; isReported: boolean; readonly timer: NodeJS.Timeout }
 
-/** The most reasons that a message lists. */
+/** The most reasons that one message lists. */
 const namedReasons = 5
 
-/** Lists the first reasons, each only once, and the number of the other reasons. */
+/** Returns a text with the first few reasons, each only once, and with the number of the other reasons. */
 export function describeReasons(reasons: readonly string[]): string {
   const each = [...new Set(reasons)]
   const some = each.slice(0, namedReasons).join('; ')
@@ -46,8 +47,8 @@ export function describeReasons(reasons: readonly string[]): string {
 
 /**
  * Keeps track of the partitions that don't take the records written to them, and reports each of these
- * partitions. Kafka counts as away only when no partition takes records. A partition to which nothing is
- * written may take records or not, so `isAnyOpen` asks the brokers about such partitions.
+ * partitions. Kafka as a whole counts as stalled only when no partition takes records. A partition to which
+ * nothing is written may take records or not, so `isAnyOpen` asks the brokers about such partitions.
  */
 export class FailingPartitions {
   readonly #options: FailingPartitionsOptions
@@ -76,7 +77,7 @@ export class FailingPartitions {
     if (this.#isStalled) this.#setStalled(false)
   }
 
-  /** Notes that the partition of a record of this topic is known. */
+  /** Notes that the partition of a record is now known. So the partitions of the record's topic are known. */
   placed(topic: string): void {
     if (this.#failing.size > 0) this.#clear(topic, unknownPartition)
   }
@@ -123,8 +124,8 @@ export class FailingPartitions {
   }
 
   /**
-   * Finds out whether any partition takes records. While a partition is reported as failing, repeats this
-   * from time to time.
+   * Finds out whether any partition takes records, and reports a change to `onStalled`. While a partition is
+   * reported as failing, repeats this every `patienceMs`.
    */
   async #look(): Promise<void> {
     if (this.#isLooking || this.#isOver) return

@@ -8,8 +8,8 @@ import { RetryWait } from './retry-wait.ts'
 import type { KnownLog } from './stored-commit.ts'
 
 /**
- * The switches that stop fetching from all partitions of a member, or only from its partitions that are
- * behind.
+ * The switches that stop fetching. They stop it for all partitions of a member, or only for the partitions
+ * with a backlog.
  */
 export class Gate {
   /** True while the buffer is full. */
@@ -52,20 +52,21 @@ export type FeedStart = {
 }
 
 /**
- * The worker counts as behind once a record has this delay, in milliseconds. The delay begins when the record
- * is appended or, on a retry topic, when the record is due. It ends when the worker takes the record.
+ * The delay from which on a record counts as late, in milliseconds. The delay begins when the record is
+ * appended or, on a retry topic, when the record is due. It ends when the worker takes the record. A
+ * partition whose last record was late has a backlog.
  */
 const lateAfterMs = 10_000
 
 /**
- * How long a fetch waits at a broker whose last answer had no records, in milliseconds, if no partition will
- * be resumed soon.
+ * The longest wait of a fetch at a broker whose last answer had no records, in milliseconds. The wait is
+ * shorter if a partition will be resumed sooner.
  */
 const idleFetchWaitMs = 250
 
 /**
- * Returns the longest time that the next fetch may wait at a broker, in milliseconds. A partition that is
- * resumed during a fetch has to wait for the end of the fetch.
+ * Returns the longest time that the next fetch may wait at a broker whose last answer had no records, in
+ * milliseconds. A partition that is resumed during a fetch has to wait for the end of the fetch.
  */
 export function longestWaitMs(feeds: Iterable<Feed>): number {
   const nowMs = Date.now()
@@ -79,28 +80,27 @@ export function longestWaitMs(feeds: Iterable<Feed>): number {
 }
 
 /**
- * The most bytes that a fetch brings of a partition that isn't of a tier. The limit of a tier's partition is
- * half as high, because its records behind the head are fetched again each time that the head is looked at.
- * Thanks to the higher limit, one fetch brings large batches from several partitions. A delivery then costs a
- * few per cent less CPU.
+ * The most bytes that a fetch brings of a partition, except for retry topics. The limit of a retry topic's
+ * partition is half as high: the records behind its head (the first waiting record) are fetched again each
+ * time that the head is looked at. Thanks to the higher limit, one fetch brings large batches from several
+ * partitions. A delivery then costs a few per cent less CPU.
  */
 const liveFetchBytes = 128 * 1024
 
 /**
- * Fetches from one partition, from the time when this member starts the partition until the member loses it.
- * Decides when fetching pauses, at which offset it continues, and how long it waits for the head of a retry
- * topic.
+ * Fetches from one partition. Begins when this member starts the partition, and ends when the member loses
+ * it. Decides when fetching pauses, at which offset it continues, and how long it waits for the head (the
+ * first waiting record) of a retry topic.
  */
 export class Feed implements FetchListener, KnownLog {
   readonly #options: FeedOptions
   #start: FeedStart
   #handle: FetchHandle | undefined
-  /** The wait for the head of a retry topic. */
+  /** The wait until the head (the first waiting record) of a retry topic is due. */
   readonly #headWait = new RetryWait()
   #isPaused = false
   /**
-   * True when the last record was taken long after it was available or due, which means that this partition
-   * has a backlog.
+   * True when the last record was taken long after it was available or due. The partition then has a backlog.
    */
   #isBehind = false
 
@@ -132,12 +132,17 @@ export class Feed implements FetchListener, KnownLog {
     return this.#isPaused
   }
 
-  /** The time when the head of a retry topic is due, in epoch milliseconds. 0 while no head waits. */
+  /**
+   * The time when the head (the first waiting record) of a retry topic is due, in epoch milliseconds. 0 while
+   * no record waits.
+   */
   get headDueMs(): number {
     return this.#headWait.dueMs
   }
 
-  /** The time of the next look at the head of a retry topic, in epoch milliseconds. */
+  /**
+   * The time of the next look at the head (the first waiting record) of a retry topic, in epoch milliseconds.
+   */
   get lookAtMs(): number {
     return this.#headWait.lookAtMs
   }
@@ -175,7 +180,7 @@ export class Feed implements FetchListener, KnownLog {
     return this.#handle?.trouble
   }
 
-  /** Stops or starts fetching, according to the present state. */
+  /** Pauses fetching or resumes it, as the present state requires. */
   applyPause(): void {
     const isPaused = this.#wantsPause
     if (isPaused === this.#isPaused || this.#handle === undefined) return
@@ -239,9 +244,9 @@ export class Feed implements FetchListener, KnownLog {
   }
 
   /**
-   * Pauses the partition until the next look at its head. All records of a retry topic wait equally long, so
-   * they fall due in their order, and only the head has to be looked at. Nothing of the batch is kept, so the
-   * wait costs no memory.
+   * Pauses the partition until the next look at its head, the record at `offset`. All records of a retry
+   * topic wait equally long. So they fall due in the order of their offsets, and only the head has to be
+   * looked at. Nothing of the batch is kept, so the wait costs no memory.
    */
   #waitForHead(offset: number, dueMs: number): void {
     const { partition } = this.#options

@@ -58,7 +58,10 @@ export type FetchOrder = {
   readonly on: FetchListener
 }
 
-/** One partition that one owner reads. A handle never gets batches that were fetched for another handle. */
+/**
+ * The handle by which one owner reads one partition. A handle never gets batches that were fetched for
+ * another handle.
+ */
 export type FetchHandle = {
   readonly topic: string
   readonly partition: number
@@ -84,8 +87,8 @@ export type FetchHandle = {
   pause(): void
   resume(): void
   /**
-   * Reads from this offset on. After a call of `truncated`, this also accepts the present log as the log to
-   * read.
+   * Continues reading at this offset. If `truncated` was called before, also accepts the present log as the
+   * log to read.
    */
   seek(offset: number): void
   close(): void
@@ -255,7 +258,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#endAtMs = askedAtMs
   }
 
-  /** Notes that the log still ended at the known end when the leader was asked. */
+  /** Notes when the leader was asked for the end of the log. The end was still the same. */
   stillEnds(askedAtMs: number): void {
     if (this.#endOffset >= 0) this.#endAtMs = askedAtMs
   }
@@ -283,8 +286,8 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   }
 
   /**
-   * Logs that a batch is still damaged after several fetches. In place of the records of the batch, the
-   * listener gets one record that says that the batch is damaged.
+   * Logs that a batch is still damaged after several fetches. Then gives the listener one record in place of
+   * the records of the batch. This record says that the batch is damaged.
    */
   sayDamaged(nextOffset: number): void {
     const { topic, partition, position: from } = this

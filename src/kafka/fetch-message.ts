@@ -1,11 +1,11 @@
 import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
-/** Fetch requests and their answers as bytes. Source: the Kafka protocol, Fetch API, versions 4 to 11. */
+// Fetch requests and their answers as bytes. Source: the Kafka protocol, Fetch API, versions 4 to 11.
 
 const fetchApiKey = 1
 /**
- * The first version whose answers have the record format that is read here. Brokers before Kafka 2.3 don't
+ * The first version whose answers have record batches in the present format. Brokers before Kafka 2.3 don't
  * know all fields of a request, so requests to them leave out these fields.
  */
 const lowest = 4
@@ -79,7 +79,7 @@ export function fetchRequest(request: FetchRequest): WireRequest<FetchAnswer> {
   }
 }
 
-/** The isolation level that leaves out records of transactions that are still open. */
+/** The isolation level at which a broker sends no records of open transactions. */
 export const readCommitted = 1
 
 const noReplica = -1

@@ -14,7 +14,7 @@ const firstEpoch = 0
 const lastEpoch = 0x7fff_ffff
 const nothing: SessionRequest['forgotten'] = []
 
-/** The session fields of a fetch outside of a session. The broker keeps nothing of such a fetch. */
+/** The session fields of a fetch that belongs to no session. The broker keeps nothing of such a fetch. */
 export const withoutSession = { sessionId: noSession, sessionEpoch: -1, forgotten: nothing }
 
 /**
@@ -106,8 +106,8 @@ export class FetchSession {
 }
 
 /**
- * Returns true if an answer says only that the broker has lost the session, or that the broker expects
- * another epoch of the session. The next request starts a new session.
+ * Returns true if an error code means that the broker has lost the session, or expects another epoch of the
+ * session. The next request then starts a new session.
  */
 export function isOfSession(errorCode: number): boolean {
   return (

@@ -11,7 +11,7 @@ export type TroubledPartition = {
 }
 
 export type Fetcher = {
-  /** Opens a partition. The next request already reads it. Throws if the partition is open already. */
+  /** Begins to read a partition. The next fetch already reads it. Throws if the partition is open already. */
   open(order: FetchOrder): FetchHandle
   readonly troubled: readonly TroubledPartition[]
   /** Closes all handles. Resolves when no request is under way any more. Never rejects. */
@@ -32,8 +32,8 @@ type FetcherLog = Record<'info' | 'warn' | 'error', (fields: object, message: st
 
 const tendEveryMs = 500
 /**
- * The time between two looks at the end of a log, in milliseconds. This applies only to logs that aren't read
- * now.
+ * How long the end of a log counts as known, in milliseconds. After this time, the end is looked up again.
+ * This applies only to logs that aren't read now.
  */
 const endKnownForMs = 5_000
 const listEveryMs = 2_000

@@ -21,7 +21,6 @@ export type GroupLag = {
   readonly partitions: number
 }
 
-/** A topic and the number of a partition. */
 type Place = { readonly topic: string; readonly partition: number }
 type Led = Place & { readonly leader: number }
 

@@ -159,7 +159,10 @@ export class GroupMember implements GroupConsumer {
     })
   }
 
-  /** Returns true if this process, or its predecessor, may have requests in flight for the partition. */
+  /**
+   * Returns true if this process, or the killed process that it replaces, may have requests in flight for the
+   * partition.
+   */
   #isBusyHere(partition: Partition, stored: StoredCommit): boolean {
     if (this.#lostPartitions.has(partition.topic, partition.id)) return true
     return this.#joins === 1 && this.#predecessor.mayHaveInFlight(partition, stored)
@@ -321,7 +324,7 @@ export class GroupMember implements GroupConsumer {
     this.#releaseUnits()
   }
 
-  /** Releases the lost units whose lost partitions are all finished. */
+  /** Releases each lost unit whose lost partitions are all finished. */
   #releaseUnits(): void {
     const out = new Set(this.#lostPartitions.all.map(({ id }) => id))
     this.#units.release((unit) => !out.has(unit))
@@ -352,8 +355,9 @@ export class GroupMember implements GroupConsumer {
   }
 
   /**
-   * Starts a partition again with its present log. If the partition needs the state of its unit, all
-   * partitions of the unit that need it start again, because the state was made from the former log.
+   * Starts a partition again with its present log. The state of a unit was made from the former logs of its
+   * partitions. So if this partition needs the state, all partitions of the unit that need the state start
+   * again.
    */
   #renew(partition: Partition, truncation: Truncation): void {
     this.#sayTruncated(partition, truncation)

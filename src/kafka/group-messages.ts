@@ -1,11 +1,9 @@
 import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
-/**
- * The requests of a member to its group's coordinator, in versions that aren't flexible (KIP-482). A decoded
- * answer has its error codes at the same places as the broker's answer. Source: the Kafka protocol, and
- * KIP-345 for instance ids.
- */
+// The requests of a member to its group's coordinator, in versions that aren't flexible (KIP-482). A decoded
+// answer has its error codes at the same places as the broker's answer. Source: the Kafka protocol, and
+// KIP-345 for instance ids.
 
 const apiKeys = {
   OffsetCommit: 8,
@@ -101,8 +99,8 @@ export type JoinAnswer = Answer & {
 }
 
 /**
- * The answer to a join may take this much longer than the rebalance timeout or the session timeout, whichever
- * is longer. In milliseconds. A broker holds this answer back until all members have joined.
+ * The answer to a join may take this much longer than the longer one of the rebalance timeout and the session
+ * timeout, in milliseconds. A broker holds this answer back until all members have joined.
  */
 const joinSlackMs = 5_000
 

@@ -3,7 +3,7 @@ import { type Admin, AssignerProtocol, type Broker, type Kafka, type MemberDescr
 import { openCluster } from './open-cluster.ts'
 import { isProtocolError } from './protocol-error.ts'
 
-/** Functions that read a group and set its offsets. The caller isn't a member of the group. */
+// Functions that read a group and set its offsets. The caller isn't a member of the group.
 
 /** A group's commit for a partition. The offset is -1 if the group has no commit. */
 export type GroupCommit = {
@@ -49,7 +49,8 @@ const notYet: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The states in which a group doesn't report which topics its members read, because the members are joining.
+ * The states in which the members of a group are joining. In these states, the group doesn't report the
+ * topics that its members read.
  */
 const joining: ReadonlySet<string> = new Set(['PreparingRebalance', 'CompletingRebalance'])
 

@@ -10,12 +10,12 @@ export type GroupWatchOptions = {
   readonly topics: readonly string[]
   readonly ownMemberId: () => string | undefined
   /**
-   * Returns true if an instance id belonged to a process of this worker that no longer exists, because the
-   * worker now runs fewer processes.
+   * Returns true if an instance id belonged to a former process of this worker. The former process no longer
+   * exists, because the worker now runs fewer processes.
    */
   readonly isFormerProcess: ((instanceId: string) => boolean) | undefined
   /**
-   * For how long after the start of this process a request of an earlier process may still be in flight. In
+   * How long after the start of this process the requests of an earlier process may still be in flight, in
    * milliseconds.
    */
   readonly settleMs: number
@@ -45,7 +45,10 @@ export class GroupWatch {
     return this.#foreign
   }
 
-  /** Looks at the group again, because the group has a new generation. */
+  /**
+   * Reads the members of the group again. Called when the group has a new generation, and when the members
+   * have to be looked at once more.
+   */
   joined(): void {
     this.#look = undefined
     void this.#lookAround()
@@ -75,7 +78,8 @@ export class GroupWatch {
   }
 
   /**
-   * Returns the description of the group. Asks the coordinator once in each generation, at the first call.
+   * Returns the description of the group. Asks the coordinator at the first call, and again after `#look` was
+   * cleared.
    */
   async #described(): Promise<Described> {
     this.#look ??= this.#describe()

@@ -20,16 +20,16 @@ export type HandoverOptions = {
   readonly onTruncation: OnTruncation
   readonly view: ClusterView
   readonly units: UnitTenures
-  /** The partitions that this member owns. */
+  /** Returns the partitions that this member owns. */
   readonly owned: () => readonly Partition[]
   /**
-   * The number of the latest join of the group. Work that started after an earlier join must not touch the
-   * partitions that this member got at a later join.
+   * Returns the number of joins so far. Work that started after an earlier join must not touch the partitions
+   * that this member got at a later join.
    */
   readonly joins: () => number
   /**
-   * False while a join is under way. The other members assume that this member has requests in flight only
-   * for the units in the claim of that join.
+   * Returns false while a join is under way. The claim that is sent with this join lists units. The other
+   * members assume that this member has requests in flight only for these units.
    */
   readonly mayBegin: () => boolean
   /** Returns true once the member stops, so no further partition may begin. */
@@ -204,9 +204,9 @@ export class Handover {
   }
 
   /**
-   * Reports records that were lost, and a log that was replaced. Called only after the partition has begun.
-   * Before that, several tries to begin the partition may fail, and each of these tries would make the same
-   * reports.
+   * Reports that records were lost, or that the log was replaced by another log. Called only after the
+   * partition has begun. Before that, several tries to begin the partition may fail, and each of these tries
+   * would make the same reports.
    */
   #tell(one: Ready, location: Location): void {
     const { onLost, onTruncated } = this.#options

@@ -20,7 +20,7 @@ export type Inheriting = {
   kafka: Kafka
   from: string
   to: string
-  /** Topics that all exist. */
+  /** The topics whose commits are copied. All these topics must exist. */
   topics: readonly string[]
   /**
    * The time that a rebalance of `from` may take, in milliseconds. Once this time has passed, members whose
@@ -54,7 +54,7 @@ export async function inheritCommits(inheriting: Inheriting): Promise<Inheritanc
   })
 }
 
-/** Returns the commits that `from` has and `to` lacks, or the reason why there is nothing to copy. */
+/** Returns the commits that `from` has and `to` lacks, or the reason why no commit is copied. */
 async function findInherited(
   admin: Admin,
   { from, to, topics, patienceMs = defaultPatienceMs }: Inheriting,

@@ -3,9 +3,11 @@ export type KafkaSettings = {
   brokers: readonly string[]
   clientId: string
   ssl: boolean
-  /** Paths of PEM files. */
+  /** The path of a PEM file with further authorities that may sign the brokers' certificates. */
   caFile?: string | undefined
+  /** The path of a PEM file with the certificate of this client. */
   certFile?: string | undefined
+  /** The path of a PEM file with the private key of this client. */
   keyFile?: string | undefined
   keyPassword?: string | undefined
   keyPasswordFile?: string | undefined
@@ -21,7 +23,7 @@ export type KafkaSettings = {
   oauthClientSecretFile?: string | undefined
   oauthScope?: string | undefined
   oauthAudience?: string | undefined
-  /** Entries of the form `name=value`. */
+  /** The SASL extensions that are sent with the token, each in the form `name=value`. */
   oauthExtensions?: readonly string[]
   awsRegion?: string | undefined
 }

@@ -29,9 +29,9 @@ export class LogEnd {
   }
 
   /**
-   * Returns a time in epoch milliseconds. All records that the log had at this time have been taken. If this
-   * is known of several times, returns the latest of them. Returns 0 while no such time is known. All records
-   * before the offset `top` have been taken. `top` is `undefined` if no record was taken yet.
+   * Returns a time in epoch milliseconds: all records that the log had at this time have been taken. It is
+   * the latest time of which this is known. Returns 0 while no such time is known. `top` is the offset after
+   * the last record that was taken. `top` is `undefined` if no record was taken yet.
    */
   takenMs(top: number | undefined): number {
     if (top !== undefined && top >= this.#asked.offset) this.#takenMs = this.#asked.atMs
@@ -39,8 +39,8 @@ export class LogEnd {
   }
 
   /**
-   * Returns the time since which the record at `offset` is known to be in the log, in epoch milliseconds. If
-   * this record is new, notes the same time for all other new records that are in the log now.
+   * Returns when this object first knew that the log has the record at `offset`, in epoch milliseconds. If
+   * the record is new, all other new records in the log get the same time.
    */
   thereSinceMs(offset: number, nowMs: number): number {
     if (offset > this.#seen.offset) this.#seen = { offset: Math.max(offset, this.#offset - 1), atMs: nowMs }

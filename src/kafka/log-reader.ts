@@ -14,7 +14,7 @@ import { ask as askBroker } from './wire.ts'
  */
 export type LogRange = { readonly start: number; readonly end: number }
 
-/** A piece of the log: its records, and the offset at which the next piece begins. */
+/** Consecutive records of a log. `next` is the offset at which the reading continues. */
 export type Piece<T> = { readonly records: T[]; readonly next: number }
 
 /** Converts a record, or returns `undefined` to leave it out. */
@@ -25,9 +25,9 @@ const fetchWaitMs = 200
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
 /**
- * After this number of answers without records, the rest of the range counts as removed by compaction, even
- * if the log is longer. One such answer isn't enough, because a new leader answers without records for a
- * moment.
+ * After this number of consecutive answers without records, the other offsets of the requested range count as
+ * removed by compaction. An answer counts only if the log reaches the end of the range. One answer isn't
+ * enough, because a new leader answers without records for a moment.
  */
 const emptyAnswers = 3
 

@@ -4,9 +4,9 @@ export class LoginError extends Error {
 }
 
 /**
- * The last trouble because of which a client could not connect or log in. The text of the trouble names the
- * setting to look at. The cause is known only where sockets are opened and logins are made. The final error
- * of kafkajs says only that it has tried often enough.
+ * The last reason why a client could not connect or log in, as a text that names the setting to look at. Only
+ * the code that opens sockets and logs in knows this reason. The final error of kafkajs says only that it has
+ * tried often enough.
  */
 export class ReportedTroubles {
   readonly #log: (message: string) => void

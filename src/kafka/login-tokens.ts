@@ -16,8 +16,8 @@ export type TokensOptions = {
 const renewedBeforeShare = 0.2
 /**
  * A new token is requested at least this time before the old token ends, in milliseconds. A connection logs
- * in again 10 s before its token ends. With a token that ends sooner than that, each request would log in
- * again, and a broker refuses a connection that logs in twice within a second.
+ * in again 10 s before its token ends. If a token ended within these 10 s, each request would log in again. A
+ * broker refuses a connection that logs in twice within a second.
  */
 const renewedBeforeMs = 15_000
 /**
@@ -41,7 +41,7 @@ export class Tokens {
     this.#options = options
   }
 
-  /** Returns a token that is still valid. Rejects if no such token can be had. */
+  /** Returns a token that is still valid. Rejects if there is no such token. */
   async current(): Promise<string> {
     const nowMs = this.#options.now()
     const token = this.#token

@@ -15,7 +15,7 @@ export type LossyProducer = {
   /** True while the producer holds as many bytes as `maxBytes` allows. */
   readonly isFull: boolean
   /**
-   * Takes a value for a partition. `records` says how many records the value holds. Drops the value if there
+   * Takes a value for a partition. `records` is the number of records in the value. Drops the value if there
    * is no room.
    */
   offer(partition: number, value: Buffer, records: number): void
@@ -57,7 +57,7 @@ const minBackoffMs = 250
 const maxBackoffMs = 5_000
 /**
  * The most tries to send a value. A value is sent again only if Kafka reports that it has not taken the
- * value. In the time of these tries, the leader of a partition can move to another broker.
+ * value. These tries take long enough for the leader of a partition to move to another broker.
  */
 const maxTries = 5
 
@@ -109,15 +109,15 @@ export function startLossyProducer(options: LossyProducerOptions): LossyProducer
 class BoundedProducer implements LossyProducer {
   readonly #options: LossyProducerOptions
   readonly #stopping = new AbortController()
-  /** The lines, by leader. */
+  /** The queue for each leader, by the leader's node id. */
   readonly #lines = new Map<number, Line>()
-  /** The line of the values whose leader isn't known. */
+  /** The queue of the values whose leader isn't known. */
   readonly #unplaced: Line
   /** The known leaders, by partition. */
   readonly #leaders = new Map<number, number>()
   /**
-   * The time of each partition's last failure, by `performance.now`. A partition to which values were written
-   * after its failure isn't listed.
+   * The time of each partition's last failure, by `performance.now`. A partition isn't listed if values were
+   * written to it after its failure.
    */
   readonly #failed = new Map<number, number>()
   #heldBytes = 0
@@ -177,7 +177,7 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Returns true if the queue of one leader holds at least as many bytes as are still free in the producer.
+   * Returns true if the values for one leader take at least as many bytes as are still free in the producer.
    * So a leader that hangs can take at most half of the room. While there is only one leader, always returns
    * false.
    */
@@ -206,8 +206,8 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Looks up the leaders of the values without a known leader, and moves the values to the lines of their
-   * leaders. Returns false if no value has a leader.
+   * Looks up the leaders of the values without a known leader, and moves each value to the queue for its
+   * leader. Returns false if no value has a leader.
    */
   async #place(): Promise<boolean> {
     const line = this.#unplaced
@@ -238,7 +238,7 @@ class BoundedProducer implements LossyProducer {
     return isPlaced
   }
 
-  /** Sends some values of a line. Returns false if Kafka took none of them. */
+  /** Sends the next values of a queue. Returns false if Kafka took none of them. */
   async #sendSome(line: Line): Promise<boolean> {
     const { topic } = this.#options
     try {
@@ -304,7 +304,7 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Moves a value to the line of the values whose leader isn't known, because the value's partition may have
+   * Moves a value to the queue of the values whose leader isn't known, because the value's partition may have
    * another leader by now.
    */
   #move(line: Line, one: Waiting): void {
@@ -315,8 +315,8 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Looks up the leaders of all values of a line again. Called when the leader of the line has taken none of
-   * the values that were sent.
+   * Looks up the leaders of all values of one queue again. Called when the leader of this queue has taken
+   * none of the values that were sent.
    */
   #placeAnew(line: Line): void {
     for (const one of line.queue.splice(0)) this.#move(line, one)
@@ -350,7 +350,9 @@ class BoundedProducer implements LossyProducer {
   }
 }
 
-/** Removes the values that are sent next from the queue. The bytes of the line still include them. */
+/**
+ * Removes the values that are sent next from the queue. `bytes` of the `Line` still includes these values.
+ */
 function takeSome({ queue }: Line): Waiting[] {
   let bytes = 0
   let count = 0

@@ -2,12 +2,15 @@ import type { Partition } from './partition.ts'
 import type { StoredCommit } from './stored-commit.ts'
 
 /**
- * How long before the end of the handover time this member stops committing a lost partition, in
+ * This member stops committing a lost partition this long before the end of the handover time, in
  * milliseconds.
  */
 const marginMs = 500
 
-/** The lost partitions that still have deliveries in flight, or whose final commit is still to be made. */
+/**
+ * The lost partitions that this member hasn't finished: their deliveries are in flight, or their final commit
+ * isn't made yet.
+ */
 export class LostPartitions {
   readonly #partitions = new Set<Partition>()
   readonly #handoverMs: number
@@ -58,7 +61,7 @@ export class LostPartitions {
     })
   }
 
-  /** Drops the partitions that have nothing in flight, and nothing left to commit. Called after a commit. */
+  /** Drops the partitions that have nothing in flight, and need no further commit. Called after a commit. */
   dropFinished(): void {
     for (const partition of this.#partitions) {
       if (!partition.isNews(partition.standing(false)) && partition.isIdle) this.#partitions.delete(partition)

@@ -27,15 +27,20 @@ import { BrokerTooOldError } from './wire.ts'
 export type MembershipOptions = {
   readonly kafka: Kafka
   readonly groupId: string
-  /** The id of a static member (KIP-345). If it restarts within its session, it keeps its partitions. */
+  /**
+   * The id of a static member (KIP-345). A static member that restarts within its session keeps its
+   * partitions.
+   */
   readonly instanceId: string | undefined
   /** True if a static member leaves the group when it stops. Other members always leave. */
   readonly leaveOnStop: boolean
   readonly sessionTimeoutMs: number
   readonly topics: readonly string[]
-  /** The number of partitions of each topic that are assigned to members. */
+  /** How many partitions of each topic are assigned to members. */
   readonly partitions: number
-  /** The coordinator for heartbeats and for leaving. Joins use another connection, `#joining`. */
+  /**
+   * The connection to the coordinator for heartbeats and for leaving. Joins use a connection of their own.
+   */
   readonly coordinator: Coordinator
   /** Returns the claim of this member. Called at each join. */
   readonly claim: () => Omit<Claim, 'partitions'>
@@ -54,7 +59,8 @@ export type MembershipOptions = {
 
 export type Assigned = {
   /**
-   * True at the first join, and at a join under a new member id: other members may have had the partitions.
+   * True at the first join, and at a join under a new member id. Before such a join, other members may have
+   * owned the partitions.
    */
   readonly isAnew: boolean
   readonly partitions: Assignment
@@ -77,12 +83,15 @@ type State = 'out' | 'joining' | 'stable' | 'left'
 
 /**
  * The membership of this process in its group. This class joins, joins again whenever the group rebalances,
- * and sends a heartbeat every few seconds. It holds the member's id and generation. The listener decides what
- * an assignment means for partitions. This class doesn't follow the leaders of partitions.
+ * and sends a heartbeat every few seconds. It holds the member's id and generation. The callback `onAssigned`
+ * decides what an assignment means for partitions. This class doesn't follow the leaders of partitions.
  */
 export class Membership {
   readonly #options: MembershipOptions
-  /** The coordinator for joins only. The answer may take until the session of a killed member is over. */
+  /**
+   * The connection to the coordinator for joins only. The answer to a join may come only after the session of
+   * a killed member is over.
+   */
   readonly #joining: Coordinator
   #state: State = 'out'
   #memberId = ''
@@ -131,8 +140,9 @@ export class Membership {
 
   /**
    * Looks at the clock. Returns false once nothing was heard from the group for a session timeout, because
-   * other members may then own this member's partitions. If the group has become silent or is heard again
-   * since the last look, first calls `onSilent`.
+   * other members may then own this member's partitions. Returns true while this process isn't a member of
+   * the group, because it then owns nothing. If the group has become silent or is heard again since the last
+   * look, first calls `onSilent`.
    */
   checkInTouch(): boolean {
     this.#noticeSilence()
@@ -166,8 +176,8 @@ export class Membership {
   }
 
   /**
-   * Stops joining. Leaves the group, unless this is a static member without `leaveOnStop`, which the group
-   * expects back. Never rejects. A member that hasn't left is removed when its session is over.
+   * Stops joining. Leaves the group. Only a static member without `leaveOnStop` stays in the group, which
+   * expects the member back. Never rejects. A member that hasn't left is removed when its session is over.
    */
   async stop(): Promise<void> {
     const { coordinator, groupId, instanceId, leaveOnStop, log } = this.#options

@@ -1,12 +1,10 @@
 import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
-/**
- * Requests for the offsets at which logs begin and end, and for the offsets at which the epochs of leaders
- * end. Source: the Kafka protocol, ListOffsets and OffsetForLeaderEpoch APIs.
- */
+// Requests for the offsets at which logs begin and end, and for the offsets at which the epochs of leaders
+// end. Source: the Kafka protocol, ListOffsets and OffsetForLeaderEpoch APIs.
 
-/** A question about one partition. */
+/** A partition that a request asks about. */
 export type OffsetQuestion = {
   readonly topic: string
   readonly partition: number
@@ -45,8 +43,8 @@ const readUncommitted = 0
 const times = { start: -2, end: -1 } as const
 
 /**
- * Builds a request for the first offsets of logs (`start`), or for the offsets after the last record that all
- * in-sync replicas have (`end`).
+ * Builds a request for the first offsets of logs (`start`), or for their ends (`end`). The end is the offset
+ * after the last record that all in-sync replicas have.
  */
 export function listOffsetsRequest(
   questions: readonly OffsetQuestion[],

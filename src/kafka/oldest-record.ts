@@ -6,8 +6,8 @@ type Mark = { offset: number; appendedMs: number }
 
 const stepMs = 1_000
 /**
- * The most marks that are kept. When there are this many marks, every second mark is dropped. A record
- * between two marks gets the time of the earlier mark, so the record counts as slightly older than it is.
+ * When `#marks` has this length, every second item is dropped. A record between two items gets the time of
+ * the earlier item, so the record counts as slightly older than it is.
  */
 const mostMarks = 256
 

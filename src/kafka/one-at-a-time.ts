@@ -1,6 +1,7 @@
 /**
- * Runs a function, but never twice at the same time. A caller that comes during a run waits for the next run.
- * The present run may not see what has changed since its start. All such callers share the next run.
+ * Calls a function, but never twice at the same time. If a caller comes while the function works, the caller
+ * waits for the next call, because the present call may not see the latest changes. All callers that come
+ * meanwhile share the next call.
  */
 export class OneAtATime {
   readonly #work: () => Promise<void>

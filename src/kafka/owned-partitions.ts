@@ -71,7 +71,7 @@ export class OwnedPartitions {
     this.#feeds.delete(partition)
   }
 
-  /** For each topic, the number of its partitions that can't be read now. */
+  /** The number of partitions that can't be read now, by topic. */
   get troubled(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>()
     for (const partition of this.#partitions.values()) {

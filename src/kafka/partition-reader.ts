@@ -65,10 +65,10 @@ type Where = Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutM
 export type PartitionReader = {
   range(where: Where): Promise<LogRange>
   /**
-   * Reads the records that have a key, from the offset `from` to the end that the partition has at the time
-   * of the call. Yields the records in batches, in the order of their offsets. No batch is empty. While the
-   * caller works on a batch, at most one further fetch is under way. A few partitions are read at the same
-   * time, and further calls wait for their turn. Throws when Kafka delivers nothing for `stallTimeoutMs`.
+   * Reads the records that have a key, from the offset `from` to the present end of the partition. Yields the
+   * records in batches, in the order of their offsets. No batch is empty. While the caller works on a batch,
+   * at most one further fetch is under way. A few partitions are read at the same time, and further calls
+   * wait for their turn. Throws when Kafka delivers nothing for `stallTimeoutMs`.
    */
   read(options: ReadOptions): AsyncGenerator<readonly KeyedRecord[], void>
   /** Reads like `read`, but also yields headers, and also yields the records that have no key. */
@@ -84,21 +84,24 @@ export type PartitionReader = {
 
 export type PieceOptions = Where & {
   readonly from: number
-  /** The offset before which the piece ends. It must not be higher than the end of the log. */
+  /**
+   * The offset at which the reading ends. Records at this offset or at higher offsets aren't returned. It
+   * must not be higher than the end of the log.
+   */
   readonly to: number
 }
 
 /**
- * The records of a piece, in the order of their offsets. `next` is the offset at which the next piece begins,
- * at most `to`. Keys, values and headers are slices of the answer to a fetch.
+ * Consecutive records of a log, in the order of their offsets. `next` is the offset at which the reading
+ * continues, at most `to`. Keys, values and headers are slices of the answer to a fetch.
  */
 export type LogPiece = Piece<WholeRecord>
 
 /** The number of bytes that one fetch may bring for a partition. */
 const defaultFetchBytes = 1024 ** 2
 /**
- * The number of partitions that are read at the same time. The answers to two fetches are in memory for each
- * of them.
+ * The number of partitions that are read at the same time by default. Each of these partitions takes the
+ * memory of the answers to two fetches.
  */
 const readsAtATime = 4
 const defaultStallTimeoutMs = 60_000
@@ -168,8 +171,8 @@ class Session {
 }
 
 /**
- * The present session. It opens when a reading begins while no other reading is under way. It closes when the
- * last reading under way ends, unless `keepsOpen` is set.
+ * Opens and closes the connections that all readings share. Opens them when a reading begins while no other
+ * reading is under way. Closes them when the last reading under way ends, unless `keepsOpen` is set.
  */
 class Sessions {
   readonly #kafka: Kafka
@@ -202,8 +205,8 @@ class Sessions {
 
 export type ReaderOptions = {
   /**
-   * The number of partitions that are read at the same time. The answers to two fetches are in memory for
-   * each of them. Further partitions wait for their turn.
+   * The number of partitions that are read at the same time. Each of these partitions takes the memory of the
+   * answers to two fetches. Further partitions wait for their turn.
    */
   readonly atATime?: number
   /**

@@ -7,7 +7,7 @@ export type PartitionState = Pick<
   'topic' | 'id' | 'waitMs' | 'isWaiting' | 'isFull' | 'lag' | 'oldestUnsettledMs'
 > &
   Pick<Feed, 'isPaused' | 'headDueMs'> & {
-    /** The number of records, from the watermark on, that were passed to the worker and aren't settled. */
+    /** The number of records that were passed to the worker and aren't settled. */
     readonly heldCount: number
   }
 

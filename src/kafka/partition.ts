@@ -4,7 +4,7 @@ import { OldestRecord } from './oldest-record.ts'
 import { type KnownLog, memoryOf, type StoredCommit } from './stored-commit.ts'
 import { Watermark } from './watermark.ts'
 
-/** The state of a partition that a commit records. */
+/** The state of a partition that is stored in a commit. */
 export type Standing = { position: number; settledCount: number; isFinal: boolean }
 
 const nowhere: Standing = { position: 0, settledCount: 0, isFinal: false }
@@ -15,7 +15,8 @@ export type PartitionOptions = {
   /** True if commits list the settled offsets above the watermark. */
   readonly hasWindow?: boolean
   /**
-   * When the head of a busy retry topic is looked at: a fraction (0 to 1) of the period between two looks.
+   * When the worker looks at the head (the first waiting record) of a busy retry topic: a fraction (0 to 1)
+   * of the period between two looks.
    */
   readonly turn?: number
 }
@@ -41,7 +42,7 @@ export class Partition {
   #isLost = false
   #lostAtMs = 0
   #isElsewhere = false
-  /** The offset from which on the log differs from the log that the previous owner knew. */
+  /** The offset at which the log begins to differ from the log that the previous owner knew. */
   #knownBelow = Infinity
   #isTruncationReported = false
   #isStopped = false
@@ -79,7 +80,9 @@ export class Partition {
     this.turn = turn
   }
 
-  /** The watermark, and the range of the records that the worker has got. */
+  /**
+   * The watermark, and how many records and offsets lie between it and the last record that the worker got.
+   */
   get watermark(): Pick<Watermark, 'position' | 'top' | 'span' | 'heldCount'> {
     return this.#watermark
   }
@@ -93,14 +96,14 @@ export class Partition {
   }
 
   /**
-   * Returns true once all previous owners count as finished with the partition, so none has a request in
-   * flight. If the partition isn't started yet, it then waits only for the state of its unit.
+   * Returns true once all previous owners count as finished with the partition. No previous owner then has a
+   * request in flight. If the partition isn't started yet, it waits only for the state of its unit.
    */
   get isCleared(): boolean {
     return this.#isCleared
   }
 
-  /** The offset below which a previous owner without a final mark may have started unsettled records. */
+  /** A previous owner that left no final mark may have started unsettled records below this offset. */
   get begunBelow(): number {
     return this.#begunBelow
   }
@@ -126,7 +129,7 @@ export class Partition {
     return this.#isElsewhere
   }
 
-  /** True if it was reported already that the partition has another log than before. */
+  /** True if the change to another log was reported already. */
   get isTruncationReported(): boolean {
     return this.#isTruncationReported
   }
@@ -137,8 +140,8 @@ export class Partition {
   }
 
   /**
-   * The fault of the log because of which the partition isn't started or isn't read, in words. `undefined`
-   * while no fault is known.
+   * The reason why the partition isn't started or isn't read, in words: what is wrong with its log.
+   * `undefined` while nothing is known to be wrong.
    */
   get trouble(): string | undefined {
     return this.#trouble
@@ -200,7 +203,10 @@ export class Partition {
     this.#end.reachesTo(endOffset)
   }
 
-  /** Notes that the previous owner has finished, or that its time is over. `stored` is its last commit. */
+  /**
+   * Notes that the previous owner has finished, or that the time for the handover is over. `stored` is the
+   * last commit of the previous owner.
+   */
   clear(stored: StoredCommit): void {
     const memory = memoryOf(stored)
     this.#isCleared = true
@@ -231,8 +237,8 @@ export class Partition {
   }
 
   /**
-   * Begins at `offset` of a log that isn't the log that the commit describes. What the commit says about
-   * records doesn't apply to this log. Only the epoch of the commit is continued.
+   * Begins at `offset` of another log than the log that the commit describes. The settled offsets in the
+   * commit don't apply to this log. Only the epoch of the commit is continued.
    */
   beginAnew(stored: StoredCommit, offset: number, log?: KnownLog): void {
     this.begin(stored, log)
@@ -304,7 +310,7 @@ export class Partition {
   }
 
   /**
-   * Returns the state that a commit records. `isEnding`: true if the member stops. The commit has the final
+   * Returns the state to store in a commit. `isEnding`: true if the member stops. The commit has the final
    * mark if the member stops or has lost the partition, and if `isIdle` is true.
    */
   standing(isEnding: boolean): Standing {
@@ -360,7 +366,7 @@ export class Partition {
   }
 
   /**
-   * Notes the end of the log by a broker's answer. The broker was asked at `askedAtMs`, in epoch
+   * Notes the end of the log that a broker has reported. The broker was asked at `askedAtMs`, in epoch
    * milliseconds.
    */
   endsAt(offset: number, askedAtMs: number): void {
@@ -368,9 +374,9 @@ export class Partition {
   }
 
   /**
-   * A time in epoch milliseconds. All records that the log had at this time have been taken. If this is known
-   * of several times, it is the latest of them. 0 while no such time is known. The time doesn't change while
-   * `isFull`, because the part of the worker that is full may still have records to take.
+   * A time in epoch milliseconds: all records that the log had at this time have been taken. It is the latest
+   * time of which this is known. 0 while no such time is known. The time doesn't change while `isFull`,
+   * because the part of the worker that is full may still have records to take.
    */
   get endSeenMs(): number {
     const isTaking = !this.#isWaiting && !this.isFull

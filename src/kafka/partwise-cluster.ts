@@ -21,9 +21,9 @@ export type PartwiseCluster = OpenCluster & {
 const metadataTimeoutMs = 5_000
 
 /**
- * Opens a cluster client in which an error of one partition or topic doesn't affect the others. If an answer
- * has an error for a partition or a topic, kafkajs throws the first such error, and the rest of the answer is
- * lost. So one partition without a leader would hide all topics. Here a partition without a leader has the
+ * Opens a cluster client in which an error of one partition or topic doesn't affect the others. kafkajs
+ * itself throws the first error of a partition or topic, and drops all other parts of the answer. So one
+ * partition without a leader would hide all topics. In this client, a partition without a leader has the
  * leader -1, and a topic with an error has no partitions.
  */
 export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {

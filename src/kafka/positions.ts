@@ -54,9 +54,9 @@ export type LogFacts = {
 export type TruncationReason =
   /** The topic has another id, because it was deleted and created again, or was restored. */
   | 'recreated'
-  /** The log ends before the place. */
+  /** The log ends before the offset that was to be read next. */
   | 'shorter'
-  /** Before the place, the log has other records than the records that were read. */
+  /** Before the offset that was to be read next, the log has other records than before. */
   | 'diverged'
 
 export type Truncation = {
@@ -65,7 +65,7 @@ export type Truncation = {
    * the start of the present log. The present log's records from this offset on were never read.
    */
   readonly at: number
-  /** The offset of the place: the reader would have continued there. */
+  /** The offset at which the reading was to continue. */
   readonly from: number
   readonly reason: TruncationReason
 }
@@ -112,7 +112,7 @@ export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log:
   return { kind: 'goOn', offset }
 }
 
-/** The extent to which the log still has the records that are remembered as settled. */
+/** How much of the log still has the records that are remembered as settled. */
 export type KnownSettled = {
   /**
    * The offset below which the log is known to have the same records. Infinity if the log has all of the
@@ -124,7 +124,7 @@ export type KnownSettled = {
 }
 
 /**
- * Judges which records after a place are still the records that are remembered as settled. This function is
+ * Judges up to which offset the log still has the records that are remembered as settled. This function is
  * pure. The log may have lost records after the place, and may have other records at their offsets now. Call
  * this only for a place at which the reading can continue.
  */
@@ -177,8 +177,8 @@ function later(reason: string): Location {
 }
 
 /**
- * Looks up the places of which one broker is the leader. If the broker hangs, these places have the result
- * `later`, so they don't hold up the places of other brokers.
+ * Asks one broker about the places in partitions that this broker leads. If the broker hangs, these places
+ * have the result `later`, so they don't hold up the places of other brokers.
  */
 async function locateInTime(
   view: ClusterView,

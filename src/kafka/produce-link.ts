@@ -39,8 +39,8 @@ export type LinkTimeouts = {
 }
 
 /**
- * Builds the request for some records. By default, the request asks that all in-sync replicas have the
- * records before the broker answers.
+ * Builds the request for some records. If `ProduceLink` gets no such function, the broker answers only when
+ * all in-sync replicas have the records.
  */
 export type MakeRequest = (
   topicData: readonly ProducedTopic[],

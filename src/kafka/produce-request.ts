@@ -22,8 +22,8 @@ export type ProducedPartition = {
 export type ProducedTopic = { readonly topic: string; readonly partitions: readonly ProducedPartition[] }
 
 /**
- * A broker's answer to a produce request, with an entry for each partition. With `errorCode` 0 the records
- * were written from `baseOffset` on.
+ * A broker's answer to a produce request, partition by partition. If `errorCode` is 0, the records were
+ * written from `baseOffset` on.
  */
 export type ProduceAnswer = {
   readonly clientSideThrottleTime: number
@@ -44,7 +44,7 @@ export type ProduceRequest = {
   /** The producer's id. -1n if the producer isn't idempotent. */
   readonly producerId: bigint
   readonly producerEpoch: number
-  /** The time of all records, in milliseconds since 1970. */
+  /** The time of all records, in epoch milliseconds. */
   readonly timestampMs: number
 }
 
@@ -144,14 +144,14 @@ export function writeProduceRequest(request: ProduceRequest): Buffer {
   return out.finished()
 }
 
-/** The sizes that were found when records were measured, in the order in which the writer needs them. */
+/** The sizes of records and of their parts, in the order in which the writer needs them. */
 class Sizes {
   readonly #found: number[] = []
   #next = 0
   #lastHeaders: WrittenRecord['headers']
   #lastHeadersBytes = headersBytes(undefined)
 
-  /** Returns the bytes of the records of a batch. */
+  /** Returns the number of bytes of a batch's records. */
   measure(records: readonly WrittenRecord[]): number {
     let sum = 0
     let offsetDelta = 0
@@ -175,8 +175,8 @@ class Sizes {
   }
 
   /**
-   * Returns the bytes of a record's headers. Consecutive records often share one headers object, which is
-   * then measured only once.
+   * Returns the number of bytes of a record's headers. Consecutive records often share one headers object,
+   * which is then measured only once.
    */
   #headersBytes(headers: WrittenRecord['headers']): number {
     if (headers !== this.#lastHeaders) {
@@ -191,7 +191,7 @@ class Writer {
   readonly #bytes: Buffer
   readonly #sizes: Sizes
   #at = 0
-  /** The headers that were written last. Their bytes lie between the two offsets below. */
+  /** The headers that were written last. Their bytes lie between `#headersStart` and `#headersEnd`. */
   #lastHeaders: WrittenRecord['headers']
   #headersStart = 0
   #headersEnd = 0

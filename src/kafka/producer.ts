@@ -21,7 +21,7 @@ export type OutboundRecord = {
 }
 
 /**
- * The result of a produce. `refused`: the broker will never take this record, because it is too large for its
+ * The result of `produce`. `refused`: the broker will never take this record, because it is too large for its
  * topic or for any topic.
  */
 export type ProduceResult = 'acknowledged' | 'refused'
@@ -49,8 +49,8 @@ export type ProducerOptions = {
   kafka: Kafka
   /**
    * The limit for a record, in bytes. A larger record is refused without being sent. If a request is larger
-   * than the broker's `socket.request.max.bytes`, the broker closes the connection. Without this limit, such
-   * a record would be sent again forever.
+   * than the broker's `socket.request.max.bytes`, the broker closes the connection. Without this limit, a
+   * record of that size would be sent again forever.
    */
   maxRecordBytes: number
   /**
@@ -111,8 +111,9 @@ export async function startProducer(options: ProducerOptions): Promise<RecordPro
 
 /**
  * Collects the records of a partition while the previous batch of the partition is under way. The producer
- * isn't idempotent. Each partition has one produce under way at a time, so its records are written in the
- * order in which they came. A lost acknowledgement writes a record twice, which is allowed.
+ * isn't idempotent. Each partition has one produce request under way at a time, so its records are written in
+ * the order in which they came. If an acknowledgement is lost, a record may be written twice, which is
+ * allowed.
  */
 class PartitionedProducer implements RecordProducer {
   readonly #options: ProducerOptions

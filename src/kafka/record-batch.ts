@@ -16,7 +16,7 @@ import { decompress, tooLongCode } from './codecs.ts'
 import { crc32c } from './crc32c.ts'
 
 /**
- * The header values, as the record has them, by name. If a record has several headers of a name, the value is
+ * The values of a record's headers, by the header's name. If several headers have the same name, the value is
  * a list.
  */
 export type RecordHeaders = Record<string, Buffer | null | (Buffer | null)[]>
@@ -32,8 +32,8 @@ export type FetchedRecord = {
   readonly value: Buffer | null
   readonly headers: RecordHeaders
   /**
-   * True for a transaction marker. Also true for the empty record that stands for the end of a batch whose
-   * last records compaction has removed. Such a record isn't delivered.
+   * True for a transaction marker. Also true for an empty record at the end of a batch: it is made if
+   * compaction has removed the last records of the batch. A record for which this is true isn't delivered.
    */
   readonly isControlRecord: boolean
   /**
@@ -56,16 +56,16 @@ export type RecordSet = {
   /** The offset after the last batch that was read. -1 if no batch was read. */
   readonly nextOffset: number
   /**
-   * The reason why reading ended before a batch that is damaged. The damaged batch begins at `nextOffset`. If
-   * no batch was read, it is the first batch.
+   * Says how a batch is damaged, if reading ended before this batch. The damaged batch begins at
+   * `nextOffset`. If no batch was read, the first batch is damaged.
    */
   readonly damage: string | undefined
 }
 
 export type ReadRecordSetOptions = {
   /**
-   * True if a damaged batch becomes one record that says so, at the batch's last offset. False if reading
-   * ends before the batch.
+   * True if a damaged batch becomes one record that reports the damage, at the batch's last offset. False if
+   * reading ends before the batch.
    */
   readonly passDamaged: boolean
   /**
@@ -87,8 +87,9 @@ const minAllowanceBytes = 64 * 1024 ** 2
  * further batches aren't read, and the next fetch brings them again.
  */
 const maxFetchBytes = 8 * 1024 ** 2
-/** The estimated memory of the objects for a record, and for a header, in bytes. */
+/** The estimated memory of the objects for a record, in bytes. */
 const recordBytes = 256
+/** The estimated memory of the objects for a header of a record, in bytes. */
 const recordHeaderBytes = 128
 /**
  * The most headers that are read of a record. Further headers are skipped, because nobody sends so many on
@@ -235,7 +236,10 @@ function readHead(batch: Buffer): BatchHead {
   }
 }
 
-/** Reads an integer that is exact up to 2^53. Offsets and milliseconds stay far below this number. */
+/**
+ * Reads an integer of eight bytes. The result is exact up to 2^53. Offsets and milliseconds stay far below
+ * this number.
+ */
 function readInt64(bytes: Buffer, at: number): number {
   return bytes.readInt32BE(at) * 2 ** 32 + bytes.readUInt32BE(at + 4)
 }
@@ -341,7 +345,7 @@ class BatchReader {
     return headers
   }
 
-  /** Reads bytes that follow their length. The length -1 stands for null. */
+  /** Reads a length, and then as many bytes. The length -1 stands for null. */
   #data(): Buffer | null {
     const length = this.#varint()
     if (length === -1) return null

@@ -86,7 +86,7 @@ function withoutLineEnd(text: string): string {
   return text.replace(/\r?\n$/, '')
 }
 
-/** Throws if the text holds no certificate. TLS would accept such a text without an error. */
+/** Throws if the text contains no certificate. TLS would accept the text without an error. */
 export function checkCertificates(pem: string): void {
   const first = new X509Certificate(pem)
   if (Number.isNaN(first.validToDate.getTime())) throw new Error('a certificate without an end')

@@ -1,25 +1,27 @@
 /**
- * The time between two looks at the head of a busy retry topic, in milliseconds. Each look costs a fetch, and
- * most of the records that it brings aren't due yet.
+ * The time between two looks at the head (the first waiting record) of a busy retry topic, in milliseconds.
+ * Each look costs a fetch, and most of the records that it brings aren't due yet.
  */
 const headPeriodMs = 500
 
 /**
- * The wait for the head of one partition of a retry topic. A record is due when the wait of its topic has
- * passed since its append (`Partition.dueMsOf`). All records of a topic wait equally long, so they are due in
- * the order of the log. So only the wait for the head matters.
+ * The wait for the head (the first waiting record) of one partition of a retry topic. A record is due when
+ * the wait of its topic has passed since its append (`Partition.dueMsOf`). All records of a topic wait
+ * equally long, so they are due in the order of the log, and only the wait for the head matters.
  */
 export class RetryWait {
   #dueMs = 0
   #lookAtMs = 0
   #timer: NodeJS.Timeout | undefined
 
-  /** The time when the head is due, in epoch milliseconds. 0 while no head waits. */
+  /**
+   * The time when the head (the first waiting record) is due, in epoch milliseconds. 0 while no record waits.
+   */
   get dueMs(): number {
     return this.#dueMs
   }
 
-  /** The time of the next look at the head, in epoch milliseconds. */
+  /** The time of the next look at the head (the first waiting record), in epoch milliseconds. */
   get lookAtMs(): number {
     return this.#lookAtMs
   }
@@ -46,11 +48,11 @@ export class RetryWait {
 }
 
 /**
- * Returns when to look again at the head of a partition, its first record, in epoch milliseconds. If the head
- * isn't due soon, returns the time at which it is due. Otherwise returns the partition's next turn after that
- * time: each partition (`turn`) has its own moment in each period. All partitions of a busy tier have due
- * records all the time. If one fetch looked at the heads of all these partitions, all other work would wait
- * until the records of this fetch are processed.
+ * Returns when to look again at the head of a partition, its first waiting record, in epoch milliseconds. If
+ * the head isn't due for half a second or longer, returns the time at which it is due. Otherwise returns a
+ * moment after that time, at least a quarter of a second from now. `turn` gives each partition its own moment
+ * in each period. All partitions of a busy tier have due records all the time. If one fetch looked at the
+ * heads of all these partitions, all other work would wait until the records of this fetch are processed.
  */
 function lookAtMs(turn: number, dueMs: number): number {
   const nowMs = Date.now()

@@ -33,8 +33,8 @@ type Needs = {
 }
 
 /**
- * The roles of `sluice topics grow`, which gives an installation more partitions. `rightsToGrow` and its
- * neighbours list their rights.
+ * The roles of `sluice topics grow`, which gives an installation more partitions. Their rights come from
+ * functions of their own, such as `rightsToGrow`.
  */
 type Growing = Extract<KafkaRole, `topics grow${string}`>
 
@@ -64,9 +64,9 @@ export type RightsScope = {
 }
 
 /**
- * Returns all operations that a role may need, by the table of topics. The role needs all of them, except for
- * the optional rights. READ and WRITE of a topic, and READ of a group, include DESCRIBE. ALTER_CONFIGS
- * includes DESCRIBE_CONFIGS.
+ * Returns all operations that a role may need, according to the table of topics. The role needs all of them,
+ * except for the optional rights. READ and WRITE of a topic, and READ of a group, include DESCRIBE.
+ * ALTER_CONFIGS includes DESCRIBE_CONFIGS.
  */
 export function rightsOf(role: KafkaRole, scope: RightsScope): Right[] {
   if (role === 'topics grow') return rightsToGrow(scope)

@@ -15,9 +15,9 @@ export type TlsSettings = Pick<
 >
 
 /**
- * Creates the function that opens connections to the brokers. It reads the files for each connection, so a
- * renewed certificate is used from the next connection on. Throws a LoginError at once if one of the files
- * can't be used.
+ * Creates the function that opens connections to the brokers. This function reads the files of `settings` for
+ * each connection, so a renewed certificate is used from the next connection on. `createSocketFactory` throws
+ * a LoginError at once if one of the files can't be used.
  */
 export function createSocketFactory(settings: TlsSettings, troubles: ReportedTroubles): ISocketFactory {
   if (!settings.ssl) return ({ host, port, onConnect }) => watched(connectPlain({ host, port }, onConnect))

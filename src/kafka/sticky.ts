@@ -1,10 +1,8 @@
-/**
- * The assignment of units to members. A unit is a partition number: partition i of every topic. The functions
- * here are pure.
- *
- * Balanced: the numbers of units of any two members differ by at most one. Sticky: a unit moves only if the
- * balance requires it, so as few units as possible move when a member joins or leaves.
- */
+// The assignment of units to members. A unit is a partition number: partition i of every topic. The functions
+// here are pure.
+//
+// Balanced: the numbers of units of any two members differ by at most one. Sticky: a unit moves only if the
+// balance requires it, so as few units as possible move when a member joins or leaves.
 
 /**
  * A member's claim: the units that it owns, and the time at which it got them, in epoch milliseconds. The
@@ -12,7 +10,7 @@
  */
 export type MemberClaim = { memberId: string; sinceMs: number; units: readonly number[] }
 
-/** Returns the units of each member, ascending. `claims` has an entry for each member. */
+/** Returns the units of each member, ascending. `claims` contains one claim for each member. */
 export function assignSticky(unitCount: number, claims: readonly MemberClaim[]): Map<string, number[]> {
   const members = claims.map(({ memberId }) => memberId).sort()
   const kept = keepClaims(unitCount, claims)

@@ -109,7 +109,10 @@ function objectOf(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** Returns the expiry that a JSON Web Token names. Returns `undefined` for any other token. */
+/**
+ * Returns the expiry that a JSON Web Token names, in epoch milliseconds. Returns `undefined` if the token
+ * names no expiry, or isn't a JSON Web Token.
+ */
 function endOf(token: string): number | undefined {
   const payload = Buffer.from(token.split('.')[1] ?? '', 'base64url').toString()
   const { exp } = objectOf(payload)

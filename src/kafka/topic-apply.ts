@@ -19,8 +19,8 @@ export type Applied = {
 
 export type ApplyOptions = {
   /**
-   * True if a topic is created without those settings that the cluster refuses. False if such a topic isn't
-   * created at all.
+   * True if a topic is created without the settings that the cluster refuses. False if a topic with refused
+   * settings isn't created at all.
    */
   readonly mayLeaveOut: boolean
   readonly withSettings: boolean
@@ -171,7 +171,7 @@ async function areServed(admin: Admin, topics: string[]): Promise<boolean> {
   )
 }
 
-/** Corrects the settings that differ from the table. Other settings stay as they are. */
+/** Corrects the settings that differ from the table of topics. Other settings stay as they are. */
 export async function correctSettings(
   admin: Admin,
   { topic, settings }: TopicDefinition,

@@ -4,9 +4,9 @@ import { type TopicDefinition, type TopicLayout, topicTable } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
 
 /**
- * A difference between the table and the cluster, in words. `structure`: a topic is missing or has another
- * number of partitions, so Sluice can't work with it. `setting`: Sluice can work, but a setting makes a
- * guarantee weaker, or the cluster doesn't report the setting.
+ * A difference between the table of topics and the cluster, in words. `structure`: a topic is missing or has
+ * another number of partitions, so Sluice can't work with it. `setting`: Sluice can work, but a setting makes
+ * a guarantee weaker, or the cluster doesn't report the setting.
  */
 export type TopicFault = {
   readonly topic: string
@@ -25,15 +25,15 @@ export type TopicReport = {
 
 export type CheckOptions = {
   /**
-   * True if replicas and settings are checked too. Otherwise only the existence of topics and their
-   * partitions are checked.
+   * True if replicas and settings are checked too. Otherwise, only the topics and their numbers of partitions
+   * are checked.
    */
   readonly withSettings: boolean
-  /** Returns true if a topic of the table is checked. By default, all topics are checked. */
+  /** Returns true if a topic is checked. By default, all topics of the table of topics are checked. */
   readonly isWanted?: (topic: string) => boolean
 }
 
-/** Compares the cluster with the table. Changes nothing. */
+/** Compares the cluster with the table of topics. Changes nothing. */
 export function checkTopics(kafka: Kafka, layout: TopicLayout, options: CheckOptions): Promise<TopicReport> {
   const { isWanted = () => true } = options
   const table = topicTable(layout).filter(({ topic }) => isWanted(topic))

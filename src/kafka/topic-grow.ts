@@ -7,16 +7,14 @@ import { readSettings } from './topic-settings.ts'
 import type { TopicDefinition } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
 
-/**
- * Operations on topics for `sluice topics grow`. They return what the cluster refuses, with the text of the
- * cluster's error.
- */
+// Operations on topics for `sluice topics grow`. They return what the cluster refuses, with the text of the
+// cluster's error.
 
 const timeType = 'message.timestamp.type'
 
 /**
- * Returns the definition of a topic, but with another value of one setting. The topic has this value while
- * records are copied to it, so that each copy keeps the time that its writer gives it.
+ * Returns the definition of a topic, but with `CreateTime` for `message.timestamp.type`. The topic has this
+ * setting while records are copied to it, so that each copy keeps the time that its writer gives it.
  */
 function withOwnTimes(definition: TopicDefinition): TopicDefinition {
   const settings = definition.settings.map((setting) =>
@@ -26,8 +24,9 @@ function withOwnTimes(definition: TopicDefinition): TopicDefinition {
 }
 
 /**
- * Creates the topics that don't exist yet, with a setting by which copied records keep their times. With
- * `validateOnly`, creates no topic, and only asks whether the cluster would create the topics.
+ * Creates the topics that don't exist yet, with `CreateTime` for `message.timestamp.type`, so that copied
+ * records keep their times. With `validateOnly`, creates no topic, and only asks whether the cluster would
+ * create the topics.
  */
 export function makeCopies(
   kafka: Kafka,
@@ -53,7 +52,7 @@ export function makeCopies(
   })
 }
 
-/** Returns the topics whose present settings don't let records keep their times. */
+/** Returns a refusal for each topic in which records don't keep their times, by its present settings. */
 async function withoutOwnTimes(admin: Admin, definitions: readonly TopicDefinition[]): Promise<Refusal[]> {
   const refusals: Refusal[] = []
   for (const { topic } of definitions) {
@@ -65,7 +64,7 @@ async function withoutOwnTimes(admin: Admin, definitions: readonly TopicDefiniti
   return refusals
 }
 
-/** Lets the brokers set the times of records from now on, as in every topic of the table. */
+/** Lets the brokers set the times of records from now on, as in every topic of the table of topics. */
 export function enforceAppendTimes(
   kafka: Kafka,
   definitions: readonly TopicDefinition[],
@@ -82,7 +81,7 @@ export function enforceAppendTimes(
 
 /**
  * Adds partitions to those topics that exist and have fewer than `partitions`. With `validateOnly`, adds no
- * partition, and only asks whether the cluster would add them.
+ * partition, and only asks whether the cluster would do so.
  */
 export function addPartitions(
   kafka: Kafka,

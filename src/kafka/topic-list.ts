@@ -1,10 +1,10 @@
 import type { KafkaRole } from './kafka-roles.ts'
 
 /**
- * The rule by which a topic keeps records. The first kind keeps all records for `forMs`. The second kind
- * keeps the latest record of each key. In topics of the second kind, compaction spares records younger than
- * `noneBeforeMs`, because they may not be delivered yet. A deletion stays readable for `deletionsForMs`. The
- * third kind keeps the latest record of each key for `forMs`.
+ * The rule by which a topic keeps records. With `forMs` alone, the topic keeps all records for this time.
+ * With `latestOfKey`, the topic keeps the latest record of each key, either for `forMs` or, without `forMs`,
+ * forever. Without `forMs`, compaction spares records younger than `noneBeforeMs`, because they may not be
+ * delivered yet. A deletion then stays readable for `deletionsForMs`.
  */
 export type Keeping =
   | { forMs: number }
@@ -13,19 +13,19 @@ export type Keeping =
 
 const day = 24 * 3_600_000
 /**
- * The retention of topics that upstream services write, in milliseconds. An outage of Sluice that is no
- * longer than this loses no record.
+ * The retention of topics that upstream services write, in milliseconds. If an outage of Sluice takes at most
+ * this time, no record is lost.
  */
 const sourceKeptMs = 7 * day
 const kibi = 1024
 /**
- * The least time for which `memberships` still has the deletion of a key, in milliseconds. A store whose last
+ * How long the deletion of a key stays in `memberships` at least, in milliseconds. A store whose last
  * checkpoint is older than this time has to read the whole topic again.
  */
 export const deletionsKeptMs = 30 * day
 /**
- * The retention of `replay-jobs`, which says who replayed what. A replay ends long before its record is
- * deleted, because the records that the replay reads are kept for two weeks.
+ * The retention of `replay-jobs`, whose records say who replayed what. A replay ends long before its record
+ * is deleted, because the records that the replay reads are kept for at most two weeks.
  */
 const replayJobsKept = { latestOfKey: true, forMs: 90 * day } as const
 /**
@@ -41,16 +41,16 @@ const batchHeaderBytes = 12
 const headersBytes = 64 * kibi
 
 /**
- * Returns the size of the largest record of `events`. This is the size of the largest message that Sluice
- * takes, but no less than Kafka's default.
+ * Returns the size of the largest record of `events`, in bytes. The largest message that Sluice takes fits
+ * into such a record. The size is at least Kafka's default.
  */
 function maxSourceBytes(maxMessageBytes: number): number {
   return Math.max(kafkaDefaultBytes, maxMessageBytes + batchHeaderBytes)
 }
 
 /**
- * Returns the size of the largest record of the retry topics and the dead letters. Every message that Sluice
- * takes fits into such a record.
+ * Returns the size of the largest record of the retry topics and the dead letters, in bytes. Every message
+ * that Sluice takes fits into such a record.
  */
 export function maxRetryRecordBytes(maxMessageBytes: number): number {
   return maxSourceBytes(maxMessageBytes) + headersBytes
@@ -94,8 +94,8 @@ export type Topic = {
   /** True if upstream services write the topic. Its values may be framed for a schema registry. */
   readonly isFramed?: true
   /**
-   * True if only Sluice writes the topic, and its records belong to units. `sluice topics grow` replaces such
-   * a topic by a new topic.
+   * True if only Sluice writes the topic, and its records belong to units. `sluice topics grow` replaces the
+   * topic by a new topic.
    */
   readonly isOwn?: true
   /**
@@ -262,7 +262,7 @@ function writersOf({ writers }: Topic): readonly KafkaRole[] {
   return writers
 }
 
-/** Returns what a role does with a topic. */
+/** Returns whether a role reads or writes a topic, or both. */
 export function accessOf(role: KafkaRole, key: TopicKey): readonly ('READ' | 'WRITE')[] {
   const { readers, writers }: Topic = topics[key]
   return [

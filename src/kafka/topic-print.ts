@@ -54,7 +54,7 @@ function strimziOf({ topic, partitions, replication, settings }: TopicDefinition
 }
 
 /**
- * Returns a name that Kubernetes allows, in small letters and without underscores. Topics whose names differ
+ * Returns a name that Kubernetes allows, in lower case and without underscores. Topics whose names differ
  * only in case, or in characters that are replaced here, get the same name.
  */
 function resourceName(topic: string): string {

@@ -7,8 +7,8 @@ import { type Location, locate } from './positions.ts'
 import type { FetchedRecord } from './record-batch.ts'
 
 /**
- * The place from which a partition is read. `topicId` is the id of the topic when `next` was noted. It is
- * empty if the id isn't known.
+ * The place from which a partition is read: the offset `next`, the beginning, or the end. `topicId` is the id
+ * of the topic when `next` was noted. `topicId` is empty if the id isn't known.
  */
 export type TailStart = { readonly next: number; readonly topicId: string } | 'beginning' | 'end'
 
@@ -39,8 +39,8 @@ export type TopicTail = {
    */
   readonly trouble: string | undefined
   /**
-   * The age of the last record that was read from the partition that is furthest behind, in milliseconds. 0
-   * if all records are read. -1 while the age isn't known.
+   * The highest age of the records that were read last, one from each partition, in milliseconds. Only
+   * partitions with unread records count. 0 if all records are read. -1 while the age isn't known.
    */
   readonly behindMs: number
   stop(): Promise<void>
@@ -77,7 +77,8 @@ class PartitionsTail implements TopicTail {
   }
 
   /**
-   * Opens all partitions, and later opens new partitions. Resolves when the reader is stopped. Never rejects.
+   * Begins to read all partitions, and later also partitions that are new. Resolves when the reader is
+   * stopped. Never rejects.
    */
   async run(): Promise<void> {
     const { signal } = this.#stopping

@@ -32,8 +32,8 @@ export type TopicSetting = {
   name: string
   value: string
   /**
-   * The comparison with the actual value. `atLeast`: the actual value may be higher, or -1, which means no
-   * limit.
+   * How the cluster's value is compared with `value`. `atLeast`: the cluster's value may be higher, or -1,
+   * which means no limit.
    */
   rule: 'equal' | 'atLeast'
 }
@@ -54,7 +54,7 @@ export type TopicDefinition = {
 }
 
 /**
- * Returns the beginning of the names of those topics which only Sluice writes and whose records belong to
+ * Returns the prefix of certain topics' names. Only Sluice writes these topics, and their records belong to
  * units. `sluice topics grow` copies these topics.
  */
 export function ownPrefix({ prefix, generation }: Pick<TopicLayout, 'prefix' | 'generation'>): string {

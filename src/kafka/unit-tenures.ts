@@ -9,7 +9,10 @@ export type UnitTenuresOptions = {
   onTrouble: (error: unknown, unit: number) => void
 }
 
-/** One tenure of a unit at this member, from its assignment until its loss. */
+/**
+ * One tenure of a unit at this member. It begins when this member starts to prepare the state of the unit. It
+ * ends when the unit is lost and released.
+ */
 type Tenure = {
   readonly unit: number
   isPrepared: boolean
@@ -34,9 +37,9 @@ const againAfterMs = 1_000
  */
 export class UnitTenures {
   readonly #options: UnitTenuresOptions
-  /** The tenures of the units that this member owns. */
+  /** The tenures of the units that this member owns, as far as their preparation has begun. */
   readonly #tenures = new Map<number, Tenure>()
-  /** The tenures of lost units that aren't at rest yet. */
+  /** The tenures of lost units that may still have requests in flight. */
   readonly #leaving = new Set<Tenure>()
   /** For each unit, a promise that resolves when the unit's latest tenure ends. */
   readonly #ends = new Map<number, Promise<void>>()
@@ -49,7 +52,7 @@ export class UnitTenures {
     return this.#tenures.get(unit)?.isPrepared ?? false
   }
 
-  /** The units whose state isn't ready yet, ascending. */
+  /** The units whose state is being prepared and isn't ready yet, ascending. */
   get preparing(): readonly number[] {
     return [...this.#tenures.values()]
       .flatMap(({ unit, isPrepared }) => (isPrepared ? [] : [unit]))
@@ -86,7 +89,10 @@ export class UnitTenures {
     tenure.timer = setTimeout(() => this.#rest(tenure), this.#options.handoverMs)
   }
 
-  /** Releases those lost units that are at rest. */
+  /**
+   * Releases those lost units for which `isAtRest` returns true, because they have nothing in flight any
+   * more.
+   */
   release(isAtRest: (unit: number) => boolean): void {
     for (const tenure of this.#leaving) if (isAtRest(tenure.unit)) this.#rest(tenure)
   }

@@ -1,13 +1,11 @@
-/**
- * The settled records of one partition. They determine the offset that may be committed.
- *
- * Records settle out of order. The watermark is the first offset that isn't settled. The commit's metadata
- * (`commit-metadata.ts`) lists the settled offsets above the watermark, so that the next owner doesn't repeat
- * their records.
- *
- * Offsets are stored as numbers, which are exact up to 2^53. At 1,000 records/s, a partition would reach this
- * number in 285,000 years.
- */
+// The settled records of one partition. They determine the offset that may be committed.
+//
+// Records settle out of order. The watermark is the first offset that isn't settled. The commit's metadata
+// (`commit-metadata.ts`) lists the settled offsets above the watermark, so that the next owner doesn't repeat
+// their records.
+//
+// Offsets are stored as numbers, which are exact up to 2^53. At 1,000 records/s, a partition would reach this
+// number in 285,000 years.
 
 /**
  * The result of `receive`. The caller has to settle a `new` record. A `held` or `settled` record was received
@@ -23,10 +21,10 @@ export class Watermark {
   /** The offset after the highest offset that was received or passed over. Invariant: #base <= #top. */
   #top: number
   /**
-   * The records from #base on, ascending, in a ring: entry n is at (#head + n) & #mask. If an offset from
-   * #base to #top isn't in the ring, the log has no record at this offset. So the empty offsets of compaction
-   * and transaction markers take no memory. Invariant: the first entry isn't settled, and has the offset
-   * #base.
+   * The offsets of the records from #base on, ascending, in a ring buffer. The record n, counted from 0, is
+   * at the index (#head + n) & #mask. If an offset from #base to #top isn't in the buffer, the log has no
+   * record at this offset. So offsets that compaction or transaction markers have left without records take
+   * no memory. Invariant: the first record isn't settled, and has the offset #base.
    */
   #offsets: Float64Array
   #settled: Uint8Array
@@ -34,8 +32,8 @@ export class Watermark {
   #head = 0
   #count = 0
   /**
-   * The offsets that a former owner settled, ascending. From the index #nextRemembered on, their records
-   * haven't been fetched by this member yet.
+   * The offsets that a former owner settled, ascending. This member hasn't fetched the records of the offsets
+   * from the index #nextRemembered on.
    */
   readonly #remembered: readonly number[]
   #nextRemembered = 0
@@ -91,8 +89,8 @@ export class Watermark {
   }
 
   /**
-   * Settles a held record. Each of its deliveries has succeeded, or is on a retry topic or in the dead
-   * letters.
+   * Settles a record that was received and isn't settled yet. Each of its deliveries has succeeded, or is on
+   * a retry topic or in the dead letters.
    */
   settle(offset: number): void {
     if (offset < this.#base) return
@@ -146,7 +144,7 @@ export class Watermark {
     return -1
   }
 
-  /** Handles a record below the top. Such a record was received before. */
+  /** Handles a record below `top`. The record was received before. */
   #again(offset: number): Receipt {
     const index = this.#find(offset)
     // The offset was passed over, because the log had no record there.
@@ -177,7 +175,7 @@ export class Watermark {
     if (!isSettled) this.#heldCount++
   }
 
-  /** Moves the watermark past all settled records at the head of the ring. */
+  /** Moves the watermark past all settled records at the start of the ring buffer. */
   #advance(): void {
     while (this.#count > 0 && this.#settled[this.#head] === 1) {
       this.#head = (this.#head + 1) & this.#mask
@@ -186,7 +184,9 @@ export class Watermark {
     this.#base = this.#count === 0 ? this.#top : (this.#offsets[this.#head] ?? this.#top)
   }
 
-  /** Returns the index of a record in the ring. Returns -1 if its offset isn't in the ring. */
+  /**
+   * Returns the index of a record in the ring buffer. Returns -1 if the record's offset isn't in the buffer.
+   */
   #find(offset: number): number {
     // If no offset before the record is missing, the record is at `high`. Otherwise the record is nearer to
     // the head.

@@ -198,7 +198,7 @@ const deadConnection: ReadonlySet<string> = new Set([
   'NoAnswerError',
 ])
 
-/** Removes the header of an answer: a list of tagged fields. All brokers send an empty list. */
+/** Removes the header of an answer, which is a list of tagged fields. All brokers send an empty list. */
 function behindTags(bytes: Buffer): Buffer {
   if (bytes[0] !== 0) throw new Error('the header of an answer has unknown fields')
   return bytes.subarray(1)
