@@ -101,10 +101,7 @@ export async function withQuery<T>(config: Config, ask: (query: LogQuery) => Pro
 
 const defaultSince = '1h'
 
-/**
- * Returns the filter that the flags ask for. Throws a `StartError` that names the first flag that can't be
- * read.
- */
+/** Returns the filter that the flags ask for. Throws a `StartError` that names the first invalid flag. */
 export function searchFilter(config: Config, flags: SearchFlags): LogFilter {
   const nowMs = Date.now()
   const { kind, outcome, status, user, since, until, message, failed, ...same } = flags

@@ -28,8 +28,8 @@ export type ProcessesOptions = {
  */
 const answerWithinMs = 4_000
 /**
- * How long a process may exceed the shutdown timeout before it counts as hung, in milliseconds. By itself, a
- * process keeps to the shutdown timeout for everything but its last spans, which it exports afterwards.
+ * How long a process may exceed the shutdown timeout before it counts as hung, in milliseconds. A process
+ * keeps to the shutdown timeout, but exports its last spans afterwards.
  */
 const overdueMs = 1_000 + flushMs
 

@@ -51,8 +51,8 @@ export type ReplayCommand = {
 type Run = { config: Config; log: Logger; screen: Screen }
 
 /**
- * Counts a selection, orders the workers to send it again, and shows the progress. If the command is ended,
- * the replay continues nevertheless. Returns the count and the result in lines.
+ * Counts the selected records, orders the workers to send these records again, and shows the progress. If the
+ * command is ended, the replay continues nevertheless. Returns the count and the result in lines.
  */
 export async function replay(run: Run, command: ReplayCommand): Promise<string[]> {
   const perSecond = rateOf(command.rate)
