@@ -42,7 +42,7 @@ const mostHeldParts = 200_000
 /**
  * Applies the syncs of one unit. The parts of a sync are staged on disk until all parts have arrived. Then
  * the whole sync is compared with the states of the unit, side by side, and the differences are written. The
- * parts are settled only after that, so after a crash the parts are read again.
+ * parts are settled only after the differences have been written, so after a crash the parts are read again.
  */
 export class Syncs {
   readonly #options: SyncsOptions
