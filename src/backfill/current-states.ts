@@ -57,7 +57,7 @@ export class CurrentStates {
     this.#spool.add(spread(ownKey) % CurrentStates.buckets, JSON.stringify(entry))
   }
 
-  /** Returns the current states of a bucket, in the order of their offsets. */
+  /** Returns the present states in a bucket that the filter selects, sorted by offset. */
   of(bucket: number): readonly CurrentState[] {
     const current = new Map<string, CurrentState>()
     for (const texts of this.#spool.read(bucket)) {

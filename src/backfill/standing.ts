@@ -15,7 +15,8 @@ export type Standing =
   /** A first sync is under way. */
   | Syncing
   /**
-   * The destination got some values and was then disconnected. Since then, users whom it knows may have left.
+   * The destination got some values. It was then disconnected, or switched off before its first sync was
+   * complete. Since then, users whom the destination knows may have left.
    */
   | { readonly kind: 'parted' }
   /**
@@ -32,7 +33,9 @@ export type Syncing = {
    * got earlier values of them.
    */
   readonly withLeft: boolean
-  /** The place of the last state that was written to `replays`; `null` before the first state. */
+  /**
+   * The property and the user of the last state that was written to `replays`; `null` before the first state.
+   */
   readonly after: StatePlace | null
   /** The number of Identifies that all owners of the unit together have written so far. */
   readonly sent: number
