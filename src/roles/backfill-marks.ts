@@ -14,9 +14,9 @@ import { within } from '../kafka/within.ts'
  */
 export type BackfillMarks = {
   /**
-   * Notes that a destination has missed a value of a space. Call this for every missed value, because
-   * repeated calls cost little. Returns a promise that resolves when the mark is written. Returns `undefined`
-   * if the mark is written already.
+   * Writes a mark because a destination has missed a value of a space. Call this for every missed value,
+   * because repeated calls cost little. Returns a promise that resolves when the mark is written. Returns
+   * `undefined` if the mark is written already.
    */
   needsBackfill(destinationId: string, spaceId: string): Promise<void> | undefined
   /**

@@ -65,8 +65,8 @@ export class FailingUnits {
   }
 
   /**
-   * Takes over an assignment, and stops the failing units again. Without this, a member would fetch again
-   * from a partition that comes back to it.
+   * Takes over an assignment, and stops the failing units again. If it didn't, this member would fetch again
+   * from a failing partition that comes back to it.
    */
   assigned(units: readonly number[]): void {
     this.#owned = units

@@ -44,8 +44,8 @@ type Read = { readonly partition: number; readonly orderMs: number; readonly rec
 
 /**
  * Copies topics to the topics of another layout. Every copied record carries the partition, the offset and
- * the time of its original. A run doesn't copy records again that an earlier, killed run has copied: it finds
- * these records by the original places in the copies.
+ * the time of its original. If an earlier run was killed, the next run finds by these places which records
+ * are copied already, and doesn't copy these records again.
  */
 export class GrowthCopy {
   readonly #options: CopyOptions

@@ -35,8 +35,8 @@ const overdueMs = 1_000 + flushMs
 
 /**
  * Starts the primary of several processes, each of which is a member of the group. The primary reads no
- * records. It forks the processes, passes signals on, and answers for all of them on one port. When one
- * process fails, the primary stops the other processes in good order. It restarts no process.
+ * records. It forks the processes, passes signals on, and answers probes and scrapes for all processes on one
+ * port. When one process fails, the primary stops the other processes in good order. It restarts no process.
  */
 export async function startProcesses({ config, log, parts, onFatal }: ProcessesOptions): Promise<void> {
   const processes: WorkerProcess[] = []

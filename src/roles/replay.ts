@@ -99,7 +99,7 @@ export function showReplay(run: Run, id: string, { asJson }: ReplayLookup): Prom
 }
 
 /**
- * Asks for a replay to be stopped or resumed. Anybody may stop or resume a replay, whoever has ordered it.
+ * Asks the workers to stop or resume a replay. Anybody may stop or resume a replay, whoever has requested it.
  */
 export function requestReplay(
   run: Run,
