@@ -36,7 +36,7 @@ export type SyncsOptions = {
 const defaultTimeoutMs = 10 * 60_000
 /** Limit on the users that all open syncs together keep in memory. */
 const mostGathered = 16_384
-/** Limit on the parts that all open syncs together hold. */
+/** Limit on the parts that wait in all open syncs together. */
 const mostHeldParts = 200_000
 
 /**
@@ -111,8 +111,7 @@ export class Syncs {
   }
 
   /**
-   * Drops each open sync that has a part for which `isToGo` returns true. Leaves all parts of such a sync to
-   * the next owner.
+   * Drops each open sync with a part that `isToGo` selects. Leaves all parts of this sync to the next owner.
    */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const [mark, sync] of this.#open) {

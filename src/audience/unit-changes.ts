@@ -151,8 +151,8 @@ export class UnitChanges {
 
   /**
    * Returns the reason why a change comes too late, as `decideChange` would. Returns `undefined` if the
-   * change isn't late, or if the text in the store isn't enough to see this. For most changes, the text is
-   * enough.
+   * change isn't late, or if the text in the store doesn't show that it is late. For most changes, the text
+   * shows it.
    */
   #whyLate({ change, key }: ChangeItem, stored: string | undefined): 'repeated' | 'outdated' | undefined {
     const { ledger, isEnding } = this.#context
