@@ -103,7 +103,7 @@ export type Marked = Connection & {
   filledUpTo: number
 }
 
-/** The content of those records of `backfills` that were read. */
+/** The content of all records of `backfills` that were read so far. */
 export class Marks {
   readonly #partitions: number
   readonly #ofDestination = new Map<string, Map<string, Marked>>()

@@ -9,7 +9,7 @@ export type Standing =
   | { readonly kind: 'new' }
   /**
    * The destination has been sent all values that the unit holds, and gets every change. `upTo`: the first
-   * sync made up for every mark in `backfills` with a lower offset than this. 0 if no first sync was needed.
+   * sync made up for every mark below this offset of `backfills`; 0 if no first sync was needed.
    */
   | { readonly kind: 'told'; readonly upTo: number }
   /** A first sync is under way. */

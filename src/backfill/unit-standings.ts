@@ -144,8 +144,8 @@ export class UnitStandings {
   }
 
   /**
-   * Sets a standing in a unit of this worker. If `isNoted` is false, no record is written to Kafka now. Later
-   * calls with `isNoted` write the standing that they set. If there is no such call, a standing of kind
+   * Sets a standing in a unit of this worker. If `isNoted` is false, the standing isn't written to Kafka now.
+   * A later call with `isNoted` writes the standing of that call. Without a later call, a standing of kind
    * `syncing` is written when this worker leaves the unit.
    */
   set(unit: number, connection: Connection, standing: Standing, isNoted = true): Promise<unknown> {
