@@ -13,7 +13,7 @@ export type Identify = {
   /**
    * True if a newer value is already known, and a previous owner of the unit may have sent requests for the
    * record. Such a request may still take effect late. So this Identify waits as long as an uncertain
-   * Identify, and then it is decided what is sent.
+   * Identify. Only then Sluice decides what to send.
    */
   readonly isSuperseded: boolean
 }

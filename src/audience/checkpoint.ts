@@ -1,8 +1,8 @@
 /**
  * Tracks the offset of `memberships` up to which a unit's store is complete. The unit reads the records of
- * `memberships` in order. But the acknowledgement of the unit's own write comes earlier than the written
- * record is read. If the offsets of the unit's own writes are consecutive, no other member has written a
- * record in between.
+ * `memberships` in order. But Kafka acknowledges a write of the unit before the unit reads the written
+ * record. If the offsets of the unit's own writes are consecutive, no other member has written a record in
+ * between. So the unit needn't read these records to know them.
  */
 export class Checkpoint {
   /** The offset below which the unit knows all records. */
@@ -11,7 +11,8 @@ export class Checkpoint {
   readonly #above = new Set<number>()
   /**
    * Offsets that `position` must not pass until the pending rewrites are done. A rewrite writes the entry of
-   * a key again. The value is the number of rewrites for which the offset waits.
+   * a key again. Each value is the number of rewrites that must be done before `position` may pass the
+   * offset.
    */
   readonly #blocked = new Map<number, number>()
 

@@ -10,9 +10,10 @@ import { NumberReader } from './number-reader.ts'
 import { compareVersions, formatVersion, laterOf, type Version } from './version.ts'
 
 /**
- * The value of one key, with the offset of its record in `memberships`. The offset is -1 until Kafka has
- * acknowledged the record. `gone` is a tombstone for all values that aren't newer than `upToMs`. If `upToMs`
- * is `Infinity`, the time isn't known any more. Then the tombstone covers all records with lower offsets.
+ * The value of one key of `memberships`, with the offset of the key's record. The offset is -1 until Kafka
+ * has acknowledged the record. `gone` is a tombstone for all values that aren't newer than `upToMs`. If
+ * `upToMs` is `Infinity`, the time isn't known any more. Then the tombstone covers all records with lower
+ * offsets.
  */
 export type Entry =
   | { readonly kind: 'property'; readonly state: PropertyState; readonly offset: number }
@@ -58,7 +59,7 @@ function timeOf(entry: Entry): number {
 
 export type Placing = {
   readonly best: Entry
-  /** True if the held entry is already the best one. */
+  /** True if the entry that the unit already held is the best one. */
   readonly isKnown: boolean
   /**
    * True if the last record of the key isn't the record of the best entry, so that compaction would keep the
@@ -70,8 +71,8 @@ export type Placing = {
 }
 
 /**
- * Compares a record of `memberships` with the held entry of the same key. The entry with the higher version
- * is the best one.
+ * Compares a record of `memberships` with the entry that the unit holds for the same key. The entry with the
+ * higher version is the best one.
  */
 export function place(incoming: Entry, held: Entry | undefined): Placing {
   if (held === undefined) {
@@ -139,8 +140,8 @@ export function isReportedBefore(entry: Entry, deletedUpToMs: number): boolean {
 }
 
 /**
- * Returns the entry with a new `since`, so that its value becomes a new message. Write the record of the
- * result with `isEmitting`, so that the message is sent.
+ * Returns the entry with its own version as `since`, so that its value becomes a new message. Write the
+ * record of the result with `isEmitting`, so that the message is sent.
  */
 export function reportedAnew(entry: PropertyEntry): PropertyEntry {
   return { ...entry, state: { ...entry.state, since: entry.state.version } }
@@ -161,8 +162,8 @@ function join(incoming: Entry, held: Entry): Entry {
 }
 
 /**
- * Returns the value of the record for an entry. `isEmitting`: true if receivers get a message when the record
- * of a state is read. If it is false, the record contains `"quiet":true`.
+ * Returns the value of the Kafka record for an entry. `isEmitting`: true if receivers get a message when the
+ * record of a state is read. If it is false, the value contains `"quiet":true`.
  */
 export function recordValueOf(entry: Entry, isEmitting: boolean): Buffer | null {
   switch (entry.kind) {
@@ -204,7 +205,7 @@ export function encodeEntry(entry: Entry): string | undefined {
 const members = 'a1'
 const nonMembers = 'a0'
 
-/** Returns true if the value of an encoded property entry says that the user is in an audience. */
+/** Returns true if an encoded property entry says that the user is a member of an audience. */
 export function isMemberText(text: string): boolean {
   return text.startsWith(members)
 }
@@ -276,7 +277,7 @@ function decodeProperty(text: string): PropertyEntry {
   }
 }
 
-/** Reads a text that comes after its own length. */
+/** Reads a length, a colon, and then a text of this length. */
 function lengthened(text: string, numbers: NumberReader): string {
   const length = numbers.next()
   const start = numbers.at + 1

@@ -9,12 +9,13 @@ import type { Version } from './version.ts'
 export type WriteEnd = 'acknowledged' | 'refused' | 'given_back'
 
 /**
- * A change or a record that waits until its key is free, which means that no write of the key is in flight.
+ * A change or a record that waits until its key is free. A key is free while no write of the key is in
+ * flight.
  */
 export type KeyWaiter = {
   /**
-   * Called once the key is free. `held` is the key's present entry. `resume` may write the key again. Then
-   * the waiters after this waiter continue to wait.
+   * Called once the key is free. `held` is the key's present entry. If `resume` writes the key again, the
+   * waiters after this waiter continue to wait.
    */
   resume(held: Entry | undefined): void
   giveBack(): void
@@ -37,8 +38,8 @@ export class Flight {
   /** The key's last acknowledged entry. */
   held: Entry | undefined
   /**
-   * The highest offset at which a record with an older version than the best version was read during the
-   * write; -1 if no such record was read.
+   * The highest offset of the key's records that were read during the write and have an older version than
+   * the best version; -1 if no such record was read.
    */
   olderAt = -1
   /**

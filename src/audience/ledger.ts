@@ -79,7 +79,7 @@ export class Ledger {
     return this.#flights.size === 0 ? undefined : this.#flights.get(key)
   }
 
-  /** Returns true if there is an entry of the key that the store may lack. */
+  /** Returns true if an entry of the key is in memory, because the store may lack it. */
   isKnown(key: string): boolean {
     return this.#unstored.get(key) !== undefined
   }
@@ -104,7 +104,10 @@ export class Ledger {
     return entry?.kind === 'gone' ? undefined : entry
   }
 
-  /** Returns true if the unit already knows the record at `offset`, and the key never had another record. */
+  /**
+   * Returns true if the unit already knows the record at `offset`, and this record is certainly the key's
+   * only one.
+   */
   isOnly(key: string, offset: number): boolean {
     return offset < this.#options.checkpoint.position && !this.#overwritten.mayHold(key, offset)
   }
@@ -133,7 +136,10 @@ export class Ledger {
     this.#unstored.endSync()
   }
 
-  /** Writes a record. No write of its key may be in flight. */
+  /**
+   * Writes a record to `memberships`. Don't call this method while another write of the record's key is in
+   * flight.
+   */
   launch(write: Write): void {
     this.#takeOff(new Flight(write))
   }
@@ -159,8 +165,8 @@ export class Ledger {
   }
 
   /**
-   * Remembers that the record at the offset, which was read now, is older than the record in flight. The
-   * write may have to be repeated, so that its record comes after the older record.
+   * Remembers that the record at `offset` is older than the record that `flight` writes. The write may have
+   * to be repeated, so that its record comes after the older record.
    */
   olderThan(flight: Flight, offset: number): void {
     flight.olderAt = Math.max(flight.olderAt, offset)
@@ -202,9 +208,9 @@ export class Ledger {
   }
 
   /**
-   * Writes the entry of a key again. This is necessary if an older record comes after the entry's record, so
-   * that compaction would keep the older record, or if receivers have since got another value. No write of
-   * the key may be in flight.
+   * Writes the entry of a key again. This is necessary in two cases. An older record may come after the
+   * entry's record, so that compaction would keep the older record. Or receivers may have got another value
+   * in the meantime. Don't call this method while a write of the key is in flight.
    */
   writeAgain(
     { key, stateKey, held }: { key: string; stateKey: StateKey; held: Entry },
@@ -265,7 +271,7 @@ export class Ledger {
     }
   }
 
-  /** Stores the remaining entries and the position. Writes nothing if the store has failed. */
+  /** Stores the position, and the entries that aren't stored yet. Writes nothing if the store has failed. */
   async close(): Promise<void> {
     await this.#unstored.close()
   }
@@ -330,8 +336,8 @@ export class Ledger {
   }
 
   /**
-   * Writes the best entry again, before a waiter gets the key. This is necessary if an older record has a
-   * higher offset, or if an older value was sent later.
+   * Writes the best entry again, before a change or record that waits for the key continues. This is
+   * necessary if an older record has a higher offset, or if an older value was sent later.
    */
   #putInOrder(flight: Flight, best: Entry, olderAt: number, onEnd: Write['onEnd']): void {
     const { stateKey, key } = flight.write

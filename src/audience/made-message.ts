@@ -12,8 +12,8 @@ import { formatVersion } from './version.ts'
 export type MadeMessage = { messageId: string; body: Buffer }
 
 /**
- * Builds the Identify that sends a state to receivers. Two calls with the same value of the same user return
- * the same `messageId`.
+ * Builds the Identify that sends a state to receivers. The `messageId` depends only on the user, the space,
+ * the property and `since`. So repeated messages of the same value have the same `messageId`.
  */
 export function identifyOf(
   { userId, spaceId, property }: PropertyStateKey,
@@ -36,15 +36,15 @@ export function identifyOf(
 export type MadeDelete = MadeMessage & { readonly sourceId: string }
 
 /**
- * The length of that part of a `messageId` which stands for the source: 72 bits as base64url. With the
- * longest `requestId`, the `messageId` is exactly as long as is allowed.
+ * How many characters of a `messageId` stand for the source: 72 bits as base64url. With the longest
+ * `requestId`, the `messageId` is exactly as long as is allowed.
  */
 const sourceMarkCharacters = 12
 
 /**
- * Builds the message that sends a deletion request to receivers, for one of its sources. The `messageId` is
- * `delete-REQUEST-` and twelve characters that stand for the source. So the same request and source always
- * get the same `messageId`, and another source gets another one.
+ * Builds the `delete` that sends a deletion request to receivers, for one of the request's sources. The
+ * `messageId` is `delete-REQUEST-` and twelve characters that stand for the source. So the same request and
+ * source always get the same `messageId`, and another source gets another one.
  */
 export function deleteOf(
   { userId, sourceId }: Pick<DeletionStateKey, 'userId' | 'sourceId'>,

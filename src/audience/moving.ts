@@ -3,7 +3,7 @@ import type { AudiencePorts } from './audience-ports.ts'
 import { filledHeader } from './headers.ts'
 import type { TopicIntake } from './topic-intake.ts'
 
-/** A record that arrived in another partition than that of its user. */
+/** A record that didn't arrive in the partition of its user. */
 export type Misplaced = {
   readonly record: HeldRecord
   readonly content: RecordContent

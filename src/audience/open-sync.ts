@@ -5,7 +5,7 @@ import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 import type { Staging } from './staging.ts'
 import type { Version } from './version.ts'
 
-/** A part that waits until the other parts have arrived, or until all parts are refused. */
+/** A part of a sync that waits until the other parts have arrived, or until all parts are refused. */
 type HeldPart = {
   readonly record: HeldRecord
   /** The number under which `Staging` keeps the bytes of the part. */

@@ -63,7 +63,7 @@ export class Purges {
   }
 
   /**
-   * Returns the entry that replaces a deleted user's held entry. Returns `undefined` if the held entry stays.
+   * Returns the entry that replaces the entry `held` of a deleted user. Returns `undefined` if `held` stays.
    */
   #replacementOf({ spaceId }: PropertyStateKey, held: Entry | undefined, upToMs: number): Entry | undefined {
     if (held?.kind !== 'property') return { kind: 'gone', upToMs, offset: -1 }

@@ -5,18 +5,19 @@ import type { PropertyStateKey } from './property-state.ts'
 import type { StateStore } from './store.ts'
 import { deletionKeyOf } from './store-keys.ts'
 
-/** The place of an item whose key isn't read from the store. */
+/** The `place` of an item whose key isn't read from the store. */
 export const unread = -1
 /**
- * The place of an item whose key has had only one record. Then the key's entry in the store has the content
- * of the item's record.
+ * The `place` of an item whose key has had only one record. The item's record already has the content that
+ * the store has for the key, so the key isn't read.
  */
 export const sameAsRead = -2
 
 /**
- * Reads the entries that one turn of a unit needs. All texts are read from the store at once. Entries of the
- * ledger that aren't stored yet take precedence over these texts. First collect keys with `add`, `want` and
- * `wantFloor`. Then call `read` once. Then use the other methods.
+ * Reads the entries that a unit needs for one turn. A turn decides a batch of waiting records. The store is
+ * asked for all keys at once. Entries of the ledger that aren't stored yet take precedence over the entries
+ * in the store. First collect keys with `add`, `want` and `wantFloor`. Then call `read` once. Then use the
+ * other methods.
  */
 export class Reading {
   readonly #ledger: Ledger
@@ -32,8 +33,8 @@ export class Reading {
   }
 
   /**
-   * Adds a key that most likely occurs only once in a turn. Returns the place with which `at` returns the
-   * key's text.
+   * Adds a key that most likely occurs only once in a turn. Returns a number, by which `at` finds the key's
+   * text.
    */
   add(key: string): number {
     return this.#keys.push(key) - 1
@@ -58,7 +59,7 @@ export class Reading {
     if (this.#keys.length > 0) this.#texts = await store.getMany(this.#keys)
   }
 
-  /** Returns the text that was read from the store for a place that `add` returned. */
+  /** Returns the text that the store has for a key. `place` is the number that `add` returned for the key. */
   at(place: number): string | undefined {
     return this.#texts[place]
   }

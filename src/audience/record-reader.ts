@@ -1,17 +1,18 @@
 import type { PropertyState, PropertyStateKey } from './property-state.ts'
 import { compareVersions, type Version, versionOf } from './version.ts'
 
-/**
- * A quick reader for those records of audiences in `memberships` that are spelled exactly as Sluice writes
- * them, byte for byte. It takes half of the time that a JSON parser needs. This matters because a restore
- * reads millions of records. All other records are read by the JSON parser.
- */
+// A quick reader for those records of audiences in `memberships` that are spelled exactly as Sluice writes
+// them, byte for byte. It takes half of the time that a JSON parser needs. This matters because a restore
+// reads millions of records. All other records are read by the JSON parser.
 
 /** The audience or trait to which a record belongs. */
 type Named = Pick<PropertyState, 'kind' | 'id' | 'name'>
 type SpaceProperty = Pick<PropertyStateKey, 'spaceId' | 'property'>
 
-/** A part that many records have in common. `bytes`: the bytes of the part. `said`: its content. */
+/**
+ * A beginning of values, or an end of keys, that many records have in common. `bytes`: the bytes themselves.
+ * `said`: their content, decoded.
+ */
 type Spelled<T> = { readonly bytes: Buffer; readonly said: T }
 
 /** Returns the beginning of the JSON text of a property's record, up to and including `"value":`. */
@@ -69,8 +70,8 @@ class Spellings<T> {
   }
 
   /**
-   * Returns the known part that a record has at `at`. If the part isn't the same as in the previous record,
-   * `endOf` is called to find its end.
+   * Returns the remembered bytes that a record has from the index `at` on, or `undefined` if these bytes
+   * aren't remembered. If they aren't the same as in the previous record, calls `endOf` to find their end.
    */
   at(record: Buffer, at: number, endOf: (record: Buffer) => number): Spelled<T> | undefined {
     if (this.#last !== undefined && holds(record, at, this.#last.bytes)) return this.#last
@@ -88,8 +89,8 @@ const tails = new Spellings<SpaceProperty>()
 const valueMark = Buffer.from(',"value":')
 
 /**
- * Returns the place at which the head ends. No JSON string can contain the mark that is searched for, because
- * the quotation marks in the mark would be escaped.
+ * Returns the index after `,"value":`, with which the beginning of a value ends. No JSON string can contain
+ * `,"value":`, because its quotation marks would be escaped.
  */
 function headEnd(value: Buffer): number {
   return value.indexOf(valueMark) + valueMark.length

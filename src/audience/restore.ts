@@ -25,10 +25,10 @@ export type RestoreOptions = {
 }
 
 /**
- * Adds to a store all records that are later than its position. Of each key, the store keeps the entry with
- * the highest version. Returns the keys that must be written again: the last record of such a key doesn't
- * have the highest version, or its value must be sent to receivers again. Until a key has been written again,
- * the checkpoint is blocked at the key's `blockedAt`.
+ * Adds to a store all records that are later than its position. The store keeps the entry with the highest
+ * version of each key. Returns the keys that must be written again, for one of two reasons. The last record
+ * of the key doesn't have the highest version. Or the value must be sent to receivers again. Until a key has
+ * been written again, the checkpoint is blocked at the key's `blockedAt`.
  */
 export async function restore(options: RestoreOptions): Promise<Map<string, RepairNeeded>> {
   const { isEmpty, records, onProgress } = options

@@ -11,7 +11,7 @@ export class Staging {
   /** The number that distinguishes this sync from the other staged syncs. */
   readonly #number: number
   #gathered: string[] = []
-  /** The number of chunks of each run. */
+  /** How many chunks on disk each run has. A run is a sorted list of users. */
   readonly #runs: number[] = []
   #parts = 0
   #bytes = 0
@@ -121,11 +121,14 @@ export class Staging {
 }
 
 /**
- * The number of users in a run. The users of one run are sorted in memory. A sync with ten million users in
- * one unit has 1,200 runs.
+ * The number of users that are sorted in memory and then written to disk together, as a run. A sync with ten
+ * million users in one unit has 1,200 runs.
  */
 const usersOfRun = 8_192
-/** The number of users in one chunk. While the runs are merged, one chunk of each run is in memory. */
+/**
+ * The number of users in one chunk of a run. While the sorted runs are merged, one chunk of each run is in
+ * memory.
+ */
 const usersOfChunk = 256
 /**
  * A function that returns the next users of a run, in ascending order. Returns an empty list at the end of
@@ -135,12 +138,12 @@ type ChunkReader = () => Promise<readonly string[]>
 
 type Run = { readonly read: ChunkReader; users: readonly string[]; at: number; user: string }
 
-/** Merges sorted runs. A heap orders the runs by their next users. */
+/** Merges sorted runs of users. A heap orders the runs by their next users. */
 class Merge {
   readonly #readers: readonly ChunkReader[]
   /**
-   * A binary heap: the next user of a run is never lower than the next user of its parent, which is at
-   * `(index - 1) >> 1`.
+   * A binary heap of runs: the next user of a run is never lower than the next user of the run's parent,
+   * which is at `(index - 1) >> 1`.
    */
   readonly #heap: Run[] = []
   #lastUser: string | undefined

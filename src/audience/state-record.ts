@@ -4,14 +4,12 @@ import type { PropertyState, PropertyStateKey } from './property-state.ts'
 import { headOf, readAsWritten, remember } from './record-reader.ts'
 import { compareVersions, type Version, versionOf } from './version.ts'
 
-/**
- * The records of the topic `memberships`. Keys are JSON lists:
- * - `[userId, spaceId, property]`: the state of one property of one user. A null value is a tombstone of the
- *   state.
- * - `[userId, sourceId]`: the time up to which the user's data of one source is deleted. No older value may
- *   be kept or sent.
- * - `[null, spaceId, audienceId]`: the last sync of an audience that was applied to the unit of the record.
- */
+// The records of the topic `memberships`. Keys are JSON lists:
+// - `[userId, spaceId, property]`: the state of one property of one user. A null value is a tombstone of the
+//   state.
+// - `[userId, sourceId]`: the time up to which the user's data of one source is deleted. No older value may
+//   be kept or sent.
+// - `[null, spaceId, audienceId]`: the last sync of an audience that was applied to the unit of the record.
 
 export type DeletionStateKey = {
   readonly kind: 'deletion'

@@ -5,7 +5,7 @@ import type { StateStore } from './store.ts'
 import { rangeOf, statesPrefix, storeKeyOf, stateKeyOf } from './store-keys.ts'
 
 /**
- * The place of a state in the list of the states of its space. The list is ordered by property and then by
+ * The place of a state in the list of the states of its space. The list is sorted by property and then by
  * user.
  */
 export type StatePlace = readonly [property: string, userId: string]

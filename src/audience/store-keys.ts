@@ -1,12 +1,10 @@
 import type { PropertyStateKey } from './property-state.ts'
 import type { DeletionStateKey, StateKey, SyncStateKey } from './state-record.ts'
 
-/**
- * Keys of a unit's store. Ids are escaped in keys for three reasons. First, keys need a separator that no
- * escaped id contains. Second, the order of the keys' bytes (UTF-8, as in LevelDB) must be the order in which
- * JavaScript compares ids (UTF-16), because a sync goes through keys and ids side by side. Third, an id with
- * half a surrogate pair, which UTF-8 can't encode, must not be changed.
- */
+// Keys of a unit's store. Ids are escaped in keys for three reasons. First, keys need a separator that no
+// escaped id contains. Second, the order of the keys' bytes (UTF-8, as in LevelDB) must be the order in which
+// JavaScript compares ids (UTF-16), because a sync goes through keys and ids side by side. Third, an id with
+// half a surrogate pair, which UTF-8 can't encode, must not be changed.
 
 /** The separator between ids. No escaped id contains this character. */
 export const parted = '\u007f'
@@ -55,7 +53,7 @@ function unescapeCode(code: string): string {
 export const metaKey = 'm'
 
 /**
- * Returns the prefix of the keys of all states of a space. These keys are ordered by property, and then by
+ * Returns the prefix of the keys of all states of a space. These keys are sorted by property, and then by
  * user.
  */
 export function statesPrefix(spaceId: string): string {

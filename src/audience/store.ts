@@ -99,8 +99,8 @@ export type Stores = {
   /** Removes a store that is closed or that could not be opened. */
   remove(location: string): Promise<void>
   /**
-   * Removes those stores of a folder for whose names `isMeant` returns true, unless a process has the store
-   * open. Throws if the disk fails.
+   * Removes the stores in a folder whose names `isMeant` selects. Skips a store that a process has open.
+   * Throws if the disk fails.
    */
   removeUnused(folder: string, isMeant: (name: string) => boolean): Promise<void>
 }
@@ -109,8 +109,9 @@ export type Stores = {
 export const levelStores: Stores = { open: openStore, remove: removeStore, removeUnused }
 
 /**
- * Resolves when no store of this process is being compacted. Only one store is compacted at a time, because a
- * compaction occupies one of the few threads that all stores share for their reads and writes.
+ * Resolves when all compactions of stores that this process has started so far have ended. Only one store is
+ * compacted at a time, because a compaction occupies one of the few threads that all stores share for their
+ * reads and writes.
  */
 let compacting = Promise.resolve()
 

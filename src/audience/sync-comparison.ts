@@ -63,8 +63,8 @@ export class SyncComparison {
   }
 
   /**
-   * Returns the version of the last sync of the audience `id`. A user's property came from this audience.
-   * Returns `undefined` if the given sync is of the same audience.
+   * Returns the version of the last sync of the audience `id`, to which a user's property belongs at present.
+   * Returns `undefined` if `id` is the audience of the given sync, or if no sync of `id` was applied.
    */
   #ownerSyncedAt({ part }: OpenSync, id: string): Version | undefined {
     return id === part.audienceId ? undefined : this.#options.ledger.syncedAt(part.spaceId, id)

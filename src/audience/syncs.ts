@@ -36,13 +36,13 @@ export type SyncsOptions = {
 const defaultTimeoutMs = 10 * 60_000
 /** Limit on the users that all open syncs together keep in memory. */
 const mostGathered = 16_384
-/** Limit on the parts that all open syncs together hold. */
+/** Limit on the parts that wait in all open syncs together. */
 const mostHeldParts = 200_000
 
 /**
  * Applies the syncs of one unit. The parts of a sync are staged on disk until all parts have arrived. Then
  * the whole sync is compared with the states of the unit, side by side, and the differences are written. The
- * parts are settled only after that, so after a crash the parts are read again.
+ * parts are settled only after the differences have been written, so after a crash the parts are read again.
  */
 export class Syncs {
   readonly #options: SyncsOptions
@@ -111,8 +111,7 @@ export class Syncs {
   }
 
   /**
-   * Drops each open sync that has a part for which `isToGo` returns true. Leaves all parts of such a sync to
-   * the next owner.
+   * Drops each open sync with a part that `isToGo` selects. Leaves all parts of this sync to the next owner.
    */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const [mark, sync] of this.#open) {

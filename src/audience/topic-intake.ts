@@ -1,6 +1,6 @@
 /**
- * Counts the records of one topic that wait in a unit. When the limit is reached, the fetching of the topic
- * stops. The fetching goes on when at most half as many records wait.
+ * Counts the records of one topic that wait in a unit, and their bytes. Stops the fetching of the topic when
+ * too many records or bytes wait. Starts the fetching again when at most half as much waits.
  */
 export class TopicIntake {
   readonly #setFull: (topic: string, isFull: boolean) => void

@@ -18,7 +18,7 @@ export type ChangeItem = {
   readonly bytes: number
   readonly change: Change
   readonly key: string
-  /** The place with which `Reading.at` returns the text of the key in the store. */
+  /** The number by which `Reading.at` finds the text that the store has for the key. */
   place: number
   deletedUpToMs: number
   syncedAt: Known['syncedAt']
@@ -35,7 +35,8 @@ export type PartItem = {
 const noContent: RecordContent = { key: null, value: null }
 
 /**
- * Decides the changes of one unit and holds the parts of syncs between them, all in the order of their topic.
+ * Holds the changes and the parts of syncs that wait in one unit, in the order of their topic, and decides
+ * the changes.
  */
 export class UnitChanges {
   readonly #context: UnitContext
@@ -82,8 +83,8 @@ export class UnitChanges {
   }
 
   /**
-   * Leaves to the next owner the items that have not been started yet and for whose record `isToGo` returns
-   * true.
+   * Leaves items to the next owner: all items that have not been started yet and whose record `isToGo`
+   * selects.
    */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const item of this.#waiting.take(({ record }) => isToGo(record))) this.#giveBack(item)
@@ -107,7 +108,7 @@ export class UnitChanges {
 
   /**
    * Removes the next item from the queue if it is a part of a sync. Returns the part if this member still
-   * owns its partition. Call `partDone` once the part has been processed.
+   * owns the part's partition. Call `partDone` once the part has been processed.
    */
   takePart(): PartItem | undefined {
     const item = this.#waiting.peek()
@@ -149,8 +150,9 @@ export class UnitChanges {
   }
 
   /**
-   * Returns the reason why a change comes too late, if the text in the store is enough to see this. The
-   * result is the same as the result of `decideChange`. For most changes, this text is enough.
+   * Returns the reason why a change comes too late, as `decideChange` would. Returns `undefined` if the
+   * change isn't late, or if the text in the store doesn't show that it is late. For most changes, the text
+   * shows it.
    */
   #whyLate({ change, key }: ChangeItem, stored: string | undefined): 'repeated' | 'outdated' | undefined {
     const { ledger, isEnding } = this.#context
@@ -171,8 +173,8 @@ export class UnitChanges {
   }
 
   /**
-   * Makes a change wait until no write of its key is in flight. Of consecutive changes that wait for the same
-   * key and belong to the same audience or trait, only the newest is kept.
+   * Makes a change wait until no write of its key is in flight. If consecutive changes wait for the same key
+   * and belong to the same audience or trait, only the newest of them is kept.
    */
   #await(flight: Flight, item: ChangeItem): void {
     const last = flight.waiting?.at(-1)

@@ -14,7 +14,7 @@ import type { Version } from './version.ts'
 export type Purge = {
   readonly deletionKey: string
   readonly stateKeys: readonly PropertyStateKey[]
-  /** The offset at which a state that has to be erased was read; -1 if no such state was read. */
+  /** If the record of a state was read and has to be erased, the offset of this record. Otherwise -1. */
   readonly deadAt: number
   readonly done: () => void
 }

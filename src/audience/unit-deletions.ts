@@ -47,8 +47,8 @@ export class UnitDeletions {
   }
 
   /**
-   * Leaves to the next owner the requests that have not been started yet and for whose record `isToGo`
-   * returns true.
+   * Leaves requests to the next owner: all requests that have not been started yet and whose record `isToGo`
+   * selects.
    */
   letGo(isToGo: (record: HeldRecord) => boolean): void {
     for (const { record, bytes } of this.#waiting.take((item) => isToGo(item.record))) {

@@ -19,7 +19,7 @@ export type StateItem = {
   readonly bytes: number
   readonly state: StateRecord
   readonly key: string
-  /** The place with which `Reading.at` returns the text of the key in the store. */
+  /** The number by which `Reading.at` finds the text that the store has for the key. */
   place: number
 }
 
@@ -37,8 +37,8 @@ export class UnitStates {
   readonly #purges: Purges
   readonly #intake: TopicIntake
   /**
-   * The purges under way that deletion floors have started. The record of a floor is settled when its purge
-   * ends.
+   * The purges under way that were started by deletion floors. The record of a floor is settled when its
+   * purge ends.
    */
   readonly #purging = new Set<Promise<void>>()
 
@@ -170,7 +170,7 @@ export class UnitStates {
   }
 
   /**
-   * Writes a key again if it still needs the rewrite that `restore` found to be necessary. Call this method
+   * Writes a key again if `restore` has found that this is necessary, and if it still is. Call this method
    * once `reading` has read the key.
    */
   putInOrder(key: string, repair: RepairNeeded, reading: Reading): void {
@@ -190,8 +190,8 @@ export class UnitStates {
   }
 
   /**
-   * Erases a state of a deleted user. Its record was read after the deletion. The state is neither kept nor
-   * sent.
+   * Erases a state of a deleted user. The state's record was read after the deletion. The state is neither
+   * kept nor sent.
    */
   #erase(stateKey: PropertyStateKey, key: string, record: HeldRecord, read: StateRecord): void {
     const { ledger, enqueuePurge, isEnding } = this.#context
@@ -221,7 +221,7 @@ export class UnitStates {
 
   /**
    * Finishes a record: starts its purge, sends its state or settles it. `now` is the present entry of the
-   * key, which may be newer than the record.
+   * record's key, which may be newer than the record.
    */
   #end(record: HeldRecord, read: StateRecord, now: Entry | undefined): void {
     if (read.stateKey.kind === 'deletion' && read.state !== null) {

@@ -56,7 +56,7 @@ const format = 1
 const mostAheadMs = 5 * 60_000
 const madeAnew = 'its log was truncated or recreated'
 
-/** Opens the stores of units, and holds each store until the store's unit takes over the store. */
+/** Opens the stores of units, and keeps each store until its unit takes over the store. */
 export class UnitStores {
   readonly #options: UnitStoresOptions
   /** The open stores whose units aren't ready yet. */
@@ -214,7 +214,7 @@ export async function clearStaged(store: StateStore): Promise<void> {
 }
 
 /**
- * The number of entries that are removed at once. The number is small, because each entry may be a whole
- * part.
+ * The number of staged entries that are removed at once. The number is small, because each entry may be a
+ * whole part of a sync.
  */
 const staged = 8

@@ -40,8 +40,8 @@ export type UnitOptions = {
 }
 
 /**
- * An item of the inbox, which a turn takes in addition to changes. Items are taken in the order in which they
- * came.
+ * An item that waits in the unit's inbox. A turn of the unit takes items of the inbox, in the order in which
+ * they came, and also changes.
  */
 type InboxItem =
   | StateItem
@@ -62,8 +62,8 @@ type InboxItem =
 const mostAtOnce = 1_000
 const mostInFlight = 2_000
 /**
- * Limit on the entries of other owners that are kept in memory during a sync. When the limit is reached, the
- * inbox of the unit waits for the end of the sync.
+ * Limit on the number of entries, written by other owners, that are kept in memory during a sync. When this
+ * many entries are kept, the inbox of the unit waits for the end of the sync.
  */
 const mostForeign = 10_000
 const endWithinMs = 5_000
@@ -165,7 +165,7 @@ export class AudienceUnit {
     this.#enqueue(this.#states.accept(record, state, bytes))
   }
 
-  /** Counts a record of `memberships` that is no state as read. */
+  /** Counts a record of `memberships` as read, although it isn't a valid state. */
   passState(record: Pick<HeldRecord, 'offset' | 'isAbandoned'>): void {
     this.#enqueue({ kind: 'pass', record })
   }
@@ -380,7 +380,7 @@ export class AudienceUnit {
     await this.#syncs.take(record, content, part)
   }
 
-  /** Prevents that a change is decided before a task of the syncs is done. */
+  /** Lets no change be decided until a task of the syncs is done. */
   #holdChanges(task: Promise<void>): void {
     this.#syncing = task
       .catch((error: unknown) => this.#fail(error))

@@ -19,7 +19,7 @@ export type AudienceOptions = UnitStoresOptions &
     readonly tickEveryMs?: number
   }
 
-/** The state of audiences, traits and deletions in the units that this member owns. */
+/** The states of audiences and traits, and the deletion floors, in the units that this member owns. */
 export type AudienceUnits = {
   /**
    * Opens the unit's store and adds all later records of `memberships` to it. Call this method once the
@@ -67,7 +67,7 @@ export function createAudienceUnits(options: AudienceOptions): AudienceUnits {
 const tickEveryMs = 1_000
 /**
  * The size in bits of the filter of deletion floors: 128 KiB for each unit. With 100,000 deleted users in a
- * unit, one in ten other users is looked up in the store although no floor is there.
+ * unit, one in ten other users is looked up in the store although the store has no floor of this user.
  */
 const deletionBits = 2 ** 20
 

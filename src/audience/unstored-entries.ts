@@ -121,7 +121,7 @@ export class UnstoredEntries {
     if (this.#isBroken) throw new Error('a write to the store has failed before')
   }
 
-  /** Stores the remaining entries and the position. Writes nothing if the store has failed. */
+  /** Stores the position, and the entries that aren't stored yet. Writes nothing if the store has failed. */
   async close(): Promise<void> {
     await this.#allStored()
     if (this.#isBroken) return

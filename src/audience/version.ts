@@ -41,8 +41,8 @@ export function endOf(atMs: number): Version {
 }
 
 /**
- * Formats a version, for example for the header `since` of an Identify that waits. The order of such texts is
- * not the order of the versions.
+ * Formats a version, for example for the header `since` of an Identify that waits. The order of these texts
+ * is not the order of the versions.
  */
 export function formatVersion({ atMs, isNative, partition, offset }: Version): string {
   return `${atMs}.${isNative ? 1 : 0}.${partition}.${offset}`

@@ -4,10 +4,10 @@ import { marksReadEveryMs } from './marks.ts'
 const marksSlackMs = 2_000
 
 /**
- * Writes to `backfills` that a destination will be sent all values of a space that the destination may have
- * missed. From then on, workers write a mark again when the destination misses a value. Resolves with an
- * offset of `backfills`. If the values that are read after this call are sent to the destination, these
- * values make up for every mark below this offset.
+ * Begins a backfill: writes to `backfills` that a destination will be sent all values of a space that it may
+ * have missed. From then on, workers write a mark again when the destination misses a value. Resolves with an
+ * offset of `backfills`. If the caller now reads all these values and sends them, the values make up for
+ * every mark below this offset.
  */
 export async function beginToFill({
   tellBegun,
@@ -15,7 +15,7 @@ export async function beginToFill({
   end,
   signal,
 }: {
-  /** Writes the mark `begun`. */
+  /** Writes the `begun` record. */
   tellBegun: () => Promise<unknown>
   /** Reads `backfills`, and returns true if the destination needs a backfill. */
   needsBackfill: () => Promise<boolean>

@@ -13,7 +13,7 @@ type DestinationState = 'on' | 'off' | 'paused' | 'auto_paused'
 
 /**
  * The state of the connection between a destination and a space in the catalog. `off`: the destination or the
- * space is switched off.
+ * space is switched off. `none`: the destination isn't connected to the space.
  */
 export type ConnectionState = DestinationState | 'none'
 

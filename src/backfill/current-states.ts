@@ -29,9 +29,10 @@ export type StateFilter = {
 }
 
 /**
- * Finds the present states of a unit from all records of the unit's `memberships`. There may be several
- * records of one property, and some of them repeat its value with a newer version. The records are stored on
- * disk in buckets and are compared bucket by bucket, so the memory doesn't grow with the number of records.
+ * Finds the present states of a unit from all records of the unit's `memberships`. A property may have
+ * several records, and some of these records repeat the property's value with a newer version. The records
+ * are stored on disk in buckets and are compared bucket by bucket, so the memory doesn't grow with the number
+ * of records.
  */
 export class CurrentStates {
   static readonly buckets = 64
@@ -57,7 +58,7 @@ export class CurrentStates {
     this.#spool.add(spread(ownKey) % CurrentStates.buckets, JSON.stringify(entry))
   }
 
-  /** Returns the current states of a bucket, in the order of their offsets. */
+  /** Returns the present states in a bucket that the filter selects, sorted by offset. */
   of(bucket: number): readonly CurrentState[] {
     const current = new Map<string, CurrentState>()
     for (const texts of this.#spool.read(bucket)) {

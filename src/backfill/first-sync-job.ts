@@ -32,8 +32,8 @@ const countedAtOnce = 1_000
 const noteEveryMs = 1_000
 
 /**
- * Sends the states of one space that this worker's units hold to one destination, and keeps the progress of
- * each unit.
+ * Sends one destination the states of one space that this worker's units hold, and keeps the progress of each
+ * unit.
  */
 export class FirstSyncJob {
   readonly connection: Connection
@@ -59,8 +59,8 @@ export class FirstSyncJob {
   }
 
   /**
-   * The number of Identifies that are still to be written. Of a unit whose states are still being counted,
-   * only the states that were counted so far are included.
+   * The number of Identifies that are still to be written. While the states of a unit are being counted, only
+   * the states that were counted so far are included.
    */
   get left(): number {
     let sum = 0
@@ -69,7 +69,7 @@ export class FirstSyncJob {
   }
 
   /**
-   * The offset of `backfills` below which the job makes up for all marks; `undefined` while the job is being
+   * An offset of `backfills`: the job makes up for all marks below it. `undefined` while the job is being
    * prepared.
    */
   get upTo(): number | undefined {
@@ -82,8 +82,8 @@ export class FirstSyncJob {
   }
 
   /**
-   * Counts the states that have to be sent. Resolves with the offset of `backfills` below which the job makes
-   * up for all marks.
+   * Writes to `backfills` that the first sync begins, and counts the states that have to be sent. Resolves
+   * with an offset of `backfills`: the job makes up for all marks below it.
    */
   async prepare(): Promise<number> {
     const [upTo] = await Promise.all([this.#beginToFill(), this.count()])
@@ -91,8 +91,8 @@ export class FirstSyncJob {
   }
 
   /**
-   * Sets the offset of `backfills` below which the job makes up for all marks. From then on, the job may send
-   * states.
+   * Lets the job send states from now on. `upTo` is an offset of `backfills`: the job makes up for all marks
+   * below it.
    */
   begin(upTo: number): void {
     this.#upTo = upTo
@@ -109,7 +109,7 @@ export class FirstSyncJob {
     this.#left.delete(unit)
   }
 
-  /** Counts the states that have to be sent, for those units for which this hasn't been done yet. */
+  /** Counts the states that have to be sent, for each unit whose states haven't been counted yet. */
   async count(): Promise<void> {
     const { standings, stopping } = this.#options
     for (const { unit, withLeft } of this.#units) {
@@ -126,8 +126,8 @@ export class FirstSyncJob {
   }
 
   /**
-   * Sends the next batch of states, from one unit. `upTo` is the offset of `backfills` below which the job
-   * makes up for all marks.
+   * Sends the next batch of states, from one unit. `upTo` is an offset of `backfills`: the job makes up for
+   * all marks below it.
    */
   async tellSome({ unit, withLeft }: JobUnit, upTo: number): Promise<void> {
     const { standings, rates } = this.#options

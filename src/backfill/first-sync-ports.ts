@@ -19,7 +19,10 @@ export type FirstSyncOptions = {
   readonly readMarks: () => Promise<void>
   /** Reads a page of states. Resolves with `undefined` if this worker doesn't own the unit any more. */
   readonly statesOf: (unit: number, query: StatesQuery) => Promise<StatesPage | undefined>
-  /** Writes the Identifies of the states to `replays`. Resolves once Kafka has all of them. */
+  /**
+   * Writes the Identifies of the states to `replays`. Resolves once Kafka has all of them. An Identify that
+   * is too large isn't written, and the destination gets a mark instead.
+   */
   readonly send: (unit: number, connection: Connection, states: readonly HeldState[]) => Promise<void>
   readonly observer: FirstSyncObserver
 }
@@ -55,8 +58,8 @@ export type FirstSyncObserver = {
 export type FirstSyncProgress = Connection & {
   readonly state: 'waiting' | 'under_way'
   /**
-   * The number of Identifies that are still to be written. Of a unit whose states are still being counted,
-   * only the states that were counted so far are included.
+   * The number of Identifies that are still to be written. While the states of a unit are being counted, only
+   * the states that were counted so far are included.
    */
   readonly left: number
 }

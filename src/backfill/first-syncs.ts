@@ -65,9 +65,9 @@ export class FirstSyncs {
   }
 
   /**
-   * Adds a unit whose state is ready. Resolves once Kafka has the standings of those destinations that don't
-   * get the unit's changes according to the present catalog. If Kafka is slow, resolves after a second, and
-   * the standings are written later.
+   * Adds a unit whose states are ready. Applies the present catalog to the unit's standings, and resolves
+   * once Kafka has the new standings. If Kafka is slow, resolves after a second, and the standings are
+   * written later.
    */
   async acquire(unit: number): Promise<void> {
     this.#standings.acquire(unit)
@@ -75,7 +75,11 @@ export class FirstSyncs {
     this.#rouse()
   }
 
-  /** Leaves a unit. Resolves when its states aren't being read any more and its progress has been written. */
+  /**
+   * Leaves a unit. Waits at most a second for the batch that is being sent from the unit. Then starts to
+   * write the unit's progress. Resolves when no states are being read any more, but doesn't wait for the
+   * write.
+   */
   async release(unit: number): Promise<void> {
     this.#standings.leave(unit)
     for (const job of this.#jobs.values()) job.leave(unit)
@@ -100,8 +104,9 @@ export class FirstSyncs {
   }
 
   /**
-   * Leaves all units. Resolves when their states aren't being read any more and their progress has been
-   * written.
+   * Leaves all units. Waits at most a second for the batch that is being sent. Then starts to write the
+   * progress of the units. Resolves when no states are being read any more, but doesn't wait for these
+   * writes.
    */
   async stop(): Promise<void> {
     this.#stopping.abort()
@@ -133,7 +138,7 @@ export class FirstSyncs {
     }
   }
 
-  /** Waits. Stops waiting early if a step may be due. */
+  /** Waits for `waitMs`, but at most for a minute. Stops waiting early if a step may be due. */
   async #rest(waitMs: number): Promise<void> {
     if (waitMs === 0 || this.#isRoused) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -268,7 +273,8 @@ export class FirstSyncs {
 }
 
 /**
- * Waits for work that writes to Kafka. The wait is limited, because Kafka may be unavailable for a long time.
+ * Waits for work that writes to Kafka, but at most for a second, because Kafka may be unavailable for a long
+ * time. Ignores an error of the work.
  */
 async function patiently(work: Promise<void>): Promise<void> {
   await Promise.race([work, delay(patienceMs, undefined, { ref: false })]).catch(() => undefined)

@@ -60,7 +60,10 @@ export class MarkKeeper {
     return this.#position
   }
 
-  /** The destinations that need a backfill, each with the space, according to the records that were read. */
+  /**
+   * The destinations that need a backfill according to the records that were read. Each destination has the
+   * space whose values it lacks.
+   */
   get needingBackfill(): readonly Connection[] {
     return this.#marks.needingBackfill
   }
@@ -111,8 +114,8 @@ export class MarkKeeper {
   }
 
   /**
-   * Writes a record of another kind than a mark of a missed value. Records are written in the order of the
-   * calls. Resolves with the record's offset once the topic has the record.
+   * Writes a record that isn't a mark of a missed value. Records are written in the order of the calls.
+   * Resolves with the record's offset once the topic has the record.
    */
   tell(mark: Exclude<Mark, { kind: 'missed' }>): Promise<number> {
     const telling = this.#options.write(encodeMark(mark)).then((result) => {

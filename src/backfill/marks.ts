@@ -1,13 +1,13 @@
 import { isCount, isFilled, readStanding, type Standing } from './standing.ts'
 
 /**
- * The records of the topic `backfills`. They say which values of a space were sent to destinations, and which
- * destinations have missed a value and need a backfill. Keys are JSON lists:
+ * A record of the topic `backfills`. The records say which values of a space were sent to destinations, and
+ * which destinations have missed a value and need a backfill. Their keys are JSON lists:
  * - `[destinationId, spaceId]`: the destination missed a value, shortly before the record was written;
  * - `[destinationId, spaceId, "begun"]`: a backfill of the whole space begins. If a value is missed after
  *   this record, workers write the mark again, because the backfill may already have read past this value;
  * - `[destinationId, spaceId, "filled"]`: a backfill has made up for all marks at offsets below `upTo`;
- * - `[destinationId, spaceId, "unit", unit]`: the standing of the destination to a unit, by the unit's owner;
+ * - `[destinationId, spaceId, "unit", unit]`: the standing of the destination to a unit, as its owner says;
  * - `[null, "tracked", unit]`: since this record, the unit's owners write standings. So a connection without
  *   a standing is new.
  *
@@ -103,7 +103,7 @@ export type Marked = Connection & {
   filledUpTo: number
 }
 
-/** The content of those records of `backfills` that were read. */
+/** The content of all records of `backfills` that were read so far. */
 export class Marks {
   readonly #partitions: number
   readonly #ofDestination = new Map<string, Map<string, Marked>>()
@@ -184,7 +184,7 @@ export class Marks {
     return marked
   }
 
-  /** The destinations that need a backfill, each with the space. */
+  /** The destinations that need a backfill, each with the space whose values it lacks. */
   get needingBackfill(): readonly Connection[] {
     const needing: Connection[] = []
     for (const marked of this.all()) {

@@ -9,13 +9,14 @@ export type Standing =
   | { readonly kind: 'new' }
   /**
    * The destination has been sent all values that the unit holds, and gets every change. `upTo`: the first
-   * sync made up for every mark in `backfills` with a lower offset than this. 0 if no first sync was needed.
+   * sync made up for every mark below this offset of `backfills`; 0 if no first sync was needed.
    */
   | { readonly kind: 'told'; readonly upTo: number }
   /** A first sync is under way. */
   | Syncing
   /**
-   * The destination got some values and was then disconnected. Since then, users whom it knows may have left.
+   * The destination got some values. It was then disconnected, or switched off before its first sync was
+   * complete. Since then, users whom the destination knows may have left.
    */
   | { readonly kind: 'parted' }
   /**
@@ -32,7 +33,9 @@ export type Syncing = {
    * got earlier values of them.
    */
   readonly withLeft: boolean
-  /** The place of the last state that was written to `replays`; `null` before the first state. */
+  /**
+   * The property and the user of the last state that was written to `replays`; `null` before the first state.
+   */
   readonly after: StatePlace | null
   /** The number of Identifies that all owners of the unit together have written so far. */
   readonly sent: number

@@ -15,7 +15,10 @@ export type UnitStandingsOptions = {
   /** Reads `backfills` to its end. Rejects if Kafka doesn't answer. */
   readonly readMarks: () => Promise<void>
   readonly onLearnt: () => void
-  /** Called when a destination gets no more changes of one of this worker's units. */
+  /**
+   * Called when a destination gets no more changes of one of this worker's units. `isConnected`: true if the
+   * catalog still connects the destination to the space, but one of them is switched off.
+   */
   readonly onParted: (connection: Connection, isConnected: boolean) => void
   readonly onLeftOut: (connection: Connection) => void
   readonly onFailed: (error: unknown) => void
@@ -25,8 +28,8 @@ export type UnitStandingsOptions = {
 type Owned = {
   readonly unit: number
   /**
-   * The standings, by `keyOf`. `undefined` until `backfills` has been read after the unit was acquired. After
-   * that, only this worker changes the standings.
+   * The standings, by the key of their connection (`keyOf`). `undefined` until `backfills` has been read
+   * after the unit was acquired. After that, only this worker changes the standings.
    */
   standings: Map<string, Connection & { readonly standing: Standing }> | undefined
   /** True if a connection without a standing is new. */
@@ -71,8 +74,8 @@ export class UnitStandings {
   }
 
   /**
-   * Writes the progress of the unit's running first syncs, so that the next owner continues from there. Then
-   * forgets the unit.
+   * Starts to write the progress of the unit's running first syncs, so that the next owner continues from
+   * there. Then forgets the unit.
    */
   release(unit: number): void {
     for (const { standing, ...connection } of this.#owned.get(unit)?.standings?.values() ?? [])
@@ -141,8 +144,8 @@ export class UnitStandings {
   }
 
   /**
-   * Sets a standing in a unit of this worker. If `isNoted` is false, no record is written to Kafka now. Later
-   * calls with `isNoted` write the standing that they set. If there is no such call, a standing of kind
+   * Sets a standing in a unit of this worker. If `isNoted` is false, the standing isn't written to Kafka now.
+   * A later call with `isNoted` writes the standing of that call. Without a later call, a standing of kind
    * `syncing` is written when this worker leaves the unit.
    */
   set(unit: number, connection: Connection, standing: Standing, isNoted = true): Promise<unknown> {

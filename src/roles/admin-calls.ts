@@ -15,19 +15,22 @@ import {
 } from './replay-desk.ts'
 
 /**
- * How long counting the records of a selection may take, in milliseconds. The request for the count waits
- * meanwhile.
+ * How long counting the records of a selection may take, in milliseconds. The request that asks for the count
+ * waits meanwhile.
  */
 const countWithinMs = 20_000
-/** How many such counts may run at the same time. Each count reads from Kafka as fast as it can. */
+/**
+ * How many counts of selected records may run at the same time. Each count reads from Kafka as fast as it
+ * can.
+ */
 const countsAtOnce = 2
 const defaultLimit = 100
 
 export type Log = Pick<Logger, 'info' | 'warn'>
 
 /**
- * Creates the handlers of the calls about replays. When Kafka doesn't answer, a handler answers with a
- * problem instead of rejecting.
+ * Creates the handlers of the admin API's calls about replays. When Kafka doesn't answer, a handler answers
+ * with a problem instead of rejecting.
  */
 export function replayCalls(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups | Deeds> {
   return { ...lookups(desk, log), ...deeds(desk, log) }
@@ -136,8 +139,8 @@ const mayBeCreated =
 
 /**
  * Waits for the promise `work`, which carries out a request. Returns the answer that `answer` makes of the
- * result. If `work` rejects because Kafka doesn't answer, returns a problem. An error of JavaScript, such as
- * a TypeError, is a fault of Sluice, so such an error is thrown.
+ * result. If `work` rejects because Kafka doesn't answer, returns a problem. Throws an error of JavaScript,
+ * such as a TypeError, because it is a fault of Sluice.
  */
 export async function asked<T>(
   log: Log,
@@ -178,8 +181,8 @@ function orderOf(body: unknown): { selection?: unknown; perSecond?: number } {
 }
 
 /**
- * Returns the selection of a body that has passed schema validation. Returns a text that says what is wrong
- * if one of its times is invalid.
+ * Returns the selection of a body that has passed schema validation. If one of the selection's times is
+ * invalid, returns a text that says so.
  */
 function selectionOf(body: unknown): Selection | string {
   const given: Fields = typeof body === 'object' && body !== null ? { ...body } : {}

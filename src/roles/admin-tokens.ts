@@ -57,7 +57,9 @@ export async function openTokens(
 
 type ReadFile = { readonly tokens: readonly Token[]; readonly version: string }
 
-/** Reads the file. If the file can't be used, returns a text that says why. */
+/**
+ * Reads the file with the tokens of the admin API. If the file can't be used, returns a text that says why.
+ */
 async function read(path: string): Promise<ReadFile | string> {
   try {
     const { mtimeMs, size } = await stat(path)

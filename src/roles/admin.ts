@@ -25,8 +25,8 @@ export type AdminOptions = {
   config: Config
   log: Logger
   /**
-   * The list to which the started parts are added. When they stop, they answer the open requests, and close
-   * within the shutdown timeout.
+   * The list to which the started parts are added. When these parts stop, they answer the open requests, and
+   * close within the shutdown timeout.
    */
   parts: Parts
 }
@@ -79,7 +79,10 @@ export async function startAdminPart({
   role: KafkaRole
   tokens: () => readonly Token[]
   catalog: () => Catalog
-  /** The queries of an index in the same process, if there is one. */
+  /**
+   * Queries the delivery log's index that runs in the same process. `undefined`: no index runs in this
+   * process.
+   */
   logQuery?: LogQuery | undefined
 }): Promise<{ port: number; notReady(): readonly string[] }> {
   const desk = await openReplayDesk({ config, log, role, catalog, say: (line) => log.warn(line) })

@@ -34,11 +34,17 @@ export type BackfillOptions = {
   /** The audience to send. `undefined`: all audiences and traits of the space. */
   audienceId: string | undefined
   property: string | undefined
-  /** True to include users who have left the audience. They are needed if changes were missed. */
+  /**
+   * True to include users who have left the audience. A destination that has missed changes needs these users
+   * too.
+   */
   withLeft: boolean
   /** Identifies per second. `undefined`: 1,000. */
   rate: string | undefined
-  /** The file with the position of the next run. The file is removed when the backfill ends. */
+  /**
+   * The file that says where the next run of the command continues. The file is removed when the backfill
+   * ends.
+   */
   stateFile: string | undefined
   isDryRun: boolean
 }
@@ -52,10 +58,11 @@ const readStallMs = 60_000
 
 /**
  * Writes the present values of a space's audiences and traits to `replays` for one destination, unit by unit,
- * within a rate. The worker delivers them after all other records. A value that changes meanwhile is
- * delivered as usual, and overrules the backfill's value. A backfill of the whole space removes the
- * destination's mark, unless the destination has missed values since the backfill began. If deliveries of the
- * backfill fail, the destination is marked again. Returns a summary in lines.
+ * within a rate. The worker delivers these records after all other records. A value that changes meanwhile is
+ * delivered as usual, and overrules the backfill's value. A backfill of the whole space, with users who have
+ * left, removes the destination's mark. The mark stays if the destination has missed values since the
+ * backfill began. If deliveries of the backfill fail, the destination is marked again. Returns a summary in
+ * lines.
  */
 export async function backfill(
   config: Config,
@@ -118,7 +125,7 @@ type RunOptions = {
 }
 
 /**
- * What became of the destination's mark, which says that it needs a backfill. `none`: there was no mark.
+ * What became of the mark which says that the destination needs a backfill. `none`: there was no mark.
  * `down`: the mark was removed. `stays`: the mark stays.
  */
 type MarkEnd = 'none' | 'down' | 'stays'
@@ -136,7 +143,7 @@ function markLines(mark: MarkEnd, { destinationId, spaceId }: BackfillOptions): 
   }
 }
 
-/** A run of the command. It may continue an earlier, interrupted run. */
+/** A run of `sluice audience backfill`. It may continue an earlier run that was interrupted. */
 class Run {
   readonly #given: RunOptions
   readonly #filter: StateFilter
@@ -159,7 +166,10 @@ class Run {
     this.#position = this.#start
   }
 
-  /** Runs the backfill. `sent`: the Identifies that all its runs have sent. `left`: those of earlier runs. */
+  /**
+   * Runs the backfill. `sent`: how many Identifies all runs of the backfill have sent. `left`: how many of
+   * them the earlier runs have sent.
+   */
   async go(): Promise<{ sent: number; left: number; mark: MarkEnd }> {
     const { scope, start } = this.#given
     if (start === undefined && this.#isWhole) {
@@ -175,7 +185,7 @@ class Run {
     return { sent: this.#position.sent, left: this.#start.sent, mark: await this.#endMark() }
   }
 
-  /** True if the backfill covers everything that the destination can have missed. */
+  /** True if the backfill covers everything that the destination can have missed. A dry run never does. */
   get #isWhole(): boolean {
     const { audienceId, property, withLeft, isDryRun } = this.#given.options
     return audienceId === undefined && property === undefined && withLeft && !isDryRun
@@ -297,7 +307,10 @@ class Run {
     if (performance.now() - this.#notedMs >= noteEveryMs) await this.note()
   }
 
-  /** Notes the position. Replaces the file atomically, so the file is readable whenever the process ends. */
+  /**
+   * Writes the position to the state file. Replaces the file atomically, so the file is readable even if the
+   * process is killed at this moment.
+   */
   async note(): Promise<void> {
     const { options, scope } = this.#given
     if (options.stateFile === undefined || options.isDryRun) return
@@ -377,12 +390,12 @@ async function readPosition(
   )
 }
 
-/** Throws when the position can't be written, before anything is sent. */
+/** Throws if the state file can't be written. Call this before anything is sent. */
 async function refuseUnwritable({ stateFile, isDryRun }: BackfillOptions): Promise<void> {
   if (stateFile !== undefined && !isDryRun) await rm(await writePart(stateFile, ''))
 }
 
-/** Writes the file that will replace the state file, and returns its name. */
+/** Writes `text` to the file that will replace the state file. Returns the name of the written file. */
 async function writePart(stateFile: string, text: string): Promise<string> {
   const part = `${stateFile}.part`
   try {

@@ -36,18 +36,18 @@ export type AudienceSyncOptions = {
 }
 
 /**
- * The largest part, in bytes. A worker reads a whole part without a pause. This takes some milliseconds, in
- * which the worker's deliveries wait. Every topic accepts a record of this size.
+ * The largest part of a sync, in bytes. A worker reads a whole part without a pause. This takes some
+ * milliseconds, in which the worker's deliveries wait. Every topic accepts a record of this size.
  */
 const mostPartBytes = 256 * 1024
-/** How many parts are written at the same time. */
+/** How many parts of a sync are written at the same time. */
 const partsAtOnce = 4
 
 /**
- * Writes a whole audience to `audience-changes`, as parts for each partition. Reads the file to its end, and
- * checks and spools it, before the first part is written. Every part states how many parts its partition
- * gets. Because of this number, a worker doesn't mistake the parts of an interrupted run for the whole
- * audience. Returns a summary in lines.
+ * Writes a whole audience to `audience-changes`, as parts for each partition. Reads, checks and spools the
+ * whole file before it writes the first part. Every part states how many parts its partition gets. Because of
+ * this number, a worker doesn't mistake the parts of an interrupted run for the whole audience. Returns a
+ * summary in lines.
  */
 export async function syncAudience(
   config: Config,

@@ -37,7 +37,7 @@ export type AudiencesOptions = {
 }
 
 /**
- * Opens the state of audiences, and connects it to Kafka and to the deliveries. Stop `reader` first, and
+ * Opens the states of audiences, and connects them to Kafka and to the deliveries. Stop `reader` first, and
  * `units` after it. Both may be stopped more than once.
  */
 export async function openAudiences({
@@ -100,8 +100,8 @@ function standingOf({ sources }: Catalog, sourceId: string): SpaceStanding {
 }
 
 /**
- * Returns the folder for this topic prefix and group, and creates the folder if it doesn't exist. Other
- * installations may have their folders in the same parent folder.
+ * Returns the folder in which the states for this topic prefix and group are stored. Creates the folder if it
+ * doesn't exist. Other installations may have their folders in the same parent folder.
  */
 function stateFolder({ state, kafka }: Config): string {
   const parent = state.folder ?? join(tmpdir(), 'sluice-state')

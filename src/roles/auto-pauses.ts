@@ -17,7 +17,10 @@ export type AutoPausesOptions = {
   readonly onChange: () => void
 }
 
-/** `read` is the catalog in the file. `catalog` is the catalog in force, which was made from `read`. */
+/**
+ * `read` is the catalog in the file. `catalog` is the catalog in force, which was made from `read`. `isOn`:
+ * true if Sluice may pause at least one destination.
+ */
 type View = { readonly read: Catalog; readonly catalog: Catalog; readonly isOn: boolean }
 
 /**

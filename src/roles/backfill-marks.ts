@@ -14,20 +14,20 @@ import { within } from '../kafka/within.ts'
  */
 export type BackfillMarks = {
   /**
-   * Notes that a destination has missed a value of a space. Call this for every missed value, because
-   * repeated calls cost little. Returns a promise that resolves when the mark is written. Returns `undefined`
-   * if the mark is written already.
+   * Writes a mark because a destination has missed a value of a space. Call this for every missed value,
+   * because repeated calls cost little. Returns a promise that resolves when the mark is written. Returns
+   * `undefined` if the mark is written already.
    */
   needsBackfill(destinationId: string, spaceId: string): Promise<void> | undefined
   /**
-   * The destinations that need a backfill, each with its space. A mark that another member writes counts some
-   * seconds later.
+   * The destinations that need a backfill, each with the space whose values it lacks. A mark that another
+   * member writes counts some seconds later.
    */
   readonly behind: readonly Connection[]
   readonly keeper: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'needsBackfill'>
   /** Reads all marks that the log has at the time of the call. Rejects when Kafka doesn't answer. */
   read(): Promise<void>
-  /** Writes the remaining marks. Gives up after half a second. */
+  /** Writes the marks that aren't written yet. Gives up after half a second. */
   stop(): Promise<void>
 }
 

@@ -1,6 +1,5 @@
-/**
- * The values that options of commands take. They are in a file of their own, so that help and completion can
- * show them without loading a role.
- */
+// The values that options of commands take. They are in a file of their own, so that help and completion can
+// show them without loading a role.
+
 export { logKinds, logOutcomes } from '../delivery-log/log-record.ts'
 export { printFormats } from '../kafka/topic-print.ts'

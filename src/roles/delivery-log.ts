@@ -19,9 +19,12 @@ export type DeliveryLogOptions = {
 /** The writer of the delivery log. It observes deliveries, so call `stop` after the deliveries have ended. */
 export type DeliveryLog = { readonly observer: LogObserver; stop(): Promise<void> }
 
-/** How long a record waits for further records, in milliseconds. They are then written together. */
+/**
+ * How long a record of the delivery log waits for further records, in milliseconds. All these records are
+ * written together.
+ */
 const flushEveryMs = 250
-/** How long writing the remaining records may take when the process stops, in milliseconds. */
+/** How long the process may take, when it stops, to write the records that still wait, in milliseconds. */
 const stopWithinMs = 1_000
 
 /**

@@ -6,8 +6,8 @@ import { pausedData, resumedData } from './destinations.ts'
 import type { PauseDesk } from './pause-desk.ts'
 
 /**
- * Creates the handlers of the calls about destinations that Sluice has paused. When Kafka doesn't answer, a
- * handler answers with a problem instead of rejecting.
+ * Creates the handlers of the admin API's calls about destinations that Sluice has paused. When Kafka doesn't
+ * answer, a handler answers with a problem instead of rejecting.
  */
 export function destinationCalls(
   desk: PauseDesk,

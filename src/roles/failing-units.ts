@@ -26,7 +26,10 @@ export type StoppableParts = {
 export class FailingUnits {
   readonly #options: FailingUnitsOptions
   readonly #parts: () => StoppableParts
-  /** By unit: the topics in which the unit's partition takes no records. By topic: the reason. */
+  /**
+   * For each unit, the topics in which the unit's partition takes no records. For each of these topics, the
+   * reason.
+   */
   readonly #failing = new Map<number, Map<string, string>>()
   /** The units of this worker. */
   #owned: readonly number[] = []
@@ -62,8 +65,8 @@ export class FailingUnits {
   }
 
   /**
-   * Takes over an assignment, and stops the failing units again. The stop is needed again because this member
-   * fetches again from a partition that comes back to it.
+   * Takes over an assignment, and stops the failing units again. If it didn't, this member would fetch again
+   * from a failing partition that comes back to it.
    */
   assigned(units: readonly number[]): void {
     this.#owned = units

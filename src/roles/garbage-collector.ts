@@ -42,8 +42,8 @@ export const semiSpaceFlag = `--max-semi-space-size=${youngMb}`
 
 /**
  * A process counts as busy if it collects young objects this many times within `busyMs`. With about 500
- * deliveries a second, it is busy after five seconds. With 10,000 a second, it is busy at once. At the end of
- * its start, it makes fewer collections.
+ * deliveries a second, it is busy after five seconds. With 10,000 a second, it is busy at once. The end of a
+ * process's start makes fewer collections, so a process that only starts doesn't count as busy.
  */
 const busyCollections = 40
 const busyMs = 5_000
@@ -75,9 +75,9 @@ export function limitSharedBuffers(): void {
 
 /**
  * Lets the semi-space grow to `youngMb` in one step when the process is busy, and no further. V8 alone would
- * double the size of the semi-space whenever as many bytes have survived as the semi-space can hold. With
+ * double the size of the semi-space each time that as many bytes have survived as the semi-space has. With
  * little traffic the process would then grow for hours, as if it leaked memory. V8 shrinks the semi-space of
- * an idle process, so the size is looked at after each collection.
+ * an idle process, so this function looks at the size after each collection.
  */
 export function growYoungRoomWhenBusy(): Part {
   const recentMs: number[] = []

@@ -34,9 +34,9 @@ type GatewayOptions = {
   config: Config
   log: Logger
   /**
-   * The list to which the started parts are added. When they stop, the gateway first reports that it isn't
-   * ready, and waits for `gateway.shutdownDelay`. Then it answers the open requests and closes, within the
-   * shutdown timeout.
+   * The list to which the started parts are added. When these parts stop, the gateway first reports that it
+   * isn't ready, and waits for `gateway.shutdownDelay`. Then it answers the open requests and closes, within
+   * the shutdown timeout.
    */
   parts: Parts
 }

@@ -14,11 +14,14 @@ export type CopyOptions = {
   readonly change: Change
   readonly reader: PartitionReader
   readonly producer: CopyProducer
-  /** Called each time that further offsets of a source were processed, with the number of these offsets. */
+  /**
+   * Called each time that further offsets of a copied partition were processed, with the number of these
+   * offsets.
+   */
   readonly onPassed: (offsets: number) => void
 }
 
-/** The range of a log that is copied. */
+/** The range of a partition's offsets from which records are copied. */
 type Stretch = {
   readonly log: SourcePartition
   /** The first offset of the range. `to` is the offset after the last offset of the range. */
@@ -34,15 +37,15 @@ type Stretch = {
 }
 
 /**
- * A record that was read in order to be copied. `orderMs` is the time by which it is ordered among the
- * records of all partitions.
+ * A record that was read in order to be copied. `orderMs` is the time by which the records of all partitions
+ * are sorted.
  */
 type Read = { readonly partition: number; readonly orderMs: number; readonly record: WholeRecord }
 
 /**
- * Copies topics to the topics of another layout. Every copied record carries its original place. By these
- * places, a run recognizes the records that an earlier, killed run has written. The run doesn't write these
- * records again.
+ * Copies topics to the topics of another layout. Every copied record carries the partition, the offset and
+ * the time of its original. If an earlier run was killed, the next run finds by these places which records
+ * are copied already, and doesn't copy these records again.
  */
 export class GrowthCopy {
   readonly #options: CopyOptions
@@ -54,7 +57,7 @@ export class GrowthCopy {
   /**
    * Copies one part of `memberships`. The first call copies the records before the group's committed offsets.
    * The second call (`isOpen`) copies the records from these offsets on. So the group's offset in each
-   * partition of the copy lies between the two parts. `above` has the offset at which the part begins in each
+   * partition of the copy lies between the two parts. `above`: the offset at which the part begins, for each
    * partition of the copy.
    */
   async states(
@@ -82,9 +85,9 @@ export class GrowthCopy {
   }
 
   /**
-   * Copies the records of all partitions in the order in which they were appended. So retries fall due in the
-   * order of the copy, and the oldest records come first. The records of each source partition keep their
-   * order.
+   * Copies the records of all partitions, in the order in which brokers appended the records. So retries fall
+   * due in the order of the copy, and the oldest records come first. The records of each source partition
+   * keep their order.
    */
   async #copy(
     logs: readonly Stretch[],
@@ -176,8 +179,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Returns the offset of the last record that was copied, by unit of the copy and by old partition. One
-   * offset is enough, because the records of each old partition are copied in their order.
+   * Returns the offset of the last record that was copied, for each unit of the copy and each old partition.
+   * One offset is enough, because the records of each old partition are copied in their order.
    */
   async #copiedTo(copy: string, above: readonly number[]): Promise<readonly ReadonlyMap<number, number>[]> {
     const { change, reader } = this.#options
@@ -249,9 +252,9 @@ function isUnreadable(
 }
 
 /**
- * Returns the mark for all commits of the copy. Records of any old unit may be in any new unit. So a commit
- * has the final mark only if the commits of all old units have it. Its epoch is the highest epoch of the old
- * units.
+ * Returns the final mark (`isFinal`) and the epoch for all commits of the copy. Records of any old unit may
+ * be in any new unit. So a commit has the final mark only if the commits of all old units have it. Its epoch
+ * is the highest epoch of the old units.
  */
 function markOf(source: readonly SourcePartition[]): { isFinal: boolean; epoch: number } {
   return {

@@ -21,7 +21,7 @@ export type Counting = {
   readonly onPassed: (offsets: number) => void
 }
 
-/** Counts the states that would be copied. Also returns, in words, the reasons why they can't be copied. */
+/** Counts the states that would be copied. Also returns, in words, the reasons why states can't be copied. */
 export async function countStates(
   source: readonly SourcePartition[],
   copy: string,

@@ -18,8 +18,8 @@ type Kafka = ReturnType<typeof createKafka>
 
 const mostPartitions = 1_000
 /**
- * How long reading the group's members may take, in milliseconds. If the group is still rebalancing after
- * this time, all its members count.
+ * How long to wait for the end of a rebalance before the group's members are read, in milliseconds. After
+ * this time, the members are read even if the group is still rebalancing.
  */
 const groupPatienceMs = 10_000
 
@@ -58,7 +58,7 @@ export async function refuseOtherTopics(kafka: Kafka, config: Config): Promise<v
   throw new StartError(describeTopicFaults(faults))
 }
 
-/** Throws if the group has members, which are workers that still run. */
+/** Throws if the group has members. Each member is a worker that still runs. */
 export async function refuseMembers(
   kafka: Kafka,
   config: Config,

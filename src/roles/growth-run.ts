@@ -30,8 +30,8 @@ export type GrowthRunOptions = {
   /** The growth, which is already recorded on Kafka. */
   readonly growth: Growth
   /**
-   * Reads the ranges of the topics that are copied, and the group's positions in them. The keys are the ends
-   * of the topics' names.
+   * Reads the ranges of the topics that are copied, and the group's positions in these topics. The keys are
+   * the topics' names without the prefix of the layout.
    */
   readonly readCopied: () => Promise<Source>
   /** Throws if the group has members. */
@@ -189,7 +189,10 @@ async function refuse(refusals: Promise<readonly Refusal[]>): Promise<void> {
   throw new StartError(`${describeRefusals(found)}\nRun the command again once it does.`)
 }
 
-/** Shows how much is copied already, how fast records are copied, and how long the copying still takes. */
+/**
+ * Shows how many records are copied already, how fast records are copied, and how long the copying still
+ * takes.
+ */
 class CopyProgress {
   readonly #progress: Progress
   readonly #total: number

@@ -30,8 +30,8 @@ export function isSettled({ position, place }: SourcePartition, offset: number):
 }
 
 /**
- * Reads the ranges of the topics, and the positions of the group in them. Returns a list for each topic, in
- * the order of its partitions.
+ * Reads the offset ranges of the topics, and the positions of the group in the topics. Returns a list for
+ * each topic, in the order of its partitions.
  */
 export async function readSource(
   kafka: ReturnType<typeof createKafka>,
@@ -66,8 +66,8 @@ async function partitionOf(
 }
 
 /**
- * Returns a digest of the ends of the logs and of the offsets that the group has settled in them. Retention
- * and compaction don't change the digest.
+ * Returns a digest of all partitions. It covers the end of each log, and the offsets that the group has
+ * settled. Retention and compaction don't change the digest.
  */
 export function digestOf(partitions: Iterable<SourcePartition>): string {
   const lines = [...partitions].map(({ topic, partition, end, place: { offset, settledAbove } }) =>

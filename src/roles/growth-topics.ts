@@ -10,7 +10,10 @@ function configOf(config: Config, layout: Layout): Config {
   return { ...config, topics: { ...config.topics, ...layout } }
 }
 
-/** Returns the beginning of the names that a layout gives to the topics that only Sluice writes. */
+/**
+ * Returns how the names of a layout's own topics begin. A layout's own topics are the topics that only Sluice
+ * writes.
+ */
 export function beginningOf({ kafka }: Config, { generation }: Layout): string {
   return ownPrefix({ prefix: kafka.topicPrefix, generation })
 }
@@ -18,9 +21,8 @@ export function beginningOf({ kafka }: Config, { generation }: Layout): string {
 const retry = 'retry.'
 
 /**
- * Returns the definitions of those topics of a layout that are copied: `memberships`, and the topics in
- * `waiting`. `waiting` has names without the layout's beginning. It may include retry topics of earlier
- * ladders.
+ * Returns the definitions of a layout's topics that are copied: `memberships`, and the topics in `waiting`.
+ * `waiting` has names without the layout's beginning. It may include retry topics of earlier ladders.
  */
 export function ownDefinitions(
   config: Config,
@@ -36,7 +38,7 @@ export function ownDefinitions(
 }
 
 /**
- * Returns the existing topics of a layout whose records wait to be delivered: `replays` and the retry topics.
+ * Returns a layout's existing topics in which records wait to be delivered: `replays` and the retry topics.
  * The names are returned without the layout's beginning.
  */
 export function waitingNames(config: Config, layout: Layout, existing: readonly string[]): string[] {

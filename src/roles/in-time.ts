@@ -3,7 +3,7 @@ import { StartError } from './start-error.ts'
 
 /**
  * Waits for the promise `work`, and returns its result. If `work` takes longer than `timeoutMs`, rejects with
- * an error whose message is `complaint()`, and ignores the later result.
+ * a StartError whose message is `complaint()`, and ignores the later result.
  */
 export async function inTime<T>(work: Promise<T>, timeoutMs: number, complaint: () => string): Promise<T> {
   if (await within(timeoutMs, work)) return work

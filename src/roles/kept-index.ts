@@ -6,15 +6,15 @@ import type { TopicTail } from '../kafka/topic-tail.ts'
 export type KeptIndexOptions = {
   /** Opens the index for writing. Calls `onFailed` when the index can't be written any more. */
   readonly start: (events: IndexingEvents, onFailed: (error: Error) => void) => Promise<Indexing>
-  /** Starts to read the topic into the index, from the position up to which the index has records. */
+  /** Starts to read the topic into the index, after the last record that the index has. */
   readonly read: (indexing: Indexing) => TopicTail
   readonly onIndexed: IndexingEvents['onIndexed']
   readonly log: Pick<Logger, 'info' | 'warn'>
 }
 
 /**
- * The most bytes that wait to be written. When more bytes wait, fetching pauses until only half of this limit
- * waits.
+ * The most bytes of records that wait to be written. When more bytes wait, fetching pauses until at most half
+ * as many bytes wait.
  */
 export const maxHeldBytes = 16 * 1024 ** 2
 const firstPauseMs = 1_000
@@ -102,8 +102,8 @@ export class KeptIndex {
   }
 
   /**
-   * Tries to open the index again and again, until it succeeds. Never rejects. `before` is the reader for the
-   * index that has failed. This reader is stopped first.
+   * Tries to open the index again and again, until it succeeds or the process stops. Never rejects. `first`
+   * is the first error. `before` is the reader for the index that has failed. This reader is stopped first.
    */
   async #openAgain(first: unknown, before?: TopicTail): Promise<void> {
     const { log } = this.#options

@@ -21,8 +21,7 @@ const stopWithinMs = 500
 
 /**
  * Returns how long to wait before the next reading of the lag, for a group that reads `partitions`
- * partitions. `chance` is a random number from 0 to 1, because of which the processes read at different
- * times.
+ * partitions. `chance` is a random number from 0 to 1. It makes the processes read at different times.
  */
 export function lagWaitMs(partitions: number, chance: number): number {
   return Math.max(leastEveryMs, partitions * msEachPartition) * (0.9 + 0.2 * chance)
@@ -36,9 +35,9 @@ type GroupLagOptions = {
 }
 
 /**
- * Shows the lag of the whole group. The figures come from the brokers, so the lag is known even while no
- * worker runs. If no partition of a topic can be read, the topic has no series. A failure is logged once.
- * Further failures are logged only after all partitions could be read again.
+ * Shows the lag of the whole group. The brokers supply the figures, so the lag is known even while no worker
+ * runs. If no partition of a topic can be read, the topic has no series. A failure is logged once. Further
+ * failures are logged only after all partitions could be read again.
  */
 export function openGroupLag(options: GroupLagOptions): Part {
   return new GroupLagGauge(options)
@@ -79,7 +78,7 @@ class GroupLagGauge implements Part {
     this.#timer = setTimeout(readAgain, lagWaitMs(partitions, Math.random()))
   }
 
-  /** Returns how many partitions the group reads. */
+  /** Reads and shows the lag. Returns how many partitions the group reads, or 0 if the reading has failed. */
   async #read(): Promise<number> {
     try {
       await this.#list()

@@ -10,9 +10,7 @@ import { filterOf, isoOrNull, lifeData, minuteData, rangeData, recordData } from
 export type LogCallsOptions = {
   readonly config: Config
   readonly log: Pick<Logger, 'warn'>
-  /**
-   * The queries of an index in this process. If it is absent, the calls ask the index that the settings name.
-   */
+  /** Queries an index in this process. If this is absent, the calls ask the index that the settings name. */
   readonly query?: LogQuery | undefined
 }
 
@@ -26,7 +24,7 @@ const questionsAtOnce = 8
 const defaultLimit = 100
 
 /**
- * Creates the handlers of the admin calls that query the delivery log. If there is no index, a handler
+ * Creates the handlers of the admin API's calls that query the delivery log. If there is no index, a handler
  * answers with a problem. A handler rejects only because of a bug in Sluice. The caller must call `close` at
  * the end.
  */
@@ -77,10 +75,10 @@ const unknownMessage =
 const badCursor = 'cursor: this log gave no such cursor. Pass one from an answer, or none.'
 const busy = `${questionsAtOnce} questions to the delivery log are under way: try again when one of them is done, or ask for less time.`
 
-/** Asks the index, with at most `questionsAtOnce` questions at the same time. */
+/** Asks the delivery log's index, with at most `questionsAtOnce` questions at the same time. */
 class LogDesk {
   readonly #options: LogCallsOptions
-  /** The query of index files, opened once. */
+  /** Queries index files or ClickHouse. Opened by the first question. */
   #ofFolder: Promise<LogQuery> | undefined
   #underWay = 0
 
@@ -110,8 +108,8 @@ class LogDesk {
   }
 
   /**
-   * Opens the query. An index that is asked over HTTP is opened again for each question, because that costs
-   * nothing, and because the token may have changed.
+   * Opens the index for queries. An index that is asked over HTTP is opened again for each question, because
+   * that costs nothing, and because the token may have changed.
    */
   #open(): Promise<LogQuery> {
     const { config, query } = this.#options

@@ -90,8 +90,8 @@ async function connect(config: Config, log?: Pick<Logger, 'warn'>): Promise<Clic
 }
 
 /**
- * Returns a StartError that says what to do if there is known advice for an error of ClickHouse. Otherwise
- * returns the error itself.
+ * Returns an error to throw for an error of ClickHouse. If advice for the cause is known, this is a
+ * StartError that says what to do. Otherwise it is the cause itself.
  */
 function startErrorOf(cause: unknown): unknown {
   if (cause instanceof QueryFailedError)

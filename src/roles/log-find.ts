@@ -11,7 +11,7 @@ import { kafkaSettings, topicNames } from './settings.ts'
 
 type Origin = LogRecord['origin']
 
-/** The origin of a message, with its payload if Kafka still has it. */
+/** The topic, partition and offset from which a message came, with its payload if Kafka still has it. */
 type Payload = ReadPayload & { readonly origin: Origin }
 
 /** How long reading one record may take, in milliseconds. */
@@ -78,7 +78,7 @@ async function readPayloads(
   return payloads
 }
 
-/** A logger that logs nothing. If a payload can't be read, its note says what is wrong. */
+/** A logger that logs nothing. If a payload can't be read, the field `note` of the result says why. */
 const silent = { info() {}, warn() {}, error() {} }
 
 function payloadLine({ origin, payload, note }: Payload): string {

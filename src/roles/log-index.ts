@@ -102,7 +102,7 @@ function filesOf(config: Config, parts: Parts): Backend {
   }
 }
 
-/** Reads the topic into an index, from the position up to which the index has records. */
+/** Reads the topic into an index, after the last record that the index has. */
 function readInto(indexing: Indexing, { config, kafka, log }: LogIndexOptions): TopicTail {
   const tail: TopicTail = startTopicTail({
     kafka,

@@ -2,7 +2,7 @@ import { magicByte } from '../registry/frame.ts'
 import type { Decoder } from '../registry/decoder.ts'
 import { within } from '../kafka/within.ts'
 
-/** The payload of a record, or a note that says why it isn't shown. */
+/** The payload of a record. If the payload isn't shown, `note` says why. */
 export type ReadPayload = { readonly payload: string | undefined; readonly note: string | undefined }
 
 export type PayloadOptions = {

@@ -101,10 +101,7 @@ export async function withQuery<T>(config: Config, ask: (query: LogQuery) => Pro
 
 const defaultSince = '1h'
 
-/**
- * Returns the filter that the flags ask for. Throws a `StartError` that names the first flag that can't be
- * read.
- */
+/** Returns the filter that the flags ask for. Throws a `StartError` that names the first invalid flag. */
 export function searchFilter(config: Config, flags: SearchFlags): LogFilter {
   const nowMs = Date.now()
   const { kind, outcome, status, user, since, until, message, failed, ...same } = flags
@@ -139,8 +136,8 @@ function userGiven(config: Config, user: string): string {
 const agoUnits: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /**
- * Parses a time. A duration such as `15m` means the time that long before now. Any other text has to be a
- * time in ISO 8601. A time without a zone is in UTC.
+ * Parses a time. A duration is counted back from now: `15m` is the time 15 minutes before now. Any other text
+ * has to be a time in ISO 8601. A time without a zone is in UTC.
  */
 function timeGiven(flag: string, text: string, nowMs: number): number {
   const ago = /^(\d{1,6})([smhd])$/.exec(text)

@@ -64,8 +64,8 @@ export async function tailLog(config: Config, log: Logger, options: TailOptions)
 }
 
 /**
- * How often the tail looks for a trouble to show, in milliseconds. A trouble that ends sooner may not be
- * shown.
+ * How often the tail checks whether it has a trouble to show, in milliseconds. A trouble that ends sooner may
+ * not be shown.
  */
 const lookEveryMs = 3_000
 

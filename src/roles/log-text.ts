@@ -4,10 +4,8 @@ import type { LogMinute } from '../delivery-log/minutes.ts'
 import { deliveryStateOf } from '../delivery-log/delivery-state.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 
-/**
- * Converts between the delivery log and the admin API. The functions make answers of the API from records of
- * the log, and make filters for the log from bodies of requests. The functions here do no input or output.
- */
+// Converts between the delivery log and the admin API. The functions make answers of the API from records of
+// the log, and make filters for the log from bodies of requests. The functions here do no input or output.
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -109,7 +107,7 @@ export function rangeData({ fromMs, toMs }: LogFilter): { from: string; to: stri
 }
 
 const defaultSinceMs = 3_600_000
-/** How far the clocks of workers may be ahead of this clock, in milliseconds. */
+/** How far the clocks of workers may be ahead of this process's clock, in milliseconds. */
 const clocksDifferMs = 60_000
 const timesExpected = 'from and to are times, ISO 8601, such as 2026-01-31T12:00:00Z.'
 const noKey =

@@ -8,7 +8,10 @@ import type { MemberBase } from './member-base.ts'
 import { createOutbound, type Outbound } from './outbound.ts'
 import type { LaidOut } from './topic-layout.ts'
 
-/** The parts with which a member writes to Kafka and sends to hooks, and the observers of its deliveries. */
+/**
+ * The parts by which a member writes to Kafka and sends to hooks, and the observers of the member's
+ * deliveries.
+ */
 export type MemberOutlets = {
   readonly producer: RecordProducer
   readonly sender: Outbound['sender']
@@ -17,7 +20,7 @@ export type MemberOutlets = {
   readonly deliveryLog: DeliveryLog | undefined
 }
 
-/** Opens the parts with which a member writes to Kafka and sends to hooks. */
+/** Opens the parts by which a member writes to Kafka and sends to hooks. */
 export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<MemberOutlets> {
   const { config, metrics, log, kafka, parts, ending, stalls, failingUnits } = base
   const producer = await askKafka(

@@ -24,8 +24,8 @@ export class Ending {
   }
 
   /**
-   * Waits for the promise `work`, but only during the first part of the time. Returns false if `work` hasn't
-   * settled by then. The rest of the time is reserved for leaving the group.
+   * Waits for the promise `work` until only the time for leaving the group remains. Returns false if `work`
+   * hasn't settled by then.
    */
   async drained(work: Promise<unknown>): Promise<boolean> {
     const deadlineMs = performance.now() + this.#timeoutMs
@@ -35,7 +35,7 @@ export class Ending {
   }
 
   /**
-   * Waits for the promise `work` until the whole time is over. Returns false if `work` hasn't settled by
+   * Waits for the promise `work` until the time to stop is over. Returns false if `work` hasn't settled by
    * then.
    */
   within(work: Promise<unknown>): Promise<boolean> {
@@ -53,8 +53,8 @@ export type MemberEnd = {
   readonly pipeline: Pipeline
   readonly intake: RecordIntake
   /**
-   * Stops the other parts that write records for units. They are stopped once more when the role's parts
-   * stop.
+   * Stops all parts but the pipeline that write records for units. These parts are stopped once more when the
+   * role's parts stop.
    */
   readonly stopWriters: () => Promise<unknown>
 }

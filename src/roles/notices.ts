@@ -48,8 +48,9 @@ const decidingUnit = 0
 const stallTimeoutMs = 10_000
 const stopWithinMs = 500
 /**
- * The longest interval between two looks at the hooks, in milliseconds. The interval is shorter if
- * `notices.failingAfter` is short, because `looksToFail` looks have to fit into that time.
+ * The longest interval between two looks at the hooks and at the topic `notices`, in milliseconds. The
+ * interval is shorter if `notices.failingAfter` is short, because `looksToFail` looks have to fit into that
+ * time.
  */
 const mostEveryMs = 15_000
 const looksToFail = 6
@@ -117,7 +118,7 @@ export function openNotices(options: NoticesOptions): Notices {
   }
 }
 
-/** Returns the time between two looks at the topic `notices`, in milliseconds. */
+/** Returns the time between two looks at the hooks and at the topic `notices`, in milliseconds. */
 export function lookEveryMs({ notices }: Config): number {
   return Math.min(mostEveryMs, notices.failingAfterMs / looksToFail)
 }

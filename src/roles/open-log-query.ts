@@ -10,8 +10,8 @@ import { indexFolder } from './log-index.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * Opens the delivery log for queries. Asks over HTTP if `index.url` is set. Otherwise asks ClickHouse if it
- * is configured, and reads the files in `index.folder` if not. The caller must close the result.
+ * Opens the delivery log for queries. Asks over HTTP if `index.url` is set. If not, asks ClickHouse if it is
+ * configured. Otherwise reads the files in `index.folder`. The caller must close the result.
  */
 export async function openLogQuery(config: Config): Promise<LogQuery> {
   const { url } = config.index

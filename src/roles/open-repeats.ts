@@ -3,10 +3,10 @@ import { Repeats } from '../repeats/repeats.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * Creates the memory of repeats, unless it is switched off. `limitBytes` is the memory that the container may
- * use. Throws if the memories of repeats of all `processes` together need more than that. The memory is used
- * only once messages arrive. So without this check, the container would be killed after a start that seemed
- * to be good.
+ * Creates the memory of repeats, unless it is switched off. Throws if the memories of repeats of all
+ * `processes` together need more than `limitBytes`, the memory that the container may use. A memory of
+ * repeats fills up only when messages arrive. So without this check, the start would succeed, and the
+ * container would be killed later.
  */
 export function openRepeats(
   { windowMs, messages }: Config['repeats'],

@@ -4,7 +4,7 @@ import { within } from '../kafka/within.ts'
 export type Part = {
   /** Stops the part, and lets it finish what it has begun. */
   stop(): Promise<unknown> | void
-  /** Ends at once what would outlive this process. */
+  /** Kills at once the processes that this part has forked. Absent if the part has forked none. */
   abandon?(): void
 }
 
@@ -36,8 +36,8 @@ export class Parts {
   }
 
   /**
-   * Adds a function that is called at the stop. The functions and the parts are stopped in the reverse of the
-   * order in which they were added.
+   * Adds a function that is called when the parts stop. Functions are called and parts are stopped in the
+   * reverse of the order in which they were added.
    */
   defer(stop: Part['stop']): void {
     this.add({ stop })
@@ -60,7 +60,7 @@ export class Parts {
     await within(unwindMs, this.stop()).catch(() => undefined)
   }
 
-  /** Ends at once what would outlive this process. */
+  /** Kills at once the processes that the parts have forked. */
   abandon(): void {
     for (const part of this.#parts) part.abandon?.()
   }

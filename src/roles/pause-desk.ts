@@ -34,7 +34,7 @@ export function knownWithinMs(config: Config): number {
   return lookEveryMs(config) + readMs
 }
 
-/** The time that reading the topic may take, in milliseconds. */
+/** The time that reading the topic `notices` may take, in milliseconds. */
 const readMs = 1_000
 const stallTimeoutMs = 10_000
 
@@ -108,7 +108,8 @@ class Desk implements PauseDesk {
   }
 
   /**
-   * Reads the topic up to its present end. If it is called several times, the readings run one after another.
+   * Reads the topic `notices` up to its present end. If this method is called several times, the readings run
+   * one after another.
    */
   #update(): Promise<DeskRefusal | undefined> {
     this.#reading = this.#reading.catch(() => undefined).then(() => this.#read())

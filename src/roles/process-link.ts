@@ -2,7 +2,7 @@ import process from 'node:process'
 import type { MetricsSnapshot } from '../telemetry/add-up.ts'
 import { StartError } from './start-error.ts'
 
-/** The messages between the processes of a worker. Both ends run the same version of this program. */
+// The messages between the processes of a worker. Both ends run the same version of this program.
 
 /** A question of the primary to a process. The process sends its answer with the same `id`. */
 export type Question = { id: number; ask: keyof Answers }
@@ -35,8 +35,8 @@ export function isReport(message: unknown): message is Report {
 }
 
 /**
- * Sends the primary the reason why this process ends. Returns false if the primary can't be reached, because
- * it has ended.
+ * Sends the primary the reason why this process ends. Returns false if the primary doesn't get the reason,
+ * for example because the primary has ended.
  */
 export async function sendFailure(error: unknown): Promise<boolean> {
   const { message, stack = '' } = error instanceof Error ? error : new Error(String(error))

@@ -28,15 +28,15 @@ export type ProcessesOptions = {
  */
 const answerWithinMs = 4_000
 /**
- * How long a process may exceed the shutdown timeout before it counts as hung, in milliseconds. By itself, a
- * process keeps to the shutdown timeout for everything but its last spans, which it exports afterwards.
+ * How long a process may exceed the shutdown timeout before it counts as hung, in milliseconds. A process
+ * keeps to the shutdown timeout, but exports its last spans afterwards.
  */
 const overdueMs = 1_000 + flushMs
 
 /**
  * Starts the primary of several processes, each of which is a member of the group. The primary reads no
- * records. It forks the processes, passes signals on, and answers for all of them on one port. When one
- * process fails, the primary stops the other processes in good order. It restarts no process.
+ * records. It forks the processes, passes signals on, and answers probes and scrapes for all processes on one
+ * port. When one process fails, the primary stops the other processes in good order. It restarts no process.
  */
 export async function startProcesses({ config, log, parts, onFatal }: ProcessesOptions): Promise<void> {
   const processes: WorkerProcess[] = []

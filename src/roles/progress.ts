@@ -29,8 +29,8 @@ export class Progress {
   }
 
   /**
-   * Notes progress. May be called for every change, because the progress is shown only at intervals. Work
-   * that ends at once shows no progress.
+   * Shows how far the work has got. May be called for every change, because the progress is shown only at
+   * intervals. Work that ends at once shows no progress.
    */
   at(done: number, detail: () => string): void {
     const nowMs = performance.now()

@@ -1,12 +1,10 @@
 import type { GroupConsumer } from '../kafka/consumer.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 
-/**
- * The reasons why a role can't work, in words. While there is a reason, `/readyz` answers 503 and lists the
- * reasons. Until a role has started, the reason is `starting` (`telemetry.ts`). If a worker has several
- * processes, each process reports its own reasons, and a process that doesn't answer is a further reason
- * (`processes.ts`).
- */
+// The reasons why a role can't work, in words. While there is a reason, `/readyz` answers 503 and lists the
+// reasons. Until a role has started, the reason is `starting` (`telemetry.ts`). If a worker has several
+// processes, each process reports its own reasons, and a process that doesn't answer is a further reason
+// (`processes.ts`).
 
 /**
  * The state of a worker. `stalledBy` says why Kafka takes no records. It is empty while Kafka takes records.

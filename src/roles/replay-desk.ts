@@ -25,7 +25,7 @@ import { topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { openWriter } from './writer.ts'
 
-/** The counts of a selection, over the records that Kafka has now. */
+/** How many records a selection selects, among the records that Kafka has now. */
 export type Preview = {
   readonly selection: Selection
   readonly ranges: readonly OffsetRange[]
@@ -35,8 +35,8 @@ export type Preview = {
 }
 
 /**
- * A refusal of the desk. `notFound`: there is no such replay. `conflict`: the request isn't possible now.
- * `invalid`: the request makes no sense.
+ * The reason why a request about replays is refused. `notFound`: there is no such replay. `conflict`: the
+ * request isn't possible now. `invalid`: the request makes no sense.
  */
 export type DeskRefusal = {
   readonly ok: false
@@ -48,8 +48,8 @@ export type DeskRefusal = {
 export type DeskAnswer<T> = { readonly ok: true; readonly value: T } | DeskRefusal
 
 /**
- * Counts selections, orders replays, and looks them up. (Workers carry out the replays.) The methods reject
- * when Kafka doesn't answer.
+ * Counts the records of selections, requests replays, and looks replays up. (Workers carry out the replays.)
+ * The methods reject when Kafka doesn't answer.
  */
 export type ReplayDesk = {
   preview(

@@ -91,7 +91,10 @@ export async function openReplayReading(
   }
 }
 
-/** Decodes a framed record. Waits while the registry is down. */
+/**
+ * Returns a record with its value as plain JSON: decodes the value if it is framed. Waits while the schema
+ * registry is down.
+ */
 async function plainOf(decoder: Decoder, record: SourceRecord): Promise<SourceRecord> {
   const { value } = record
   if (value?.[0] !== magicByte) return record

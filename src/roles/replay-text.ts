@@ -7,7 +7,7 @@ import type { LeftOutReason } from '../replay/chosen.ts'
 import type { Preview } from './replay-desk.ts'
 import { counted, grouped } from './progress.ts'
 
-/** Formats replays for people and for programs. */
+// Formats replays for people and for programs.
 
 const meanings: Readonly<Record<LeftOutReason, string>> = {
   value_omitted: 'were too large for the dead letters to have their message',

@@ -51,8 +51,8 @@ export type ReplayCommand = {
 type Run = { config: Config; log: Logger; screen: Screen }
 
 /**
- * Counts a selection, orders the workers to send it again, and shows the progress. If the command is ended,
- * the replay continues nevertheless. Returns the count and the result in lines.
+ * Counts the selected records, orders the workers to send these records again, and shows the progress. If the
+ * command is ended, the replay continues nevertheless. Returns the count and the result in lines.
  */
 export async function replay(run: Run, command: ReplayCommand): Promise<string[]> {
   const perSecond = rateOf(command.rate)
@@ -99,7 +99,7 @@ export function showReplay(run: Run, id: string, { asJson }: ReplayLookup): Prom
 }
 
 /**
- * Asks for a replay to be stopped or resumed. Anybody may stop or resume a replay, whoever has ordered it.
+ * Asks the workers to stop or resume a replay. Anybody may stop or resume a replay, whoever has requested it.
  */
 export function requestReplay(
   run: Run,

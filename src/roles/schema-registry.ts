@@ -82,8 +82,8 @@ const noRegistry = refuseFramed(
 )
 
 /**
- * Returns a function that reads the files with the login. This function is called for each lookup, so a
- * renewed certificate or password needs no restart.
+ * Returns a function that reads the files with the login. The decoder calls this function for each lookup, so
+ * a renewed certificate or password needs no restart.
  */
 function loginOf(
   { username, password: given, passwordFile, caFile }: Config['registry'],

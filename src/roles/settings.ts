@@ -6,7 +6,6 @@ import { type Ladder, tiersOf } from '../retry/ladder.ts'
 import { StartError } from './start-error.ts'
 
 /** Returns the settings of Kafka's client. Throws when no brokers are configured. */
-
 export function kafkaSettings({ kafka }: Config): KafkaSettings {
   if (kafka.brokers.length === 0) {
     throw new StartError(

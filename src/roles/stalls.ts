@@ -38,7 +38,7 @@ export class Stalls implements WorkerState {
     else this.#log.info('Kafka accepts writes again')
   }
 
-  /** Notes why hooks can't be reached. With an empty `reason`, notes that hooks can be reached again. */
+  /** Remembers why hooks can't be reached. If `reason` is empty, hooks can be reached again. */
   setUnreachable(reason: string): void {
     this.#unreachableBy = reason
     this.#report()

@@ -39,8 +39,8 @@ export async function applyTopicTable(config: Config, log: Log): Promise<string[
 }
 
 /**
- * Compares the topics with the table. If there are differences that keep a role from starting, throws an
- * error that lists all of them.
+ * Compares the topics with the table of the topics that Sluice needs, and returns the result in lines. Throws
+ * if differences keep a role from starting. The error lists all these differences.
  */
 export async function checkTopicTable(config: Config, log: Log): Promise<string[]> {
   const withSettings = config.topics.check !== 'off'

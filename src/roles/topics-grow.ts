@@ -41,7 +41,7 @@ export type GrowOptions = {
 const minutesOfRefresh = 5
 /**
  * The memory that the answers to the fetches of all partitions may take together, in bytes. All partitions of
- * a topic are read at the same time. The answers to two fetches are in memory for each of them.
+ * a topic are read at the same time. For each partition, the answers to two fetches are in memory.
  */
 const fetchBytesOfAll = 64 * 1024 ** 2
 const leastFetchBytes = 64 * 1024

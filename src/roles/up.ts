@@ -48,7 +48,8 @@ type Ports = {
 
 /**
  * Starts all roles in one process. Without configured brokers it starts a Kafka for development, with one
- * replica, whose data stays in `.sluice/kafka` between starts. URLs on this machine are then allowed.
+ * replica, whose data stays in `.sluice/kafka` between starts. With this Kafka, hooks may have URLs on this
+ * machine.
  */
 export async function startUp({ say, ...options }: UpOptions): Promise<void> {
   const { config, log, parts } = options

@@ -43,8 +43,8 @@ export async function openInput(file: string): Promise<UpstreamInput> {
 const chunkBytes = 256 * 1024
 
 /**
- * Opens the file only when somebody reads it. If the stream failed before somebody listens to its errors, the
- * process would end.
+ * Reads the file in chunks. Opens the file only when somebody reads the first chunk, because a stream that
+ * fails before somebody listens to its errors would end the process.
  */
 async function* chunksOf(file: string): AsyncIterable<Buffer> {
   yield* createReadStream(file, { highWaterMark: chunkBytes })
@@ -70,8 +70,8 @@ export async function readingInput<T>(name: string, work: () => Promise<T>): Pro
 }
 
 /**
- * Reads the lines of a file. At the first faulty line, abandons `progress` and throws. Nothing was sent by
- * then.
+ * Reads the lines of a file with `read`. At the first faulty line, abandons `progress` and throws. By then,
+ * nothing has been sent.
  */
 export async function readingLines(
   { name }: UpstreamInput,
