@@ -149,7 +149,7 @@ export class Cursor {
     return byte
   }
 
-  /** Moves past `length` bytes, and returns the place at which these bytes begin. */
+  /** Moves past `length` bytes, and returns the place of the first of these bytes. */
   #skip(length: number): number {
     const start = this.#at
     if (length < 0 || length > this.left) throw tooShort()
