@@ -27,7 +27,7 @@ export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mar
 
 /**
  * Returns the standing that the owner of a unit assumes if no standing was written for a destination.
- * `isTracked`: true if the unit's standings are tracked.
+ * `isTracked`: true if owners of the unit have already written standings.
  */
 function unwritten(isTracked: boolean): Standing {
   return isTracked ? { kind: 'new' } : { kind: 'told', upTo: 0 }
@@ -41,8 +41,8 @@ function worse(a: Standing, b: Standing): Standing {
 }
 
 /**
- * Replaces the standing of a running first sync by the standing before the first sync. The position of a
- * running first sync belongs to one old unit.
+ * Replaces the standing of a running first sync by `new` or `parted`, so that the first sync starts again. The
+ * position of a running first sync belongs to one old unit.
  */
 function calm(standing: Standing): Exclude<Standing, { kind: 'syncing' }> {
   if (standing.kind !== 'syncing') return standing

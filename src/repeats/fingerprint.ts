@@ -76,8 +76,8 @@ export class Fingerprint {
   }
 
   /**
-   * Clears four words of the input, so that no bytes of an earlier id follow the next id. An id of `size` bytes
-   * ends in the first of these words. The four words include the rest of the input's last block.
+   * Clears four words of the input, so that no bytes of an earlier id follow the next id. An id of `size`
+   * bytes ends in the first of these words. The four words include the rest of the input's last block.
    */
   #clearFrom(size: number): void {
     const end = (headBytes + size) >>> 2
