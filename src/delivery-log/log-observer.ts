@@ -19,8 +19,8 @@ export type BlockOutlet = {
 export type LogObserverOptions = {
   readonly outlet: BlockOutlet
   /**
-   * The number of successes of one URL that each get a record in one second. Of the other successes in the
-   * same second, only some get a record.
+   * The number of successes of one URL that each get a record in one second. Only some of the other successes
+   * in the same second get a record.
    */
   readonly successesPerSecond: number
   /** The keyed hash of users. If this option is absent, records name no user. */

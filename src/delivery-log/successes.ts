@@ -1,5 +1,6 @@
 /**
- * The counts of one URL's successes: those in the present second, and those for which no record stands yet.
+ * The counts of one URL's successes in the present second, and of its successes for which no record stands
+ * yet.
  */
 export class Successes<D> {
   readonly hook: string
