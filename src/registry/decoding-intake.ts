@@ -50,8 +50,8 @@ export type Intake<R extends Arriving> = {
   /** Returns to the consumer all waiting records. */
   stop(): void
   /**
-   * The number of waiting records, their size in bytes, and the number of their partitions. Of each
-   * partition, no more records wait than one fetch has brought.
+   * The number of waiting records, their size in bytes, and the number of their partitions. For each
+   * partition, at most the records of one fetch wait.
    */
   readonly held: { readonly records: number; readonly bytes: number; readonly partitions: number }
 }
