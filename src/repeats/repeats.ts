@@ -37,7 +37,7 @@ export class Repeats {
    */
   readonly #numbersEnd: number
   readonly #entries: Int32Array
-  /** The number of the newest entry of each chain of the hash table. */
+  /** For each chain of the hash table, the number of the newest entry. An entry is a remembered message. */
   readonly #heads: Int32Array
   readonly #fingerprint = new Fingerprint()
   readonly #sources = new Map<string, number>()
@@ -49,7 +49,7 @@ export class Repeats {
   #tenuresBegun = 0
   #newest: number
   #count = 0
-  /** The place after the last word of `#entries` that was written. */
+  /** The place after the last word of `#entries` whose memory is already taken from the system. */
   #takenWords = 0
 
   constructor({ windowMs, messages }: RepeatsOptions) {
@@ -136,8 +136,8 @@ export class Repeats {
   }
 
   /**
-   * Returns the place in `#entries` of the newest entry with the fingerprint in `#fingerprint`. Returns
-   * `nowhere` if there is no such entry.
+   * Returns the place in `#entries` of the newest message with the fingerprint in `#fingerprint`. Returns
+   * `nowhere` if there is no such message.
    */
   #find(): number {
     const entries = this.#entries
@@ -177,7 +177,7 @@ export class Repeats {
 
   /**
    * Writes to the next part of `#entries` and `#heads`, so that the system allocates the memory of this part
-   * now. No entry of this part has been used yet. Without this method, a process would grow until its first
+   * now. No message is stored in this part yet. Without this method, a process would grow until its first
    * busy day is over, as if it leaked memory. To write to all parts at once would stop a process with a large
    * memory for a second.
    */
@@ -200,8 +200,8 @@ export class Repeats {
   }
 
   /**
-   * Returns how many entries are newer than the entry with this number. The number 0 belongs to no entry, and
-   * counts as older than all entries.
+   * Returns how many messages were remembered after the entry with this number. The number 0 belongs to no
+   * entry, and counts as older than all entries.
    */
   #ageOf(number: number): number {
     const age = this.#newest - number
@@ -214,18 +214,21 @@ export class Repeats {
 }
 
 /**
- * The place of the lower 32 bits of the offset within an entry. The first four words of an entry are its
- * fingerprint.
+ * The place of the lower 32 bits of the offset within an entry, in words. An entry stands for one remembered
+ * message. Its first four words are the fingerprint.
  */
 const offsetLow = 4
 const offsetHigh = 5
-/** The place of the append time within an entry. The append time is in seconds since 1970. */
+/**
+ * The place of the append time within the entry of a remembered message, in words. The append time is in
+ * seconds since 1970.
+ */
 const appended = 6
 const nextOlder = 7
 const entryWords = 8
 /**
- * The number of words whose memory is taken at once. 64 KiB is many times the size of an entry, so no entry
- * is ever written to memory that isn't taken yet.
+ * The number of words whose memory is taken at once. These are 64 KiB, many times the size of one remembered
+ * message. So no message is ever written to memory that isn't taken yet.
  */
 const wordsPerTake = 16 * 1_024
 /** The number of words in the smallest memory page that systems use, which has 4 KiB. */
@@ -233,8 +236,8 @@ const wordsPerPage = 1_024
 
 const nowhere = -1
 /**
- * How often all entries are overwritten before their numbers start again. By then, every chain of the hash
- * table has a newer entry.
+ * How often the whole memory is overwritten before the numbers of remembered messages start again. By then,
+ * every chain of the hash table has a newer entry.
  */
 const laps = 32
 
