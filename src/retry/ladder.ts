@@ -91,9 +91,9 @@ export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; w
 }
 
 /**
- * Returns the time when the last attempt of a delivery is due, in epoch milliseconds. `firstMs` is the time
- * of the first attempt. The result assumes that each wait takes exactly as long as its rung. A `Retry-After`
- * never delays a delivery beyond this time.
+ * Returns the time when the last attempt of a delivery is due, in milliseconds. `firstMs` is the time of the
+ * first attempt. The result assumes that each wait takes exactly as long as its rung. A `Retry-After` never
+ * delays a delivery beyond this time.
  */
 export function lastTryAt(ladder: Ladder, firstMs: number): number {
   const expiresAtMs = clockEnd(ladder, firstMs)
