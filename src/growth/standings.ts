@@ -41,8 +41,8 @@ function worse(a: Standing, b: Standing): Standing {
 }
 
 /**
- * Replaces the standing of a running first sync by `new` or `parted`, so that the first sync starts again. The
- * position of a running first sync belongs to one old unit.
+ * Replaces the standing of a running first sync by `new` or `parted`, so that the first sync starts again.
+ * The position of a running first sync belongs to one old unit.
  */
 function calm(standing: Standing): Exclude<Standing, { kind: 'syncing' }> {
   if (standing.kind !== 'syncing') return standing
