@@ -1,6 +1,6 @@
 import { runCommand } from './commands/program.ts'
 
-/** The entry of the program: argv → command → role → run → exit code. */
+// The entry of the program: argv → command → role → run → exit code.
 
 /** The screen for progress: standard error. Results go to standard output. */
 const screen = {

@@ -1,19 +1,17 @@
-/**
- * IP addresses as numbers. Addresses are read strictly. An IPv4 address must be four decimal numbers without
- * leading zeros, as `new URL` and system calls write it. A text in any other spelling isn't read as an
- * address, so connections to it are never allowed.
- */
+// IP addresses as numbers. Addresses are read strictly. An IPv4 address must be four decimal numbers without
+// leading zeros, as `new URL` and system calls write it. A text in any other spelling isn't read as an
+// address, so connections to it are never allowed.
 
 const groupCount = 8
 const wordCount = 4
 const bitsOfGroup = 16
 const bitsOfIpv4 = 32
 /**
- * `ipv4Start`: the group at which an IPv4 address begins within an IPv6 address. `ipv4Mark`: the value of the
- * group before that group. The IPv4 address `1.2.3.4` is read like the mapped IPv6 address `::ffff:1.2.3.4`,
- * so that both spellings of one address give the same numbers.
+ * The group of an IPv6 address at which an IPv4 address begins. The IPv4 address `1.2.3.4` is read like the
+ * mapped IPv6 address `::ffff:1.2.3.4`, so that both spellings of one address give the same numbers.
  */
 const ipv4Start = 6
+/** The value of the group before the IPv4 address, in a mapped IPv6 address such as `::ffff:1.2.3.4`. */
 const ipv4Mark = 0xffff
 
 /**

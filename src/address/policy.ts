@@ -55,7 +55,7 @@ const deniedIpv6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map(
 
 const ipv4 = ['::ffff:0:0/96'].map(rangeOf)
 /**
- * The range of NAT64 (RFC 6052). In a network without IPv4, DNS64 returns an address in this range for a name
+ * The range of NAT64 (RFC 6052). In a network without IPv4, DNS64 returns an address of this range for a name
  * that has only IPv4 addresses.
  */
 const nat64 = ['64:ff9b::/96'].map(rangeOf)

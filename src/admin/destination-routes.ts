@@ -1,6 +1,6 @@
 import type { AdminRoute } from './admin-route.ts'
 
-/** Routes about destinations that Sluice has paused automatically. */
+// Routes about destinations that Sluice has paused automatically.
 
 const time = { type: 'string', format: 'date-time' }
 const pausedProperties = {

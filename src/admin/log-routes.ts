@@ -2,10 +2,8 @@ import { logKinds, logOutcomes, logVerdicts } from '../delivery-log/log-record.t
 import { deliveryStates } from '../delivery-log/delivery-state.ts'
 import type { AdminRoute } from './admin-route.ts'
 
-/**
- * Routes of the delivery log. A filter is sent in the body of a request and not in its URL. Proxies write
- * URLs to their logs, and a filter may contain a user id.
- */
+// Routes of the delivery log. A filter is sent in the body of a request and not in its URL. Proxies write
+// URLs to their logs, and a filter may contain a user id.
 
 const name = { type: 'string', minLength: 1, maxLength: 1_000 }
 const given = { type: 'string', minLength: 10, maxLength: 40 }

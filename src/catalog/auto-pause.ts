@@ -4,10 +4,8 @@ import { type Catalog, createCatalog, type Destination } from './catalog.ts'
 import type { Breach } from './hook-rules.ts'
 import { isString } from './plain-data.ts'
 
-/**
- * Rules of automatic pauses: when Sluice may pause a destination whose URLs fail, and how the pauses change
- * the catalog.
- */
+// Rules of automatic pauses: when Sluice may pause a destination whose URLs fail, and how the pauses change
+// the catalog.
 
 /** The value of `autoPause` for a destination that is never paused automatically. */
 const neverPaused = 'off'

@@ -46,7 +46,7 @@ export type Hook = {
   readonly id: string
   /** The normal form of the URL: ASCII, with a path. */
   readonly url: string
-  /** `https://example.com:8443` */
+  /** The scheme, host and port of the URL, such as `https://example.com:8443`. */
   readonly origin: string
   /** The path and the query. The path is at least `/`. */
   readonly path: string
@@ -55,8 +55,8 @@ export type Hook = {
 }
 
 /**
- * A destination. As long as its definition stays the same, each new version of the catalog has the same
- * object.
+ * A destination. While the definition of a destination stays the same, all versions of the catalog share one
+ * object for it.
  */
 export type Destination = {
   readonly id: string
@@ -113,7 +113,8 @@ export type Catalog = {
   readonly sources: ReadonlyMap<string, Source>
   readonly destinations: ReadonlyMap<string, Destination>
   /**
-   * The destinations of each source, in the order of the catalog. Destinations of every state are included.
+   * The destinations of each source, by source id and in the order of the catalog. Destinations of every
+   * state are included.
    */
   readonly destinationsBySource: ReadonlyMap<string, readonly Destination[]>
   /** The first 12 hex characters of the SHA-256 of the catalog's text. */
@@ -121,7 +122,7 @@ export type Catalog = {
 }
 
 /**
- * Makes a catalog from sources and destinations. `sources` must have all sources that the destinations name.
+ * Makes a catalog from sources and destinations. `sources` must have every source that a destination names.
  */
 export function createCatalog(
   sources: readonly Source[],
@@ -141,9 +142,9 @@ export function createCatalog(
 }
 
 /**
- * Returns `next`, but with the object of `previous` for each source and destination whose definition is
- * unchanged. So code that has made a lane or a pool for a destination can find out by `===` whether it needs
- * a new lane or pool.
+ * Returns the catalog `next`. If the definition of a source or destination is the same as in `previous`, the
+ * result has the object of `previous`. So code that has made a lane or a pool for a destination can find out
+ * by `===` whether it needs a new lane or pool.
  */
 export function keepUnchanged(previous: Catalog, next: Catalog): Catalog {
   return createCatalog(

@@ -160,8 +160,8 @@ function textOf(schema: unknown, key: string): string {
 }
 
 /**
- * Converts a JSON pointer into keys and list positions. `root` is needed to find out whether a step is a key
- * or a position.
+ * Converts a JSON pointer into keys and list positions. `root` is the value to which the pointer belongs. It
+ * says whether a step of the pointer is a key or a position.
  */
 function pathOf(pointer: string, root: unknown): Path {
   const path: (string | number)[] = []

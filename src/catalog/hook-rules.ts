@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto'
 
-/**
- * The rules for a hook's URL and headers. They are checked when the catalog is read. They are checked again
- * before a request is passed to undici, because undici's Pool loses a slot forever with each request that
- * undici refuses.
- */
+// The rules for a hook's URL and headers. They are checked when the catalog is read. They are checked again
+// before a request is passed to undici, because undici's Pool loses a slot forever with each request that
+// undici refuses.
 
 /** Limit on the characters of a URL. */
 export const maxUrlCharacters = 2048
@@ -25,7 +23,7 @@ export type Breach = { readonly problem: string; readonly advice: string }
 export type HookUrl = {
   /** The URL in its normal form: ASCII, with a path. */
   readonly url: string
-  /** `https://example.com:8443` */
+  /** The scheme, host and port of the URL, such as `https://example.com:8443`. */
   readonly origin: string
   /** The path and the query. The path is at least `/`. */
   readonly path: string
@@ -136,16 +134,16 @@ function hostNameBreach(host: string): Breach | undefined {
 }
 
 /**
- * Returns the id of a hook for which the catalog has no id. The id is made of 8 hex characters of the SHA-1
- * of the URL's normal form.
+ * Returns an id for a hook that has no id in the catalog. It is the first 8 hex characters of the SHA-1 hash
+ * of the URL in normal form.
  */
 export function hookIdOf(url: string): string {
   return createHash('sha1').update(url).digest('hex').slice(0, 8)
 }
 
 /**
- * The headers that a hook can't set. Some are needed for the request itself, some control the connection, and
- * by some receivers recognize a signature or a replay.
+ * The headers that a hook can't set. Some are needed for the request itself, and some control the connection.
+ * By the others, receivers recognize a signature or a replay.
  */
 const reservedHeaders: ReadonlySet<string> = new Set([
   'connection',
@@ -167,8 +165,8 @@ const reservedHeaders: ReadonlySet<string> = new Set([
 const reservedPrefixes = ['proxy-', 'webhook-']
 
 /**
- * Checks the name of a header. The name must be a token (RFC 9110, 5.6.2), and neither Sluice nor HTTP may
- * reserve it.
+ * Checks the name of a header. The name must be a token (RFC 9110, 5.6.2). It must not be a name that Sluice
+ * or HTTP reserves.
  */
 export function headerNameBreach(name: string): Breach | undefined {
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) {
@@ -187,8 +185,8 @@ export function headerNameBreach(name: string): Breach | undefined {
 }
 
 /**
- * Checks the value of a header. The value must have only visible Latin-1 characters, and spaces and tabs only
- * between them. It may be empty.
+ * Checks the value of a header. The value may have visible Latin-1 characters, and spaces and tabs between
+ * them. It may be empty.
  */
 export function headerValueBreach(value: string): Breach | undefined {
   if (/[\r\n]/.test(value)) return { problem: 'has a line break', advice: 'write it in one line' }

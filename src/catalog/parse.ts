@@ -15,10 +15,10 @@ import { readYaml, type YamlText } from './yaml.ts'
 export type ParsedCatalog = { ok: true; catalog: Catalog } | { ok: false; faults: readonly Fault[] }
 
 /**
- * Parses the text of a catalog, YAML or JSON. Returns the catalog, or all faults in the order of the text,
- * each fault with its line and column (in a JSON text of more than 1 Mi characters, only with its path). If
- * the text has a syntax error, only syntax errors are returned, because then there is
- * no data to check. Never throws. The faults quote no URL, secret or header value.
+ * Parses the text of a catalog, YAML or JSON. Returns the catalog, or all faults in the order of the text.
+ * Each fault has its line and column. In a JSON text of more than 1 Mi characters, a fault has only its path.
+ * If the text has a syntax error, only syntax errors are returned, because there is no data to check. Never
+ * throws. The faults quote no URL, secret or header value.
  *
  * `file` is the file name that the faults get. `variables` are the values of variables such as
  * `${CATALOG_X}`. `allowAddresses` are address ranges that are allowed for hooks although they aren't public.
@@ -51,7 +51,7 @@ const maxJsonReadAgain = 1024 * 1024
 
 type ReadText = { ok: true; value: unknown; place?: YamlText['place'] } | ReturnType<typeof readJson>
 
-/** Checks the data of a text that was read. */
+/** Checks the result of reading a catalog's text. Returns the catalog, or all faults of the text. */
 function parseRead(
   read: ReadText,
   text: string,

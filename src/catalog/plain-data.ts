@@ -1,7 +1,5 @@
-/**
- * Functions for data that a parser has returned and that has not been checked yet. A record is an object that
- * isn't a list.
- */
+// Functions for data that a parser has returned and that has not been checked yet. A record is an object that
+// isn't a list.
 
 type PlainRecord = Readonly<Record<string, unknown>>
 

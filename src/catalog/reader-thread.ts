@@ -30,7 +30,10 @@ export type ReaderOutput =
  */
 export const readerThreadUrl = new URL(import.meta.url)
 
-/** The number of sources and of destinations in a part. The receiver takes about 5 ms for such a part. */
+/**
+ * The number of sources, and the number of destinations, that one part of the catalog has at most. The
+ * receiver takes about 5 ms for a part of this size.
+ */
 const partSize = 500
 
 // This code runs only if the module was started as a thread. In other cases, the module is imported for its

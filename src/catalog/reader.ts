@@ -5,8 +5,8 @@ import { readerThreadUrl, type ReaderInput, type ReaderOutput } from './reader-t
 import type { Variables } from './variables.ts'
 
 /**
- * The length from which a text is read in a separate thread, so that deliveries aren't held up. The YAML
- * parser takes about 1.2 ms for each KiB.
+ * The length of a text, in characters, from which the text is read in a separate thread. So deliveries aren't
+ * held up. The YAML parser takes about 1.2 ms for each KiB.
  */
 const threadFromCharacters = 64 * 1024
 const timeoutMs = 30_000
@@ -44,8 +44,8 @@ export async function readCatalogText(
 }
 
 /**
- * Puts the parts of a catalog together that the thread posts. Each part gets a turn of the event loop of its
- * own.
+ * Puts a catalog together from the parts that the thread posts. Each part gets a turn of the event loop of
+ * its own.
  */
 function receiveParts(thread: Worker, onParsed: (parsed: ParsedCatalog) => void): void {
   const sources: Source[] = []

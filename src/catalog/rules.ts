@@ -66,7 +66,7 @@ export function checkRules(
 
 type Entry = readonly [index: number, record: Readonly<Record<string, unknown>>]
 
-/** Returns the entries of a list. For an entry that is no record, returns an empty record. */
+/** Returns the items of a list. For an item that is no record, returns an empty record. */
 function recordsOf(value: unknown): readonly Entry[] {
   return listOf(value).map((item, index): Entry => [index, recordOf(item)])
 }
@@ -91,8 +91,8 @@ function checkSources(value: unknown, check: Check): ReadonlySet<string> {
 }
 
 /**
- * Checks a server key. A server key must not also be a write key. Write keys are public, because browsers
- * have them, so anybody could then delete users.
+ * Checks a server key. A server key must not also be a write key, because write keys are public: browsers
+ * have them. With such a key, anybody could delete users.
  */
 function serverKeyBreach(key: string, isPublic: ReadonlySet<unknown>): Breach | undefined {
   if (isPublic.has(key))

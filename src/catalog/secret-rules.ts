@@ -2,7 +2,7 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import type { Breach } from './hook-rules.ts'
 import { isString } from './plain-data.ts'
 
-/** The rules for a destination's secrets. */
+// The rules for a destination's secrets.
 
 /** The prefix of a secret in the format of Standard Webhooks. After the prefix comes the key in base64. */
 const encodedPrefix = 'whsec_'

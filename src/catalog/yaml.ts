@@ -21,8 +21,8 @@ export type SyntaxFault = TextPlace & { readonly problem: string; readonly advic
 export type YamlText = {
   readonly value: unknown
   /**
-   * Returns the place of a value, or of its key. If the text doesn't have the value, returns the place of the
-   * innermost value that would contain it.
+   * Returns the place of a value, or the place of its key. If the text doesn't have the value, returns the
+   * place of the innermost value that would contain it.
    */
   place(path: Path, of: 'key' | 'value'): TextPlace
 }

@@ -10,7 +10,7 @@ const defaultTopicPrefix = 'sluice.'
  */
 export const plainGroupId = 'sluice'
 
-/** Returns the default consumer group for a topic prefix. Each prefix has another default group. */
+/** Returns the default consumer group for a topic prefix. Each prefix has a default group of its own. */
 export function groupIdFor(topicPrefix: string): string {
   return topicPrefix === defaultTopicPrefix ? plainGroupId : `${topicPrefix}workers`
 }

@@ -5,8 +5,8 @@ type Key = keyof Kafka
 type Mechanism = Kafka['saslMechanism']
 
 /**
- * The settings of one kind of login. Of each list in `needed`, exactly one setting must be set. The settings
- * in `optional` may be set.
+ * The settings of one kind of login. `needed`: lists of settings. Exactly one setting of each list must be
+ * set. `optional`: settings that may be set.
  */
 type Needs = { readonly needed: readonly (readonly Key[])[]; readonly optional: readonly Key[] }
 

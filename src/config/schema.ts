@@ -191,7 +191,7 @@ export type Config = {
   }
 }
 
-/** A row of the table, with a key of any type and the names that are derived from the key's name. */
+/** A key of the configuration, with the names that are derived from the key's name. */
 export type ConfigKey = {
   /** The name of the key, such as `kafka.groupId`. */
   readonly name: string
@@ -207,7 +207,7 @@ export type ConfigKey = {
   readonly key: Key<unknown, '' | 'Ms'>
 }
 
-/** All rows, in the order of the table. */
+/** All keys of the configuration, in the order of `configTable`. */
 export const configKeys: readonly ConfigKey[] = Object.entries(configTable).flatMap(([section, keys]) =>
   Object.entries<Key<unknown, '' | 'Ms'>>(keys).map(([name, key]) => {
     const words = [section, ...name.split(/(?=[A-Z])/)].map((word) => word.toLowerCase())

@@ -10,8 +10,8 @@ import {
 } from './log-record.ts'
 
 /**
- * Reads the records of a block one after the other, without creating an object for each record. `next` moves
- * to the next record and puts its values into the fields of this object.
+ * Reads the records of a block of the delivery log one after the other, without creating an object for each
+ * record. `next` moves to the next record and puts its values into the fields of this object.
  */
 export class BlockReader {
   #bytes: Buffer = empty
@@ -126,8 +126,8 @@ export class BlockReader {
   }
 
   /**
-   * Begins the next part of the array. Each part begins with a count of its records. A count of 0 ends the
-   * array.
+   * Reads the beginning of the next part of the block. Avro writes the records of a block in parts. Each part
+   * begins with the count of its records. A count of 0 ends the block. Returns false at the end.
    */
   #nextPart(): boolean {
     const count = this.#int()
@@ -160,7 +160,7 @@ export class BlockReader {
 
   #start = 0
 
-  /** Reads a length, skips as many bytes, and returns the end of the skipped bytes. */
+  /** Reads a length, skips that many bytes, and returns the place after them. */
   #skip(): number {
     const length = this.#int()
     this.#start = this.#at
@@ -189,8 +189,9 @@ export function readBlock(block: Buffer, unit: number): readonly LogRecord[] {
 }
 
 /**
- * Returns the kind of record for an index. If the index was added in a later version of Sluice, returns the
- * first kind, so that the rest of the record can be read.
+ * Returns the kind of record at a position of the list `logKinds`. A later version of Sluice may have added
+ * kinds. For a position after the end of the list, returns the first kind, so that the other fields of the
+ * record can be read.
  */
 export function kindOf(index: number): LogKind {
   return logKinds[index] ?? 'attempted'
@@ -205,5 +206,5 @@ export function outcomeOf(index: number): LogOutcome {
 }
 
 const empty = Buffer.alloc(0)
-/** The value that is used for a byte after the end of the block. It differs from the values of all bytes. */
+/** Stands for a byte after the end of the block. No byte has this value. */
 const endless = 0x100

@@ -1,8 +1,8 @@
 import { blockFormat } from './log-record.ts'
 
 /**
- * The fields of a record to write, in the order of the schema. Words of `log-record.ts` are given by their
- * index.
+ * The fields of a record to write, in the order of the schema. For a field with a closed list of words, such
+ * as `kind`, this is the position of the word in its list in `log-record.ts`.
  */
 export type WrittenState = {
   kind: number
@@ -59,7 +59,7 @@ export class BlockWriter {
   #sinceMs = 0
   #count = 0
 
-  /** The number of bytes of the records that were added so far. */
+  /** The size of the records that wait in this writer, in bytes. */
   get length(): number {
     return this.#at - headBytes
   }
@@ -174,7 +174,10 @@ export class BlockWriter {
 
   #isWide = false
 
-  /** Writes one byte for each character. Sets `#isWide` if a character is not ASCII. */
+  /**
+   * Writes the length of a text, and then one byte for each character. Sets `#isWide` if a character is not
+   * ASCII. The written bytes are then wrong.
+   */
   #binary(text: string): void {
     this.#int(text.length)
     const bytes = this.#bytes

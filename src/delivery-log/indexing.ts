@@ -20,14 +20,11 @@ export type Indexing = {
    * same as before, because the topic was created anew or lost records.
    */
   restart(partition: number, next: number, topicId: string, isOther: boolean): void
-  /** The number of bytes that were added but are not in the index yet. */
+  /** The size of the blocks that were added and are not in the index yet, in bytes. */
   readonly heldBytes: number
-  /**
-   * A description of the reason why nothing can be indexed at present; `undefined` if there is no such
-   * reason.
-   */
+  /** Says why nothing can be indexed at present. `undefined` while indexing works. */
   readonly trouble: string | undefined
-  /** Writes the blocks that were added to the index, and stops. */
+  /** Writes all added blocks into the index, and stops. */
   stop(): Promise<void>
 }
 
@@ -39,8 +36,8 @@ export type IndexingEvents = {
 }
 
 /**
- * The longest time by which a worker's clock may be ahead of the append time, in milliseconds. A time that is
- * further ahead isn't used.
+ * The longest time by which a worker's clock may be ahead of a block's append time, in milliseconds. If the
+ * clock is further ahead, `believedMs` returns the append time.
  */
 const maxAheadMs = 5 * 60_000
 

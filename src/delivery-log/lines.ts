@@ -1,7 +1,7 @@
 import type { LogRecord } from './log-record.ts'
 import { deliveryStateOf } from './delivery-state.ts'
 
-/** Formats the delivery log as lines of text for people. */
+// Formats the delivery log as lines of text for people.
 
 const widths = [24, 20, 12, 24, 24] as const
 

@@ -19,8 +19,8 @@ export type BlockOutlet = {
 export type LogObserverOptions = {
   readonly outlet: BlockOutlet
   /**
-   * The number of successes of a URL in a second that each get a record. Of further successes in the same
-   * second, only some get a record.
+   * The number of successes of one URL that each get a record in one second. Only some of the other successes
+   * in the same second get a record.
    */
   readonly successesPerSecond: number
   /** The keyed hash of users. If this option is absent, records name no user. */
@@ -39,8 +39,8 @@ export type LogObserver = Pick<
     /** Passes the written blocks to the outlet. Call this method a few times in each second. */
     flush(): void
     /**
-     * Flushes at the end. Before that, writes the records that stand for the remaining successes without a
-     * record of their own.
+     * Writes records that stand for the successes without a record of their own. Then flushes. Call this
+     * method once, at the end.
      */
     finish(): void
   }
@@ -233,7 +233,7 @@ class StateWriter implements LogObserver {
     return state
   }
 
-  /** Fills `#state` for a record of Kafka from which no delivery was made. */
+  /** Fills `#state` for a Kafka record from which no delivery was made. */
   #stateOfRecord({ topic, partition, offset, timestampMs }: HeldRecord, atMs: number): WrittenState {
     return Object.assign(this.#state, emptyState(), {
       atMs,
@@ -280,8 +280,9 @@ class StateWriter implements LogObserver {
 }
 
 /**
- * Returns true for a delivery that has no record in the delivery log and whose only event is most likely this
- * success. Returns false for replayed deliveries, because each success of a replayed delivery gets a record.
+ * Returns true for a successful delivery that has no record in the delivery log, if this success is most
+ * likely its only event. Returns false for replayed deliveries, because each success of a replayed delivery
+ * gets a record.
  */
 function isOrdinary({ laneClass, attempts, isInLog, replayJob }: Delivery): boolean {
   return laneClass !== 'retry' && attempts <= 1 && !isInLog && replayJob === ''

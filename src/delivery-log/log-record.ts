@@ -1,7 +1,5 @@
-/**
- * The words that are used in the delivery log's records, in its schema (`schemas/attempts.avsc`) and in its
- * queries.
- */
+// The words that are used in the delivery log's records, in its schema (`schemas/attempts.avsc`) and in its
+// queries.
 
 /** The kinds of records, in the order of the schema. A new kind must be added at the end. */
 export const logKinds = [
@@ -46,7 +44,7 @@ export type LogRecord = {
   /** The time of the event, in epoch milliseconds. */
   readonly atMs: number
   readonly kind: LogKind
-  /** True if the event is the end of its delivery. A successful attempt may be the end. */
+  /** True if this event ends its delivery. A successful attempt may end a delivery. */
   readonly isEnd: boolean
   /**
    * The number of deliveries for which the record stands. It may be more than 1, because some successes and
@@ -60,9 +58,12 @@ export type LogRecord = {
   readonly messageType: string
   /** The place of the Kafka record with which the message came. */
   readonly origin: { readonly topic: string; readonly partition: number; readonly offset: number }
-  /** The partition of this record. All other records of the same message have the same partition. */
+  /**
+   * The partition of the delivery log's topic that has this record. All records of the same message are in
+   * the same partition.
+   */
   readonly unit: number
-  /** The number of tries so far; 0 before the first try. */
+  /** The number of attempts so far; 0 before the first attempt. */
   readonly attempt: number
   readonly verdict: LogVerdict
   readonly outcome: LogOutcome
@@ -77,7 +78,7 @@ export type LogRecord = {
   readonly error: string
   /** The time when a parked delivery is due, in epoch milliseconds; 0 for other events. */
   readonly dueMs: number
-  /** The time of the message's first append, in epoch milliseconds. */
+  /** The time when the message was first appended to a topic, in epoch milliseconds. */
   readonly firstSeenMs: number
   /** A keyed hash of the user, as 12 hex digits; empty if users aren't hashed. */
   readonly user: string

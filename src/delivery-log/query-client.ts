@@ -12,7 +12,8 @@ const timeoutMs = 60_000
 const endOfTimeMs = 8_640_000_000_000_000
 
 /**
- * Creates queries of an index in another process, which is reached at a URL such as `http://127.0.0.1:9410`.
+ * Creates queries of the delivery log that another process answers. `url` is the address of this process,
+ * such as `http://127.0.0.1:9410`.
  */
 export function createQueryClient(url: string, token: string | undefined): LogQuery {
   async function ask<T>(name: string, body: object = {}, { signal }: Asking = {}): Promise<T> {

@@ -1,5 +1,6 @@
 /**
- * The counts of one URL's successes: those in the present second, and those for which no record stands yet.
+ * The counts of one URL's successes in the present second, and of its successes for which no record stands
+ * yet.
  */
 export class Successes<D> {
   readonly hook: string
@@ -9,7 +10,7 @@ export class Successes<D> {
   written = 0
   /** How rare records are now: one of every `every` successes gets a record. */
   every = 1
-  /** The number of successes since the last record, which have no record. */
+  /** The number of successes since the last record. None of them has a record of its own. */
   unlogged = 0
   /** The delivery of the last success without a record. The fields below describe its attempt. */
   last: D | undefined

@@ -80,8 +80,8 @@ export function renderProperties(properties: Readonly<Record<string, string>>): 
 }
 
 /**
- * Formats settings as the environment of the `apache/kafka` image. This works because no name of these
- * settings has an underscore or a dash.
+ * Formats settings as the environment of the `apache/kafka` image. No name of these settings has an
+ * underscore or a dash, so the name of each variable can be turned back into the name of its setting.
  */
 export function renderEnvironment(properties: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(

@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 
 /**
  * The lowest port to try. All ports that are tried are lower than the ports that operating systems give to
- * outgoing connections. So no outgoing connection takes a free port before it is used.
+ * outgoing connections. So no outgoing connection takes a port between its check and its use.
  */
 const lowest = 20_000
 const choices = 10_000
@@ -20,7 +20,7 @@ export async function freePorts(count: number, preferred?: number): Promise<numb
   return [...found]
 }
 
-/** Returns a note for the user if the preferred port was taken. Otherwise returns ''. */
+/** Returns a text which says that the preferred port was taken. Returns '' if the port wasn't taken. */
 export function portNote(preferred: number | undefined, brokers: readonly string[]): string {
   const isTaken = preferred !== undefined && !(brokers[0] ?? '').endsWith(`:${preferred}`)
   return isTaken ? `; port ${preferred} was taken` : ''

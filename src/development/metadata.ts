@@ -74,7 +74,7 @@ function splitAddress(address: string): { host: string; port: number } {
 }
 
 /**
- * Makes a Metadata request, version 4 (Kafka 1.0 to 4.x), without topics. See
+ * Makes a Metadata request, version 4 (Kafka 1.0 to 4.x), that asks for no topics. See
  * https://kafka.apache.org/protocol
  */
 function metadataRequest(): Buffer {
@@ -102,7 +102,10 @@ async function readFrame(socket: Socket): Promise<Buffer> {
   throw new Error('closed the connection without an answer')
 }
 
-/** Parses an answer from its correlation id on. Throws a RangeError if the answer is too short. */
+/**
+ * Parses an answer. `frame` begins with the answer's correlation id. Throws a RangeError if the answer is too
+ * short.
+ */
 export function parseMetadata(frame: Buffer): ClusterMetadata {
   let at = 8 // after the correlation id and the throttle time
   const int32 = (): number => frame.readInt32BE((at += 4) - 4)

@@ -16,8 +16,8 @@ export type Growth = Change & {
   readonly state: 'copying' | 'switching' | 'grown' | 'abandoned'
   readonly groupId: string
   /**
-   * The digest of two things at the beginning of the growth: the contents of the copied topics, and the
-   * group's commits for these topics. Neither may change while the growth runs.
+   * The digest of the copied topics' contents and of the group's commits for these topics, taken when the
+   * growth begins. Neither the contents nor the commits may change while the growth runs.
    */
   readonly digest: string
   /**
@@ -33,7 +33,10 @@ export type Growth = Change & {
   readonly bounds: readonly number[]
 }
 
-/** A step of a growth. After `waiting/` comes an entry of `waiting`. */
+/**
+ * A step of a growth of the installation. In a step `waiting/…`, the rest of the text is an entry of the list
+ * `waiting` of `Growth`.
+ */
 export type GrowthStep =
   | 'topics'
   | 'states'
@@ -89,7 +92,7 @@ function layoutOf(growth: Growth | undefined): Layout | undefined {
 
 /**
  * Returns the generation of the topics that the next growth creates. Each growth has a new generation, even
- * if the growth before it was abandoned. So no two growths create topics with the same names.
+ * if the previous growth was abandoned. So no two growths create topics with the same names.
  */
 export function nextGeneration(growth: Growth | undefined, current: number): number {
   return Math.max(current, growth?.from.generation ?? 0, growth?.to.generation ?? 0) + 1

@@ -21,7 +21,7 @@ type Audience = { spaceId: string; audienceId: string; floors: Map<number, SyncF
 export class SyncFloors {
   readonly #audiences = new Map<string, Audience>()
 
-  /** Notes the sync in a record of `memberships`, if the record has one. */
+  /** Remembers the sync that a record of `memberships` reports. Ignores a record that reports no sync. */
   take(unit: number, key: Buffer | null, value: Buffer | null): void {
     if (key === null || !key.subarray(0, syncKeyBegins.length).equals(syncKeyBegins)) return
     const decoded = decodeState(key, value)

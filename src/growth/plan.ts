@@ -28,8 +28,8 @@ export type Plan = {
 }
 
 /**
- * The least speed of `sluice topics grow` if the brokers are near. The command prints the actual speed while
- * it runs.
+ * The least speed of `sluice topics grow` if the brokers are near, in records a second. The command prints
+ * the actual speed while it runs.
  */
 const recordsPerSecond = 15_000
 const bytesPerSecond = 10 * 1024 ** 2

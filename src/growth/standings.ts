@@ -3,10 +3,10 @@ import type { Standing } from '../backfill/standing.ts'
 import type { Change } from './layout.ts'
 
 /**
- * Returns the records that say, in the new layout, which standings destinations have and which units are
- * tracked. The users of a new unit come from several old units. So a destination gets the worst of its
- * standings in the old units, because it is better to receive some values twice than to miss any. If only a
- * part of these records was written, all of them can be written again.
+ * Returns the records that say, in the new layout, which standings destinations have, and in which units the
+ * standings are tracked. The users of a new unit come from several old units. So a destination gets the worst
+ * of its standings in the old units, because it is better to receive some values twice than to miss any. If
+ * only a part of these records was written, all of them can be written again.
  */
 export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mark[] {
   const before = numbers(0, from.partitions)
@@ -25,7 +25,10 @@ export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mar
   return written
 }
 
-/** Returns the standing that the owner of a unit assumes if no standing was written. */
+/**
+ * Returns the standing that the owner of a unit assumes if no standing was written for a destination.
+ * `isTracked`: true if owners of the unit have already written standings.
+ */
 function unwritten(isTracked: boolean): Standing {
   return isTracked ? { kind: 'new' } : { kind: 'told', upTo: 0 }
 }
@@ -37,7 +40,10 @@ function worse(a: Standing, b: Standing): Standing {
   return rank(calmA) >= rank(calmB) ? calmA : calmB
 }
 
-/** Resets a running first sync, because its position belongs to one old unit. */
+/**
+ * Replaces the standing of a running first sync by `new` or `parted`, so that the first sync starts again.
+ * The position of a running first sync belongs to one old unit.
+ */
 function calm(standing: Standing): Exclude<Standing, { kind: 'syncing' }> {
   if (standing.kind !== 'syncing') return standing
   return { kind: standing.withLeft ? 'parted' : 'new' }

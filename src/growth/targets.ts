@@ -4,7 +4,7 @@ import type { ReceivedHeaders } from '../message/record-headers.ts'
 import { decodeRetryState } from '../retry/retry-state.ts'
 import type { Change } from './layout.ts'
 
-/** The partitions of copied records in the new layout. */
+// The partitions of copied records in the new layout.
 
 /**
  * Returns the partitions that get a copy of a record of `memberships` that was in `partition`. A property

@@ -1,15 +1,13 @@
 import { messageKinds } from './message-schemas.ts'
 
-/**
- * The contracts of the topics in Avro, for producers that use a schema registry. `schemas/*.avsc` are
- * generated from them. A value that is encoded with one of these schemas and decoded again is valid by the
- * JSON Schema of its topic. Producers don't have to use these schemas. They may use any Avro schema whose
- * values, as JSON, are valid.
- *
- * An optional field has the default null, which means "absent". In a union, no value fits two branches, so
- * every language can write the unions. For example, the only branch for numbers is double, in which whole
- * numbers are exact up to 2^53.
- */
+// The contracts of the topics in Avro, for producers that use a schema registry. `schemas/*.avsc` are
+// generated from them. A value that is encoded with one of these schemas and decoded again is valid by the
+// JSON Schema of its topic. Producers don't have to use these schemas. They may use any Avro schema whose
+// values, as JSON, are valid.
+//
+// An optional field has the default null, which means "absent". In a union, no value fits two branches, so
+// every language can write the unions. For example, the only branch for numbers is double, in which whole
+// numbers are exact up to 2^53.
 
 const namespace = 'sluice'
 

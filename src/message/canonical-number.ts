@@ -1,4 +1,4 @@
-/** Finds the ends of those numbers in JSON that are spelled as JSON.stringify spells numbers. */
+// Finds the ends of those numbers in JSON that are spelled as JSON.stringify spells numbers.
 
 /** The result for JSON that isn't spelled as JSON.stringify would spell it. */
 export const invalid = -1

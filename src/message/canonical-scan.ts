@@ -2,7 +2,7 @@ import { endOfNumber, invalid, isDigit, minus } from './canonical-number.ts'
 import type { FieldPlaces } from './field-places.ts'
 import type { MessageLimits } from './limits.ts'
 
-/** A scan over JSON bytes that finds out whether JSON.stringify would write the same bytes. */
+// A scan over JSON bytes that finds out whether JSON.stringify would write the same bytes.
 
 export const quote = 0x22
 export const comma = 0x2c
@@ -95,8 +95,8 @@ export function isAt(bytes: Buffer, start: number, end: number, sought: Buffer):
 }
 
 /**
- * Returns the place after the value that begins at `at`, or `invalid`. The functions `endOf…` below do the
- * same for parts of a value.
+ * Returns the place after the value that begins at `at`. Returns `invalid` if the value may not be in
+ * canonical spelling. The functions `endOf…` below do the same for parts of a value.
  */
 function endOfValue(bytes: Buffer, at: number, levels: number): number {
   const first = bytes[at]

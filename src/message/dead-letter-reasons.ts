@@ -1,8 +1,6 @@
-/**
- * Reasons why a record or a delivery ends in the dead letters. They are values of the header `reason` and of
- * metric labels. The lists are fixed. `describeDeath` in `src/pipeline/dead-letter.ts` describes in words why
- * a delivery was given up, and what to do.
- */
+// Reasons why a record or a delivery ends in the dead letters. They are values of the header `reason` and of
+// metric labels. The lists are fixed. `describeDeath` in `src/pipeline/dead-letter.ts` describes in words why
+// a delivery was given up, and what to do.
 
 /** Reasons to refuse a message of `events` because of a fault in the message. */
 export const refusalReasons = [

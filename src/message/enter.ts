@@ -46,9 +46,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  *
  * Numbers become what JSON.parse makes of them. A number that becomes infinite is refused, because
  * JSON.stringify would write null. A message over a limit is refused. The limit on bytes applies to the value
- * and also to the body, which can be longer than the value (for example, 1e20 is written out).
+ * and also to the body. The body can be longer than the value, because for example 1e20 is written out.
  *
- * Never throws, whatever the bytes are. If `enter` is called with a `body`, the result has the same body.
+ * Never throws, whatever the bytes are. If the value is a `body` that an earlier call returned, the result
+ * has the same `body`.
  */
 export function enter(
   value: Uint8Array | null,

@@ -65,8 +65,8 @@ export class FieldPlaces {
   }
 
   /**
-   * Returns the number of the field whose name is between two places. Returns `absent` if the field isn't
-   * known.
+   * Returns the number of the field with a name. The name is in the bytes from `start` to `end` and has the
+   * hash `hash`. Returns `absent` if the field isn't known.
    */
   fieldOf(hash: number, start: number, end: number): number {
     const known = this.#byHash.get(hash)

@@ -4,7 +4,7 @@ import { toldKey } from './notice-record.ts'
 
 /** The conditions under which notices are made. Times are in milliseconds. */
 export type Terms = {
-  /** Time for which a destination must lack values before a notice about this lack is made. */
+  /** Time for which a destination must need a backfill before a notice about this is made. */
   readonly failingAfterMs: number
   /** The window: the time in which at most one notice of a kind is made about the same subject. */
   readonly windowMs: number
@@ -14,7 +14,7 @@ export type Terms = {
   readonly staleMs: number
   /** Time that a hook must work without a reported failure before it counts as recovered. */
   readonly wellMs: number
-  /** Time before the end of a secret from which a notice about this end is made. */
+  /** How long before the end of a secret a notice about this end is made. */
   readonly secretEndingMs: number
 }
 
@@ -131,8 +131,8 @@ export class Decider {
   }
 
   /**
-   * Decides about hooks with a `failing` notice that have accepted a request after the notice. A hook has not
-   * recovered if a process has reported a failure of the hook after that request.
+   * Decides about hooks that have a `failing` notice and have accepted a request after this notice. A hook
+   * has not recovered if a process has reported a failure of the hook after that request.
    */
   #recovered(
     board: Board,
@@ -184,8 +184,8 @@ export class Decider {
   }
 
   /**
-   * Decides about destinations that have lacked values for `failingAfterMs`. So no notice is made if a first
-   * sync sends the missing values earlier.
+   * Decides about destinations that have lacked values for at least `failingAfterMs`. If a first sync sends
+   * the missing values within this time, no notice is made.
    */
   #behind(board: Board, { nowMs, behind }: Situation): readonly Notice[] {
     const since = new Map<string, number>()
@@ -201,8 +201,8 @@ export class Decider {
   }
 
   /**
-   * Returns true if the destination of a `needs_backfill` notice has all of its values again, and a window
-   * has passed since the notice. Then another notice about the destination may be made.
+   * Returns true if a `needs_backfill` notice is over: its destination has all of its values again, and a
+   * window has passed since the notice. Another notice about the destination may then be made.
    */
   #isOver(notice: Notice, { nowMs }: Situation): boolean {
     if (notice.kind !== 'needs_backfill') return false

@@ -3,17 +3,15 @@ import { Compile } from 'typebox/compile'
 import { type Notice, type NoticeKind, noticeKinds, subjectOf } from './notice.ts'
 import { decodePause, type PauseRecord } from './pause-record.ts'
 
-/**
- * The records of the topic `notices`. Their keys are JSON lists:
- *
- * - `["report", REPORTER]`: the observations of a process about hooks and destinations. The process writes
- *   the record a few times a minute while it has observations.
- * - `["told", KIND, DESTINATION, SUBJECT]`: the last notice of a kind about a subject. A process writes this
- *   record before it sends the notice, and again after it has sent the notice. After a crash, the next
- *   process sends every notice whose second record is missing.
- *
- * `pause-record.ts` has the records about pauses.
- */
+// The records of the topic `notices`. Their keys are JSON lists:
+//
+// - `["report", REPORTER]`: the observations of a process about hooks and destinations. The process writes
+//   the record a few times a minute while it has observations.
+// - `["told", KIND, DESTINATION, SUBJECT]`: the last notice of a kind about a subject. A process writes this
+//   record before it sends the notice, and again after it has sent the notice. After a crash, the next
+//   process sends every notice whose second record is missing.
+//
+// `pause-record.ts` has the records about pauses.
 
 const failingHook = Type.Object({
   destinationId: Type.String(),
@@ -104,7 +102,7 @@ const noticeSchema = Type.Union([
 ])
 const toldSchema = Type.Object({ notice: noticeSchema, isSent: Type.Boolean() })
 
-/** The last notice of a kind about a subject. `isSent`: true if a record says that it was sent. */
+/** The last notice of a kind about a subject. `isSent`: true if a record says that the notice was sent. */
 export type Told = { readonly notice: Notice; readonly isSent: boolean }
 
 export type LogRecord =

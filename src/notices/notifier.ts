@@ -70,11 +70,14 @@ export type NotifierObserver = {
   paused(record: PauseRecord & { readonly kind: 'paused' | 'resumed' }): void
   dropped(kind: NoticeKind, why: 'coalesced' | 'refused', count: number): void
   /**
-   * Called when a reading of the topic, or a step after it, failed. The notifier tries again. `isNew`: true
-   * if the previous round succeeded.
+   * Called when a round failed. A round is one reading of the topic with the steps that follow it. The
+   * notifier tries again. `isNew`: true if the previous round succeeded.
    */
   failed(error: unknown, isNew: boolean): void
-  /** Called when a round succeeds after a round that failed. */
+  /**
+   * Called when a round succeeds after a round that failed. A round is one reading of the topic with the
+   * steps that follow it.
+   */
   recovered(): void
 }
 
@@ -196,8 +199,8 @@ export class Notifier {
   }
 
   /**
-   * Writes a report with all failing hooks. As long as a hook fails, a report is written in each round,
-   * because the failing hooks of a process that stops reporting don't count any more.
+   * Writes a report with all failing hooks. As long as a hook fails, this happens after each reading of the
+   * topic. If a process stops reporting, its failing hooks don't count any more.
    */
   async #report(): Promise<void> {
     const { watch, openHooks, write, reporter } = this.#options

@@ -9,7 +9,7 @@ export type Seen = { readonly offset: number; readonly seenMs: number }
  */
 export type SeenClock = FailureClock & { readonly seenMs: number; readonly answeredMs: number }
 
-/** A record of the end of automatic pauses that was read from the topic. */
+/** The end of an automatic pause, as a record of the topic `notices` reports it. */
 export type SeenResumption = Resumption & Seen
 
 /**
@@ -63,8 +63,7 @@ export class PauseBook {
 
   /**
    * Returns the pause of a destination if the pause has not ended. A pause also counts as ended if the
-   * process that decided the pause had not yet read the last resumption of the destination. That process
-   * decided without knowing of the resumption.
+   * process that decided the pause had not yet read the last resumption of the destination.
    */
   pauseOf(destinationId: string): Pause | undefined {
     const pause = this.#pauses.get(destinationId)

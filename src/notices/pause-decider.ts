@@ -111,7 +111,7 @@ export class PauseDecider {
 
   /**
    * Decides about the failure clock of a destination, which says since when all URLs of the destination have
-   * failed. The destination may be paused automatically and isn't paused.
+   * failed. Call this only for a destination that may be paused automatically and isn't paused.
    */
   #aboutClock({
     destinationId,

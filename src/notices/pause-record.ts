@@ -1,15 +1,13 @@
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 
-/**
- * The records of the topic `notices` about automatic pauses. Their keys are JSON lists:
- *
- * - `["clock", DESTINATION]`: a failure clock, which says since when all URLs of a destination have failed.
- *   The decider writes it again from time to time, as long as all URLs fail.
- * - `["paused", DESTINATION]`: a pause, written by the decider.
- * - `["resumed", DESTINATION]`: the end of each pause that was decided by a process which had not yet read
- *   this record. The decider, a command or the admin API writes the record.
- */
+// The records of the topic `notices` about automatic pauses. Their keys are JSON lists:
+//
+// - `["clock", DESTINATION]`: a failure clock, which says since when all URLs of a destination have failed.
+//   The decider writes it again from time to time, as long as all URLs fail.
+// - `["paused", DESTINATION]`: a pause, written by the decider.
+// - `["resumed", DESTINATION]`: the end of each pause that was decided by a process which had not yet read
+//   this record. The decider, a command or the admin API writes the record.
 
 const clockSchema = Type.Object({ sinceMs: Type.Number(), urls: Type.String() })
 const pauseSchema = Type.Object({

@@ -82,8 +82,9 @@ export class Watch {
   }
 
   /**
-   * Sets the hooks whose successes are reported: hooks with a `failing` notice, and hooks of destinations
-   * whose URLs have all failed, as a failure clock says.
+   * Sets the hooks whose successes are reported. These are the hooks with a `failing` notice, and the hooks
+   * of destinations that have a failure clock. A failure clock says since when all URLs of a destination have
+   * failed.
    */
   follow(hooks: readonly { readonly destinationId: string; readonly hookId: string }[]): void {
     for (const ofDestination of this.#hooks.values())

@@ -10,14 +10,14 @@ export type Batch<T extends Sized> = {
 
 /**
  * The outcome of a batch. `taken`: Kafka has the items. `failed`: the items in `again` are sent again after a
- * rest. `split`: each item in `again` is sent again at once, in a batch of its own.
+ * pause. `split`: each item in `again` is sent again at once, in a batch of its own.
  */
 export type BatchEnd<T> =
   | { readonly kind: 'taken' }
   | { readonly kind: 'failed' | 'split'; readonly again: readonly T[] }
 
 export type PartitionDispatchOptions<T extends Sized> = PartitionQueueOptions<T> & {
-  /** The limit on one send, over all partitions. */
+  /** The limits on the records and the bytes of one send, over all partitions. */
   readonly most: Readonly<Room>
   /** How long an item waits so that later items can be sent together with it, in milliseconds. */
   readonly lingerMs: number
@@ -46,7 +46,7 @@ const slowMs = 250
 /**
  * Decides when waiting items are sent, and by which route. One send of healthy partitions is in flight at a
  * time, and the next send takes all items that have arrived meanwhile. The items of a failing partition are
- * sent again after a rest, alone and by the isolated route, until the partition takes them.
+ * sent again after a pause, alone and by the isolated route, until the partition takes them.
  */
 export class PartitionDispatch<T extends Sized> {
   readonly #options: PartitionDispatchOptions<T>
@@ -96,7 +96,7 @@ export class PartitionDispatch<T extends Sized> {
 
   /**
    * Queues a partition for sending. Items of healthy partitions are sent together. Items of a failing
-   * partition are sent alone, after a rest.
+   * partition are sent alone, after a pause of `restMs` milliseconds.
    */
   #makeReady(queue: PartitionQueue<T>, restMs: number): void {
     if (queue.isEmpty || this.#isStopped) return
@@ -113,7 +113,7 @@ export class PartitionDispatch<T extends Sized> {
 
   /**
    * Schedules the next send after `lingerMs`, unless a send is in flight. In this time, further items can
-   * join it.
+   * join the next send.
    */
   #sendLater(): void {
     if (this.#isSending || this.#timer !== undefined || this.#ready.size === 0 || this.#isStopped) return

@@ -10,8 +10,8 @@ export type PartitionQueueOptions<T> = {
   /** The most bytes of one produce: the largest batch that the topic accepts. */
   readonly batchBytes: number
   /**
-   * The rest after the first of several failures in a row, in milliseconds. `maxBackoffMs` is the longest
-   * rest.
+   * The pause after the first of several failures in a row, in milliseconds. `maxBackoffMs` is the longest
+   * pause.
    */
   readonly minBackoffMs: number
   readonly maxBackoffMs: number
@@ -49,7 +49,7 @@ export class PartitionQueue<T extends Sized> {
     return this.#failures > 0
   }
 
-  /** The time for which the queue rests after its last failure, in milliseconds. */
+  /** The pause before the next produce after a failed produce, in milliseconds. */
   get backoffMs(): number {
     const { minBackoffMs, maxBackoffMs } = this.#options
     return Math.min(maxBackoffMs, minBackoffMs * 2 ** (this.#failures - 1))

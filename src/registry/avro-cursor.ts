@@ -18,8 +18,9 @@ export class AvroFault extends Error {
 const spareItems = 1_000
 /**
  * The limit on the fields of a value is `spareFields` plus `fieldsPerByte` for each byte of the value. The
- * limit is needed because a record takes no bytes of its own. If a schema's record holds a second record
- * twice, the second holds a third twice, and so on, a value soon has more fields than fit into memory.
+ * limit is needed because a record takes no bytes of its own. For example, a record may contain a second
+ * record twice, and the second may contain a third twice. After a few more levels, there are more fields than
+ * fit into memory.
  */
 const spareFields = 10_000
 const fieldsPerByte = 8
@@ -42,7 +43,7 @@ export class Cursor {
     this.#fieldsLeft = bytes.length * fieldsPerByte + spareFields
   }
 
-  /** The number of bytes that weren't read yet. */
+  /** The number of bytes that haven't been read yet. */
   get left(): number {
     return this.#bytes.length - this.#at
   }
@@ -149,7 +150,7 @@ export class Cursor {
     return byte
   }
 
-  /** Moves past `length` bytes, and returns the place at which these bytes begin. */
+  /** Moves past `length` bytes, and returns the place of the first of these bytes. */
   #skip(length: number): number {
     const start = this.#at
     if (length < 0 || length > this.left) throw tooShort()

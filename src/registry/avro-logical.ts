@@ -117,7 +117,10 @@ const uuidBytes = 16
  */
 const maxDecimalBytes = 128
 const maxScale = 300
-/** The number of digits, and the scale, up to which a double holds every decimal exactly. */
+/**
+ * The most digits of a decimal that becomes a number. `exactScale`: the highest scale of such a decimal. A
+ * double represents each such decimal exactly.
+ */
 const exactDigits = 15
 const exactScale = 22
 

@@ -45,8 +45,8 @@ const denialPauseMs = 500
 const firstPauseMs = 500
 const longestPauseMs = 10_000
 /**
- * The most schemas that are remembered. A schema never changes, and a service has only a handful of schemas.
- * So only a producer that invents ids reaches this limit.
+ * The most schemas that are remembered. A schema never changes, and an installation has only a handful of
+ * schemas. So only a producer that invents ids reaches this limit.
  */
 const maxSchemas = 1_000
 
@@ -163,7 +163,7 @@ function unusable(schemaId: number, why: string): FramedRefusal {
   return refuseFramed('unusable_schema', `Send with another schema than ${schemaId}: ${why}.`)
 }
 
-/** Adds an entry to the map. Drops the oldest entries if the map has too many entries. */
+/** Adds an entry to the map. Drops the oldest entries if the map has more than `maxSchemas` entries. */
 function keep<T>(map: Map<number, T>, schemaId: number, value: T): void {
   for (const oldest of map.keys()) {
     if (map.size < maxSchemas) break
@@ -173,8 +173,8 @@ function keep<T>(map: Map<number, T>, schemaId: number, value: T): void {
 }
 
 /**
- * Returns a random time, in milliseconds. It is at least half of a time that doubles with each failure, and
- * at most the whole. It is random so that several workers don't ask at the same time.
+ * Returns a random wait in milliseconds. The longest wait doubles with each failure, and the shortest wait is
+ * half of the longest. The wait is random so that several workers don't ask at the same time.
  */
 function backoffMs(failures: number): number {
   const wholeMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))

@@ -50,8 +50,8 @@ export type Intake<R extends Arriving> = {
   /** Returns to the consumer all waiting records. */
   stop(): void
   /**
-   * The number of waiting records, their size in bytes, and the number of their partitions. Of each
-   * partition, no more records wait than one fetch has brought.
+   * The number of waiting records, their size in bytes, and the number of their partitions. For each
+   * partition, at most the records of one fetch wait.
    */
   readonly held: { readonly records: number; readonly bytes: number; readonly partitions: number }
 }
@@ -68,8 +68,8 @@ type Line<R> = { readonly name: string; readonly waiting: Held<R>[] }
 class SchemaIntake<R extends Arriving> implements Intake<R> {
   readonly #options: IntakeOptions<R>
   /**
-   * The lines, by topic and partition. Invariant: a partition has a line if and only if this intake has
-   * stopped fetching from the partition.
+   * The lines of waiting records, by topic and partition. Invariant: a partition has a line if and only if
+   * this intake has stopped fetching from the partition.
    */
   readonly #lines = new Map<string, Line<R>>()
   #records = 0
@@ -114,8 +114,8 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
   }
 
   /**
-   * Passes a record on. If its schema isn't available yet, passes nothing on, and returns the promise to wait
-   * for.
+   * Passes a record on. If the record's schema isn't available yet, passes nothing on, and returns a promise
+   * that resolves when this method should be called again.
    */
   #pass(record: R, content: ArrivingContent): Promise<void> | undefined {
     const { topics, decode, next, refuse } = this.#options
@@ -132,8 +132,8 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
   }
 
   /**
-   * Passes on the records of a line, now that the schema for its first record is available. Stops at the
-   * first record whose schema isn't available, because later records may need other schemas.
+   * Passes on the waiting records of a partition, now that the schema for the first of them is available.
+   * Stops at the first record whose schema isn't available, because later records may need other schemas.
    */
   #goOn(line: Line<R>): void {
     if (this.#lines.get(line.name) !== line) return

@@ -24,7 +24,7 @@ export type FramedReason =
   | 'unusable_schema'
   /** The value doesn't fit the schema that it names. */
   | 'schema_mismatch'
-  /** Reasons that plain JSON can have too. */
+  /** The payload isn't UTF-8. Values of plain JSON can be refused for this reason too. */
   | 'not_utf8'
   | 'not_json'
   | 'number_out_of_range'

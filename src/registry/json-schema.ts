@@ -69,8 +69,8 @@ export class JsonSchemaCompiler {
 }
 
 /**
- * Returns the names of a schema: its `$id`, and the name by which other schemas refer to it. Leaves out a
- * name that the schema lacks.
+ * Returns the names of a schema: its `$id`, and the name by which other schemas refer to it. If the schema
+ * has only one of these names, returns only that one.
  */
 function namesOf({ $id, [referredAs]: name }: AnySchemaObject): readonly string[] {
   return [$id, name].filter((text: unknown) => typeof text === 'string')

@@ -108,8 +108,8 @@ class Exchange {
   }
 
   /**
-   * A middleware for the library. The last middleware in the library's list is the outermost. This middleware
-   * is the last, and it doesn't call the inner middlewares.
+   * A middleware for the library. The library calls the last middleware in its list first. This middleware is
+   * the last, and it doesn't call the others.
    */
   readonly middleware: Middleware = () => ({
     response: async (_next, _renew, request) => {
@@ -150,7 +150,7 @@ function isSchema(body: unknown): body is { schema: string } {
 
 /**
  * Adds the name by which other schemas refer to a schema. The library doesn't pass this name to the compiler.
- * But its request for the schema has the name in the query.
+ * But the URL of its request for the schema has the name in the query.
  */
 function withName(body: { schema: string; schemaType?: unknown }, url: string): object {
   const name = new URL(url).searchParams.get('name')

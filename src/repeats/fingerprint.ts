@@ -21,8 +21,8 @@ export class Fingerprint {
   readonly #chaskey = new Chaskey(randomFillSync(new Int32Array(4)))
   readonly #input: Int32Array
   /**
-   * The part of the input after the head: `#bytes` as bytes, `#units` as code units. Both are views of the
-   * same memory.
+   * The id in the input, which comes after three words: two numbers and the length of the id. `#bytes` has
+   * the id as bytes, and `#units` has it as code units. Both are views of the same memory.
    */
   readonly #bytes: Uint8Array
   readonly #units: Uint16Array
@@ -55,8 +55,8 @@ export class Fingerprint {
   }
 
   /**
-   * Writes the id after the head and returns its size in bytes. Each code unit takes one byte if every code
-   * unit of the id fits into one byte. Otherwise each code unit takes two bytes.
+   * Writes the id into the input and returns its size in bytes. If every code unit of the id fits into one
+   * byte, each code unit takes one byte. Otherwise each code unit takes two bytes.
    */
   #write(id: string): number {
     const { length } = id
@@ -76,8 +76,8 @@ export class Fingerprint {
   }
 
   /**
-   * Clears four words, the first of which is the word in which an id of this size ends. These words include
-   * the rest of the last block.
+   * Clears four words of the input, so that no bytes of an earlier id follow the next id. An id of `size`
+   * bytes ends in the first of these words. The four words include the rest of the input's last block.
    */
   #clearFrom(size: number): void {
     const end = (headBytes + size) >>> 2

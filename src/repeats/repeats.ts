@@ -18,33 +18,38 @@ export type RepeatsOptions = {
  * docs/decisions/021).
  *
  * The memory is reserved at once and never grows. An idle process uses none of it, because the system
- * allocates memory only when the memory is first written to. The first messages take all of it, 64 KiB each
- * (`#takeMemory`). It has two parts: a ring of fingerprints, each with the offset and the append time of its
- * record, and a hash table whose chains run through the ring from newer to older entries. A chain ends at the
- * first entry that the ring has overwritten, so entries never have to be removed from a chain.
+ * allocates memory only when the memory is first written to. The first messages take all of it, 64 KiB at a
+ * time (`#takeMemory`).
+ *
+ * The memory has two parts. The first part is a ring of entries, one for each message. An entry has the
+ * message's fingerprint, and the offset and the append time of its record. Each new entry overwrites the
+ * oldest entry. The second part is a hash table. Each chain of the hash table links entries of the ring, from
+ * the newest to the oldest. A chain ends at the first entry that was overwritten, so entries never have to be
+ * removed from a chain.
  */
 export class Repeats {
   readonly #windowS: number
   readonly #capacity: number
   /**
-   * The end of the numbers of entries. The lowest number is `#capacity`, and the highest is one below
-   * `#numbersEnd`. After the highest number, the numbers start again.
+   * The limit on the numbers of entries. Each message in the memory is an entry with a number. The lowest
+   * number is `#capacity`. The highest number is one below `#numbersEnd`, and after it the lowest number is
+   * used again.
    */
   readonly #numbersEnd: number
   readonly #entries: Int32Array
-  /** The number of the newest entry of each chain. */
+  /** For each chain of the hash table, the number of the newest entry. An entry is a remembered message. */
   readonly #heads: Int32Array
   readonly #fingerprint = new Fingerprint()
   readonly #sources = new Map<string, number>()
   /**
    * A number for each unit of this worker. The number is dropped when the unit is lost. So no message matches
-   * one that came before the loss.
+   * a message that came before the loss of the unit.
    */
   readonly #tenures = new Map<number, number>()
   #tenuresBegun = 0
   #newest: number
   #count = 0
-  /** The end of the words of `#entries` that were written. */
+  /** The place after the last word of `#entries` whose memory is already taken from the system. */
   #takenWords = 0
 
   constructor({ windowMs, messages }: RepeatsOptions) {
@@ -104,8 +109,8 @@ export class Repeats {
   }
 
   /**
-   * Returns how far back repeats are recognized, in milliseconds. This is the window, or the age of the
-   * oldest message if the memory is full and that age is less.
+   * Returns how far back repeats are recognized, in milliseconds. This is the window. If the memory is full
+   * and its oldest message is younger than the window, this is the age of the oldest message.
    */
   reachMs(nowMs: number): number {
     if (this.#count < this.#capacity) return this.#windowS * 1_000
@@ -130,7 +135,10 @@ export class Repeats {
     return number
   }
 
-  /** Returns the place in `#entries` of the newest entry with this fingerprint. */
+  /**
+   * Returns the place in `#entries` of the newest message with the fingerprint in `#fingerprint`. Returns
+   * `nowhere` if there is no such message.
+   */
   #find(): number {
     const entries = this.#entries
     const { words } = this.#fingerprint
@@ -168,9 +176,10 @@ export class Repeats {
   }
 
   /**
-   * Writes to a part of both arrays, so that the system allocates the memory of this part now. No entry has
-   * reached this part of the ring yet. Without this, a process would grow until its first busy day is over,
-   * as if it leaked memory. Writing all at once would stop a process with a large ring for a second.
+   * Writes to the next part of `#entries` and `#heads`, so that the system allocates the memory of this part
+   * now. No message is stored in this part yet. Without this method, a process would grow until its first
+   * busy day is over, as if it leaked memory. To write to all parts at once would stop a process with a large
+   * memory for a second.
    */
   #takeMemory(): void {
     const entries = this.#entries
@@ -191,8 +200,8 @@ export class Repeats {
   }
 
   /**
-   * Returns how many entries are newer than the entry with this number. The number 0 belongs to no entry, and
-   * counts as older than all entries of the ring.
+   * Returns how many messages were remembered after the entry with this number. The number 0 belongs to no
+   * entry, and counts as older than all entries.
    */
   #ageOf(number: number): number {
     const age = this.#newest - number
@@ -204,25 +213,31 @@ export class Repeats {
   }
 }
 
-/** Places within an entry, after the four words of the fingerprint. */
+/**
+ * The place of the lower 32 bits of the offset within an entry, in words. An entry stands for one remembered
+ * message. Its first four words are the fingerprint.
+ */
 const offsetLow = 4
 const offsetHigh = 5
-/** The append time, in seconds since 1970. */
+/**
+ * The place of the append time within the entry of a remembered message, in words. The append time is in
+ * seconds since 1970.
+ */
 const appended = 6
 const nextOlder = 7
 const entryWords = 8
 /**
- * 64 KiB, which is many times the size of an entry. So the ring never reaches words whose memory isn't taken
- * yet.
+ * The number of words whose memory is taken at once. These are 64 KiB, many times the size of one remembered
+ * message. So no message is ever written to memory that isn't taken yet.
  */
 const wordsPerTake = 16 * 1_024
-/** The smallest pages that systems use have 4 KiB. */
+/** The number of words in the smallest memory page that systems use, which has 4 KiB. */
 const wordsPerPage = 1_024
 
 const nowhere = -1
 /**
- * The number of times that the ring is filled before the numbers of its entries start again. By then, every
- * chain of the hash table has a newer entry.
+ * How often the whole memory is overwritten before the numbers of remembered messages start again. By then,
+ * every chain of the hash table has a newer entry.
  */
 const laps = 32
 

@@ -35,7 +35,7 @@ export type ReplayedRecord = {
  *   It would fail again, or overwrite newer values.
  * - `unreadable`: no message can be made from the record.
  * - `destination_off`, `destination_removed`, `source_unknown`, `source_off`: the present catalog doesn't
- *   allow it.
+ *   allow that the record is sent.
  * - `auto_paused`: Sluice has paused the destination automatically. The record would become a dead letter
  *   again.
  * - `filtered`: the message's `integrations` exclude webhooks.
@@ -99,7 +99,7 @@ export function leaveOut(why: LeftOutReason): Chosen {
 }
 
 /**
- * Returns true if a record is within the time range of the selection. The offsets that are read were already
+ * Returns true if a record is within the time range of the selection. The offsets that a replay reads are
  * chosen by time. But if producers set the timestamps, the records of a topic aren't in the order of time, so
  * each record has to be checked.
  */

@@ -8,8 +8,8 @@ const atATime = 4
 
 /**
  * Counts the records that a replay would send. `untilMs`: the time at which the count ends even if it isn't
- * complete, on the clock of `performance.now()`. The result says whether the count is complete. Rejects with
- * the errors of reading.
+ * complete, on the clock of `performance.now()`. The result says whether the count is complete. Rejects if
+ * the topic can't be read.
  */
 export async function count({
   ranges,
@@ -41,7 +41,7 @@ export async function count({
   }
 
   /**
-   * Reads a partition to its end. Before it reads, it marks the partition as done in `offsets`, so that no
+   * Reads a partition to the end of its range. First marks the partition as done in `offsets`, so that no
    * second reader starts on the partition.
    */
   async function readPartition(partition: number): Promise<void> {

@@ -28,8 +28,8 @@ export type JobRunOptions = {
 }
 
 /**
- * The end of a run. `over`: the replay is complete. `left`: the replay was stopped, or belongs to another
- * owner.
+ * The end of one owner's work on a replay. `over`: the replay is complete. `left`: the replay was stopped, or
+ * belongs to another owner.
  */
 export type RunEnd = { readonly kind: 'over' | 'left'; readonly done: Tally }
 
@@ -37,9 +37,9 @@ const batchesPerSecond = 4
 const mostAtOnce = 5_000
 const mostBytesAtOnce = 4 * 1024 ** 2
 /**
- * The wait of an owner that takes over a replay, in milliseconds. The limit on records a second applies to
- * both owners together, and the last records of an owner that was killed may still be under way to the
- * destinations.
+ * How long an owner waits before it continues a replay that was begun earlier, in milliseconds. The limit on
+ * records a second applies to both owners together. The last records of an owner that was killed may still be
+ * under way to the destinations.
  */
 const settleMs = 2_000
 const noteEveryMs = 1_000
@@ -53,7 +53,7 @@ const backlogSeconds = 5
 const leastBacklog = 2_000
 
 /**
- * A run of a replay by one owner. Once Kafka has all records of a batch, the position after the batch is
+ * The work of one owner on a replay. Once Kafka has all records of a batch, the position after the batch is
  * written. Only then does the next batch begin. So another owner repeats at most one batch.
  */
 export class JobRun {
@@ -155,7 +155,7 @@ export class JobRun {
 
   /**
    * Counts a record that is left out. But if the destination is off, was removed or is paused automatically,
-   * all later records would be left out too. Then the replay is stopped, so that an operator can decide.
+   * all later records would be left out too. In this case, stops the replay, so that an operator can decide.
    */
   async #leaveOut(why: LeftOutReason): Promise<void> {
     const { destinationId } = this.#options.job.order.selection
@@ -249,7 +249,7 @@ export class JobRun {
   }
 }
 
-/** The error that ends a run because the replay was stopped or belongs to another owner. */
+/** The error that ends an owner's work because the replay was stopped or belongs to another owner. */
 class Left extends Error {}
 
 /**

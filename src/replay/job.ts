@@ -31,8 +31,8 @@ export type JobRequest = {
 }
 
 /**
- * The progress of a replay. When this progress was written, Kafka already had all chosen records before
- * `offsets`.
+ * The progress of a replay. This progress is written only after Kafka has all chosen records with offsets
+ * lower than `offsets`.
  */
 export type JobProgress = {
   /**
@@ -40,7 +40,7 @@ export type JobProgress = {
    * former owner still writes doesn't count.
    */
   readonly term: number
-  /** How often the same owner had already written its progress. */
+  /** The number of times that the same owner had already written its progress. */
   readonly note: number
   /** The name of the process that runs the replay. */
   readonly owner: string

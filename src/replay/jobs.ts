@@ -28,8 +28,9 @@ const mostAudited = 10_000
 export class Jobs {
   readonly #jobs = new Map<string, Job>()
   /**
-   * Wishes and progress of jobs whose order hasn't been read yet. Compaction keeps only the last record of an
-   * order, so an order that was written again can come after its wishes and progress.
+   * Wishes (requests to run or stop) and progress of replays whose order hasn't been read yet. Compaction
+   * keeps only the last record of an order. So if an order is written again, it comes after its wishes and
+   * progress.
    */
   readonly #loose = new Map<string, Partial<Known>>()
   readonly #audit: AuditEntry[] | undefined

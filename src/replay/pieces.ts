@@ -1,11 +1,13 @@
 import type { SourceRecord } from './chosen.ts'
 import type { OffsetRange } from './job.ts'
 
-/** A reader of the topic that is replayed. */
+/**
+ * A reader of the topic that is replayed. It reads one piece at a time: the records that one fetch returns.
+ */
 export type Pieces = {
   /**
    * Resolves with the records that one fetch returns. Their offsets are at least `from` and lower than `to`.
-   * `next` is the offset at which the next piece starts. Rejects if Kafka returns no records.
+   * `next` is the offset at which the next fetch must start. Rejects if Kafka returns no records.
    */
   piece(where: {
     readonly partition: number
@@ -16,8 +18,8 @@ export type Pieces = {
 }
 
 /**
- * Returns the next partition after `last` of which records are still to be read, so that partitions take
- * turns. Returns `undefined` if all partitions have been read.
+ * Returns the next partition after `last` that still has records to read. So partitions take turns. Returns
+ * `undefined` if all partitions have been read.
  */
 export function nextPartition(
   ranges: readonly OffsetRange[],
@@ -37,7 +39,8 @@ function isLeft(ranges: readonly OffsetRange[], offsets: readonly number[], part
 }
 
 /**
- * Counts the offsets that have been passed, and all offsets of the replay. Some offsets may have no record.
+ * Returns the number of offsets that a replay has processed, and the number of all its offsets. Some offsets
+ * may have no record.
  */
 export function passed(
   ranges: readonly OffsetRange[],

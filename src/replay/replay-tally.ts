@@ -6,7 +6,7 @@ import type { Chosen, LeftOutReason, ReplayedRecord } from './chosen.ts'
  */
 export type Tally = {
   readonly records: number
-  /** The total bytes of the keys and values of these records. */
+  /** The total bytes of the keys and values of the records that are sent or would be sent. */
   readonly bytes: number
   readonly leftOut: Readonly<Partial<Record<LeftOutReason, number>>>
 }

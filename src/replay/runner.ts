@@ -36,8 +36,9 @@ const patienceMs = 1_000
 const mostAtOnce = 8
 
 /**
- * Runs the replays of this worker's units. The id of a replay determines its unit. So each replay has one
- * owner at a time, and gets another owner when the unit does.
+ * Runs the replays of this worker's units. The id of a replay determines the unit to which the replay
+ * belongs. So each replay has one owner at a time. If its unit gets another owner, this owner continues the
+ * replay.
  */
 export class ReplayRunner {
   readonly #options: RunnerOptions

@@ -1,10 +1,8 @@
-/**
- * The retry ladder, which decides how long the next wait of a delivery is and when the delivery is given up.
- *
- * A rung is a step of the ladder. A tier is a topic that holds the records of all rungs with the same wait.
- * The default (`src/config/retry-keys.ts`) is `1m,10m,1h,1h,1h`, and then `10m` as often as that wait fits
- * into the limit of `4h`. With this ladder, the last try is 3 h 51 min after the first.
- */
+// The retry ladder, which decides how long the next wait of a delivery is and when the delivery is given up.
+//
+// A rung is a step of the ladder. A tier is a topic that holds the records of all rungs with the same wait.
+// The default (`src/config/retry-keys.ts`) is `1m,10m,1h,1h,1h`, and then `10m` as often as that wait fits
+// into the limit of `4h`. With this ladder, the last try is 3 h 51 min after the first.
 
 /**
  * A ladder. Rungs are counted from 0. The wait of rung N is `waitsMs[N]`, or `thenMs` if `waitsMs` has no
@@ -14,10 +12,14 @@ export type Ladder = {
   /** Waits of the first rungs, in milliseconds. Not empty. */
   readonly waitsMs: readonly number[]
   /**
-   * The wait of every rung after those of `waitsMs`. The wait is repeated as often as it fits into `limitMs`.
+   * The wait of every rung after the rungs of `waitsMs`. The wait is repeated as often as it fits into
+   * `limitMs`.
    */
   readonly thenMs: number
-  /** Time after the first attempt within which a try may still be due, in milliseconds. */
+  /**
+   * The time within which another attempt may still be due, in milliseconds. It starts at the first attempt
+   * or at the first wait for a turn.
+   */
   readonly limitMs: number
 }
 
@@ -51,11 +53,11 @@ export function tiersOf(ladder: Ladder): number[] {
 /**
  * Returns the next rung, at or after `rung`, for a delivery that has to wait again from `nowMs` on.
  *
- * If the try after a rung would be due later than `expiresAtMs`, the rung is skipped, because later rungs may
- * be shorter. A rung that ends before `notBeforeMs` (a `Retry-After`) is skipped too if a later rung lasts
- * until `notBeforeMs`. Otherwise the delivery would wake up when it must not be tried yet. If no rung lasts
- * until `notBeforeMs`, the longest rung that ends before `expiresAtMs` is taken, and the delivery waits again
- * after this rung. So a `Retry-After` never costs a delivery its last try.
+ * A rung is skipped if the attempt after it would be due later than `expiresAtMs`, because later rungs may be
+ * shorter. A rung that ends before `notBeforeMs` (a `Retry-After`) is skipped too if a later rung lasts until
+ * `notBeforeMs`. Otherwise the delivery would wake up when it must not be tried yet. If no rung lasts until
+ * `notBeforeMs`, the longest rung that ends before `expiresAtMs` is taken, and the delivery waits again after
+ * this rung. So a `Retry-After` never costs a delivery its last try.
  */
 export function nextStep(
   ladder: Ladder,
@@ -80,7 +82,7 @@ export function nextStep(
 /**
  * Returns the wait of rung `rung` for a delivery whose clock isn't running: it was never tried, or its
  * destination is paused (`state: paused` in the catalog). Such a delivery doesn't expire, so no rung is
- * skipped. Every rung after those of `waitsMs` has the longest wait of the ladder.
+ * skipped. Every rung after the rungs of `waitsMs` has the longest wait of the ladder.
  */
 export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; waitMs: number } {
   const waitMs =
@@ -89,9 +91,9 @@ export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; w
 }
 
 /**
- * Returns the time when the last try of a delivery is due, in milliseconds. `firstMs` is the time of the
- * first try. No wait is assumed to take longer than its rung. A `Retry-After` never delays a delivery beyond
- * this time.
+ * Returns the time when the last attempt of a delivery is due, in milliseconds. `firstMs` is the time of the
+ * first attempt. The result assumes that each wait takes exactly as long as its rung. A `Retry-After` never
+ * delays a delivery beyond this time.
  */
 export function lastTryAt(ladder: Ladder, firstMs: number): number {
   const expiresAtMs = clockEnd(ladder, firstMs)

@@ -203,8 +203,8 @@ function refuse(faults: readonly string[]): Decoded {
 }
 
 /**
- * Returns what a dead letter can keep of headers that `decodeRetryState` refused: the known headers, each cut
- * to its limit.
+ * Returns the retry headers for a dead letter if `decodeRetryState` has refused the received headers. These
+ * are the known headers, each cut to its limit.
  */
 export function salvageRetryHeaders(headers: ReceivedHeaders): RetryHeaders {
   const kept: RetryHeaders = {}
@@ -224,8 +224,8 @@ function cut(text: string, maxBytes: number): string {
 const replacementBytes = 3
 
 /**
- * Returns true if a value is longer than the limit. The length is counted after the value was read as UTF-8,
- * which turns each invalid byte into three bytes.
+ * Returns true if a value is longer than the limit. The value is first read as UTF-8. Each of its invalid
+ * bytes becomes a character of three bytes, so the value may get longer.
  */
 function isLonger(value: Buffer | string | undefined, maxBytes: number): boolean {
   if (value === undefined || value.length * 3 <= maxBytes) return false

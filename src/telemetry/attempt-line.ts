@@ -125,9 +125,9 @@ export type AttemptLine = {
 }
 
 /**
- * Creates a log for attempts that delivered. Nearly all lines of a busy worker are about such attempts. It
- * writes the same line as `log.info({ …, verdict: 'delivered', outcome: 'answer', … }, 'attempt')` at a third
- * of its cost. This is possible because the line always has the same members.
+ * Creates a log for attempts that delivered. Nearly all lines of a busy worker are about such attempts. A
+ * call writes the same line as `log.info({ …, verdict: 'delivered', outcome: 'answer', … }, 'attempt')` at a
+ * third of the cost. This is possible because the line always has the same members.
  */
 export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
   if (!log.isLevelEnabled('info')) return () => undefined
@@ -145,7 +145,7 @@ export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
 }
 
 /**
- * The characters that have to be escaped in JSON, and surrogates, because UTF-8 can't encode a lone
+ * Matches a character that JSON has to escape. Also matches a surrogate, because UTF-8 can't encode a lone
  * surrogate.
  */
 // oxlint-disable-next-line no-control-regex -- they are what is looked for

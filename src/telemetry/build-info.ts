@@ -18,7 +18,7 @@ export type BuildInfo = {
 export type Commit = Omit<BuildInfo, 'version'>
 
 const root = new URL('../../', import.meta.url)
-/** The file that `npm run build` writes into `dist`. */
+/** The file with the build's information. `npm run build` writes it into `dist`. */
 const noted = new URL('../build.json', import.meta.url)
 
 /**

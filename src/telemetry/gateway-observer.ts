@@ -40,7 +40,10 @@ export function createGatewayObserver({
     return series
   }
 
-  /** Logs how many messages were left out. Few clients read this in the body of a 200. */
+  /**
+   * Calls `write` with a count for a log line, at most once in `tellEveryMs` for each subject. Counts without
+   * a line of their own are added to the next line of the subject.
+   */
   function tell(subject: string, count: number, write: (count: number) => void): void {
     const last = reported.get(subject)
     const nowMs = now()

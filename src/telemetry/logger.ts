@@ -53,8 +53,8 @@ function isFile(descriptor: number): boolean {
 }
 
 /**
- * Collects lines into blocks. Without blocks, the stream that gets them would go through all the lines that
- * it holds each time that a line is added.
+ * Collects lines into blocks. Without blocks, the output stream would hold single lines. Each time that a
+ * line is added, the stream would go through all lines that it holds.
  */
 class Blocks implements DestinationStream {
   readonly #output: DestinationStream

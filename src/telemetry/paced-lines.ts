@@ -1,15 +1,15 @@
 /**
- * The state of a key: when its next line may be written, the newest line that waits, and the number of other
- * lines since the last written line.
+ * The state of the log lines with one key: when the next line may be written, the newest line that waits, and
+ * the number of other lines since the last written line.
  */
 type Pace<L> = { dueMs: number; newest: L | undefined; others: number }
 
 /**
- * Limits log lines, because an endpoint that is down would cause a line for each message. The first line of a
- * key is written at once. After that, at most one line of the key is written every `everyMs`. It is the
- * newest line, and `leftOut` is the number of lines that were left out since the previous written line. So
- * each line is either written, or is counted in a line that follows within twice `everyMs`. A key without new
- * lines is forgotten.
+ * Limits log lines, because an endpoint that is down would cause a line for each message. Similar lines have
+ * the same key. The first line of a key is written at once. After that, at most one line of the key is
+ * written every `everyMs`. It is the newest line, and `leftOut` is the number of lines that were left out
+ * since the previous written line. So each line is either written, or is counted in a line that follows
+ * within twice `everyMs`. A key without new lines is forgotten.
  */
 export class PacedLines<L extends object> {
   readonly #write: (line: L & { leftOut?: number }) => void

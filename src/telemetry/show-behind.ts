@@ -7,8 +7,8 @@ type Connections = {
 }
 
 /**
- * Sets the metric of the destinations that lack a value of an audience or computed trait. A space counts only
- * if the catalog connects the destination to it.
+ * Sets the metric that counts the destinations which lack a value of an audience or computed trait. A space
+ * counts only if the catalog connects the destination to it.
  */
 export function showBehind(
   { needsBackfill, perDestination }: Pick<WorkerMetrics, 'needsBackfill' | 'perDestination'>,

@@ -13,8 +13,9 @@ export type Carrier = Readonly<Record<string, unknown>>
 const maxBytes = 4_096
 
 /**
- * Returns the context of the trace that the headers `traceparent` and `tracestate` name. Returns the root
- * context if they name no trace. Never throws, whatever the headers contain.
+ * Returns the context of the trace that the headers `traceparent` and `tracestate` name. Returns
+ * `ROOT_CONTEXT`, a context without a trace, if they name no trace. Never throws, whatever the headers
+ * contain.
  */
 export function contextIn(headers: Carrier | undefined): Context {
   if (headers?.['traceparent'] === undefined) return ROOT_CONTEXT

@@ -40,9 +40,9 @@ const leastBuckets = 256
 const longestNumber = 9_999_999_999
 
 /**
- * Turns a whole audience into records. The users are collected on disk first, because every part says how
- * many parts its partition gets. This number prevents that an incomplete sync is treated as complete. Memory
- * doesn't grow with the number of users.
+ * Turns a whole audience into records. Every part says how many parts its partition gets, so an incomplete
+ * sync can't be taken for a complete one. To find this number, this class first collects the users on disk.
+ * Memory doesn't grow with the number of users.
  */
 export class Sync {
   readonly #head: SyncHead

@@ -63,8 +63,8 @@ async function readNdjson(
 }
 
 /**
- * The line ends that the parser recognizes. Without this list, the parser would recognize only the kind of
- * line end that occurs first in the file.
+ * The line ends that the parser recognizes. Without this list, the parser would recognize only one kind of
+ * line end: the kind that occurs first in the file.
  */
 const recordEnds = ['\r\n', '\n']
 /**

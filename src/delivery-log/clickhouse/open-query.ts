@@ -31,8 +31,8 @@ export type ClickHouseQueryOptions = {
 /** Limit on the records that are returned for one message. */
 const maxFound = 10_000
 /**
- * The length of the first time span that is read for a query that names no destination, no message and no
- * user. Such a query reads the newest span first, and then earlier and longer spans.
+ * The length of the first time span that a query reads, in milliseconds, if the query names no destination,
+ * no message and no user. Such a query reads the newest span first, and then earlier and longer spans.
  */
 const firstSpanMs = 3_600_000
 const spanGrowth = 8
@@ -137,7 +137,9 @@ class ClickHouseQuery implements LogQuery {
   }
 }
 
-/** Returns true if the rows of a filter are stored together. */
+/**
+ * Returns true if ClickHouse can find the rows that match a filter without reading all rows of a time span.
+ */
 function isNarrow({ destination, messageId, user }: LogFilter): boolean {
   return destination !== undefined || messageId !== undefined || user !== undefined
 }

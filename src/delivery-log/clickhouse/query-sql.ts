@@ -1,7 +1,7 @@
 import { BadCursorError, type LogFilter } from '../log-query.ts'
 import { type ColumnName, columns, hashSql, quoted, rowKey, type Tables } from './tables.ts'
 
-/** The texts of the queries for ClickHouse. */
+// The texts of the queries for ClickHouse.
 
 /** A query. `sql` has names in braces, and `params` has the values of these names. */
 export type Asked = { readonly sql: string; readonly params: Readonly<Record<string, unknown>> }

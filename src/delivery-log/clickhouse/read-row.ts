@@ -45,8 +45,8 @@ export function readRow(row: readonly unknown[]): ReadRow {
 }
 
 /**
- * Returns the kind of record for a word. If the word was added in a later version of Sluice, returns the
- * first kind, like `kindOf` of `block-reader.ts`.
+ * Returns the kind of record with the name `word`. A later version of Sluice may have added kinds. For an
+ * unknown word, returns the first kind, as `kindOf` of `block-reader.ts` does.
  */
 export function kindIn(word: unknown): LogKind {
   return wordIn(logKinds, word, 'attempted')

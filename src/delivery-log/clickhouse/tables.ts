@@ -1,4 +1,4 @@
-/** The names and definitions of the delivery log's tables in ClickHouse. */
+// The names and definitions of the delivery log's tables in ClickHouse.
 
 export type Tables = {
   readonly database: string

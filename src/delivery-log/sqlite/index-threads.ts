@@ -98,8 +98,8 @@ const defaultHeapMb = 256
 const defaultMostMs = 10_000
 
 /**
- * Creates queries of an index, which a separate thread answers. If the thread ends, its unanswered queries
- * are rejected, and the next query starts another thread.
+ * Creates queries of an index. A separate thread answers them. If the thread ends, its unanswered queries are
+ * rejected, and the next query starts another thread.
  */
 export function openIndexQuery({
   folder,

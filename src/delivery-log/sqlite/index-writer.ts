@@ -45,13 +45,13 @@ const syncEveryMs = 5_000
 
 /**
  * Writes the files of the index. There is one file (a slot) for each hour, and `positions.sqlite`, which has
- * the offsets from which the topic must still be read. Each slot also has its own positions in the topic,
- * which are written in the same transaction as the slot's rows. So a block that is read again after a crash
+ * the offsets from which the topic must still be read. Each slot also has its own positions in the topic. A
+ * slot's rows and positions are written in the same transaction. So a block that is read again after a crash
  * adds no rows to slots that already have the block's rows. The files are a cache: if they are lost, the
  * whole topic is read again.
  *
  * `positions.sqlite` is written a few seconds after the slots, once the slots are on the disk. So even after
- * a loss of power, its offsets are never higher than a block whose rows are lost.
+ * a loss of power, its offsets never go beyond a block whose rows are lost.
  */
 export class IndexWriter {
   readonly #options: IndexWriterOptions
@@ -66,8 +66,10 @@ export class IndexWriter {
   readonly #unsynced = new Set<number>()
   #syncedAtMs: number
   /**
-   * The highest generation of each partition in the slots. It is needed if `positions.sqlite` was lost. If
-   * generations were then counted from 0 again, new blocks would count as older than the blocks in the slots.
+   * The highest generation of each partition in the slots. A generation is a number that is increased when
+   * the topic was created anew or lost records. This map is needed if `positions.sqlite` was lost. Without
+   * it, generations would be counted from 0 again, and new blocks would count as older than the blocks in the
+   * slots.
    */
   readonly #lostGenerations: ReadonlyMap<number, number> = new Map()
   #touched = new Set<SlotWriter>()

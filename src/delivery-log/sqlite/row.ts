@@ -1,10 +1,8 @@
 import { userHashBytes } from '../log-record.ts'
 
-/**
- * The layout of a record in its file. The row id contains three values: the time within the hour, a sequence
- * number, and a bucket of the attempt's duration. So every index is sorted by time, and for counts and
- * percentiles only an index has to be read.
- */
+// The layout of a record in its file. The row id contains three values: the time within the hour, a sequence
+// number, and a bucket of the attempt's duration. So every index is sorted by time, and for counts and
+// percentiles only an index has to be read.
 
 /** The time span of one file, in milliseconds. */
 export const slotMs = 3_600_000
@@ -29,10 +27,10 @@ export function idOf(atMs: number, bucket: number, sequence: number): number {
 }
 
 /**
- * Returns the step that is added to an id until a free id is found, if the id is already used. The step is
- * one millisecond. An id is used twice only if its millisecond has used all sequence numbers, so most other
- * ids of the same millisecond are used as well. In the second half of an hour, the step is negative, so that
- * the id stays within its file.
+ * Returns the step for finding a free id if `id` is already used. The step is added again and again until an
+ * id is free. It is one millisecond. An id is used twice only if its millisecond has used all sequence
+ * numbers, so most other ids of the same millisecond are used as well. In the second half of an hour, the
+ * step is negative, so that the id stays within its file.
  */
 export function stepOf(id: number): number {
   return id < (slotMs / 2) * perMs ? perMs : -perMs

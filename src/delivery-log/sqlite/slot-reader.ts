@@ -40,8 +40,8 @@ type Shape = {
 }
 
 /**
- * Limit on the shapes that are looked up one by one. If more shapes match, nearly all rows match, so the rows
- * are read in the order of time.
+ * Limit on the shapes (rows of the table `shapes`) that are looked up one by one. If more shapes match,
+ * nearly all records match, so the records are read in the order of time.
  */
 const manyShapes = 128
 /** The size of the cache for one file, in KiB. It is small, because there is a file for each hour. */
@@ -73,7 +73,7 @@ export class SlotReader {
     return typeof id === 'number' ? atMsOf(this.slot, id) : 0
   }
 
-  /** Returns the range of ids of a time range. */
+  /** Returns the range of the ids that rows of a time range have. */
   rangeOf({ fromMs, toMs }: Pick<LogFilter, 'fromMs' | 'toMs'>): IdRange {
     return {
       from: firstIdAt(this.slot, fromMs),
@@ -96,8 +96,8 @@ export class SlotReader {
   }
 
   /**
-   * Counts deliveries by minute and shape. If `withDuration` is true, also counts them by the bucket of the
-   * duration.
+   * Counts deliveries by minute and by shape (row of the table `shapes`). If `withDuration` is true, also
+   * counts them by the bucket of the duration.
    */
   count(filter: LogFilter, range: IdRange, withDuration: boolean): Counted[] {
     if (filter.messageId !== undefined || filter.user !== undefined) return this.#countFound(filter, range)
@@ -145,7 +145,10 @@ export class SlotReader {
     }
   }
 
-  /** Returns the shapes that match a filter. Returns `undefined` if all shapes match. */
+  /**
+   * Returns the shapes (rows of the table `shapes`) that match a filter. Returns `undefined` if all shapes
+   * match.
+   */
   #shapesOf(filter: LogFilter): number[] | undefined {
     const { sql, values } = shapeSql(filter)
     if (sql.length === 0) return undefined
@@ -267,7 +270,7 @@ function countedOf(row: Record<string, unknown>): Counted {
   return { minute: Number(minute), shape: Number(shape), bucket: Number(bucket), count: Number(count) }
 }
 
-/** Returns the conditions of a filter that concern shapes. */
+/** Returns those conditions of a filter that concern the columns of the table `shapes`. */
 function shapeSql(filter: LogFilter): { sql: string[]; values: SQLInputValue[] } {
   const sql: string[] = []
   const values: SQLInputValue[] = []

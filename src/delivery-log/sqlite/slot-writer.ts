@@ -67,7 +67,8 @@ type Pending = {
 
 const noUser = -1
 /**
- * Limit on the shapes that are kept in memory. When one more shape comes, all shapes are dropped from memory.
+ * Limit on the shapes (rows of the table `shapes`) that are kept in memory. When one more shape comes, all
+ * shapes are dropped from memory.
  */
 const maxShapes = 50_000
 
