@@ -10,7 +10,7 @@ export function looksLikeJson(text: string): boolean {
 }
 
 /**
- * Reads a JSON text as plain data, about 50 times as fast as `readYaml` does. A key that occurs twice in an
+ * Reads a JSON text as plain data, some 40 times as fast as `readYaml` does. A key that occurs twice in an
  * object is a fault, as it is in YAML. Returns only the first fault. A fault never quotes the text, because
  * the text may be a secret. Never throws.
  */
@@ -34,22 +34,26 @@ const tooDeep = { problem: 'is nested too deep', advice: 'write a catalog, which
 
 function firstFault(text: string): SyntaxFault | undefined {
   const keysOf: Set<string>[] = []
-  const faults: SyntaxFault[] = []
-  const found = (line: number, column: number, what: typeof notJson): void => {
-    if (faults.length === 0) faults.push({ line: line + 1, column: column + 1, ...what })
-  }
+  let fault: SyntaxFault | undefined
   visit(
     text,
     {
       onObjectBegin: () => void keysOf.push(new Set()),
       onObjectEnd: () => void keysOf.pop(),
-      onObjectProperty: (key, _offset, _length, line, column) => {
-        if (keysOf.at(-1)?.has(key)) found(line, column, repeatedKey)
+      onObjectProperty(key, offset) {
+        if (keysOf.at(-1)?.has(key)) fault ??= { ...placeAt(text, offset), ...repeatedKey }
         keysOf.at(-1)?.add(key)
       },
-      onError: (_error, _offset, _length, line, column) => found(line, column, notJson),
+      onError(_error, offset) {
+        fault ??= { ...placeAt(text, offset), ...notJson }
+      },
     },
     { disallowComments: true },
   )
-  return faults[0]
+  return fault
+}
+
+function placeAt(text: string, offset: number): { line: number; column: number } {
+  const before = text.slice(0, offset)
+  return { line: before.split('\n').length, column: offset - before.lastIndexOf('\n') }
 }

@@ -60,6 +60,13 @@ export const deliveryKeys = {
       description:
         'How long an idle connection to a destination is kept, unless its server asks for less with `Keep-Alive`.',
     }),
+    maxIdleConnections: integer({
+      default: 10_000,
+      min: 16,
+      max: 1_000_000,
+      description:
+        'The most idle connections that each process keeps. At this number, the one that has been idle for the longest time is closed. Each takes an open file and about 10 KB of memory, or more with HTTPS. The effective limit is at most the number of open files that the system allows, less those for requests in flight.',
+    }),
     allowAddresses: cidrs({
       default: [],
       description:

@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { buildConnector, Dispatcher } from 'undici'
 import Client from 'undici/lib/dispatcher/client.js'
+import type { IdleOwner } from './idle-connections.ts'
 
 /**
  * Limit on the names and values of the headers of one response, in bytes. undici refuses a response that
@@ -48,6 +49,10 @@ export type ConnectionOptions = Omit<Client.Options, 'connect'> & { connect: bui
 export class Connection extends Client {
   /** Link of the pool's stack: the next connection below this one. */
   below: Connection | undefined
+  /** Links of `IdleConnections`. All three are `undefined` while this connection carries a request. */
+  idleOwner: IdleOwner | undefined
+  idleBefore: Connection | undefined
+  idleAfter: Connection | undefined
   #socket: Socket | undefined
   /** Number of requests that the present socket has carried, including the current one. */
   #requests = 0

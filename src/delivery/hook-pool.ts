@@ -1,4 +1,5 @@
 import { Connection, type ConnectionOptions, type RequestHandler } from './connection.ts'
+import type { IdleConnections, IdleOwner } from './idle-connections.ts'
 
 /** An object that waits for the end of the present turn of the event loop. */
 type Waiter = { turnEnded(): void }
@@ -21,6 +22,9 @@ export class TurnEnd {
   }
 }
 
+/** What all pools of a sender share. */
+export type PoolsShared = { readonly turnEnd: TurnEnd; readonly idle: IdleConnections }
+
 /**
  * The connections to one hook, one for each request in flight. The caller limits the number of connections.
  * undici's own pool would add a queue of 16 KiB for each hook, although nothing ever waits in it. With
@@ -30,10 +34,11 @@ export class TurnEnd {
  * next message, and the garbage collector would move the object to its old generation. There the object would
  * cost more than a new one. So connections are linked to each other instead of being kept in arrays.
  */
-export class HookPool implements Waiter {
+export class HookPool implements Waiter, IdleOwner {
   readonly #origin: string
   readonly #options: ConnectionOptions
   readonly #turnEnd: TurnEnd
+  readonly #idle: IdleConnections
   readonly #all = new Set<Connection>()
   /**
    * Connections that carry no request. The connection that was used last is used next, so that the sockets of
@@ -54,10 +59,11 @@ export class HookPool implements Waiter {
   #idleSinceMs = 0
   #isOpen = true
 
-  constructor(origin: string, options: ConnectionOptions, turnEnd: TurnEnd) {
+  constructor(origin: string, options: ConnectionOptions, { turnEnd, idle }: PoolsShared) {
     this.#origin = origin
     this.#options = options
     this.#turnEnd = turnEnd
+    this.#idle = idle
   }
 
   get isOpen(): boolean {
@@ -83,6 +89,7 @@ export class HookPool implements Waiter {
     const connection = this.#free.pop()
     if (connection !== undefined) {
       if (this.#free.size < this.#unused) this.#unused = this.#free.size
+      this.#idle.remove(connection)
       connection.take(handler)
     } else if (this.#all.size === 0) this.#open().take(handler)
     else {
@@ -112,7 +119,20 @@ export class HookPool implements Waiter {
   turnEnded(): void {
     const handlers = this.#waiting.length === 0 ? this.#waiting : this.#waiting.splice(0, this.#left.size)
     for (const handler of handlers) this.#nextLeft()?.take(handler)
-    for (let next = this.#nextLeft(); next !== undefined; next = this.#nextLeft()) this.#free.push(next)
+    for (let next = this.#nextLeft(); next !== undefined; next = this.#nextLeft()) this.#keep(next)
+  }
+
+  #keep(connection: Connection): void {
+    this.#free.push(connection)
+    this.#idle.add(connection, this)
+  }
+
+  closeOldestIdle(): void {
+    this.#free.dropBelow(this.#free.size - 1, (connection) => {
+      this.#drop(connection)
+      return true
+    })
+    if (this.#unused > 0) this.#unused--
   }
 
   #nextLeft(): Connection | undefined {
@@ -169,6 +189,7 @@ export class HookPool implements Waiter {
     const all = [...this.#all]
     this.#all.clear()
     this.#free.clear()
+    for (const connection of all) this.#idle.remove(connection)
     await Promise.all(all.map((connection) => connection.destroy()))
   }
 
@@ -181,6 +202,7 @@ export class HookPool implements Waiter {
 
   #drop(connection: Connection): void {
     this.#all.delete(connection)
+    this.#idle.remove(connection)
     connection.destroy(letGo, ignore)
   }
 }

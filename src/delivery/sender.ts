@@ -11,7 +11,8 @@ import { createConnector } from './connector.ts'
 import { createDeadlines, type Deadline, type Deadlines, type Expiring } from './deadlines.ts'
 import { rememberingDistrust } from './distrust.ts'
 import { isLostConnection, outcomeOfFailure } from './failure.ts'
-import { HookPool, TurnEnd } from './hook-pool.ts'
+import { HookPool, type PoolsShared, TurnEnd } from './hook-pool.ts'
+import { IdleConnections } from './idle-connections.ts'
 import { type Answer, KeptAnswer } from './kept-answer.ts'
 import type { Outcome } from './outcome.ts'
 import type { OutboundProxy } from './proxy.ts'
@@ -73,6 +74,8 @@ export type SenderOptions = {
   timeoutMs: number
   /** Time that an idle connection is kept. */
   poolIdleMs: number
+  /** The limit on idle connections. Without it, their number has no limit. */
+  idle?: IdleConnections
   /**
    * How many bytes of an unsuccessful answer's body are kept. The outcome is reported once these bytes have
    * come, or when the body ends, or at the deadline. If this is 0 (the default), no bytes are kept.
@@ -98,28 +101,21 @@ export function createSender({
   proxy,
   timeoutMs,
   poolIdleMs,
+  idle = new IdleConnections(Number.POSITIVE_INFINITY),
   keptAnswerBytes = 0,
 }: SenderOptions): Sender {
   const pools = new Set<HookPool>()
   const deadlines = createDeadlines({ timeoutMs })
-  const turnEnd = new TurnEnd()
-  const options: ConnectionOptions = {
-    connect: createConnector({ policy, resolver, proxy, timeoutMs: timeoutMs + connectSlackMs }),
-    pipelining: 1,
-    allowH2: false,
-    maxHeaderSize: maxHeadBytes,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: poolIdleMs,
-    keepAliveMaxTimeout: poolIdleMs,
-  }
+  const shared: PoolsShared = { turnEnd: new TurnEnd(), idle }
+  const connect = createConnector({ policy, resolver, proxy, timeoutMs: timeoutMs + connectSlackMs })
+  const options = connectionOptions(connect, poolIdleMs)
   const sweep = setInterval(closeIdlePools, poolKeptMs / 4).unref()
 
   function poolOf(target: Target): HookPool {
     if (target.connections?.isOpen === true) return target.connections
     const isSecure = target.origin.startsWith('https:')
     const own = isSecure ? { ...options, connect: rememberingDistrust(options.connect) } : options
-    const pool = new HookPool(target.origin, own, turnEnd)
+    const pool = new HookPool(target.origin, own, shared)
     target.connections = pool
     pools.add(pool)
     return pool
@@ -150,6 +146,19 @@ export function createSender({
       pools.clear()
       await Promise.all(open.map((pool) => pool.destroy()))
     },
+  }
+}
+
+function connectionOptions(connect: ConnectionOptions['connect'], poolIdleMs: number): ConnectionOptions {
+  return {
+    connect,
+    pipelining: 1,
+    allowH2: false,
+    maxHeaderSize: maxHeadBytes,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: poolIdleMs,
+    keepAliveMaxTimeout: poolIdleMs,
   }
 }
 

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { FirstSyncs } from '../backfill/first-syncs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
+import type { BulkheadOptions } from '../delivery/bulkhead.ts'
 import type { createKafka } from '../kafka/client.ts'
 import type { GroupConsumer } from '../kafka/consumer.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
@@ -36,4 +37,6 @@ export type MemberBase = {
   readonly ending: Ending
   readonly later: LaterParts
   readonly pauses: AutoPauses
+  /** The limits of the bulkhead for requests to failing hooks. */
+  readonly bulkhead: BulkheadOptions
 }

@@ -18,6 +18,7 @@ import { showRetentionUsed } from '../telemetry/show-retention-used.ts'
 import { showOpenHooks } from '../telemetry/show-hooks.ts'
 import type { BackfillMarks } from './backfill-marks.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
+import type { Outbound } from './outbound.ts'
 import type { RecordIntake } from './record-intake.ts'
 import type { Replays } from './replays.ts'
 import type { Retentions } from './retentions.ts'
@@ -31,6 +32,7 @@ export type ShownMember = {
   readonly catalog: () => Catalog
   readonly stalls: Stalls
   readonly pipeline: Pipeline
+  readonly outbound: Pick<Outbound, 'idle'>
   readonly consumer: GroupConsumer
   readonly producer: Pick<RecordProducer, 'failing'>
   readonly intake: RecordIntake
@@ -67,9 +69,10 @@ export function showMember(metrics: WorkerMetrics, member: ShownMember): void {
   metrics.repeatsReach.set((member.repeats?.reachMs(Date.now()) ?? 0) / 1_000)
 }
 
-function showDeliveries(metrics: WorkerMetrics, { pipeline, intake, stalls }: ShownMember): void {
+function showDeliveries(metrics: WorkerMetrics, { pipeline, outbound, intake, stalls }: ShownMember): void {
   metrics.inFlight.set(pipeline.inFlight)
   metrics.queued.set(pipeline.queued)
+  metrics.idleConnections.set(outbound.idle.count)
   metrics.pacedHooks.set(pipeline.paced.hooks)
   metrics.pacedInFlight.set(pipeline.paced.inFlight)
   metrics.pacedQueued.set(pipeline.paced.queued)

@@ -3,6 +3,7 @@ import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
 import type { PipelineObserver } from '../pipeline/pipeline-ports.ts'
 import { createObserver } from '../telemetry/worker-observer.ts'
 import { askKafka } from './ask-kafka.ts'
+import { maxIdleConnections } from './connection-limits.ts'
 import { type DeliveryLog, openDeliveryLog } from './delivery-log.ts'
 import type { MemberBase } from './member-base.ts'
 import { createOutbound, type Outbound } from './outbound.ts'
@@ -14,7 +15,7 @@ import type { LaidOut } from './topic-layout.ts'
  */
 export type MemberOutlets = {
   readonly producer: RecordProducer
-  readonly sender: Outbound['sender']
+  readonly outbound: Outbound
   readonly observer: PipelineObserver
   /** The writer of the delivery log. `undefined`: no delivery log is written. */
   readonly deliveryLog: DeliveryLog | undefined
@@ -22,7 +23,7 @@ export type MemberOutlets = {
 
 /** Opens the parts by which a member writes to Kafka and sends to hooks. */
 export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<MemberOutlets> {
-  const { config, metrics, log, kafka, parts, ending, stalls, failingUnits } = base
+  const { config, metrics, log, kafka, parts, ending, stalls, failingUnits, bulkhead } = base
   const producer = await askKafka(
     config,
     startProducer({
@@ -39,6 +40,7 @@ export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<M
     config,
     metrics,
     log,
+    maxIdleConnections: maxIdleConnections(config, bulkhead.maxInFlight, log),
     onUnreachable: (reason) => stalls.setUnreachable(reason),
   })
   parts.defer(() => outbound.close())
@@ -52,5 +54,5 @@ export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<M
   parts.defer(() => observer.flush())
   const deliveryLog = openDeliveryLog({ config, kafka, metrics, log })
   if (deliveryLog !== undefined) parts.defer(() => ending.within(deliveryLog.stop()))
-  return { producer, sender: outbound.sender, observer, deliveryLog }
+  return { producer, outbound, observer, deliveryLog }
 }

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { createAddressPolicy } from '../address/policy.ts'
 import type { Config } from '../config/schema.ts'
+import { IdleConnections } from '../delivery/idle-connections.ts'
 import { type ConnectOutcome, createProxy, type OutboundProxy } from '../delivery/proxy.ts'
 import { createResolver, type LookupOutcome, type NameResolver } from '../delivery/resolver.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
@@ -10,6 +11,7 @@ import type { CountedSeries } from '../telemetry/metric-tally.ts'
 /** The sender of requests to hooks. */
 export type Outbound = {
   sender: Sender
+  idle: Pick<IdleConnections, 'count'>
   /** Closes all sockets at once. */
   close(): Promise<void>
 }
@@ -18,6 +20,8 @@ export type OutboundOptions = {
   config: Config
   metrics: WorkerMetrics
   log: Logger
+  /** The limit of idle connections. */
+  maxIdleConnections: number
   /**
    * Called with a reason when no hook can be reached, and with an empty text when hooks can be reached again.
    */
@@ -31,16 +35,20 @@ const answerBytes = 2 * 1024
  * Connects the parts between a worker and its hooks: allowed addresses, name resolution, connections, and a
  * proxy if one is configured.
  */
-export function createOutbound({ config, metrics, log, onUnreachable }: OutboundOptions): Outbound {
+export function createOutbound(options: OutboundOptions): Outbound {
+  const { config, metrics, maxIdleConnections } = options
   const { allowAddresses, dnsServers, timeoutMs, poolIdleMs } = config.delivery
   const resolver = createResolver({ servers: dnsServers, onLookup: lookupCounter(metrics) })
-  const proxy = openProxy({ config, metrics, log, onUnreachable }, resolver)
+  const proxy = openProxy(options, resolver)
   const policy = createAddressPolicy(allowAddresses)
   const { enabled, answers } = config.attempts
   const keptAnswerBytes = enabled && answers ? answerBytes : 0
-  const sender = createSender({ policy, resolver, proxy, timeoutMs, poolIdleMs, keptAnswerBytes })
+  const idle = new IdleConnections(maxIdleConnections, () => metrics.idleConnectionsClosed.inc())
+  metrics.idleConnectionsLimit.set(maxIdleConnections)
+  const sender = createSender({ policy, resolver, proxy, timeoutMs, poolIdleMs, idle, keptAnswerBytes })
   return {
     sender,
+    idle,
     async close() {
       await sender.close()
       await proxy?.close()

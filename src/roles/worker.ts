@@ -1,7 +1,6 @@
 import type { Logger } from 'pino'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
-import type { BulkheadOptions } from '../delivery/bulkhead.ts'
 import { type ConsumerOptions, startConsumer } from '../kafka/consumer.ts'
 import { groupSubscriptions } from '../kafka/topics.ts'
 import { bothObservers } from '../pipeline/both-observers.ts'
@@ -16,7 +15,7 @@ import type { Tracing } from '../tracing/start.ts'
 import type { WorkerTracing } from '../tracing/worker-tracing.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { AutoPauses } from './auto-pauses.ts'
-import { bulkheadOf } from './bulkhead-limits.ts'
+import { bulkheadOf } from './connection-limits.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { refuseOtherLayout } from './growth-journal.ts'
 import { openGroupLag } from './lag-gauges.ts'
@@ -123,10 +122,9 @@ type Joined = MemberOutlets &
 export async function startMember(options: WorkerOptions): Promise<Member> {
   const repeats = openRepeats(options.config.repeats, options.processOf?.count ?? 1)
   const base = await openBase(options)
-  const { config, log, parts, metrics, kafka, later, stalls, tiers, laidOut } = base
+  const { config, log, parts, metrics, kafka, later, stalls, tiers, laidOut, bulkhead } = base
   const joined = await openJoined(base, repeats)
-  const bulkhead = bulkheadOf(config, log)
-  const pipeline = parts.add(openPipeline(base, joined, bulkhead))
+  const pipeline = parts.add(openPipeline(base, joined))
   later.pipeline = pipeline
   const subscriptions = groupSubscriptions(topicNames(config), tiers)
   const intake = parts.add(await openRecordIntake({ ...base, ...joined, pipeline, subscriptions }))
@@ -216,6 +214,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
     ending,
     later,
     pauses,
+    bulkhead: bulkheadOf(config, log),
   }
   return { ...shared, tracing, laidOut, formerPartitions, tiers }
 }
@@ -233,12 +232,12 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
   return { ...outlets, ...states, replays, notices, repeats, traces: base.tracing?.worker }
 }
 
-function openPipeline(base: MemberBase, joined: Joined, bulkhead: BulkheadOptions): Pipeline {
-  const { config, catalog, later } = base
-  const { producer, sender, observer, deliveryLog, audiences, marks, notices, repeats, traces } = joined
+function openPipeline(base: MemberBase, joined: Joined): Pipeline {
+  const { config, catalog, later, bulkhead } = base
+  const { producer, outbound, observer, deliveryLog, audiences, marks, notices, repeats, traces } = joined
   return createPipeline({
     catalog,
-    sender,
+    sender: outbound.sender,
     outlet: producer,
     observer: [deliveryLog?.observer, traces?.observer, notices.observer].reduce(bothObservers, observer),
     tracing: traces,

@@ -96,6 +96,21 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       labelNames: ['reason'],
       registers,
     }),
+    idleConnections: new Gauge({
+      name: 'sluice_idle_connections',
+      help: 'Connections to URLs that carry no request and are kept for the next one, at most sluice_idle_connections_limit.',
+      registers,
+    }),
+    idleConnectionsLimit: new Gauge({
+      name: 'sluice_idle_connections_limit',
+      help: 'Limit of idle connections to URLs: delivery.maxIdleConnections, or what the limit of open files leaves if this is less.',
+      registers,
+    }),
+    idleConnectionsClosed: new Counter({
+      name: 'sluice_idle_connections_closed_total',
+      help: 'Idle connections to URLs that were closed because their limit was reached. If there are many, deliveries cost more, because each opens a connection: raise delivery.maxIdleConnections.',
+      registers,
+    }),
     pacedHooks: new Gauge({
       name: 'sluice_paced_hooks',
       help: 'URLs that fail or asked for a pause, and have requests that wait or are in flight. Sluice slows down their requests.',

@@ -75,7 +75,8 @@ export async function startCloudKafka({ version }: { version?: string } = {}): P
 }
 
 function relay(client: Socket, upstream: Socket, cloud: CloudKafka): void {
-  const open = new Map<number, SeenRequest>()
+  /** What becomes of an answer is decided when its request comes: a test may change the manners before it. */
+  const open = new Map<number, { request: SeenRequest; loses: Manners['loses'] }>()
   onFrames(client, (frame) => {
     const request = {
       apiKey: frame.readInt16BE(0),
@@ -89,15 +90,15 @@ function relay(client: Socket, upstream: Socket, cloud: CloudKafka): void {
       client.write(framed(correlationId, refusal))
       return
     }
-    open.set(correlationId, request)
+    open.set(correlationId, { request, loses: cloud.manners.loses })
     upstream.write(Buffer.concat([int32(frame.length), frame]))
   })
   onFrames(upstream, (frame) => {
     const correlationId = frame.readInt32BE(0)
-    const request = open.get(correlationId)
+    const { request, loses } = open.get(correlationId) ?? {}
     open.delete(correlationId)
     const answer = framed(correlationId, rewritten(request, frame.subarray(4), cloud.manners))
-    const loss = request && cloud.manners.loses?.(request)
+    const loss = request && loses?.(request)
     if (loss === undefined) client.write(answer)
     else if (loss === 'a second') setTimeout(() => client.write(answer), 1_000)
     else if (loss === 'half') client.end(answer.subarray(0, answer.length / 2))

@@ -112,6 +112,8 @@ export type ProgramStart = {
   readyMs: number
   /** Waits only until its port is open. */
   isUnready?: boolean
+  /** The limit of open files (`ulimit -n`). By default that of this process. */
+  maxOpenFiles?: number | undefined
   onSpawned?: (spawned: Spawned) => void
 }
 
@@ -125,9 +127,11 @@ const shownLines = 60
 /** Starts a role of the program (its main file) and waits until it is ready. */
 export async function startProgram(
   program: string,
-  { role, env, readyMs, isUnready = false, onSpawned }: ProgramStart,
+  { role, env, readyMs, isUnready = false, maxOpenFiles, onSpawned }: ProgramStart,
 ): Promise<SluiceProcess> {
-  const child = spawn(process.execPath, [program, ...role.split(' ')], {
+  const command = [process.execPath, program, ...role.split(' ')]
+  const limit = maxOpenFiles === undefined ? '' : `ulimit -n ${maxOpenFiles}; `
+  const child = spawn('sh', ['-c', `${limit}exec "$@"`, 'sh', ...command], {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -69,13 +69,21 @@ export async function startSluice(
     readyMs = 30_000,
     isUnready = false,
     program = inject('program'),
-  }: { role?: string; readyMs?: number; isUnready?: boolean; program?: string } = {},
+    maxOpenFiles,
+  }: {
+    role?: string
+    readyMs?: number
+    isUnready?: boolean
+    program?: string
+    maxOpenFiles?: number
+  } = {},
 ): Promise<SluiceProcess> {
   return startProgram(program, {
     role,
     env: role === 'worker' ? workerEnvironment(variables) : environment(variables),
     readyMs,
     isUnready,
+    maxOpenFiles,
     onSpawned({ pid, said }) {
       // One that outlives a test has none.
       if (TestRunner.getCurrentTest() === undefined) return

@@ -8,6 +8,7 @@ import { createAddressPolicy } from '../../../src/address/policy.ts'
 import type { Connection, RequestHandler } from '../../../src/delivery/connection.ts'
 import { createConnector } from '../../../src/delivery/connector.ts'
 import { HookPool, TurnEnd } from '../../../src/delivery/hook-pool.ts'
+import { IdleConnections } from '../../../src/delivery/idle-connections.ts'
 import { createResolver } from '../../../src/delivery/resolver.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { collectGarbage } from '../../support/collect-garbage.ts'
@@ -57,32 +58,41 @@ class Gathering {
 
 let server: Gathering
 let pool: HookPool
+/** Another pool of the same sender. */
+let other: HookPool
+let idle: IdleConnections
+let closedOverLimit = 0
+/** More than other tests here have. */
+const maxIdle = 12
 
 async function begin(scheme: Scheme): Promise<void> {
   server = new Gathering(scheme)
   const policy = createAddressPolicy(['127.0.0.1'])
   const connect = createConnector({ policy, resolver: createResolver(), timeoutMs: 1_000 })
-  pool = new HookPool(
-    await server.start(),
-    { connect, pipelining: 1, keepAliveTimeout: 60_000 },
-    new TurnEnd(),
-  )
+  closedOverLimit = 0
+  idle = new IdleConnections(maxIdle, () => closedOverLimit++)
+  const shared = { turnEnd: new TurnEnd(), idle }
+  const options = { connect, pipelining: 1, keepAliveTimeout: 60_000 }
+  const url = await server.start()
+  pool = new HookPool(url, options, shared)
+  other = new HookPool(url, options, shared)
 }
 
 afterEach(async () => {
   await pool.destroy()
+  await other.destroy()
   await server.stop()
 })
 
 /** Gives the connections that so many requests went by, all under way at the same time, when they are free again. */
-async function sendAtOnce(count: number): Promise<Connection[]> {
+async function sendAtOnce(count: number, by = pool): Promise<Connection[]> {
   server.await(count)
-  const carriers = await Promise.all(Array.from({ length: count }, send))
+  const carriers = await Promise.all(Array.from({ length: count }, () => send(by)))
   await turn()
   return carriers
 }
 
-async function send(): Promise<Connection> {
+async function send(by: HookPool): Promise<Connection> {
   return new Promise((resolve, reject) => {
     let carrier: Connection
     const handler: RequestHandler = {
@@ -94,15 +104,15 @@ async function send(): Promise<Connection> {
       onResponseStart() {},
       onResponseData() {},
       onResponseEnd() {
-        pool.leave(carrier)
+        by.leave(carrier)
         resolve(carrier)
       },
       onResponseError(_controller, error) {
-        pool.fail(carrier)
+        by.fail(carrier)
         reject(error)
       },
     }
-    pool.send(handler)
+    by.send(handler)
   })
 }
 
@@ -122,6 +132,28 @@ describe.each(schemes)('the connections to a hook over %s', (scheme) => {
     await sendAtOnce(3)
     const [one] = await sendAtOnce(1)
     for (let i = 0; i < 5; i++) expect(await sendAtOnce(1)).toEqual([one])
+  })
+
+  test('are limited while they are idle: those of any pool that were idle for the longest time are closed', async () => {
+    const three = await sendAtOnce(3)
+    await sendAtOnce(maxIdle - 3, other)
+    expect([idle.count, closedOverLimit]).toEqual([maxIdle, 0])
+    // While they are used, they aren't idle, and afterwards they are the newest.
+    const used = await sendAtOnce(2)
+    const ofOther = await sendAtOnce(maxIdle - 2, other)
+    expect([idle.count, closedOverLimit]).toEqual([maxIdle, 1])
+    const unused = three.filter((one) => !used.includes(one))
+    expect(three.filter(({ destroyed }) => destroyed)).toEqual(unused)
+    await until('its socket is closed', () => server.sockets.filter((socket) => socket.closed).length === 1)
+    await sendAtOnce(maxIdle, other)
+    expect([idle.count, closedOverLimit]).toEqual([maxIdle, 3])
+    expect(used.every(({ destroyed }) => destroyed)).toBe(true)
+    expect(ofOther.some(({ destroyed }) => destroyed)).toBe(false)
+    // The pool without connections opens new ones.
+    expect(new Set([...(await sendAtOnce(2)), ...three]).size).toBe(5)
+    await pool.destroy()
+    await other.destroy()
+    expect(idle.count).toBe(0)
   })
 
   test('are let go when they were closed and nobody has used them since the last look', async () => {

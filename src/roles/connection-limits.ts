@@ -19,6 +19,26 @@ export function bulkheadOf({ delivery }: Config, log: Logger): BulkheadOptions {
   return bulkheadWith(delivery, Math.min(delivery.maxInFlightSick, most))
 }
 
+/**
+ * Returns the limit of idle connections to hooks: the configured limit, but at most the open files that
+ * requests in flight and the process's other parts leave. `maxInFlightSick` is the limit of requests in
+ * flight to failing hooks.
+ */
+export function maxIdleConnections({ delivery }: Config, maxInFlightSick: number, log: Logger): number {
+  const openFiles = maxOpenFiles()
+  const left = Math.max(fewestIdle, openFiles - delivery.maxInFlight - maxInFlightSick - otherFiles)
+  if (left >= delivery.maxIdleConnections) return delivery.maxIdleConnections
+  log.warn(
+    { openFiles, maxIdleConnections: left },
+    'fewer idle connections than delivery.maxIdleConnections: the system allows too few open files (ulimit -n)',
+  )
+  return left
+}
+
+/** Open files for all but connections to hooks: connections to brokers, stores and logs. */
+const otherFiles = 512
+const fewestIdle = 16
+
 /** Returns the limits of a bulkhead with room for `maxInFlight` requests. */
 export function bulkheadWith(delivery: Config['delivery'], maxInFlight: number): BulkheadOptions {
   return {
