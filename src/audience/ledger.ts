@@ -104,10 +104,7 @@ export class Ledger {
     return entry?.kind === 'gone' ? undefined : entry
   }
 
-  /**
-   * Returns true if the unit already knows the record at `offset`, and this record is certainly the key's
-   * only one.
-   */
+  /** Returns true if the unit already knows the record at `offset`, and the key certainly has no other. */
   isOnly(key: string, offset: number): boolean {
     return offset < this.#options.checkpoint.position && !this.#overwritten.mayHold(key, offset)
   }
@@ -136,10 +133,7 @@ export class Ledger {
     this.#unstored.endSync()
   }
 
-  /**
-   * Writes a record to `memberships`. Don't call this method while another write of the record's key is in
-   * flight.
-   */
+  /** Writes a record to `memberships`. Don't call this while another write of its key is in flight. */
   launch(write: Write): void {
     this.#takeOff(new Flight(write))
   }

@@ -26,9 +26,7 @@ export type LaneItem<D> = {
   readonly laneClass: LaneClass
   /** Rate limit on the lane's attempts in this process. `undefined`: the rate isn't limited. */
   readonly laneRate: Rate | undefined
-  /**
-   * True if the worker took the record long after it was available or due, because the worker is catching up.
-   */
+  /** True if the worker, while catching up, took the record long after it was available or due. */
   readonly isLate: boolean
   /**
    * The time when the delivery first came to its lane, on the clock of `performance.now()`; 0 until then.
@@ -47,10 +45,7 @@ export type Lanes<D extends LaneItem<D>> = {
   finished(delivery: D): void
   /** Puts a started delivery back into its lane. The lane then starts nothing for `ms` milliseconds. */
   postpone(delivery: D, ms: number): void
-  /**
-   * Starts no delivery until `open` is called. Requests in flight go on. The time until `open` is called
-   * doesn't count towards `waitMs`.
-   */
+  /** Starts no delivery until `open` is called. Requests in flight go on. `waitMs` excludes this time. */
   shut(): void
   open(): void
   /** Calls `letGo` for each waiting delivery that is abandoned. */
@@ -62,10 +57,7 @@ export type Lanes<D extends LaneItem<D>> = {
   takeQueued(isToGo: (delivery: D) => boolean): D[]
   readonly inFlight: number
   readonly queued: number
-  /**
-   * Number of lanes that are kept: lanes with a delivery queued or in flight, and lanes that became idle a
-   * short time ago.
-   */
+  /** Number of kept lanes: lanes with a delivery queued or in flight, and lanes that became idle recently. */
   readonly count: number
   stop(): void
 }
@@ -110,10 +102,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   /** Lanes that hold their whole share of the requests in flight, and wait until some request ends. */
   readonly #blocked = new Fifo<Lane<D>>()
   readonly #congested = new Set<Lane<D>>()
-  /**
-   * All lanes with a waiting delivery. Until the next sweep, lanes without a waiting delivery may be in this
-   * set too.
-   */
+  /** All lanes with a waiting delivery. Until the next sweep, lanes without one may be in this set too. */
   readonly #waiting = new Set<Lane<D>>()
   readonly #sweeps: readonly NodeJS.Timeout[]
   #inFlight = 0
@@ -295,8 +284,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   #pump(): void {
-    // `start` may finish a delivery at once and so call this method again. The loop of the outer call goes
-    // on.
+    // `start` may finish a delivery at once and so call this method again. The outer loop then goes on.
     if (this.#isPumping) return
     this.#isPumping = true
     for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) this.#startOne(lane)

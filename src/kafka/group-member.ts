@@ -36,10 +36,7 @@ export class GroupMember implements GroupConsumer {
   readonly #predecessor: Predecessor
   readonly #committer: Committer
   readonly #gate = new Gate()
-  /**
-   * The number of joins. Work that started after an earlier join must not touch the partitions of the latest
-   * join.
-   */
+  /** The number of joins. Work that started before the latest join must not touch this join's partitions. */
   #joins = 0
   /** The units that this member was given, and the time when it was given them. The claim contains both. */
   #assigned: Pick<Claim, 'units' | 'sinceMs'> = { units: [], sinceMs: 0 }

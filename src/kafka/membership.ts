@@ -27,10 +27,7 @@ import { BrokerTooOldError } from './wire.ts'
 export type MembershipOptions = {
   readonly kafka: Kafka
   readonly groupId: string
-  /**
-   * The id of a static member (KIP-345). A static member that restarts within its session keeps its
-   * partitions.
-   */
+  /** The id of a static member (KIP-345), which keeps its partitions if it restarts within its session. */
   readonly instanceId: string | undefined
   /** True if a static member leaves the group when it stops. Other members always leave. */
   readonly leaveOnStop: boolean
@@ -38,9 +35,7 @@ export type MembershipOptions = {
   readonly topics: readonly string[]
   /** How many partitions of each topic are assigned to members. */
   readonly partitions: number
-  /**
-   * The connection to the coordinator for heartbeats and for leaving. Joins use a connection of their own.
-   */
+  /** The connection to the coordinator for heartbeats and for leaving. Joins use their own connection. */
   readonly coordinator: Coordinator
   /** Returns the claim of this member. Called at each join. */
   readonly claim: () => Omit<Claim, 'partitions'>
@@ -88,10 +83,7 @@ type State = 'out' | 'joining' | 'stable' | 'left'
  */
 export class Membership {
   readonly #options: MembershipOptions
-  /**
-   * The connection to the coordinator for joins only. The answer to a join may come only after the session of
-   * a killed member is over.
-   */
+  /** The connection for joins only. A join's answer may come only after a killed member's session is over. */
   readonly #joining: Coordinator
   #state: State = 'out'
   #memberId = ''
@@ -126,9 +118,7 @@ export class Membership {
     return this.#state !== 'stable'
   }
 
-  /**
-   * True if the group knows this member, and the member has heard from the group within the session timeout.
-   */
+  /** True if the group knows this member, and this member has heard from it within the session timeout. */
   get isMember(): boolean {
     return this.#identity !== undefined && this.#state !== 'left' && !this.isSilent
   }

@@ -80,9 +80,7 @@ export class Partition {
     this.turn = turn
   }
 
-  /**
-   * The watermark, and how many records and offsets lie between it and the last record that the worker got.
-   */
+  /** The watermark, and the numbers of records and offsets from it to the last record that the worker got. */
   get watermark(): Pick<Watermark, 'position' | 'top' | 'span' | 'heldCount'> {
     return this.#watermark
   }
@@ -365,10 +363,7 @@ export class Partition {
     return stored !== undefined && (memoryOf(stored)?.epoch ?? 0) > this.#epoch
   }
 
-  /**
-   * Notes the end of the log that a broker has reported. The broker was asked at `askedAtMs`, in epoch
-   * milliseconds.
-   */
+  /** Notes the end of the log, as a broker asked at `askedAtMs` (in epoch milliseconds) reported it. */
   endsAt(offset: number, askedAtMs: number): void {
     this.#end.reported(offset, askedAtMs)
   }

@@ -81,10 +81,7 @@ export class PendingRecord {
     this.#detached--
   }
 
-  /**
-   * False once the record takes no room any more, because it only waits until its notes (marks in
-   * `backfills`) are written.
-   */
+  /** False once the record takes no room: it only waits until its marks in `backfills` are written. */
   get takesRoom(): boolean {
     return this.#takesRoom
   }
@@ -256,10 +253,7 @@ export class Delivery implements RetryState {
     return this.#nextRung
   }
 
-  /**
-   * The number of rungs on which the delivery has waited since its last try, because its turn for a try
-   * didn't come.
-   */
+  /** How many rungs the delivery has waited on since its last try, because its turn didn't come. */
   get waits(): number {
     return this.#waits
   }
@@ -311,9 +305,7 @@ export class Delivery implements RetryState {
     this.#expiresAtMs = Math.min(this.#expiresAtMs, clockEnd(ladder, nowMs))
   }
 
-  /**
-   * Remembers that the delivery waits on a rung without an attempt. `nextRung` becomes the rung after `rung`.
-   */
+  /** Remembers that the delivery waits on `rung` without an attempt. `nextRung` becomes the rung after it. */
   takeRung(rung: number): void {
     this.#nextRung = rung + 1
   }

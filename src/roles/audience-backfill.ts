@@ -34,17 +34,11 @@ export type BackfillOptions = {
   /** The audience to send. `undefined`: all audiences and traits of the space. */
   audienceId: string | undefined
   property: string | undefined
-  /**
-   * True to include users who have left the audience. A destination that has missed changes needs these users
-   * too.
-   */
+  /** True to include users who have left the audience. A destination that missed changes needs them too. */
   withLeft: boolean
   /** Identifies per second. `undefined`: 1,000. */
   rate: string | undefined
-  /**
-   * The file that says where the next run of the command continues. The file is removed when the backfill
-   * ends.
-   */
+  /** The file that says where the next run continues. The file is removed when the backfill ends. */
   stateFile: string | undefined
   isDryRun: boolean
 }
@@ -166,10 +160,7 @@ class Run {
     this.#position = this.#start
   }
 
-  /**
-   * Runs the backfill. `sent`: how many Identifies all runs of the backfill have sent. `left`: how many of
-   * them the earlier runs have sent.
-   */
+  /** Runs the backfill. Counts the sent Identifies: `sent` for all its runs, `left` for the earlier runs. */
   async go(): Promise<{ sent: number; left: number; mark: MarkEnd }> {
     const { scope, start } = this.#given
     if (start === undefined && this.#isWhole) {
@@ -307,10 +298,7 @@ class Run {
     if (performance.now() - this.#notedMs >= noteEveryMs) await this.note()
   }
 
-  /**
-   * Writes the position to the state file. Replaces the file atomically, so the file is readable even if the
-   * process is killed at this moment.
-   */
+  /** Writes the position to the state file atomically, so that a killed process leaves a readable file. */
   async note(): Promise<void> {
     const { options, scope } = this.#given
     if (options.stateFile === undefined || options.isDryRun) return

@@ -40,10 +40,7 @@ export function createGatewayObserver({
     return series
   }
 
-  /**
-   * Calls `write` with a count for a log line, at most once in `tellEveryMs` for each subject. Counts without
-   * a line of their own are added to the next line of the subject.
-   */
+  /** Calls `write` at most once in `tellEveryMs` for a subject. Other counts are added to its next line. */
   function tell(subject: string, count: number, write: (count: number) => void): void {
     const last = reported.get(subject)
     const nowMs = now()
