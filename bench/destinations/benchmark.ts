@@ -3,6 +3,7 @@ import { runLeg } from '../support/leg.ts'
 import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { openStage, type Stage } from '../support/stage.ts'
+import { sumMetric } from '../support/running-worker.ts'
 import { median, round } from '../support/statistics.ts'
 import type { Stream } from '../support/streams.ts'
 import { percent, rowOf } from '../support/table.ts'
@@ -16,7 +17,10 @@ import { percent, rowOf } from '../support/table.ts'
  * needs a listener, and one process can't have 10,000 beside as many connections. The worker keeps a pool of
  * connections for each URL, so 10,000 hosts would cost it no more. There are no names to look up on either side.
  *
- * At 2,000/s a destination of 10,000 gets a message in 5 s on average. On a third side an idle connection is kept for
+ * On another side the catalog has the many, and ten of them get all messages: what the size of a catalog costs by itself,
+ * and its memory.
+ *
+ * At 2,000/s a destination of 10,000 gets a message in 5 s on average. On the last side an idle connection is kept for
  * no more than 4 s (`delivery.poolIdle`): about half of the deliveries open one, and its price is that of connections.
  */
 export async function runDestinationsBenchmark(settings: Settings): Promise<BenchmarkResult> {
@@ -29,14 +33,13 @@ export async function runDestinationsBenchmark(settings: Settings): Promise<Benc
     profileDir,
   } = settings
   const stage = await openStage({ destinations: many, tls, profileDir, report: say })
-  const measured: Record<SideName, Measured[]> = { few: [], many: [], reopened: [] }
+  const measured: Record<SideName, Measured[]> = { few: [], fewOfMany: [], many: [], reopened: [] }
   try {
     for (let run = 1; run <= runs; run++) {
       for (const name of run % 2 === 1 ? sideNames : sideNames.toReversed()) {
-        const count = name === 'few' ? few : many
-        const side = await runSide(stage, { name, count, rate, seconds })
+        const side = await runSide(stage, { name, many, rate, seconds })
         measured[name].push(side)
-        say(`run ${run}: ${name} (${count}) ${describe(side)}`)
+        say(`run ${run}: ${name} ${describe(side)}`)
       }
     }
   } finally {
@@ -45,28 +48,36 @@ export async function runDestinationsBenchmark(settings: Settings): Promise<Benc
   return resultOf(measured, { runs, many, rate, seconds, tls })
 }
 
-const sideNames = ['few', 'many', 'reopened'] as const
+const sideNames = ['few', 'fewOfMany', 'many', 'reopened'] as const
 type SideName = (typeof sideNames)[number]
 
-type Measured = { cpuUs: number; perS: number; connectionsEach: number; p99Ms: number; othersShare: number }
+type Measured = {
+  cpuUs: number
+  perS: number
+  connectionsEach: number
+  p99Ms: number
+  /** Memory (RSS) of the worker at the end. */
+  residentMb: number
+  othersShare: number
+}
 
 const few = 10
 const warmupS = 12
 
 async function runSide(
   stage: Stage,
-  { name, count, rate, seconds }: { name: SideName; count: number; rate: number; seconds: number },
+  { name, many, rate, seconds }: { name: SideName; many: number; rate: number; seconds: number },
 ): Promise<Measured> {
   const untilS = warmupS + seconds
-  const all = { first: 0, count, perS: rate }
+  const all = { first: 0, count: name === 'few' || name === 'fewOfMany' ? few : many, perS: rate }
   const streams: Stream[] = [
     { ...all, fromS: 0, untilS: warmupS, order: 'turn' },
     { ...all, fromS: warmupS, untilS, order: 'random' },
   ]
-  const { report, cpuUs, othersShare } = await runLeg(stage, {
+  const { report, cpuUs, othersShare, metrics } = await runLeg(stage, {
     name,
     plan: {
-      fleet: { count },
+      fleet: { count: name === 'few' ? few : many },
       variables: name === 'reopened' ? { SLUICE_DELIVERY_POOL_IDLE: '4s' } : {},
     },
     streams,
@@ -88,6 +99,7 @@ async function runSide(
     perS: inWindow / seconds,
     connectionsEach: report.connectionsInWindow / inWindow,
     p99Ms: latency.p99,
+    residentMb: sumMetric(metrics, 'process_resident_memory_bytes') / 1_000_000,
     othersShare,
   }
 }
@@ -98,19 +110,26 @@ function resultOf(measured: Record<SideName, Measured[]>, setup: Setup): Benchma
   const { runs, many, rate, seconds, tls } = setup
   const sides = {
     few: medianOf(measured.few),
+    fewOfMany: medianOf(measured.fewOfMany),
     many: medianOf(measured.many),
     reopened: medianOf(measured.reopened),
   }
   const ratio = sides.many.cpuUs / sides.few.cpuUs
   const reopenedRatio = sides.reopened.cpuUs / sides.few.cpuUs
+  const catalogRatio = sides.fewOfMany.cpuUs / sides.few.cpuUs
+  const bytesEach = ((sides.fewOfMany.residentMb - sides.few.residentMb) * 1_000_000) / (many - few)
   const figures = {
     cpu_ratio: round(ratio, 3),
     cpu_ratio_connections_reopened: round(reopenedRatio, 3),
+    cpu_ratio_few_of_many: round(catalogRatio, 3),
+    catalog_bytes_each: Math.round(bytesEach),
     few: plain(sides.few),
+    few_of_many: plain(sides.fewOfMany),
     many: plain(sides.many),
     many_connections_reopened: plain(sides.reopened),
     runs: {
       few: measured.few.map(plain),
+      few_of_many: measured.fewOfMany.map(plain),
       many: measured.many.map(plain),
       many_connections_reopened: measured.reopened.map(plain),
     },
@@ -121,28 +140,34 @@ function resultOf(measured: Record<SideName, Measured[]>, setup: Setup): Benchma
     warmup_s: warmupS,
     node: process.version,
   }
-  const row = (label: string, side: Measured): string =>
-    rowOf(label, [
-      Math.round(side.perS).toLocaleString('en'),
-      side.cpuUs.toFixed(1),
-      side.connectionsEach.toFixed(2),
-      side.p99Ms.toFixed(1),
-      percent(side.othersShare),
-    ])
   const table = [
     '',
     `${rate} messages a second for ${seconds} s after ${warmupS} s, each to one destination, ${tls ? 'over TLS 1.3' : 'without TLS'};`,
     `medians of ${runs} runs, Node ${process.version}`,
     '',
-    rowOf('destinations', ['deliveries/s', 'CPU µs each', 'connects each', 'p99 ms', 'others use']),
+    rowOf('destinations', ['deliveries/s', 'CPU µs each', 'connects each', 'p99 ms', 'RSS MB', 'others use']),
     row(String(few), sides.few),
+    row(`${few} of a catalog of ${many.toLocaleString('en')}`, sides.fewOfMany),
     row(many.toLocaleString('en'), sides.many),
     row(`${many.toLocaleString('en')}, connections reopened`, sides.reopened),
     '',
     rowOf('many / few', ['', ratio.toFixed(2)]),
+    rowOf('few of many / few', ['', catalogRatio.toFixed(2)]),
     rowOf('connections reopened / few', ['', reopenedRatio.toFixed(2)]),
+    `memory of a destination in the catalog: ${(bytesEach / 1_000).toFixed(1)} KB`,
   ].join('\n')
   return { table, figures }
+}
+
+function row(label: string, side: Measured): string {
+  return rowOf(label, [
+    Math.round(side.perS).toLocaleString('en'),
+    side.cpuUs.toFixed(1),
+    side.connectionsEach.toFixed(2),
+    side.p99Ms.toFixed(1),
+    side.residentMb.toFixed(0),
+    percent(side.othersShare),
+  ])
 }
 
 function medianOf(all: readonly Measured[]): Measured {
@@ -152,20 +177,22 @@ function medianOf(all: readonly Measured[]): Measured {
     perS: of(({ perS }) => perS),
     connectionsEach: of(({ connectionsEach }) => connectionsEach),
     p99Ms: of(({ p99Ms }) => p99Ms),
+    residentMb: of(({ residentMb }) => residentMb),
     othersShare: of(({ othersShare }) => othersShare),
   }
 }
 
-function plain({ cpuUs, perS, connectionsEach, p99Ms, othersShare }: Measured): object {
+function plain({ cpuUs, perS, connectionsEach, p99Ms, residentMb, othersShare }: Measured): object {
   return {
     cpu_us: round(cpuUs, 1),
     deliveries_per_s: Math.round(perS),
     connections_each: round(connectionsEach, 3),
     p99_ms: round(p99Ms, 2),
+    rss_mb: Math.round(residentMb),
     machine_used_by_others: round(othersShare, 3),
   }
 }
 
-function describe({ cpuUs, perS, connectionsEach, p99Ms, othersShare }: Measured): string {
-  return `${Math.round(perS)}/s, ${cpuUs.toFixed(1)} µs of CPU and ${connectionsEach.toFixed(2)} connections each, p99 ${p99Ms.toFixed(1)} ms, ${percent(othersShare)} of the machine used by others`
+function describe({ cpuUs, perS, connectionsEach, p99Ms, residentMb, othersShare }: Measured): string {
+  return `${Math.round(perS)}/s, ${cpuUs.toFixed(1)} µs of CPU and ${connectionsEach.toFixed(2)} connections each, p99 ${p99Ms.toFixed(1)} ms, RSS ${residentMb.toFixed(0)} MB, ${percent(othersShare)} of the machine used by others`
 }
