@@ -168,9 +168,9 @@ export class Ledger {
   }
 
   /**
-   * Remembers that receivers may have got another value with a version up to `upTo`. The record at `offset`
-   * shows this. The checkpoint doesn't pass this record until the present value has been sent again, so that
-   * a restart reads the record again.
+   * Remembers that receivers may have another value than the present one, with a version up to `upTo`, as the
+   * record at `offset` shows. Until the present value has been sent again, the checkpoint stays before this
+   * record. So a restart would read the record again.
    */
   mustReport(flight: Flight, upTo: Version, offset: number): void {
     flight.unreported = flight.unreported === undefined ? upTo : laterOf(flight.unreported, upTo)

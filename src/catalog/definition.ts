@@ -1,6 +1,6 @@
 import { Compile } from 'typebox/compile'
 import { Settings } from 'typebox/system'
-import type { Path } from './fault.ts'
+import { maxFaults, type Path } from './fault.ts'
 import { childOf, recordOf } from './plain-data.ts'
 import { catalogSchema, type CatalogDefinition } from './catalog-schema.ts'
 
@@ -25,12 +25,12 @@ export function checkDefinition(
 type SchemaError = ReturnType<typeof check.Errors>[number]
 
 /**
- * Lists all errors of a value. By default, TypeBox lists only 8 errors. This limit is a setting of the whole
- * process, so it is raised only during this call.
+ * Lists the errors of a value, at most one more than a catalog's listed faults. By default, TypeBox lists only
+ * 8 errors. This limit is a setting of the whole process, so it is raised only during this call.
  */
 function allErrors(value: unknown): readonly SchemaError[] {
   const { maxErrors } = Settings.Get()
-  Settings.Set({ maxErrors: Number.MAX_SAFE_INTEGER })
+  Settings.Set({ maxErrors: maxFaults + 1 })
   try {
     return check.Errors(value)
   } finally {

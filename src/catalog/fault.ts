@@ -47,6 +47,12 @@ export function formatPath(path: Path): string {
   return text
 }
 
+/**
+ * Limit on the faults that are listed. A large catalog may have a fault in each destination, and the list is
+ * logged.
+ */
+export const maxFaults = 1_000
+
 /** Limit on the faults that are written out. A file in another format could have a fault in each line. */
 const maxWritten = 100
 

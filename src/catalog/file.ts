@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { open, stat } from 'node:fs/promises'
 import { keepUnchanged, type Catalog } from './catalog.ts'
 import { formatFaults, type Fault } from './fault.ts'
+import type { ParsedCatalog } from './parse.ts'
 import { readCatalogText } from './reader.ts'
 import type { Variables } from './variables.ts'
 
@@ -59,7 +60,7 @@ export type OpenedCatalogFile =
   | { ok: false; faults: readonly Fault[]; message: string }
 
 /** The limit on a file of JSON. `parseCatalog` has a lower limit for YAML. */
-const maxBytes = 128 * 1024 * 1024
+const maxBytes = 64 * 1024 * 1024
 /**
  * Time after which a file that changes all the time is refused, in milliseconds. The refusal reports the
  * problem to the operator.
@@ -80,7 +81,7 @@ export async function openCatalogFile(options: CatalogFileOptions): Promise<Open
   })
   const snapshot = await readWhole(path)
   if (!snapshot.ok) return refuse([snapshot.fault])
-  const parsed = await readCatalogText(snapshot.text, { file: path, variables, allowAddresses })
+  const parsed = await readText(snapshot.text, { file: path, variables, allowAddresses })
   return parsed.ok
     ? { ok: true, file: new FollowedFile(options, parsed.catalog, snapshot) }
     : refuse(parsed.faults)
@@ -172,10 +173,7 @@ class FollowedFile implements CatalogFile {
       this.#settle(snapshot)
     } else {
       const options = { file: path, variables, allowAddresses }
-      const parsed = await readCatalogText(snapshot.text, options).catch((error: unknown) => ({
-        ok: false as const,
-        faults: [faultOf(path, 'could not be read', String(error))],
-      }))
+      const parsed = await readText(snapshot.text, options)
       if (this.#isStopped) return
       if (parsed.ok) this.#take(snapshot, parsed.catalog)
       else this.#refuse(snapshot, parsed.faults)
@@ -204,6 +202,17 @@ class FollowedFile implements CatalogFile {
   }
 }
 
+/** Calls `readCatalogText`. If it rejects, returns the error as a fault. */
+async function readText(
+  text: string,
+  options: Parameters<typeof readCatalogText>[1],
+): Promise<ParsedCatalog> {
+  return readCatalogText(text, options).catch((error: unknown) => ({
+    ok: false,
+    faults: [faultOf(options.file, 'could not be read', String(error))],
+  }))
+}
+
 type Snapshot = { signature: string; text: string; digest: string }
 
 type Unreadable = {
@@ -229,7 +238,7 @@ async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ o
     const stats = await stat(path, { bigint: true })
     signature = signatureFrom(stats)
     if (!stats.isFile()) return refuse('is not a file', 'name a file')
-    if (stats.size > maxBytes) return refuse('is larger than 128 MiB', 'write less')
+    if (stats.size > maxBytes) return refuse('is larger than 64 MiB', 'write less')
     // The file is opened only once. So if a symbolic link is replaced at this time, the content isn't a mix
     // of two files.
     await using handle = await open(path)

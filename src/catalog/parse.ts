@@ -4,7 +4,7 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import { readAutoPause } from './auto-pause.ts'
 import { createCatalog, type Catalog, type Destination, type Hook, type Source } from './catalog.ts'
 import { checkDefinition } from './definition.ts'
-import { formatPath, type Fault, type Path } from './fault.ts'
+import { formatPath, maxFaults, type Fault, type Path } from './fault.ts'
 import { hookIdOf, parseHookUrl, type Breach } from './hook-rules.ts'
 import { looksLikeJson, readJson } from './json.ts'
 import { checkRules, type FaultSink } from './rules.ts'
@@ -15,10 +15,10 @@ import { readYaml, type YamlText } from './yaml.ts'
 export type ParsedCatalog = { ok: true; catalog: Catalog } | { ok: false; faults: readonly Fault[] }
 
 /**
- * Parses the text of a catalog, YAML or JSON. Returns the catalog, or all faults in the order of the text.
- * Each fault has its line and column. In a JSON text of more than 1 Mi characters, a fault has only its path.
- * If the text has a syntax error, only syntax errors are returned, because there is no data to check. Never
- * throws. The faults quote no URL, secret or header value.
+ * Parses the text of a catalog, YAML or JSON. Returns the catalog, or its faults, at most 1,000. If the text
+ * has a syntax error, only syntax errors are returned, because there is no data to check. Each fault has its
+ * line and column. In a JSON text of more than 1 Mi characters, a fault of the data has only its path. The
+ * faults quote no URL, secret or header value. Never throws.
  *
  * `file` is the file name that the faults get. `variables` are the values of variables such as
  * `${CATALOG_X}`. `allowAddresses` are address ranges that are allowed for hooks although they aren't public.
@@ -34,20 +34,22 @@ export function parseCatalog(
 ): ParsedCatalog {
   const options = { file, variables, allowAddresses }
   if (looksLikeJson(text)) {
-    const parsed = parseRead(readJson(text), text, options)
-    // The reader of YAML also knows the places of the faults, but takes 1.2 s for each MiB.
-    if (parsed.ok || text.length > maxJsonReadAgain) return parsed
+    const read = readJson(text)
+    const parsed = parseRead(read, text, options)
+    // For a short text, the reader of YAML also finds the places of the faults. It takes 1.2 s for each MiB.
+    const isLong = text.length > (read.ok ? maxJsonForPlaces : maxYaml)
+    if (parsed.ok || isLong) return parsed
   }
   if (text.length > maxYaml) {
     const problem = 'is a YAML text of more than 16 Mi characters'
-    const advice = 'write it as JSON, which Sluice reads up to 128 MiB'
+    const advice = 'write it as JSON that begins with {, which Sluice reads up to 64 MiB'
     return { ok: false, faults: [{ file, line: undefined, column: undefined, path: '', problem, advice }] }
   }
   return parseRead(readYaml(text), text, options)
 }
 
 const maxYaml = 16 * 1024 * 1024
-const maxJsonReadAgain = 1024 * 1024
+const maxJsonForPlaces = 1024 * 1024
 
 type ReadText = { ok: true; value: unknown; place?: YamlText['place'] } | ReturnType<typeof readJson>
 
@@ -163,6 +165,7 @@ class FaultList implements FaultSink {
   readonly #file: string
   readonly #place: YamlText['place'] | undefined
   readonly #faults: Fault[] = []
+  #count = 0
   readonly #paths = new Set<string>()
 
   constructor(file: string, place: YamlText['place'] | undefined) {
@@ -175,6 +178,8 @@ class FaultList implements FaultSink {
   }
 
   add(path: Path, { problem, advice }: Breach, of: 'key' | 'value' = 'value'): void {
+    this.#count++
+    if (this.#count > maxFaults) return
     const { line, column } = this.#place?.(path, of) ?? { line: undefined, column: undefined }
     const formatted = formatPath(path)
     this.#paths.add(formatted)
@@ -185,7 +190,13 @@ class FaultList implements FaultSink {
     return this.#paths.size > 0 && this.#paths.has(formatPath(path))
   }
 
+  /** Returns the faults in the order of the text, as far as their places are known. */
   sorted(): readonly Fault[] {
-    return this.#faults.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0))
+    const listed = this.#faults.toSorted(
+      (a, b) => (a.line ?? 0) - (b.line ?? 0) || (a.column ?? 0) - (b.column ?? 0),
+    )
+    if (this.#count <= maxFaults) return listed
+    const more = { problem: 'has more faults than are listed', advice: 'repair these first' }
+    return [...listed, { file: this.#file, line: undefined, column: undefined, path: '', ...more }]
   }
 }

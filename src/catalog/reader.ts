@@ -9,11 +9,13 @@ import type { Variables } from './variables.ts'
  * held up. The YAML parser takes about 1.2 ms for each KiB.
  */
 const threadFromCharacters = 64 * 1024
-const timeoutMs = 30_000
+/** Limits on the time to read a text: several times what an idle core needs. */
+const timeoutMs = 60_000
+const timeoutMsPerCharacter = 0.001
 
 /**
- * Calls `parseCatalog` without blocking the event loop for long. Rejects if the thread fails or takes longer
- * than 30 s.
+ * Calls `parseCatalog` without blocking the event loop for long. Rejects if the thread fails, or takes longer
+ * than a minute and a second for each MB.
  */
 export async function readCatalogText(
   text: string,
@@ -25,9 +27,10 @@ export async function readCatalogText(
   const thread = new Worker(readerThreadUrl, { workerData: input })
   try {
     return await new Promise<ParsedCatalog>((resolve, reject) => {
+      const limitMs = Math.ceil(timeoutMs + text.length * timeoutMsPerCharacter)
       const deadline = setTimeout(() => {
-        reject(new Error(`reading the catalog took more than ${timeoutMs} ms`))
-      }, timeoutMs)
+        reject(new Error(`reading the catalog took more than ${limitMs} ms`))
+      }, limitMs)
       const finish = (act: () => void) => {
         clearTimeout(deadline)
         act()

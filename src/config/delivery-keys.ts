@@ -65,7 +65,7 @@ export const deliveryKeys = {
       min: 16,
       max: 1_000_000,
       description:
-        'The most idle connections that each process keeps. At this number, the one that has been idle for the longest time is closed. Each takes an open file and about 10 KB of memory, or more with HTTPS. The effective limit is at most the number of open files that the system allows, less those for requests in flight.',
+        'The most idle connections that each process keeps. Beyond this number, the one that has been idle for the longest time is closed. Each takes an open file and about 10 KB of memory, or more with HTTPS. If the system allows too few open files (`ulimit -n`), fewer are kept.',
     }),
     allowAddresses: cidrs({
       default: [],

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { buildConnector, Dispatcher } from 'undici'
 import Client from 'undici/lib/dispatcher/client.js'
-import type { IdleOwner } from './idle-connections.ts'
+import type { IdleOwner } from './open-connections.ts'
 
 /**
  * Limit on the names and values of the headers of one response, in bytes. undici refuses a response that
@@ -47,9 +47,12 @@ export type ConnectionOptions = Omit<Client.Options, 'connect'> & { connect: bui
  * removes `100 Continue`.
  */
 export class Connection extends Client {
-  /** Link of the pool's stack: the next connection below this one. */
+  /** Links of the pool's stack: the next connection below this one, and above it. */
   below: Connection | undefined
-  /** Links of `IdleConnections`. All three are `undefined` while this connection carries a request. */
+  above: Connection | undefined
+  /** True if the connection has carried a request since the pool last looked for unused connections. */
+  isUsed = false
+  /** Links of `OpenConnections`. `idleOwner` is set exactly while this connection is idle. */
   idleOwner: IdleOwner | undefined
   idleBefore: Connection | undefined
   idleAfter: Connection | undefined
@@ -81,6 +84,7 @@ export class Connection extends Client {
     this.#dialled = 0
     this.#hasBegun = false
     this.#tickets = 0
+    this.isUsed = true
     handler.assigned(this)
     this.dispatch(handler.request, handler)
   }
@@ -157,6 +161,9 @@ export class Connection extends Client {
     // A TLS error after the handshake leaves the socket open, in Node and in undici. The request on that
     // socket would wait until its deadline, and the next request would too.
     socket.on('error', () => socket.destroy())
+    socket.on('close', () => {
+      if (socket === this.#socket) this.idleOwner?.idleSocketClosed(this)
+    })
     socket.on('session', () => {
       this.#tickets++
       if (this.#tickets > maxTickets) socket.destroy(answerTooLong)

@@ -1,5 +1,5 @@
 import { Connection, type ConnectionOptions, type RequestHandler } from './connection.ts'
-import type { IdleConnections, IdleOwner } from './idle-connections.ts'
+import type { IdleOwner, OpenConnections } from './open-connections.ts'
 
 /** An object that waits for the end of the present turn of the event loop. */
 type Waiter = { turnEnded(): void }
@@ -23,7 +23,7 @@ export class TurnEnd {
 }
 
 /** What all pools of a sender share. */
-export type PoolsShared = { readonly turnEnd: TurnEnd; readonly idle: IdleConnections }
+export type PoolsShared = { readonly turnEnd: TurnEnd; readonly open: OpenConnections }
 
 /**
  * The connections to one hook, one for each request in flight. The caller limits the number of connections.
@@ -38,15 +38,13 @@ export class HookPool implements Waiter, IdleOwner {
   readonly #origin: string
   readonly #options: ConnectionOptions
   readonly #turnEnd: TurnEnd
-  readonly #idle: IdleConnections
+  readonly #openConnections: OpenConnections
   readonly #all = new Set<Connection>()
   /**
    * Connections that carry no request. The connection that was used last is used next, so that the sockets of
    * the other connections can time out.
    */
   readonly #free = new Stack()
-  /** Number of connections at the bottom of `#free` that have not been used since the last `trim`. */
-  #unused = 0
   /** Connections whose answers became complete in this turn of the event loop. */
   readonly #left = new Stack()
   /**
@@ -59,11 +57,11 @@ export class HookPool implements Waiter, IdleOwner {
   #idleSinceMs = 0
   #isOpen = true
 
-  constructor(origin: string, options: ConnectionOptions, { turnEnd, idle }: PoolsShared) {
+  constructor(origin: string, options: ConnectionOptions, { turnEnd, open }: PoolsShared) {
     this.#origin = origin
     this.#options = options
     this.#turnEnd = turnEnd
-    this.#idle = idle
+    this.#openConnections = open
   }
 
   get isOpen(): boolean {
@@ -87,11 +85,10 @@ export class HookPool implements Waiter, IdleOwner {
   send(handler: RequestHandler): void {
     this.#inFlight++
     const connection = this.#free.pop()
-    if (connection !== undefined) {
-      if (this.#free.size < this.#unused) this.#unused = this.#free.size
-      this.#idle.remove(connection)
-      connection.take(handler)
-    } else if (this.#all.size === 0) this.#open().take(handler)
+    if (connection !== undefined) this.#openConnections.removeIdle(connection)
+    this.#openConnections.requestBegan()
+    if (connection !== undefined) connection.take(handler)
+    else if (this.#all.size === 0) this.#open().take(handler)
     else {
       this.#waiting.push(handler)
       if (this.#waiting.length > this.#left.size) this.#openForRestSoon()
@@ -123,21 +120,25 @@ export class HookPool implements Waiter, IdleOwner {
   }
 
   #keep(connection: Connection): void {
+    if (!this.#isOpen) return
     this.#free.push(connection)
-    this.#idle.add(connection, this)
+    if (connection.isConnected) this.#openConnections.addIdle(connection, this)
   }
 
-  closeOldestIdle(): void {
-    this.#free.dropBelow(this.#free.size - 1, (connection) => {
-      this.#drop(connection)
-      return true
-    })
-    if (this.#unused > 0) this.#unused--
+  closeIdle(connection: Connection): void {
+    this.#free.remove(connection)
+    this.#drop(connection)
+  }
+
+  idleSocketClosed(connection: Connection): void {
+    this.#openConnections.removeIdle(connection)
   }
 
   #nextLeft(): Connection | undefined {
     const connection = this.#left.pop()
-    connection?.closeIfUnread()
+    if (connection === undefined) return undefined
+    this.#openConnections.requestEnded()
+    connection.closeIfUnread()
     return connection
   }
 
@@ -162,6 +163,7 @@ export class HookPool implements Waiter, IdleOwner {
    */
   fail(connection: Connection): void {
     this.#drop(connection)
+    this.#openConnections.requestEnded()
     this.#end()
   }
 
@@ -172,12 +174,12 @@ export class HookPool implements Waiter, IdleOwner {
 
   /** Drops the connections that have a closed socket and haven't been used since the last call of `trim`. */
   trim(): void {
-    const used = this.#free.size - this.#unused
-    this.#free.dropBelow(used, (connection) => {
-      if (!connection.isConnected) this.#drop(connection)
-      return !connection.isConnected
-    })
-    this.#unused = this.#free.size
+    for (let connection = this.#free.top; connection !== undefined;) {
+      const { below } = connection
+      if (!connection.isUsed && !connection.isConnected) this.closeIdle(connection)
+      connection.isUsed = false
+      connection = below
+    }
   }
 
   /**
@@ -189,7 +191,7 @@ export class HookPool implements Waiter, IdleOwner {
     const all = [...this.#all]
     this.#all.clear()
     this.#free.clear()
-    for (const connection of all) this.#idle.remove(connection)
+    for (const connection of all) this.#openConnections.removeIdle(connection)
     await Promise.all(all.map((connection) => connection.destroy()))
   }
 
@@ -202,7 +204,7 @@ export class HookPool implements Waiter, IdleOwner {
 
   #drop(connection: Connection): void {
     this.#all.delete(connection)
-    this.#idle.remove(connection)
+    this.#openConnections.removeIdle(connection)
     connection.destroy(letGo, ignore)
   }
 }
@@ -216,11 +218,15 @@ const ignore = (): void => undefined
 
 /**
  * A stack of connections: last in, first out. A connection can be in only one stack at a time, because each
- * connection itself has the link to the connection below.
+ * connection itself has the links to the connections below and above.
  */
 class Stack {
   #top: Connection | undefined
   #size = 0
+
+  get top(): Connection | undefined {
+    return this.#top
+  }
 
   get size(): number {
     return this.#size
@@ -228,40 +234,30 @@ class Stack {
 
   push(connection: Connection): void {
     connection.below = this.#top
+    if (this.#top !== undefined) this.#top.above = connection
     this.#top = connection
     this.#size++
   }
 
   pop(): Connection | undefined {
     const connection = this.#top
-    if (connection === undefined) return undefined
-    this.#top = connection.below
-    connection.below = undefined
-    this.#size--
+    if (connection !== undefined) this.remove(connection)
     return connection
+  }
+
+  /** Removes a connection that is in this stack. */
+  remove(connection: Connection): void {
+    const { below, above } = connection
+    if (above === undefined) this.#top = below
+    else above.below = below
+    if (below !== undefined) below.above = above
+    connection.below = undefined
+    connection.above = undefined
+    this.#size--
   }
 
   clear(): void {
     this.#top = undefined
     this.#size = 0
-  }
-
-  /**
-   * Removes the connections for which `isToGo` returns true. The upper `count` connections stay in any case.
-   */
-  dropBelow(count: number, isToGo: (connection: Connection) => boolean): void {
-    let above: Connection | undefined
-    let connection = this.#top
-    for (let place = 0; connection !== undefined; place++) {
-      const { below } = connection
-      if (place < count || !isToGo(connection)) above = connection
-      else {
-        if (above === undefined) this.#top = below
-        else above.below = below
-        connection.below = undefined
-        this.#size--
-      }
-      connection = below
-    }
   }
 }

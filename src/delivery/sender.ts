@@ -12,7 +12,7 @@ import { createDeadlines, type Deadline, type Deadlines, type Expiring } from '.
 import { rememberingDistrust } from './distrust.ts'
 import { isLostConnection, outcomeOfFailure } from './failure.ts'
 import { HookPool, type PoolsShared, TurnEnd } from './hook-pool.ts'
-import { IdleConnections } from './idle-connections.ts'
+import { OpenConnections, unlimited } from './open-connections.ts'
 import { type Answer, KeptAnswer } from './kept-answer.ts'
 import type { Outcome } from './outcome.ts'
 import type { OutboundProxy } from './proxy.ts'
@@ -74,8 +74,8 @@ export type SenderOptions = {
   timeoutMs: number
   /** Time that an idle connection is kept. */
   poolIdleMs: number
-  /** The limit on idle connections. Without it, their number has no limit. */
-  idle?: IdleConnections
+  /** The limits on open connections. The default has no limits. */
+  open?: OpenConnections
   /**
    * How many bytes of an unsuccessful answer's body are kept. The outcome is reported once these bytes have
    * come, or when the body ends, or at the deadline. If this is 0 (the default), no bytes are kept.
@@ -101,12 +101,12 @@ export function createSender({
   proxy,
   timeoutMs,
   poolIdleMs,
-  idle = new IdleConnections(Number.POSITIVE_INFINITY),
+  open = new OpenConnections(unlimited),
   keptAnswerBytes = 0,
 }: SenderOptions): Sender {
   const pools = new Set<HookPool>()
   const deadlines = createDeadlines({ timeoutMs })
-  const shared: PoolsShared = { turnEnd: new TurnEnd(), idle }
+  const shared: PoolsShared = { turnEnd: new TurnEnd(), open }
   const connect = createConnector({ policy, resolver, proxy, timeoutMs: timeoutMs + connectSlackMs })
   const options = connectionOptions(connect, poolIdleMs)
   const sweep = setInterval(closeIdlePools, poolKeptMs / 4).unref()
@@ -142,9 +142,9 @@ export function createSender({
     async close() {
       clearInterval(sweep)
       deadlines.stop()
-      const open = [...pools]
+      const all = [...pools]
       pools.clear()
-      await Promise.all(open.map((pool) => pool.destroy()))
+      await Promise.all(all.map((pool) => pool.destroy()))
     },
   }
 }

@@ -199,8 +199,8 @@ export class Notifier {
   }
 
   /**
-   * Writes a report with all failing hooks. As long as a hook fails, this happens after each reading of the
-   * topic. If a process stops reporting, its failing hooks don't count any more.
+   * Writes a report with all failing hooks. As long as a hook fails, a report is written after each reading
+   * of the topic `notices`. If a process stops reporting, its failing hooks don't count any more.
    */
   async #report(): Promise<void> {
     const { watch, openHooks, write, reporter } = this.#options

@@ -149,8 +149,8 @@ function isSchema(body: unknown): body is { schema: string } {
 }
 
 /**
- * Adds the name by which other schemas refer to a schema. The library doesn't pass this name to the compiler.
- * But the URL of its request for the schema has the name in the query.
+ * Adds to a schema the name by which other schemas refer to it. The library doesn't pass this name to the
+ * compiler, so the name is taken from the query of the library's request for the schema.
  */
 function withName(body: { schema: string; schemaType?: unknown }, url: string): object {
   const name = new URL(url).searchParams.get('name')

@@ -1,43 +1,53 @@
 import { readFileSync } from 'node:fs'
-import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { BulkheadOptions } from '../delivery/bulkhead.ts'
+import type { OpenConnectionsOptions } from '../delivery/open-connections.ts'
+
+/** How many connections to hooks a process may have. */
+export type ConnectionLimits = {
+  /** The limits of the bulkhead for requests to failing hooks. */
+  readonly bulkhead: BulkheadOptions
+  /** The limits of all connections, and of idle ones. */
+  readonly open: Pick<OpenConnectionsOptions, 'maxIdle' | 'maxOpen'>
+}
 
 /**
- * Returns the limits of the bulkhead for requests to failing hooks. They are the configured limits, but at
- * most half of the process's limit of open files.
+ * Returns the limits of connections to hooks: the configured limits, or what the limit of open files
+ * (`ulimit -n`) allows if this is less. A part of the files is for all other parts of the process. Of the
+ * others, requests to failing hooks get at most half. Logs a warning for each limit that is less than
+ * configured. `hasGateway` is true if the process is also a gateway, whose clients have connections too.
  */
-export function bulkheadOf({ delivery }: Config, log: Logger): BulkheadOptions {
-  const openFiles = maxOpenFiles()
-  const most = Math.max(1, Math.floor(openFiles / 2))
-  if (most < delivery.maxInFlightSick) {
+export function connectionLimits(
+  { delivery, topics, gateway }: Config,
+  { openFiles, hasGateway }: { openFiles: number; hasGateway: boolean },
+  log: { warn(fields: object, text: string): void },
+): ConnectionLimits {
+  const clients = hasGateway ? gateway.maxConnections : 0
+  const needed = filesWithoutUnits + topics.partitions * filesOfUnit + clients
+  const others = Math.min(openFiles / 4, needed)
+  const maxOpen = Math.floor(openFiles - others)
+  const most = Math.floor(Math.max(1, Math.min(openFiles / 2, maxOpen - delivery.maxInFlight)))
+  const maxInFlightSick = Math.min(delivery.maxInFlightSick, most)
+  const maxIdle = Math.min(delivery.maxIdleConnections, maxOpen)
+  if (maxInFlightSick < delivery.maxInFlightSick) {
     log.warn(
-      { openFiles, maxInFlightSick: most },
+      { openFiles, maxInFlightSick },
       'fewer requests to failing URLs than delivery.maxInFlightSick: the system allows too few open files (ulimit -n)',
     )
   }
-  return bulkheadWith(delivery, Math.min(delivery.maxInFlightSick, most))
+  if (maxIdle < delivery.maxIdleConnections) {
+    log.warn(
+      { openFiles, maxIdleConnections: maxIdle },
+      'fewer idle connections than delivery.maxIdleConnections: the system allows too few open files (ulimit -n)',
+    )
+  }
+  return { bulkhead: bulkheadWith(delivery, maxInFlightSick), open: { maxIdle, maxOpen } }
 }
 
-/**
- * Returns the limit of idle connections to hooks: the configured limit, but at most the open files that
- * requests in flight and the process's other parts leave. `maxInFlightSick` is the limit of requests in
- * flight to failing hooks.
- */
-export function maxIdleConnections({ delivery }: Config, maxInFlightSick: number, log: Logger): number {
-  const openFiles = maxOpenFiles()
-  const left = Math.max(fewestIdle, openFiles - delivery.maxInFlight - maxInFlightSick - otherFiles)
-  if (left >= delivery.maxIdleConnections) return delivery.maxIdleConnections
-  log.warn(
-    { openFiles, maxIdleConnections: left },
-    'fewer idle connections than delivery.maxIdleConnections: the system allows too few open files (ulimit -n)',
-  )
-  return left
-}
-
-/** Open files for all but connections to hooks: connections to brokers, stores and logs. */
-const otherFiles = 512
-const fewestIdle = 16
+/** Open files for connections to brokers, logs and probes. */
+const filesWithoutUnits = 512
+/** Open files of the store of a unit. */
+const filesOfUnit = 8
 
 /** Returns the limits of a bulkhead with room for `maxInFlight` requests. */
 export function bulkheadWith(delivery: Config['delivery'], maxInFlight: number): BulkheadOptions {
@@ -53,7 +63,7 @@ export function bulkheadWith(delivery: Config['delivery'], maxInFlight: number):
  * Returns the limit of open files of this process. Returns Infinity if the system doesn't report the limit.
  * Node raises the soft limit to the hard limit when it starts.
  */
-function maxOpenFiles(): number {
+export function maxOpenFiles(): number {
   try {
     const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
     return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft)

@@ -2,12 +2,12 @@ import type { Logger } from 'pino'
 import type { FirstSyncs } from '../backfill/first-syncs.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
-import type { BulkheadOptions } from '../delivery/bulkhead.ts'
 import type { createKafka } from '../kafka/client.ts'
 import type { GroupConsumer } from '../kafka/consumer.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import type { AutoPauses } from './auto-pauses.ts'
+import type { ConnectionLimits } from './connection-limits.ts'
 import type { Ending } from './member-shutdown.ts'
 import type { Parts } from './parts.ts'
 import type { Stalls } from './stalls.ts'
@@ -37,6 +37,5 @@ export type MemberBase = {
   readonly ending: Ending
   readonly later: LaterParts
   readonly pauses: AutoPauses
-  /** The limits of the bulkhead for requests to failing hooks. */
-  readonly bulkhead: BulkheadOptions
+  readonly limits: ConnectionLimits
 }

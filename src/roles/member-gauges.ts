@@ -32,7 +32,7 @@ export type ShownMember = {
   readonly catalog: () => Catalog
   readonly stalls: Stalls
   readonly pipeline: Pipeline
-  readonly outbound: Pick<Outbound, 'idle'>
+  readonly outbound: Pick<Outbound, 'open'>
   readonly consumer: GroupConsumer
   readonly producer: Pick<RecordProducer, 'failing'>
   readonly intake: RecordIntake
@@ -72,7 +72,7 @@ export function showMember(metrics: WorkerMetrics, member: ShownMember): void {
 function showDeliveries(metrics: WorkerMetrics, { pipeline, outbound, intake, stalls }: ShownMember): void {
   metrics.inFlight.set(pipeline.inFlight)
   metrics.queued.set(pipeline.queued)
-  metrics.idleConnections.set(outbound.idle.count)
+  metrics.idleConnections.set(outbound.open.idle)
   metrics.pacedHooks.set(pipeline.paced.hooks)
   metrics.pacedInFlight.set(pipeline.paced.inFlight)
   metrics.pacedQueued.set(pipeline.paced.queued)

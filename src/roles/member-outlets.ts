@@ -3,7 +3,6 @@ import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
 import type { PipelineObserver } from '../pipeline/pipeline-ports.ts'
 import { createObserver } from '../telemetry/worker-observer.ts'
 import { askKafka } from './ask-kafka.ts'
-import { maxIdleConnections } from './connection-limits.ts'
 import { type DeliveryLog, openDeliveryLog } from './delivery-log.ts'
 import type { MemberBase } from './member-base.ts'
 import { createOutbound, type Outbound } from './outbound.ts'
@@ -23,7 +22,7 @@ export type MemberOutlets = {
 
 /** Opens the parts by which a member writes to Kafka and sends to hooks. */
 export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<MemberOutlets> {
-  const { config, metrics, log, kafka, parts, ending, stalls, failingUnits, bulkhead } = base
+  const { config, metrics, log, kafka, parts, ending, stalls, failingUnits, limits } = base
   const producer = await askKafka(
     config,
     startProducer({
@@ -40,7 +39,7 @@ export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<M
     config,
     metrics,
     log,
-    maxIdleConnections: maxIdleConnections(config, bulkhead.maxInFlight, log),
+    limits: limits.open,
     onUnreachable: (reason) => stalls.setUnreachable(reason),
   })
   parts.defer(() => outbound.close())

@@ -1,17 +1,18 @@
 import type { Logger } from 'pino'
 import { createAddressPolicy } from '../address/policy.ts'
 import type { Config } from '../config/schema.ts'
-import { IdleConnections } from '../delivery/idle-connections.ts'
+import { OpenConnections } from '../delivery/open-connections.ts'
 import { type ConnectOutcome, createProxy, type OutboundProxy } from '../delivery/proxy.ts'
 import { createResolver, type LookupOutcome, type NameResolver } from '../delivery/resolver.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
 import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import type { CountedSeries } from '../telemetry/metric-tally.ts'
+import type { ConnectionLimits } from './connection-limits.ts'
 
 /** The sender of requests to hooks. */
 export type Outbound = {
   sender: Sender
-  idle: Pick<IdleConnections, 'count'>
+  open: Pick<OpenConnections, 'idle'>
   /** Closes all sockets at once. */
   close(): Promise<void>
 }
@@ -20,8 +21,7 @@ export type OutboundOptions = {
   config: Config
   metrics: WorkerMetrics
   log: Logger
-  /** The limit of idle connections. */
-  maxIdleConnections: number
+  limits: ConnectionLimits['open']
   /**
    * Called with a reason when no hook can be reached, and with an empty text when hooks can be reached again.
    */
@@ -36,19 +36,19 @@ const answerBytes = 2 * 1024
  * proxy if one is configured.
  */
 export function createOutbound(options: OutboundOptions): Outbound {
-  const { config, metrics, maxIdleConnections } = options
+  const { config, metrics, limits } = options
   const { allowAddresses, dnsServers, timeoutMs, poolIdleMs } = config.delivery
   const resolver = createResolver({ servers: dnsServers, onLookup: lookupCounter(metrics) })
   const proxy = openProxy(options, resolver)
   const policy = createAddressPolicy(allowAddresses)
   const { enabled, answers } = config.attempts
   const keptAnswerBytes = enabled && answers ? answerBytes : 0
-  const idle = new IdleConnections(maxIdleConnections, () => metrics.idleConnectionsClosed.inc())
-  metrics.idleConnectionsLimit.set(maxIdleConnections)
-  const sender = createSender({ policy, resolver, proxy, timeoutMs, poolIdleMs, idle, keptAnswerBytes })
+  const open = new OpenConnections({ ...limits, onClosed: () => metrics.idleConnectionsClosed.inc() })
+  metrics.idleConnectionsLimit.set(limits.maxIdle)
+  const sender = createSender({ policy, resolver, proxy, timeoutMs, poolIdleMs, open, keptAnswerBytes })
   return {
     sender,
-    idle,
+    open,
     async close() {
       await sender.close()
       await proxy?.close()

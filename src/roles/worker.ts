@@ -15,7 +15,7 @@ import type { Tracing } from '../tracing/start.ts'
 import type { WorkerTracing } from '../tracing/worker-tracing.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { AutoPauses } from './auto-pauses.ts'
-import { bulkheadOf } from './connection-limits.ts'
+import { connectionLimits, maxOpenFiles } from './connection-limits.ts'
 import { tuneGarbageCollector } from './garbage-collector.ts'
 import { refuseOtherLayout } from './growth-journal.ts'
 import { openGroupLag } from './lag-gauges.ts'
@@ -122,7 +122,7 @@ type Joined = MemberOutlets &
 export async function startMember(options: WorkerOptions): Promise<Member> {
   const repeats = openRepeats(options.config.repeats, options.processOf?.count ?? 1)
   const base = await openBase(options)
-  const { config, log, parts, metrics, kafka, later, stalls, tiers, laidOut, bulkhead } = base
+  const { config, log, parts, metrics, kafka, later, stalls, tiers, laidOut, limits } = base
   const joined = await openJoined(base, repeats)
   const pipeline = parts.add(openPipeline(base, joined))
   later.pipeline = pipeline
@@ -131,7 +131,7 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
   const topics = subscriptions.map(({ topic }) => topic)
   await continueFromPlainGroup(kafka, { config, topics, log })
   const retentions = parts.add(openRetentions({ kafka, topics, log }))
-  showLimits(metrics, config, bulkhead.maxInFlight)
+  showLimits(metrics, config, limits.bulkhead.maxInFlight)
   if (options.processOf === undefined || options.processOf.number === 1)
     parts.add(openGroupLag({ kafka, config, metrics, log }))
   const consumer = await askKafka(
@@ -214,7 +214,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
     ending,
     later,
     pauses,
-    bulkhead: bulkheadOf(config, log),
+    limits: connectionLimits(config, { openFiles: maxOpenFiles(), hasGateway: role === 'up' }, log),
   }
   return { ...shared, tracing, laidOut, formerPartitions, tiers }
 }
@@ -233,7 +233,7 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
 }
 
 function openPipeline(base: MemberBase, joined: Joined): Pipeline {
-  const { config, catalog, later, bulkhead } = base
+  const { config, catalog, later, limits } = base
   const { producer, outbound, observer, deliveryLog, audiences, marks, notices, repeats, traces } = joined
   return createPipeline({
     catalog,
@@ -244,7 +244,7 @@ function openPipeline(base: MemberBase, joined: Joined): Pipeline {
     ownSource: config.notices.source,
     ...(repeats !== undefined && { repeats }),
     ...pipelineSettings(config),
-    bulkhead,
+    bulkhead: limits.bulkhead,
     onPressure: (isFull) => later.consumer?.setFull(isFull),
     onCongested: (isCongested) => later.consumer?.setCongested(isCongested),
     mayBegin: () => later.consumer?.checkInTouch() ?? true,

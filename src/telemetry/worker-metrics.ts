@@ -103,12 +103,12 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     idleConnectionsLimit: new Gauge({
       name: 'sluice_idle_connections_limit',
-      help: 'Limit of idle connections to URLs: delivery.maxIdleConnections, or what the limit of open files leaves if this is less.',
+      help: 'Limit of idle connections to URLs: delivery.maxIdleConnections, or the open files that the system allows if these are less.',
       registers,
     }),
     idleConnectionsClosed: new Counter({
       name: 'sluice_idle_connections_closed_total',
-      help: 'Idle connections to URLs that were closed because their limit was reached. If there are many, deliveries cost more, because each opens a connection: raise delivery.maxIdleConnections.',
+      help: 'Idle connections to URLs that were closed because there were too many. If this happens often, deliveries cost more, because they open connections: raise delivery.maxIdleConnections, or the limit of open files (ulimit -n).',
       registers,
     }),
     pacedHooks: new Gauge({

@@ -40,8 +40,9 @@ test('a worker with more destinations than it may open files delivers all messag
   expect(await worker.metric('sluice_parked_total')).toBe(0)
   expect(await worker.metric('sluice_attempts_total', { outcome: 'connection' })).toBe(0)
   const limit = await worker.metric('sluice_idle_connections_limit')
-  expect(limit).toBeLessThan(maxOpenFiles / 4)
+  expect(limit).toBe((maxOpenFiles * 3) / 4)
   expect(await worker.metric('sluice_idle_connections')).toBeLessThanOrEqual(limit)
+  expect(await worker.metric('sluice_idle_connections')).toBeGreaterThan(limit / 2)
   expect(await worker.metric('sluice_idle_connections_closed_total')).toBeGreaterThan(destinations / 2)
   expect(worker.log.map(({ msg }) => msg)).toContain(
     'fewer idle connections than delivery.maxIdleConnections: the system allows too few open files (ulimit -n)',

@@ -75,7 +75,7 @@ export async function startCloudKafka({ version }: { version?: string } = {}): P
 }
 
 function relay(client: Socket, upstream: Socket, cloud: CloudKafka): void {
-  /** What becomes of an answer is decided when its request comes: a test may change the manners before it. */
+  /** Whether an answer is lost is decided when its request comes: a test may change the manners before the answer. */
   const open = new Map<number, { request: SeenRequest; loses: Manners['loses'] }>()
   onFrames(client, (frame) => {
     const request = {

@@ -130,8 +130,9 @@ export async function startProgram(
   { role, env, readyMs, isUnready = false, maxOpenFiles, onSpawned }: ProgramStart,
 ): Promise<SluiceProcess> {
   const command = [process.execPath, program, ...role.split(' ')]
-  const limit = maxOpenFiles === undefined ? '' : `ulimit -n ${maxOpenFiles}; `
-  const child = spawn('sh', ['-c', `${limit}exec "$@"`, 'sh', ...command], {
+  const limited = ['sh', '-c', `ulimit -n ${maxOpenFiles}; exec "$@"`, 'sh']
+  const [file = '', ...args] = maxOpenFiles === undefined ? command : [...limited, ...command]
+  const child = spawn(file, args, {
     env,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

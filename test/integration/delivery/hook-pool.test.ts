@@ -8,7 +8,7 @@ import { createAddressPolicy } from '../../../src/address/policy.ts'
 import type { Connection, RequestHandler } from '../../../src/delivery/connection.ts'
 import { createConnector } from '../../../src/delivery/connector.ts'
 import { HookPool, TurnEnd } from '../../../src/delivery/hook-pool.ts'
-import { IdleConnections } from '../../../src/delivery/idle-connections.ts'
+import { OpenConnections } from '../../../src/delivery/open-connections.ts'
 import { createResolver } from '../../../src/delivery/resolver.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { collectGarbage } from '../../support/collect-garbage.ts'
@@ -50,6 +50,16 @@ class Gathering {
     this.#awaited = count
   }
 
+  /** Requests that it has not answered yet. */
+  get waiting(): number {
+    return this.#waiting.length
+  }
+
+  /** Sockets that are open. */
+  get open(): number {
+    return this.sockets.filter((socket) => !socket.destroyed).length
+  }
+
   async stop(): Promise<void> {
     this.#server.closeAllConnections()
     await new Promise((resolve) => this.#server.close(resolve))
@@ -60,18 +70,19 @@ let server: Gathering
 let pool: HookPool
 /** Another pool of the same sender. */
 let other: HookPool
-let idle: IdleConnections
+let open: OpenConnections
 let closedOverLimit = 0
-/** More than other tests here have. */
+/** More than the other tests have at once, so that they close none. */
 const maxIdle = 12
+const maxOpen = 15
 
 async function begin(scheme: Scheme): Promise<void> {
   server = new Gathering(scheme)
   const policy = createAddressPolicy(['127.0.0.1'])
   const connect = createConnector({ policy, resolver: createResolver(), timeoutMs: 1_000 })
   closedOverLimit = 0
-  idle = new IdleConnections(maxIdle, () => closedOverLimit++)
-  const shared = { turnEnd: new TurnEnd(), idle }
+  open = new OpenConnections({ maxIdle, maxOpen, onClosed: () => closedOverLimit++ })
+  const shared = { turnEnd: new TurnEnd(), open }
   const options = { connect, pipelining: 1, keepAliveTimeout: 60_000 }
   const url = await server.start()
   pool = new HookPool(url, options, shared)
@@ -137,23 +148,55 @@ describe.each(schemes)('the connections to a hook over %s', (scheme) => {
   test('are limited while they are idle: those of any pool that were idle for the longest time are closed', async () => {
     const three = await sendAtOnce(3)
     await sendAtOnce(maxIdle - 3, other)
-    expect([idle.count, closedOverLimit]).toEqual([maxIdle, 0])
+    expect([open.idle, closedOverLimit]).toEqual([maxIdle, 0])
     // While they are used, they aren't idle, and afterwards they are the newest.
     const used = await sendAtOnce(2)
     const ofOther = await sendAtOnce(maxIdle - 2, other)
-    expect([idle.count, closedOverLimit]).toEqual([maxIdle, 1])
+    expect([open.idle, closedOverLimit]).toEqual([maxIdle, 1])
     const unused = three.filter((one) => !used.includes(one))
     expect(three.filter(({ destroyed }) => destroyed)).toEqual(unused)
     await until('its socket is closed', () => server.sockets.filter((socket) => socket.closed).length === 1)
     await sendAtOnce(maxIdle, other)
-    expect([idle.count, closedOverLimit]).toEqual([maxIdle, 3])
+    expect([open.idle, closedOverLimit]).toEqual([maxIdle, 3])
     expect(used.every(({ destroyed }) => destroyed)).toBe(true)
     expect(ofOther.some(({ destroyed }) => destroyed)).toBe(false)
     // The pool without connections opens new ones.
     expect(new Set([...(await sendAtOnce(2)), ...three]).size).toBe(5)
     await pool.destroy()
     await other.destroy()
-    expect(idle.count).toBe(0)
+    expect(open.idle).toBe(0)
+  })
+
+  test('make room for requests: while these have connections, fewer may be idle', async () => {
+    await sendAtOnce(maxIdle, other)
+    server.await(maxOpen)
+    const sent = Array.from({ length: maxOpen - 1 }, () => send(pool))
+    await until('they have arrived', () => server.waiting === maxOpen - 1)
+    expect(open.idle).toBe(1)
+    expect(server.open).toBe(maxOpen)
+    await Promise.all([...sent, send(pool)])
+    await turn()
+    expect([open.idle, closedOverLimit]).toEqual([maxIdle, maxOpen])
+  })
+
+  test('do not count as idle once their sockets are closed', async () => {
+    await sendAtOnce(4)
+    const kept = await sendAtOnce(6, other)
+    for (const socket of server.sockets.slice(0, 4)) socket.destroy()
+    await until('the ends have come', () => open.idle === 6)
+    await sendAtOnce(maxIdle - 6)
+    expect([open.idle, closedOverLimit]).toEqual([maxIdle, 0])
+    expect(kept.some(({ destroyed }) => destroyed)).toBe(false)
+  })
+
+  test('stay closed when their pool is destroyed in the turn in which they become free', async () => {
+    server.await(2)
+    const sent = [send(pool), send(pool)]
+    await Promise.all(sent)
+    await pool.destroy()
+    await turn()
+    await turn()
+    expect(open.idle).toBe(0)
   })
 
   test('are let go when they were closed and nobody has used them since the last look', async () => {

@@ -112,9 +112,9 @@ describe('openCatalogFile', () => {
       'a file that is too large',
       async () => {
         await writeFile(path, '')
-        await truncate(path, 128 * 1024 * 1024 + 1)
+        await truncate(path, 64 * 1024 * 1024 + 1)
       },
-      'is larger than 128 MiB',
+      'is larger than 64 MiB',
     ],
   ])('does not start with %s', async (_, prepare, problem) => {
     await prepare()

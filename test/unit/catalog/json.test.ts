@@ -12,7 +12,7 @@ const catalog = {
 
 /** More characters than YAML may have, so that the text can only have been read as JSON. */
 function long(text: string): string {
-  return text + ' '.repeat(16 * 1024 * 1024)
+  return text + '\n'.repeat(16 * 1024 * 1024)
 }
 
 function faults(text: string): readonly string[] {
@@ -23,11 +23,11 @@ function faults(text: string): readonly string[] {
 describe('a JSON text', () => {
   it('is read as the same data as by YAML', () => {
     fc.assert(
-      fc.property(fc.jsonValue({ noUnicodeString: false }), fc.nat(2), (value, indent) => {
-        const text = JSON.stringify({ value }, undefined, indent)
-        const yaml = readYaml(text)
-        expect(readJson(text)).toEqual({ ok: true, value: { value } })
-        if (yaml.ok) expect(yaml.value).toEqual({ value })
+      fc.property(fc.jsonValue({ noUnicodeString: false }), fc.nat(2), (data, indent) => {
+        const text = JSON.stringify({ data }, undefined, indent)
+        const value: unknown = JSON.parse(text)
+        expect(readJson(text)).toEqual({ ok: true, value })
+        expect(readYaml(text)).toMatchObject({ ok: true, value })
       }),
     )
   })
@@ -69,6 +69,25 @@ describe('a JSON text', () => {
   })
 })
 
+test.each([
+  ['a comma too many', (text: string) => text.replace(/\}$/, ',}')],
+  ['a comment', (text: string) => text.replace(/\}$/, ' # a comment\n}')],
+])('a long text in braces that is YAML and no JSON is read as YAML: %s', (_name, change) => {
+  const names = Array.from({ length: 9_000 }, (_, index) => ({ id: `shop-${index}`, name: 'x'.repeat(100) }))
+  const text = change(JSON.stringify({ ...catalog, sources: [...catalog.sources, ...names] }))
+  expect(text.length).toBeGreaterThan(1024 * 1024)
+  const parsed = parseCatalog(text, { file: 'catalog.yaml' })
+  expect(parsed.ok && parsed.catalog.sources.size).toBe(9_001)
+})
+
+test('a catalog with a fault in each destination lists a thousand of them', () => {
+  const destinations = Array.from({ length: 5_000 }, (_, index) => ({ id: `d${index}`, sources: ['none'] }))
+  const parsed = parseCatalog(JSON.stringify({ sources: [], destinations }), { file: 'catalog.json' })
+  const listed = parsed.ok ? [] : parsed.faults.map(formatFault)
+  expect(listed).toHaveLength(1_001)
+  expect(listed.at(-1)).toBe('catalog.json: has more faults than are listed; repair these first')
+})
+
 test('a YAML mapping in braces is read as YAML', () => {
   const parsed = parseCatalog('{ sources: [{ id: shop }], destinations: [] }', { file: 'catalog.yaml' })
   expect(parsed.ok && [...parsed.catalog.sources.keys()]).toEqual(['shop'])
@@ -76,6 +95,6 @@ test('a YAML mapping in braces is read as YAML', () => {
 
 test('a YAML text of more than 16 MiB is refused with advice', () => {
   expect(faults(long('sources: []\ndestinations: []\n'))).toEqual([
-    'catalog.json: is a YAML text of more than 16 Mi characters; write it as JSON, which Sluice reads up to 128 MiB',
+    'catalog.json: is a YAML text of more than 16 Mi characters; write it as JSON that begins with {, which Sluice reads up to 64 MiB',
   ])
 })

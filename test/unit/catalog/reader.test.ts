@@ -23,6 +23,20 @@ it('gives for a large catalog what it gives for a small one', async () => {
   expect(destinationsBySource.get('shop')?.[7]).toBe(destinations.get('d7'))
 })
 
+function ids(count: number): object[] {
+  return Array.from({ length: count }, (_, index) => ({ id: `s${index}` }))
+}
+
+it('gives all parts of a large catalog of JSON', async () => {
+  const hooks = [{ url: 'http://example.com/' }]
+  const destinations = ids(600).map((one, index) => ({ ...one, sources: [`s${index * 4}`], hooks }))
+  const text = JSON.stringify({ sources: ids(2_500), destinations })
+  expect(text.length).toBeGreaterThan(64 * 1024)
+  const read = await readCatalogText(text, { file: 'catalog.json', variables })
+  expect(read).toEqual(parseCatalog(text, { file: 'catalog.json', variables }))
+  expect(read.ok && [read.catalog.sources.size, read.catalog.destinations.size]).toEqual([2_500, 600])
+})
+
 it('names the faults of a large catalog', async () => {
   const text = largeCatalog('  - id: d7\n')
   const read = await readCatalogText(text, { file: 'catalog.yaml', variables })

@@ -1,0 +1,99 @@
+import type { Connection } from './connection.ts'
+
+/** The pool of an idle connection. */
+export type IdleOwner = {
+  /** Closes an idle connection of this pool, and calls `removeIdle` for it. */
+  closeIdle(connection: Connection): void
+  /** Called when the socket of an idle connection has closed. */
+  idleSocketClosed(connection: Connection): void
+}
+
+export type OpenConnectionsOptions = {
+  /** The limit on idle connections. Each takes about 10 KB of memory, or more with TLS. */
+  readonly maxIdle: number
+  /**
+   * The limit on all connections, because each is an open file. Connections that carry requests have
+   * precedence: an idle one is closed for each that would be too many.
+   */
+  readonly maxOpen: number
+  /** Called for each idle connection that is closed because of a limit. */
+  readonly onClosed?: () => void
+}
+
+/**
+ * Limits the connections that all pools of a process keep idle. Beyond a limit, it closes the connection that
+ * has been idle for the longest time. Without limits, a process with more hooks than the system allows open
+ * files could neither connect to hooks nor to Kafka.
+ *
+ * The idle connections are linked to each other, for the reason that `HookPool` tells.
+ */
+export class OpenConnections {
+  readonly #options: OpenConnectionsOptions
+  /** Of the idle connections, the one that became idle first. */
+  #first: Connection | undefined
+  #last: Connection | undefined
+  #idle = 0
+  #inUse = 0
+
+  constructor(options: OpenConnectionsOptions) {
+    this.#options = options
+  }
+
+  /** The number of connections that carry no request and whose socket is open. */
+  get idle(): number {
+    return this.#idle
+  }
+
+  /**
+   * Called when a request needs a connection, which may be an idle one. In this case, call `removeIdle` first.
+   */
+  requestBegan(): void {
+    this.#inUse++
+    this.#keepLimits()
+  }
+
+  /** Called when the connection of a request has become free again or was closed. */
+  requestEnded(): void {
+    this.#inUse--
+  }
+
+  /** Adds a connection that has become idle. */
+  addIdle(connection: Connection, owner: IdleOwner): void {
+    connection.idleOwner = owner
+    connection.idleBefore = this.#last
+    if (this.#last === undefined) this.#first = connection
+    else this.#last.idleAfter = connection
+    this.#last = connection
+    this.#idle++
+    this.#keepLimits()
+  }
+
+  /** Removes a connection from the idle ones. Does nothing if the connection isn't idle. */
+  removeIdle(connection: Connection): void {
+    if (connection.idleOwner === undefined) return
+    const { idleBefore: before, idleAfter: after } = connection
+    if (before === undefined) this.#first = after
+    else before.idleAfter = after
+    if (after === undefined) this.#last = before
+    else after.idleBefore = before
+    connection.idleOwner = undefined
+    connection.idleBefore = undefined
+    connection.idleAfter = undefined
+    this.#idle--
+  }
+
+  #keepLimits(): void {
+    const { maxIdle, maxOpen, onClosed } = this.#options
+    for (let first = this.#first; first !== undefined; first = this.#first) {
+      if (this.#idle <= Math.min(maxIdle, maxOpen - this.#inUse)) return
+      first.idleOwner?.closeIdle(first)
+      onClosed?.()
+    }
+  }
+}
+
+/** For senders that may open as many connections as they like. */
+export const unlimited: OpenConnectionsOptions = {
+  maxIdle: Number.POSITIVE_INFINITY,
+  maxOpen: Number.POSITIVE_INFINITY,
+}
