@@ -44,6 +44,9 @@ export type OpenedStore =
   | { ok: true; store: StateStore }
   | { ok: false; why: 'locked' | 'broken'; cause: unknown }
 
+/** Limit on the files that LevelDB opens for one unit, in addition to its log files and its lock. */
+export const maxStoreFiles = 100
+
 /**
  * LevelDB's sizes for one unit. A process has many units, and each write buffer may exist twice. Most data is
  * read only once, so a larger cache would gain little.
@@ -51,7 +54,7 @@ export type OpenedStore =
 const storeSizes = {
   cacheSize: 1024 ** 2,
   writeBufferSize: 2 * 1024 ** 2,
-  maxOpenFiles: 100,
+  maxOpenFiles: maxStoreFiles,
   // LevelDB maps the files into memory, so their size counts as memory of the process. Compressed files have
   // a third of the size, and to compare keys takes the same time.
   compression: true,

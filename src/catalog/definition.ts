@@ -25,8 +25,8 @@ export function checkDefinition(
 type SchemaError = ReturnType<typeof check.Errors>[number]
 
 /**
- * Lists the errors of a value, at most one more than a catalog's listed faults. By default, TypeBox lists only
- * 8 errors. This limit is a setting of the whole process, so it is raised only during this call.
+ * Lists the errors of a value, at most one more than a catalog's listed faults. By default, TypeBox lists
+ * only 8 errors. This limit is a setting of the whole process, so it is raised only during this call.
  */
 function allErrors(value: unknown): readonly SchemaError[] {
   const { maxErrors } = Settings.Get()

@@ -45,7 +45,8 @@ export class OpenConnections {
   }
 
   /**
-   * Called when a request needs a connection, which may be an idle one. In this case, call `removeIdle` first.
+   * Called when a request needs a connection, which may be an idle one. In this case, call `removeIdle`
+   * first.
    */
   requestBegan(): void {
     this.#inUse++

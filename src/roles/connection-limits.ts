@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { maxStoreFiles } from '../audience/store.ts'
 import type { Config } from '../config/schema.ts'
 import type { BulkheadOptions } from '../delivery/bulkhead.ts'
 import type { OpenConnectionsOptions } from '../delivery/open-connections.ts'
@@ -23,7 +24,7 @@ export function connectionLimits(
   log: { warn(fields: object, text: string): void },
 ): ConnectionLimits {
   const clients = hasGateway ? gateway.maxConnections : 0
-  const needed = filesWithoutUnits + topics.partitions * filesOfUnit + clients
+  const needed = filesWithoutUnits + topics.partitions * maxStoreFiles + clients
   const others = Math.min(openFiles / 4, needed)
   const maxOpen = Math.floor(openFiles - others)
   const most = Math.floor(Math.max(1, Math.min(openFiles / 2, maxOpen - delivery.maxInFlight)))
@@ -46,8 +47,6 @@ export function connectionLimits(
 
 /** Open files for connections to brokers, logs and probes. */
 const filesWithoutUnits = 512
-/** Open files of the store of a unit. */
-const filesOfUnit = 8
 
 /** Returns the limits of a bulkhead with room for `maxInFlight` requests. */
 export function bulkheadWith(delivery: Config['delivery'], maxInFlight: number): BulkheadOptions {
