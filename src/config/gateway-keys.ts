@@ -44,7 +44,8 @@ export const gatewayKeys = {
     default: 10_000,
     min: 1,
     max: 1_000_000,
-    description: 'The most connections at once. Further connections are closed.',
+    description:
+      'The most connections at once. Further connections are closed. If the system allows too few open files (`ulimit -n`), there may be fewer.',
   }),
   addIp: boolean({
     default: true,

@@ -38,6 +38,8 @@ export type GatewayObserver = {
   coalesced(count: number): void
   /** Called when whole numbers beyond 2^53 in a source's messages lost digits. */
   digitsLost(count: number, sourceId: string): void
+  /** Called when a client's new connection was closed at once, because there are too many connections. */
+  connectionRefused(): void
   /** Called with the error when a request fails because of a bug in the gateway. */
   failed(error: unknown): void
 }

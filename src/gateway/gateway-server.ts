@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import { fastify, type FastifyInstance } from 'fastify'
 import { receptionOf, serveCalls } from './api-calls.ts'
 import { serveBrowsers } from './browser-routes.ts'
@@ -31,6 +32,7 @@ export type GatewayServerOptions = {
   readonly receiveBytes: number
   /** The time that a client may take to send a whole request, in milliseconds. */
   readonly requestTimeoutMs: number
+  /** The limit on open connections of clients. Further connections are closed at once. */
   readonly maxConnections: number
   /** True if the address of the client is added to each message. */
   readonly addIp: boolean
@@ -54,6 +56,8 @@ export type GatewayServer = {
   readonly receivingBytes: number
   /** Number of requests that haven't been answered yet. */
   readonly open: number
+  /** Number of open connections of clients. */
+  readonly connections: number
   /**
    * Makes each answer from now on the last answer on its connection (`Connection: close`). New connections
    * are still accepted.
@@ -83,6 +87,7 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   const origin = new RequestOrigin(options)
   const parts: GatewayParts = { ...options, replies, origin }
   const server = openHttp(options, { drain, replies, origin })
+  const clients = countClients(server.server, options)
   server.removeAllContentTypeParsers()
   server.addContentTypeParser('*', (request, payload, done) =>
     receiver.receive(payload, receptionOf(parts, request), done),
@@ -112,13 +117,16 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     get open() {
       return drain.open
     },
+    get connections() {
+      return clients.count
+    },
     retire: () => drain.retire(),
     stop: (timeoutMs) => drain.stop(server, timeoutMs),
   }
 }
 
 function openHttp(
-  { requestTimeoutMs, maxConnections }: GatewayServerOptions,
+  { requestTimeoutMs }: GatewayServerOptions,
   { drain, replies, origin }: { drain: GatewayDrain; replies: Replies; origin: RequestOrigin },
 ): FastifyInstance {
   const answers = new OpenAnswers()
@@ -138,12 +146,26 @@ function openHttp(
       connectionsCheckingInterval: lookEveryMs,
     },
   })
-  server.server.maxConnections = maxConnections
   server.server.on('request', ({ socket }, response) => {
     answers.add(socket, response)
     drain.opened(response)
   })
   return server
+}
+
+/** Limits the connections of clients, and counts them. */
+function countClients(
+  server: Server,
+  { maxConnections, observer }: Pick<GatewayServerOptions, 'maxConnections' | 'observer'>,
+): { readonly count: number } {
+  const clients = { count: 0 }
+  server.maxConnections = maxConnections
+  server.on('connection', (socket) => {
+    clients.count++
+    socket.once('close', () => clients.count--)
+  })
+  server.on('drop', () => observer.connectionRefused())
+  return clients
 }
 
 function answerErrors(server: FastifyInstance, { observer, replies }: GatewayParts): void {

@@ -4,6 +4,8 @@ import type { Config } from '../config/schema.ts'
 import type { BulkheadOptions } from '../delivery/bulkhead.ts'
 import type { OpenConnectionsOptions } from '../delivery/open-connections.ts'
 
+type WarningLog = { warn(fields: object, text: string): void }
+
 /** How many connections to hooks a process may have. */
 export type ConnectionLimits = {
   /** The limits of the bulkhead for requests to failing hooks. */
@@ -21,7 +23,7 @@ export type ConnectionLimits = {
 export function connectionLimits(
   { delivery, topics, gateway }: Config,
   { openFiles, hasGateway }: { openFiles: number; hasGateway: boolean },
-  log: { warn(fields: object, text: string): void },
+  log: WarningLog,
 ): ConnectionLimits {
   const clients = hasGateway ? gateway.maxConnections : 0
   const needed = filesWithoutUnits + topics.partitions * maxStoreFiles + clients
@@ -43,6 +45,22 @@ export function connectionLimits(
     )
   }
   return { bulkhead: bulkheadWith(delivery, maxInFlightSick), open: { maxIdle, maxOpen } }
+}
+
+/**
+ * Returns the limit of connections of a gateway's clients: the configured limit, or what the limit of open
+ * files allows if this is less. Logs a warning if it is less.
+ */
+export function maxClients({ gateway }: Config, openFiles: number, log: WarningLog): number {
+  const others = Math.min(openFiles / 4, filesWithoutUnits)
+  const most = Math.min(gateway.maxConnections, Math.floor(openFiles - others))
+  if (most < gateway.maxConnections) {
+    log.warn(
+      { openFiles, maxConnections: most },
+      'fewer connections of clients than gateway.maxConnections: the system allows too few open files (ulimit -n)',
+    )
+  }
+  return most
 }
 
 /** Open files for connections to brokers, logs and probes. */

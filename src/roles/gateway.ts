@@ -17,6 +17,7 @@ import { createGatewayMetrics, type GatewayMetrics } from '../telemetry/gateway-
 import { createGatewayObserver } from '../telemetry/gateway-observer.ts'
 import { askKafka, clientOf, openKafka } from './ask-kafka.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
+import { maxClients, maxOpenFiles } from './connection-limits.ts'
 import { limitSharedBuffers } from './garbage-collector.ts'
 import { openGroupLag } from './lag-gauges.ts'
 import { type Listening, listening } from './listening.ts'
@@ -114,6 +115,7 @@ export async function startGatewayPart(options: GatewayPartOptions): Promise<Gat
     metrics: metrics.registry,
     collect() {
       metrics.openRequests.set(server.open)
+      metrics.connections.set(server.connections)
       metrics.receivingBytes.set(server.receivingBytes)
       metrics.bufferedBytes.set(outbox.bytes)
       metrics.bufferedMessages.set(outbox.records)
@@ -171,7 +173,9 @@ function openServer(
 ): GatewayServer {
   const observer = createGatewayObserver({ metrics, log, now: monotonicMs })
   const topics = topicNames(config)
-  const { bufferBytes, requestTimeoutMs, maxConnections, addIp, trustedProxies } = config.gateway
+  const { bufferBytes, requestTimeoutMs, addIp, trustedProxies } = config.gateway
+  const maxConnections = maxClients(config, maxOpenFiles(), log)
+  metrics.connectionsLimit.set(maxConnections)
   const sources = new Sources(catalog, monotonicMs)
   const { partitions } = topicLayout(config)
   const shared = { sources, outbox, partitions, now: Date.now }

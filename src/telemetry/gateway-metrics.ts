@@ -67,6 +67,21 @@ export function createGatewayMetrics(beside: CommonMetrics & { registry: Registr
       help: 'Requests that are not answered yet.',
       registers,
     }),
+    connections: new Gauge({
+      name: 'sluice_gateway_connections',
+      help: 'Open connections of clients.',
+      registers,
+    }),
+    connectionsLimit: new Gauge({
+      name: 'sluice_gateway_connections_limit',
+      help: 'Limit of sluice_gateway_connections: gateway.maxConnections, or what the limit of open files (ulimit -n) allows if this is less.',
+      registers,
+    }),
+    connectionsRefused: new Counter({
+      name: 'sluice_gateway_connections_refused_total',
+      help: 'Connections of clients that were closed at once, because there were as many as sluice_gateway_connections_limit. Their clients try again or lose messages: run more gateways, or raise the limit.',
+      registers,
+    }),
     receivingBytes: new Gauge({
       name: 'sluice_gateway_receiving_bytes',
       help: 'Bytes of bodies that are not complete yet.',

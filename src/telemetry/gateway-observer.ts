@@ -67,6 +67,7 @@ export function createGatewayObserver({
         log.warn({ source: sourceId, reason, messages }, 'messages were left out'),
       )
     },
+    connectionRefused: () => metrics.connectionsRefused.inc(),
     digitsLost(count, sourceId) {
       metrics.digitsLost.inc(count)
       tell(`${sourceId} lost digits`, count, (numbers) =>

@@ -45,6 +45,7 @@ export function trackingOf({
       leftOut: nothing,
       coalesced: nothing,
       digitsLost: nothing,
+      connectionRefused: nothing,
       failed: nothing,
     },
     topic: 'events',

@@ -258,6 +258,12 @@ describe('more than may be received at once', () => {
   test('by connections is refused, and there is room again when some are closed', async () => {
     const lines = Array.from({ length: maxConnections + 20 }, () => openLine())
     await until('some are closed', () => lines.filter(({ isClosed }) => isClosed).length >= 20)
+    expect(await gateway.process.metric('sluice_gateway_connections')).toBe(maxConnections)
+    expect(await gateway.process.metric('sluice_gateway_connections_limit')).toBe(maxConnections)
+    await until('all that are closed are counted', async () => {
+      const refused = await gateway.process.metric('sluice_gateway_connections_refused_total')
+      return refused === lines.filter(({ isClosed }) => isClosed).length
+    })
     for (const { socket } of lines) socket.destroy()
     const reply = await until('there is room', () =>
       gateway.post('/v1/t', messages(newIds(1))[0], basic('KEY')),

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readConfig } from '../../../src/config/read.ts'
 import type { Config } from '../../../src/config/schema.ts'
-import { connectionLimits } from '../../../src/roles/connection-limits.ts'
+import { connectionLimits, maxClients } from '../../../src/roles/connection-limits.ts'
 
 function config(variables: Record<string, string> = {}): Config {
   const read = readConfig({ env: { SLUICE_KAFKA_BROKERS: '127.0.0.1:9092', ...variables } })
@@ -37,6 +37,17 @@ test.each([
 test('the clients of a gateway in the same process need files too', () => {
   expect(limits(40_000, { hasGateway: true }).maxOpen).toBe(40_000 - 10_000)
   expect(limits(1_048_576, { hasGateway: true }).maxOpen).toBe(1_048_576 - 1_712 - 10_000)
+})
+
+test.each([
+  [Number.POSITIVE_INFINITY, 10_000, 0],
+  [20_000, 10_000, 0],
+  [4_096, 3_584, 1],
+  [1_024, 768, 1],
+])('of %i files, the clients of a gateway get what it leaves', (openFiles, expected, warnings) => {
+  const warned: string[] = []
+  const log = { warn: (_fields: object, text: string) => void warned.push(text) }
+  expect([maxClients(config(), openFiles, log), warned.length]).toEqual([expected, warnings])
 })
 
 test('requests in flight never need more files than there are', () => {
