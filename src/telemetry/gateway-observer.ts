@@ -29,7 +29,7 @@ export function createGatewayObserver({
   now: () => number
 }): GatewayObserver {
   const seconds = new Map<CallName, ObservedSeries>()
-  const reported = new Map<string, { atMs: number; count: number }>()
+  const tell = sparsely(now)
 
   function secondsOf(call: CallName): ObservedSeries {
     let series = seconds.get(call)
@@ -38,19 +38,6 @@ export function createGatewayObserver({
       seconds.set(call, series)
     }
     return series
-  }
-
-  /** Calls `write` at most once in `tellEveryMs` for a subject. Other counts are added to its next line. */
-  function tell(subject: string, count: number, write: (count: number) => void): void {
-    const last = reported.get(subject)
-    const nowMs = now()
-    if (last !== undefined && nowMs - last.atMs < tellEveryMs) {
-      last.count += count
-      return
-    }
-    if (reported.size >= maxReported) reported.clear()
-    reported.set(subject, { atMs: nowMs, count: 0 })
-    write(count + (last?.count ?? 0))
   }
 
   return {
@@ -67,7 +54,15 @@ export function createGatewayObserver({
         log.warn({ source: sourceId, reason, messages }, 'messages were left out'),
       )
     },
-    connectionRefused: () => metrics.connectionsRefused.inc(),
+    connectionRefused() {
+      metrics.connectionsRefused.inc()
+      tell('refused connections', 1, (connections) =>
+        log.warn(
+          { connections },
+          'connections of clients were closed at once: there are too many (gateway.maxConnections)',
+        ),
+      )
+    },
     digitsLost(count, sourceId) {
       metrics.digitsLost.inc(count)
       tell(`${sourceId} lost digits`, count, (numbers) =>
@@ -81,5 +76,26 @@ export function createGatewayObserver({
       metrics.faults.inc()
       log.error({ err: error }, 'a request failed by a fault of Sluice: please report it')
     },
+  }
+}
+
+type Tell = (subject: string, count: number, write: (count: number) => void) => void
+
+/**
+ * Returns a function that calls `write` at most once in `tellEveryMs` for a subject. Other counts are added
+ * to the subject's next line.
+ */
+function sparsely(now: () => number): Tell {
+  const reported = new Map<string, { atMs: number; count: number }>()
+  return (subject, count, write) => {
+    const last = reported.get(subject)
+    const nowMs = now()
+    if (last !== undefined && nowMs - last.atMs < tellEveryMs) {
+      last.count += count
+      return
+    }
+    if (reported.size >= maxReported) reported.clear()
+    reported.set(subject, { atMs: nowMs, count: 0 })
+    write(count + (last?.count ?? 0))
   }
 }
