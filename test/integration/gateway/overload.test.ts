@@ -264,7 +264,9 @@ describe('more than may be received at once', () => {
       const refused = await gateway.process.metric('sluice_gateway_connections_refused_total')
       return refused === lines.filter(({ isClosed }) => isClosed).length
     })
-    expect(gateway.process.log.filter(({ connections }) => connections !== undefined)).toHaveLength(1)
+    await until('the log tells it', () =>
+      gateway.process.log.some(({ connections }) => connections !== undefined),
+    )
     for (const { socket } of lines) socket.destroy()
     const reply = await until('there is room', () =>
       gateway.post('/v1/t', messages(newIds(1))[0], basic('KEY')),
