@@ -24,7 +24,7 @@ export const deliveryKeys = {
       min: 16,
       max: 65_536,
       description:
-        'The most requests in flight in each process to URLs that fail (their breaker is open) or asked for a pause, in addition to `delivery.maxInFlight`. One URL gets at most two thirds of them. As many requests again may wait. With the default `delivery.timeout`, a URL that never answers has 5 requests in flight for each message a second. The effective limit is at most half of the open files that the system allows.',
+        'The most requests in flight in each process to URLs that fail (their breaker is open) or asked for a pause, in addition to `delivery.maxInFlight`. One URL gets at most two thirds of them. As many requests again may wait. With the default `delivery.timeout`, a URL that never answers has 5 requests in flight for each message a second. If the system allows too few open files (`ulimit -n`), there may be fewer.',
     }),
     bufferRecords: integer({
       default: 2_000,

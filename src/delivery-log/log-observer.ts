@@ -339,6 +339,7 @@ function errorOf(outcome: Outcome): string {
     case 'connection':
     case 'dns':
     case 'proxy':
+    case 'files':
     case 'certificate':
       return outcome.code
     case 'address':

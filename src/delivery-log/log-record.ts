@@ -27,6 +27,7 @@ export const logOutcomes = [
   'certificate',
   'address',
   'request',
+  'files',
 ] as const
 export type LogOutcome = (typeof logOutcomes)[number]
 

@@ -38,6 +38,9 @@ const requestCodes: ReadonlySet<string> = new Set([
   'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
 ])
 
+/** Codes for a process, or a system, that may open no more files. */
+const fileCodes: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE'])
+
 /** Codes for a lost connection: closed, reset, or lost before the request was written. */
 const lostCodes: ReadonlySet<string> = new Set(['ECONNABORTED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
@@ -60,6 +63,7 @@ export function outcomeOfFailure(error: Error): Outcome {
   if (error instanceof ProxyFaultError) return { kind: 'proxy', code: error.reason, isDown: error.isDown }
   const code = codeOf(error)
   if (error instanceof NameNotResolvedError) return { kind: 'dns', code }
+  if (fileCodes.has(code)) return { kind: 'files', code }
   if (timeoutCodes.has(code)) return { kind: 'timeout' }
   if (isCertificateError(error)) return { kind: 'certificate', code }
   if (requestCodes.has(code)) return { kind: 'request', detail: error.message }

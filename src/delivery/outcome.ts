@@ -21,6 +21,11 @@ export type Outcome =
    * known about the hook.
    */
   | { kind: 'proxy'; code: string; isDown: boolean }
+  /**
+   * This process or its system may open no more files, so no connection was made. Nothing is known about the
+   * hook.
+   */
+  | { kind: 'files'; code: string }
   /** The certificate isn't trusted; the request was never sent. */
   | { kind: 'certificate'; code: string }
   /** The address isn't allowed; no connection was made. */
@@ -43,6 +48,7 @@ export function describeOutcome(outcome: Outcome): string {
     case 'connection':
     case 'dns':
     case 'proxy':
+    case 'files':
     case 'certificate':
       return `${outcome.kind} ${outcome.code}`
     case 'address':
@@ -50,4 +56,15 @@ export function describeOutcome(outcome: Outcome): string {
     case 'request':
       return `request can't be sent: ${outcome.detail}`
   }
+}
+
+/** An outcome for which Sluice's own side is to blame. Nothing was sent. */
+export type OwnFault = Extract<Outcome, { kind: 'proxy' | 'files' }>
+
+/**
+ * Returns true if Sluice's proxy or system failed. Such an outcome is no attempt, and says nothing about the
+ * hook.
+ */
+export function isOwnFault(outcome: Outcome): outcome is OwnFault {
+  return outcome.kind === 'proxy' || outcome.kind === 'files'
 }

@@ -18,6 +18,7 @@ export function isUncertain(outcome: Outcome, mayHaveArrived: boolean): boolean 
     case 'connection':
     case 'dns':
     case 'proxy':
+    case 'files':
     case 'certificate':
     case 'address':
     case 'request':

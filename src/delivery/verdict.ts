@@ -27,6 +27,7 @@ export function judge(outcome: Outcome): Verdict {
     case 'connection':
     case 'dns':
     case 'proxy':
+    case 'files':
       return retry
     case 'certificate':
     case 'address':

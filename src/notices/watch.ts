@@ -1,4 +1,4 @@
-import { describeOutcome, type Outcome } from '../delivery/outcome.ts'
+import { describeOutcome, isOwnFault, type Outcome } from '../delivery/outcome.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery } from '../pipeline/delivery.ts'
 import type { OpenHook, ParkReason, PipelineObserver } from '../pipeline/pipeline-ports.ts'
@@ -123,8 +123,8 @@ export class Watch {
   }
 
   #attempted(destinationId: string, { hookId, outcome, verdict }: HookResult): void {
-    // The proxy failed, so nothing was sent, and nothing is known about the hook.
-    if (outcome.kind === 'proxy') return
+    // Nothing was sent, and nothing is known about the hook.
+    if (isOwnFault(outcome)) return
     const nowMs = this.#options.now()
     if (hasAnswered(outcome, verdict)) {
       const watched = this.#hooks.size === 0 ? undefined : this.#hooks.get(destinationId)?.get(hookId)

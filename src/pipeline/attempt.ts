@@ -5,12 +5,16 @@ import type { Outcome } from '../delivery/outcome.ts'
 import { heldUntil } from '../delivery/retry-after.ts'
 import type { Exchange, Sender } from '../delivery/sender.ts'
 import type { SignedMessage } from '../delivery/signature.ts'
+import { isOwnFault, type OwnFault } from '../delivery/outcome.ts'
 import { judge, type Verdict } from '../delivery/verdict.ts'
 import type { HookResult } from './decision.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
 
-/** The reason why a hook got no request in an attempt. `proxy`: Sluice's outbound proxy failed. */
-export type OmitReason = BulkheadDropReason | 'proxy'
+/**
+ * The reason why a hook got no request in an attempt. `proxy`: Sluice's outbound proxy failed. `files`: the
+ * process could open no more files.
+ */
+export type OmitReason = BulkheadDropReason | OwnFault['kind']
 
 export const omitReasons: readonly OmitReason[] = [
   'full',
@@ -21,6 +25,7 @@ export const omitReasons: readonly OmitReason[] = [
   'abandoned',
   'closed',
   'proxy',
+  'files',
 ]
 
 /** A hook that got no request. */
@@ -209,7 +214,8 @@ export class Attempt<D extends Attempted> {
     const { listener, delivery } = this.#parts
     listener.answered(delivery, result, durationMs)
     if (this.#isConcluded) {
-      if (result.outcome.kind === 'proxy') listener.omitted(delivery, { hookId: result.hookId, why: 'proxy' })
+      const { hookId, outcome } = result
+      if (isOwnFault(outcome)) listener.omitted(delivery, { hookId, why: outcome.kind })
       return
     }
     this.#results.push(result)
@@ -344,7 +350,7 @@ class HookExchange implements Exchange, PacedTry {
   answered(outcome: Outcome, mayHaveArrived: boolean): void {
     const nowMs = performance.now()
     const verdict = judge(outcome)
-    if (outcome.kind === 'proxy') this.hook.breaker.withdrawn()
+    if (isOwnFault(outcome)) this.hook.breaker.withdrawn()
     else this.#tellBreaker(outcome, verdict, nowMs)
     const result = { hookId: this.hook.id, outcome, verdict, mayHaveArrived }
     this.#attempt.answered(result, nowMs - this.#startedMs)

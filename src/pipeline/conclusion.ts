@@ -1,5 +1,5 @@
 import type { Endpoint } from '../delivery/endpoint.ts'
-import { describeOutcome } from '../delivery/outcome.ts'
+import { describeOutcome, isOwnFault } from '../delivery/outcome.ts'
 import { isUncertain } from '../delivery/uncertain.ts'
 import type { Account } from './account.ts'
 import type { AttemptResults, Omitted } from './attempt.ts'
@@ -38,8 +38,9 @@ export class Conclusion {
     if (last !== undefined) delivery.lastOutcome = describeOutcome(last.outcome)
     const isInDoubt = delivery.property !== undefined && results.some(isUncertainResult)
     if (isInDoubt) delivery.becomeUncertain()
-    if (last?.outcome.kind === 'proxy' && results.every(({ outcome }) => outcome.kind === 'proxy')) {
-      takeBack(delivery, last.outcome.isDown)
+    if (last !== undefined && results.every(({ outcome }) => isOwnFault(outcome))) {
+      // Without files, no hook can be reached, as behind a proxy that is down.
+      takeBack(delivery, last.outcome.kind !== 'proxy' || last.outcome.isDown)
       return
     }
     noteUnsent(delivery, results, omitted)
@@ -92,12 +93,12 @@ export class Conclusion {
 }
 
 /**
- * Updates `unsentHooks`: the hooks to which no attempt has sent a request so far. If the proxy failed, no
- * request was sent.
+ * Updates `unsentHooks`: the hooks to which no attempt has sent a request so far. If the proxy failed, or no
+ * file could be opened, no request was sent.
  */
 function noteUnsent(delivery: Delivery, results: readonly HookResult[], omitted: readonly Omitted[]): void {
   const isSent = (id: string): boolean =>
-    results.some(({ hookId, outcome }) => hookId === id && outcome.kind !== 'proxy')
+    results.some(({ hookId, outcome }) => hookId === id && !isOwnFault(outcome))
   if (delivery.attempts > 1) {
     if (delivery.unsentHooks.length > 0)
       delivery.unsentHooks = delivery.unsentHooks.filter((id) => !isSent(id))

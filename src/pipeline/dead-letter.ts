@@ -51,6 +51,8 @@ function adviceOf(last: Outcome | undefined): string {
       return 'Correct the host name in the catalog, or its record in DNS; then send it again.'
     case 'proxy':
       return 'See that the proxy (delivery.proxy) lets this URL through; then send it again.'
+    case 'files':
+      return 'Let the workers open more files (ulimit -n); then send it again.'
     case 'certificate':
       return 'Give the endpoint a valid certificate of a public authority for its host name: self-signed ones are not supported; then send it again.'
     case 'address':

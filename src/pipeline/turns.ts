@@ -194,13 +194,14 @@ export class Turns {
   }
 
   /**
-   * Handles an attempt in which nothing was sent, because Sluice's outbound proxy failed. Doesn't count the
-   * attempt, and makes the delivery wait.
+   * Handles an attempt in which nothing was sent, because Sluice's own side failed. Doesn't count the
+   * attempt, and makes the delivery wait. `isForAll`: no hook can be reached at present, because the proxy is
+   * down or no file can be opened.
    */
-  takeBack(delivery: Delivery, isProxyDown: boolean): void {
+  takeBack(delivery: Delivery, isForAll: boolean): void {
     delivery.takeBackAttempt()
-    if (isProxyDown && delivery.hasPlace) delivery.isToGoBack = true
-    else if (isProxyDown) this.#offerLater(delivery)
+    if (isForAll && delivery.hasPlace) delivery.isToGoBack = true
+    else if (isForAll) this.#offerLater(delivery)
     // The proxy may fail forever for this hook only. So the delivery must be able to expire.
     else this.#parking.park(delivery, 'proxy')
   }

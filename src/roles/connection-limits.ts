@@ -8,6 +8,8 @@ type WarningLog = { warn(fields: object, text: string): void }
 
 /** How many connections to hooks a process may have. */
 export type ConnectionLimits = {
+  /** The limit of requests in flight to hooks that don't fail. */
+  readonly maxInFlight: number
   /** The limits of the bulkhead for requests to failing hooks. */
   readonly bulkhead: BulkheadOptions
   /** The limits of all connections, and of idle ones. */
@@ -16,9 +18,9 @@ export type ConnectionLimits = {
 
 /**
  * Returns the limits of connections to hooks: the configured limits, or what the limit of open files
- * (`ulimit -n`) allows if this is less. A part of the files is for all other parts of the process. Of the
- * others, requests to failing hooks get at most half. Logs a warning for each limit that is less than
- * configured. `hasGateway` is true if the process is also a gateway, whose clients have connections too.
+ * (`ulimit -n`) allows if this is less. A part of the files is for all other parts of the process, which
+ * could not reach Kafka without them. Logs a warning if a limit is less than configured. `hasGateway` is true
+ * if the process is also a gateway, whose clients have connections too.
  */
 export function connectionLimits(
   { delivery, topics, gateway }: Config,
@@ -27,24 +29,22 @@ export function connectionLimits(
 ): ConnectionLimits {
   const clients = hasGateway ? gateway.maxConnections : 0
   const needed = filesWithoutUnits + topics.partitions * maxStoreFiles + clients
-  const others = Math.min(openFiles / 4, needed)
-  const maxOpen = Math.floor(openFiles - others)
-  const most = Math.floor(Math.max(1, Math.min(openFiles / 2, maxOpen - delivery.maxInFlight)))
-  const maxInFlightSick = Math.min(delivery.maxInFlightSick, most)
-  const maxIdle = Math.min(delivery.maxIdleConnections, maxOpen)
-  if (maxInFlightSick < delivery.maxInFlightSick) {
+  const maxOpen = filesBeside(openFiles, needed)
+  const maxInFlight = Math.min(delivery.maxInFlight, Math.ceil(maxOpen / 2))
+  const maxInFlightSick = Math.min(delivery.maxInFlightSick, Math.max(1, maxOpen - maxInFlight))
+  const maxIdleConnections = Math.min(delivery.maxIdleConnections, maxOpen)
+  const isLess =
+    maxInFlight < delivery.maxInFlight ||
+    maxInFlightSick < delivery.maxInFlightSick ||
+    maxIdleConnections < delivery.maxIdleConnections
+  if (isLess) {
     log.warn(
-      { openFiles, maxInFlightSick },
-      'fewer requests to failing URLs than delivery.maxInFlightSick: the system allows too few open files (ulimit -n)',
+      { openFiles, maxInFlight, maxInFlightSick, maxIdleConnections },
+      'fewer connections to URLs than configured (delivery.maxInFlight, delivery.maxInFlightSick, delivery.maxIdleConnections): the system allows too few open files (ulimit -n)',
     )
   }
-  if (maxIdle < delivery.maxIdleConnections) {
-    log.warn(
-      { openFiles, maxIdleConnections: maxIdle },
-      'fewer idle connections than delivery.maxIdleConnections: the system allows too few open files (ulimit -n)',
-    )
-  }
-  return { bulkhead: bulkheadWith(delivery, maxInFlightSick), open: { maxIdle, maxOpen } }
+  const open = { maxIdle: maxIdleConnections, maxOpen }
+  return { maxInFlight, bulkhead: bulkheadWith(delivery, maxInFlightSick), open }
 }
 
 /**
@@ -52,8 +52,7 @@ export function connectionLimits(
  * files allows if this is less. Logs a warning if it is less.
  */
 export function maxClients({ gateway }: Config, openFiles: number, log: WarningLog): number {
-  const others = Math.min(openFiles / 4, filesWithoutUnits)
-  const most = Math.min(gateway.maxConnections, Math.floor(openFiles - others))
+  const most = Math.min(gateway.maxConnections, filesBeside(openFiles, filesWithoutUnits))
   if (most < gateway.maxConnections) {
     log.warn(
       { openFiles, maxConnections: most },
@@ -63,6 +62,16 @@ export function maxClients({ gateway }: Config, openFiles: number, log: WarningL
   return most
 }
 
+/**
+ * Returns how many open files remain for connections beside all other things, which may need `needed` files.
+ */
+function filesBeside(openFiles: number, needed: number): number {
+  const others = Math.max(fewestOfOthers, Math.min(openFiles / 4, needed))
+  return Math.max(1, Math.floor(openFiles - others))
+}
+
+/** Open files that a process with a few units needs at least. */
+const fewestOfOthers = 80
 /** Open files for connections to brokers, logs and probes. */
 const filesWithoutUnits = 512
 

@@ -18,6 +18,7 @@ import { showRetentionUsed } from '../telemetry/show-retention-used.ts'
 import { showOpenHooks } from '../telemetry/show-hooks.ts'
 import type { BackfillMarks } from './backfill-marks.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
+import type { ConnectionLimits } from './connection-limits.ts'
 import type { Outbound } from './outbound.ts'
 import type { RecordIntake } from './record-intake.ts'
 import type { Replays } from './replays.ts'
@@ -46,13 +47,14 @@ export type ShownMember = {
   readonly repeats: Repeats | undefined
 }
 
-/**
- * Sets the gauges of a member's limits, which never change. `pacedInFlight` is the limit of requests in
- * flight to failing hooks.
- */
-export function showLimits(metrics: WorkerMetrics, { delivery }: Config, pacedInFlight: number): void {
-  metrics.inFlightLimit.set(delivery.maxInFlight)
-  metrics.pacedInFlightLimit.set(pacedInFlight)
+/** Sets the gauges of a member's limits, which never change. */
+export function showLimits(
+  metrics: WorkerMetrics,
+  { delivery }: Config,
+  { maxInFlight, bulkhead }: ConnectionLimits,
+): void {
+  metrics.inFlightLimit.set(maxInFlight)
+  metrics.pacedInFlightLimit.set(bulkhead.maxInFlight)
   metrics.heldRecordsLimit.set(delivery.bufferRecords)
   metrics.heldBytesLimit.set(delivery.bufferBytes)
 }

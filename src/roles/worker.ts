@@ -131,7 +131,7 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
   const topics = subscriptions.map(({ topic }) => topic)
   await continueFromPlainGroup(kafka, { config, topics, log })
   const retentions = parts.add(openRetentions({ kafka, topics, log }))
-  showLimits(metrics, config, limits.bulkhead.maxInFlight)
+  showLimits(metrics, config, limits)
   if (options.processOf === undefined || options.processOf.number === 1)
     parts.add(openGroupLag({ kafka, config, metrics, log }))
   const consumer = await askKafka(
@@ -244,6 +244,7 @@ function openPipeline(base: MemberBase, joined: Joined): Pipeline {
     ownSource: config.notices.source,
     ...(repeats !== undefined && { repeats }),
     ...pipelineSettings(config),
+    maxInFlight: limits.maxInFlight,
     bulkhead: limits.bulkhead,
     onPressure: (isFull) => later.consumer?.setFull(isFull),
     onCongested: (isCongested) => later.consumer?.setCongested(isCongested),

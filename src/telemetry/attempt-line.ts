@@ -89,6 +89,8 @@ export function createAttemptLog({
 function errorMessagesOf(timeoutMs: number): Partial<Record<OutcomeKind, string>> {
   return {
     timeout: `timeout: no response within ${timeoutMs} ms`,
+    files:
+      'no request was sent, because no more files can be opened: raise the limit (ulimit -n), or lower delivery.maxInFlight',
     certificate: 'the certificate is not trusted: nothing was sent',
     address:
       'the address is not allowed: no connection was made; see delivery.allowAddresses (SLUICE_DELIVERY_ALLOW_ADDRESSES)',

@@ -81,7 +81,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     hooksOmitted: new Counter({
       name: 'sluice_hook_requests_omitted_total',
-      help: 'Requests to a URL that were dropped, because another URL of the destination has accepted the message, by reason: full (no room left for requests to URLs that fail), waited (the turn of the request did not come in time), skipped (the URL could not be ready in time), changed (the catalog changed the destination), stopped (Kafka accepts no writes of the unit), proxy (the proxy failed), closed (the worker stopped) or abandoned (the partition moved).',
+      help: 'Requests to a URL that were dropped, because another URL of the destination has accepted the message, by reason: full (no room left for requests to URLs that fail), waited (the turn of the request did not come in time), skipped (the URL could not be ready in time), changed (the catalog changed the destination), stopped (Kafka accepts no writes of the unit), proxy (the proxy failed), files (no more files could be opened), closed (the worker stopped) or abandoned (the partition moved).',
       labelNames: ['reason', ...(perDestination ? ['destination', 'hook'] : [])],
       registers,
     }),
@@ -123,7 +123,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     pacedInFlightLimit: new Gauge({
       name: 'sluice_paced_requests_in_flight_limit',
-      help: 'Limit of requests in flight to URLs that fail: delivery.maxInFlightSick, or half of the open files that the system allows if this is less.',
+      help: 'Limit of requests in flight to URLs that fail: delivery.maxInFlightSick, or what the limit of open files (ulimit -n) leaves if this is less.',
       registers,
     }),
     pacedQueued: new Gauge({

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino'
 import type { HeldRecord } from '../message/held-record.ts'
-import type { Outcome, OutcomeKind } from '../delivery/outcome.ts'
+import { isOwnFault, type Outcome, type OutcomeKind } from '../delivery/outcome.ts'
 import type { VerdictKind } from '../delivery/verdict.ts'
 import { type OmitReason, omitReasons } from '../pipeline/attempt.ts'
 import type { HookResult } from '../pipeline/decision.ts'
@@ -170,9 +170,8 @@ function attemptCounter(
     ),
   }))
   return ({ destinationId }, { outcome, verdict }, durationMs) => {
-    // If the proxy fails, no request is sent, so this doesn't count as an attempt. The metrics of the proxy
-    // count the failure.
-    if (outcome.kind === 'proxy') return
+    // No request was sent, so this doesn't count as an attempt.
+    if (isOwnFault(outcome)) return
     const series = attemptSeries(outcome.kind)
     series.seconds.observe(durationMs / 1000)
     series

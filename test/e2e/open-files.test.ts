@@ -1,15 +1,13 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { startCountingReceiver } from '../support/counting-receiver.ts'
 import { until } from '../support/until.ts'
 import { startSluice } from '../support/worker-process.ts'
 import { newIds, setScene } from './scene.ts'
 
-const destinations = 400
-const maxOpenFiles = 380
-/** So few at once that the files suffice for requests in flight, and for all else that the process opens. */
-const maxInFlight = 64
-
-test('a worker with more destinations than it may open files delivers all messages, and parks none', async () => {
+/** Starts a receiver and a scene in which a message of `shop` goes to so many destinations. */
+async function setFanOut(destinations: number, variables: Record<string, string>) {
   const receiver = await startCountingReceiver()
   onTestFinished(() => receiver.stop())
   const numbers = Array.from({ length: destinations }, (_, number) => number)
@@ -23,12 +21,20 @@ test('a worker with more destinations than it may open files delivers all messag
       })),
     },
     variables: {
-      SLUICE_DELIVERY_MAX_IN_FLIGHT: String(maxInFlight),
+      SLUICE_DELIVERY_MAX_IN_FLIGHT: '64',
       SLUICE_DELIVERY_POOL_IDLE: '10m',
       SLUICE_DELIVERY_LANE_WAIT: '10m',
+      ...variables,
     },
   })
   onTestFinished(() => scene.close())
+  return { receiver, scene }
+}
+
+test('a worker with more destinations than it may open files delivers all messages, and parks none', async () => {
+  const destinations = 400
+  const maxOpenFiles = 380
+  const { scene } = await setFanOut(destinations, {})
   const worker = await startSluice(scene.variables, { maxOpenFiles })
   onTestFinished(() => worker.kill())
 
@@ -45,6 +51,33 @@ test('a worker with more destinations than it may open files delivers all messag
   expect(await worker.metric('sluice_idle_connections')).toBeGreaterThan(limit / 2)
   expect(await worker.metric('sluice_idle_connections_closed_total')).toBeGreaterThan(destinations / 2)
   expect(worker.log.map(({ msg }) => msg)).toContain(
-    'fewer idle connections than delivery.maxIdleConnections: the system allows too few open files (ulimit -n)',
+    'fewer connections to URLs than configured (delivery.maxInFlight, delivery.maxInFlightSick, delivery.maxIdleConnections): the system allows too few open files (ulimit -n)',
   )
 })
+
+test('a worker that can open no more files says so, holds no endpoint responsible, and goes on when it can', async () => {
+  const destinations = 100
+  const { scene } = await setFanOut(destinations, { SLUICE_BREAKER_MIN_RESULTS: '1' })
+  const worker = await startSluice(scene.variables)
+  onTestFinished(() => worker.kill())
+  limitOpenFiles(worker.pid, readdirSync(`/proc/${worker.pid}/fd`).length)
+  const messages = 2
+  await scene.send('shop', newIds(messages))
+  const said = await until('it says so', () => worker.log.find(({ outcome }) => outcome === 'files'))
+  expect(said).toMatchObject({
+    level: 'error',
+    code: 'EMFILE',
+    msg: 'no request was sent, because no more files can be opened: raise the limit (ulimit -n), or lower delivery.maxInFlight',
+  })
+
+  limitOpenFiles(worker.pid, 10_000)
+  const delivered = () => worker.metric('sluice_deliveries_total', { verdict: 'delivered' })
+  await until('all is delivered', async () => (await delivered()) === messages * destinations)
+  // All attempts that count have delivered, so no breaker has seen another.
+  expect(await worker.metric('sluice_attempts_total')).toBe(messages * destinations)
+  expect(await worker.metric('sluice_parked_total')).toBe(0)
+})
+
+function limitOpenFiles(pid: number, count: number): void {
+  execFileSync('prlimit', ['--pid', String(pid), `--nofile=${count}:`])
+}

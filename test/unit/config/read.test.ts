@@ -96,6 +96,7 @@ describe('readConfig', () => {
         lanePatienceMs: 500,
         laneWaitMs: 5_000,
         poolIdleMs: 30_000,
+        maxIdleConnections: 10_000,
         allowAddresses: [],
         dnsServers: [],
         proxy: undefined,
@@ -351,10 +352,7 @@ describe('readConfig', () => {
   it('lets one broker do for development, without more', () => {
     expect(
       read({ env: { SLUICE_TOPICS_DEVELOPMENT: 'true', SLUICE_TOPICS_REPLICATION: '1' } }).topics,
-    ).toMatchObject({
-      development: true,
-      replication: 1,
-    })
+    ).toMatchObject({ development: true, replication: 1 })
   })
 
   it('has no guess for a variable that is like no other', () => {

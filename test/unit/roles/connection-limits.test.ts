@@ -13,23 +13,29 @@ function config(variables: Record<string, string> = {}): Config {
 function limits(openFiles: number, { hasGateway = false } = {}) {
   const warned: string[] = []
   const log = { warn: (_fields: object, text: string) => void warned.push(text) }
-  const { bulkhead, open } = connectionLimits(config(), { openFiles, hasGateway }, log)
-  return { sick: bulkhead.maxInFlight, ...open, warnings: warned.length }
+  const { maxInFlight, bulkhead, open } = connectionLimits(config(), { openFiles, hasGateway }, log)
+  return { maxInFlight, sick: bulkhead.maxInFlight, ...open, warnings: warned.length }
 }
 
 test('as many connections as configured, if the system allows enough files', () => {
   const { delivery } = config()
-  const configured = { sick: delivery.maxInFlightSick, maxIdle: delivery.maxIdleConnections, warnings: 0 }
+  const configured = {
+    maxInFlight: delivery.maxInFlight,
+    sick: delivery.maxInFlightSick,
+    maxIdle: delivery.maxIdleConnections,
+    warnings: 0,
+  }
   expect(limits(Number.POSITIVE_INFINITY)).toEqual({ ...configured, maxOpen: Number.POSITIVE_INFINITY })
   expect(limits(65_536)).toMatchObject(configured)
   expect(limits(20_000)).toMatchObject(configured)
 })
 
 test.each([
-  [16_384, { sick: 8_192, maxIdle: 10_000, maxOpen: 14_672, warnings: 0 }],
-  [10_000, { sick: 5_000, maxIdle: 8_288, maxOpen: 8_288, warnings: 2 }],
-  [4_096, { sick: 2_048, maxIdle: 3_072, maxOpen: 3_072, warnings: 2 }],
-  [1_024, { sick: 256, maxIdle: 768, maxOpen: 768, warnings: 2 }],
+  [16_384, { maxInFlight: 512, sick: 8_192, maxIdle: 10_000, maxOpen: 14_672, warnings: 0 }],
+  [10_000, { maxInFlight: 512, sick: 7_776, maxIdle: 8_288, maxOpen: 8_288, warnings: 1 }],
+  [4_096, { maxInFlight: 512, sick: 2_560, maxIdle: 3_072, maxOpen: 3_072, warnings: 1 }],
+  [1_024, { maxInFlight: 384, sick: 384, maxIdle: 768, maxOpen: 768, warnings: 1 }],
+  [256, { maxInFlight: 88, sick: 88, maxIdle: 176, maxOpen: 176, warnings: 1 }],
 ])('of %i files, the parts of the process get what they need', (openFiles, expected) => {
   expect(limits(openFiles)).toEqual(expected)
 })
@@ -51,10 +57,9 @@ test.each([
 })
 
 test('requests in flight never need more files than there are', () => {
-  const { maxInFlight } = config().delivery
   fc.assert(
-    fc.property(fc.integer({ min: 1_024, max: 200_000 }), (openFiles) => {
-      const { sick, maxOpen } = limits(openFiles)
+    fc.property(fc.integer({ min: 128, max: 200_000 }), (openFiles) => {
+      const { maxInFlight, sick, maxOpen } = limits(openFiles)
       expect(sick + maxInFlight).toBeLessThanOrEqual(maxOpen)
       expect(maxOpen).toBeLessThan(openFiles)
     }),
