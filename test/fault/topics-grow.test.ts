@@ -185,7 +185,10 @@ async function growKilling({ variables }: Scene, random: Random): Promise<number
   }
 }
 
-/** Each that was parked came again, not before it was due, and at the most a tier late. */
+/**
+ * Each that was parked came again, not before it was due, and at the most a tier late. A worker that was killed
+ * before its commit may have parked a message twice. Then the record that is due first counts.
+ */
 function expectTimes(
   receiver: Receiver,
   parked: readonly (Standing & { dueMs: number })[],
@@ -197,12 +200,14 @@ function expectTimes(
     // The worker that was first to be ready may have sent something before all were.
     if (atMs > readyMs - slackMs && !came.has(messageId)) came.set(messageId, atMs)
   }
-  expect(parked.length).toBeGreaterThan(0)
-  const amiss = parked
-    .map(({ headers, dueMs }) => {
-      const id = headers['message-id'] ?? ''
-      return { id, lateMs: (came.get(id) ?? Infinity) - dueMs, startedMs: readyMs - dueMs }
-    })
+  const dueOf = new Map<string, number>()
+  for (const { headers, dueMs } of parked) {
+    const id = headers['message-id'] ?? ''
+    dueOf.set(id, Math.min(dueMs, dueOf.get(id) ?? Infinity))
+  }
+  expect(dueOf.size).toBeGreaterThan(0)
+  const amiss = [...dueOf]
+    .map(([id, dueMs]) => ({ id, lateMs: (came.get(id) ?? Infinity) - dueMs, startedMs: readyMs - dueMs }))
     .filter(({ lateMs, startedMs }) => lateMs < 0 || lateMs > Math.max(0, startedMs) + slackMs)
   expect(amiss).toEqual([])
 }
