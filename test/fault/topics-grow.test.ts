@@ -80,6 +80,7 @@ test('a growth from 3 to 7 partitions that is killed again and again, beside a p
       { timeoutMs: 90_000, everyMs: 1_000 },
     )
     await before.endAll(0)
+    const endedMs = Date.now()
 
     const parked = await Promise.all(
       Object.entries(tiers).map(async ([name, waitMs]) =>
@@ -116,7 +117,7 @@ test('a growth from 3 to 7 partitions that is killed again and again, beside a p
     expect(customer.sentTooLate).toEqual([])
     expect(customer.heldTooLong()).toEqual([])
     expect(kills).toBeGreaterThanOrEqual(5)
-    expectTimes(receiver, parked.flat(), readyMs)
+    expectTimes(receiver, parked.flat(), { endedMs, readyMs })
     expect(lost(receiver, ids)).toEqual([])
     const kept = new Set(
       (await readAll(`${prefix}dead-letters`)).map(({ partition, offset }) => `${partition}/${offset}`),
@@ -192,13 +193,13 @@ async function growKilling({ variables }: Scene, random: Random): Promise<number
 function expectTimes(
   receiver: Receiver,
   parked: readonly (Standing & { dueMs: number })[],
-  readyMs: number,
+  { endedMs, readyMs }: { endedMs: number; readyMs: number },
 ): void {
   const came = new Map<string, number>()
   for (const { body, atMs } of receiver.requestsTo('/down')) {
     const { messageId } = JSON.parse(String(body))
-    // The worker that was first to be ready may have sent something before all were.
-    if (atMs > readyMs - slackMs && !came.has(messageId)) came.set(messageId, atMs)
+    // What came before is of the workers before the growth.
+    if (atMs > endedMs && !came.has(messageId)) came.set(messageId, atMs)
   }
   const dueOf = new Map<string, number>()
   for (const { headers, dueMs } of parked) {
