@@ -41,6 +41,8 @@ export class Lane<D> {
    * limit.
    */
   bucket: TokenBucket | undefined
+  /** The end of the pause that a postponed delivery asked for, on the clock of `performance.now()`. */
+  pausedUntilMs = 0
   /** The lane's place among the lanes that want to start a delivery. */
   place: 'nowhere' | 'in line' | 'blocked' | 'asleep' = 'nowhere'
   /**
@@ -71,6 +73,15 @@ export class Lane<D> {
 
   get isIdle(): boolean {
     return this.#length === 0 && this.inFlight === 0 && this.place === 'nowhere'
+  }
+
+  /**
+   * Returns how long the lane must wait before it may start a delivery, in milliseconds. If it may start one
+   * now, returns 0, and the delivery counts for the rate limit.
+   */
+  waitMs(nowMs: number): number {
+    if (this.pausedUntilMs > nowMs) return this.pausedUntilMs - nowMs
+    return this.bucket?.take(nowMs) ?? 0
   }
 
   push(delivery: D, laneClass: LaneClass, sinceMs: number): void {

@@ -153,7 +153,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     const lane = this.#startedFrom(delivery)
     this.#push(lane, delivery)
     this.#waiting.add(lane)
-    if (lane.place === 'nowhere') this.#sleep(lane, ms)
+    lane.pausedUntilMs = Math.max(lane.pausedUntilMs, performance.now() + ms)
     this.#giveBack(lane)
   }
 
@@ -304,7 +304,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
       this.#blocked.push(lane)
       return
     }
-    const waitMs = lane.length === 0 ? 0 : (lane.bucket?.take(performance.now()) ?? 0)
+    const waitMs = lane.length === 0 ? 0 : lane.waitMs(performance.now())
     if (waitMs > 0) {
       this.#sleep(lane, waitMs)
       return

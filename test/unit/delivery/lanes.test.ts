@@ -182,6 +182,39 @@ describe('lanes', () => {
     expect(performance.now() - atMs).toBeGreaterThanOrEqual(49)
   })
 
+  test.each([
+    ['in line', { maxInFlight: 4 }, 4],
+    ['blocked', { maxInFlight: 6 }, 100],
+  ])('a lane that is %s starts nothing while a postponed delivery waits', async (_place, limits, laneCap) => {
+    const { lanes, started } = setup(limits)
+    lanes.shut()
+    for (let i = 0; i < 8; i++) lanes.offer(new Parcel('a', String(i), { laneCap }))
+    lanes.open()
+    const before = started.length
+    const atMs = performance.now()
+    for (const parcel of started.slice(0, before)) lanes.postpone(parcel, 50)
+    expect(started.length).toBe(before)
+    lanes.offer(new Parcel('b'))
+    expect(keysOf(started.slice(before))).toBe('b')
+    await until('it starts again', () => started.length > before + 1)
+    expect(performance.now() - atMs).toBeGreaterThanOrEqual(49)
+  })
+
+  test('deliveries that are postponed at their start wait, however many there are', async () => {
+    let starts = 0
+    const { lanes } = setup({
+      start(parcel) {
+        starts++
+        if (starts > 1_000) throw new Error('it goes round without a pause')
+        lanes.postpone(parcel, 50)
+      },
+    })
+    for (let i = 0; i < 20; i++) lanes.offer(new Parcel('a', String(i)))
+    expect(starts).toBe(1)
+    expect(lanes.queued).toBe(20)
+    await until('one is tried again', () => starts === 2)
+  })
+
   test('what is abandoned is let go when its turn comes', () => {
     const { lanes, started, letGo } = setup()
     lanes.shut()
