@@ -25,12 +25,13 @@ export function checkDefinition(
 type SchemaError = ReturnType<typeof check.Errors>[number]
 
 /**
- * Lists the errors of a value, at most one more than a catalog's listed faults. By default, TypeBox lists
- * only 8 errors. This limit is a setting of the whole process, so it is raised only during this call.
+ * Lists the errors of a value, at most as many as more than `maxFaults` faults have: TypeBox reports an
+ * unknown key twice. By default, TypeBox lists only 8 errors. This limit is a setting of the whole process,
+ * so it is raised only during this call.
  */
 function allErrors(value: unknown): readonly SchemaError[] {
   const { maxErrors } = Settings.Get()
-  Settings.Set({ maxErrors: maxFaults + 1 })
+  Settings.Set({ maxErrors: 2 * (maxFaults + 1) })
   try {
     return check.Errors(value)
   } finally {

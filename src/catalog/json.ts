@@ -28,7 +28,10 @@ export function readJson(
   }
 }
 
-const notJson = { problem: 'is not valid JSON here', advice: 'check this value and the character before it' }
+const notJson = {
+  problem: 'is not valid JSON here',
+  advice: 'check this value and the character before it; comments and trailing commas are not allowed',
+}
 const repeatedKey = { problem: 'is a key that was written before', advice: 'keep one of the two' }
 const tooDeep = { problem: 'is nested too deep', advice: 'write a catalog, which has few levels' }
 

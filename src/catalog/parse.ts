@@ -17,7 +17,7 @@ export type ParsedCatalog = { ok: true; catalog: Catalog } | { ok: false; faults
 /**
  * Parses the text of a catalog, YAML or JSON. Returns the catalog, or its faults, at most 1,000. If the text
  * has a syntax error, only syntax errors are returned, because there is no data to check. Each fault has its
- * line and column. In a JSON text of more than 1 Mi characters, a fault of the data has only its path. The
+ * line and column. In a JSON text of more than 2 Mi characters, a fault of the data has only its path. The
  * faults quote no URL, secret or header value. Never throws.
  *
  * `file` is the file name that the faults get. `variables` are the values of variables such as
@@ -34,11 +34,10 @@ export function parseCatalog(
 ): ParsedCatalog {
   const options = { file, variables, allowAddresses }
   if (looksLikeJson(text)) {
-    const read = readJson(text)
-    const parsed = parseRead(read, text, options)
-    // For a short text, the reader of YAML also finds the places of the faults. It takes 1.2 s for each MiB.
-    const isLong = text.length > (read.ok ? maxJsonForPlaces : maxYaml)
-    if (parsed.ok || isLong) return parsed
+    const parsed = parseRead(readJson(text), text, options)
+    // A short text may be YAML in braces, and the reader of YAML finds the places of all faults. But for each
+    // MiB it takes 1.2 s and 130 MB of memory.
+    if (parsed.ok || text.length > maxInBraces) return parsed
   }
   if (text.length > maxYaml) {
     const problem = 'is a YAML text of more than 16 Mi characters'
@@ -49,7 +48,8 @@ export function parseCatalog(
 }
 
 const maxYaml = 16 * 1024 * 1024
-const maxJsonForPlaces = 1024 * 1024
+/** The length from which a text in braces must be JSON, in characters. */
+const maxInBraces = 2 * 1024 * 1024
 
 type ReadText = { ok: true; value: unknown; place?: YamlText['place'] } | ReturnType<typeof readJson>
 

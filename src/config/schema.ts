@@ -159,7 +159,7 @@ const configTable = {
     attempts: boolean({
       default: true,
       description:
-        'Write one log line for each attempt of a delivery. `false`: only for timeouts and for refused certificates and addresses, at most one line a second for each hook.',
+        'Write one log line for each attempt of a delivery. `false`: only for timeouts, for refused certificates and addresses, and if no file can be opened, at most one line a second for each hook.',
     }),
   },
   ...deliveryLogKeys,

@@ -85,10 +85,11 @@ export class HookPool implements Waiter, IdleOwner {
   send(handler: RequestHandler): void {
     this.#inFlight++
     const connection = this.#free.pop()
-    if (connection !== undefined) this.#openConnections.removeIdle(connection)
-    this.#openConnections.requestBegan()
-    if (connection !== undefined) connection.take(handler)
-    else if (this.#all.size === 0) this.#open().take(handler)
+    if (connection !== undefined) {
+      this.#openConnections.removeIdle(connection)
+      this.#openConnections.taken()
+      connection.take(handler)
+    } else if (this.#all.size === 0) this.#open().take(handler)
     else {
       this.#waiting.push(handler)
       if (this.#waiting.length > this.#left.size) this.#openForRestSoon()
@@ -98,6 +99,7 @@ export class HookPool implements Waiter, IdleOwner {
   /** Sends a request again on a new connection, after the connection `stale` lost the request. */
   resend(handler: RequestHandler, stale: Connection): void {
     this.#drop(stale)
+    this.#openConnections.freed()
     this.#open().take(handler)
   }
 
@@ -120,9 +122,15 @@ export class HookPool implements Waiter, IdleOwner {
   }
 
   #keep(connection: Connection): void {
+    this.#openConnections.freed()
     if (!this.#isOpen) return
     this.#free.push(connection)
     if (connection.isConnected) this.#openConnections.addIdle(connection, this)
+  }
+
+  /** Closes an idle connection of any pool, because no file could be opened for a request. */
+  giveUpIdle(): void {
+    this.#openConnections.giveUpOne()
   }
 
   closeIdle(connection: Connection): void {
@@ -136,9 +144,7 @@ export class HookPool implements Waiter, IdleOwner {
 
   #nextLeft(): Connection | undefined {
     const connection = this.#left.pop()
-    if (connection === undefined) return undefined
-    this.#openConnections.requestEnded()
-    connection.closeIfUnread()
+    connection?.closeIfUnread()
     return connection
   }
 
@@ -163,7 +169,7 @@ export class HookPool implements Waiter, IdleOwner {
    */
   fail(connection: Connection): void {
     this.#drop(connection)
-    this.#openConnections.requestEnded()
+    this.#openConnections.freed()
     this.#end()
   }
 
@@ -196,6 +202,7 @@ export class HookPool implements Waiter, IdleOwner {
   }
 
   #open(): Connection {
+    this.#openConnections.taken()
     const connection = new Connection(this.#origin, this.#options)
     if (this.#isOpen) this.#all.add(connection)
     else void connection.destroy()

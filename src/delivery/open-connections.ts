@@ -44,17 +44,14 @@ export class OpenConnections {
     return this.#idle
   }
 
-  /**
-   * Called when a request needs a connection, which may be an idle one. In this case, call `removeIdle`
-   * first.
-   */
-  requestBegan(): void {
+  /** Called when a connection is opened, and when `removeIdle` was called for one that a request takes. */
+  taken(): void {
     this.#inUse++
     this.#keepLimits()
   }
 
-  /** Called when the connection of a request has become free again or was closed. */
-  requestEnded(): void {
+  /** Called when a connection that requests have used has become free or was closed. */
+  freed(): void {
     this.#inUse--
   }
 
@@ -83,13 +80,22 @@ export class OpenConnections {
     this.#idle--
   }
 
+  /** Closes the connection that has been idle for the longest time, because no file could be opened. */
+  giveUpOne(): void {
+    this.#closeFirst()
+  }
+
+  #closeFirst(): void {
+    const first = this.#first
+    if (first === undefined) return
+    first.idleOwner?.closeIdle(first)
+    this.#options.onClosed?.()
+  }
+
   #keepLimits(): void {
-    const { maxIdle, maxOpen, onClosed } = this.#options
-    for (let first = this.#first; first !== undefined; first = this.#first) {
-      if (this.#idle <= Math.min(maxIdle, maxOpen - this.#inUse)) return
-      first.idleOwner?.closeIdle(first)
-      onClosed?.()
-    }
+    const { maxIdle, maxOpen } = this.#options
+    const most = Math.max(0, Math.min(maxIdle, maxOpen - this.#inUse))
+    while (this.#idle > most) this.#closeFirst()
   }
 }
 

@@ -262,7 +262,9 @@ class ExchangeHandler implements RequestHandler, Expiring {
       return
     }
     this.#answerKept()
-    this.#answer(outcomeOfFailure(error))
+    const outcome = outcomeOfFailure(error)
+    if (outcome.kind === 'files') this.#pool.giveUpIdle()
+    this.#answer(outcome)
     this.#release('fail')
   }
 

@@ -14,10 +14,10 @@ type ConclusionOptions = Pick<PipelineOptions, 'ladder' | 'observer' | 'now'> & 
   readonly judging: Judging
   readonly parking: Parking
   /**
-   * Handles an attempt in which nothing was sent, because Sluice's outbound proxy failed. Doesn't count the
-   * attempt, and makes the delivery wait.
+   * Handles an attempt in which nothing was sent, because Sluice's own side failed. Doesn't count the
+   * attempt, and makes the delivery wait. `isForAll`: no hook can be reached at present.
    */
-  readonly takeBack: (delivery: Delivery, isProxyDown: boolean) => void
+  readonly takeBack: (delivery: Delivery, isForAll: boolean) => void
 }
 
 /** Decides what happens to a delivery after an attempt, and carries out the decision. Holds no state. */

@@ -80,7 +80,7 @@ class DeliveryPipeline implements Pipeline {
       account,
       judging: this.#judging,
       parking: this.#parking,
-      takeBack: (delivery, isProxyDown) => this.#turns.takeBack(delivery, isProxyDown),
+      takeBack: (delivery, isForAll) => this.#turns.takeBack(delivery, isForAll),
     })
     this.#plan = { ladder: options.ladder, sickWaitMs: options.bulkhead.waitMs }
     this.#entrance = new Entrance({

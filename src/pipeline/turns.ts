@@ -32,8 +32,8 @@ type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'l
   readonly letGo: (delivery: Delivery) => void
 }
 
-/** The pause of a lane after one of its deliveries has found the proxy down, in milliseconds. */
-const proxyPauseMs = 1_000
+/** The pause of a lane after one of its deliveries could reach no hook, in milliseconds. */
+const ownFaultPauseMs = 1_000
 
 /**
  * Handles a delivery whose turn in its lane has come: makes an attempt, or makes the delivery wait. Frees the
@@ -217,14 +217,14 @@ export class Turns {
       if (this.#options.isDraining() || delivery.isAbandoned) this.#options.letGo(delivery)
       else this.#lanes.offer(delivery)
       this.#account.end()
-    }, proxyPauseMs)
+    }, ownFaultPauseMs)
   }
 
   /** Puts a delivery back into its lane, where it waits until the proxy may be up again. */
   #goBack(delivery: Delivery): void {
     delivery.isToGoBack = false
     if (!this.#options.isDraining() && !delivery.isAbandoned) {
-      this.#lanes.postpone(delivery, proxyPauseMs)
+      this.#lanes.postpone(delivery, ownFaultPauseMs)
       return
     }
     this.#lanes.finished(delivery)

@@ -42,8 +42,7 @@ export function createAttemptLog({
   const pacedErrors = new PacedLines<ErrorLine>({ write: writeError, everyMs: errorEveryMs })
   const logError = logAttempts
     ? writeError
-    : (line: ErrorLine): void =>
-        pacedErrors.add(JSON.stringify([line.outcome, line.destination, line.hook]), line)
+    : (line: ErrorLine): void => pacedErrors.add(subjectOf(line), line)
   const logDelivered = createDeliveredLog(log)
 
   function add(delivery: Delivery, { hookId, outcome, verdict }: HookResult, durationMs: number): void {
@@ -85,12 +84,17 @@ export function createAttemptLog({
   return { add, flush: () => pacedErrors.flush() }
 }
 
+/** Returns what at most one line in a second is about: a hook, or the process if its files are used up. */
+function subjectOf({ outcome, destination, hook }: ErrorLine): string {
+  return outcome === 'files' ? outcome : JSON.stringify([outcome, destination, hook])
+}
+
 /** Returns the log message of each kind of outcome that is an error. */
 function errorMessagesOf(timeoutMs: number): Partial<Record<OutcomeKind, string>> {
   return {
     timeout: `timeout: no response within ${timeoutMs} ms`,
     files:
-      'no request was sent, because no more files can be opened: raise the limit (ulimit -n), or lower delivery.maxInFlight',
+      'no request was sent, because no more files can be opened: raise the limit of open files (ulimit -n)',
     certificate: 'the certificate is not trusted: nothing was sent',
     address:
       'the address is not allowed: no connection was made; see delivery.allowAddresses (SLUICE_DELIVERY_ALLOW_ADDRESSES)',

@@ -218,7 +218,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     inFlightLimit: new Gauge({
       name: 'sluice_deliveries_in_flight_limit',
-      help: 'Limit of requests in flight to healthy URLs: delivery.maxInFlight.',
+      help: 'Limit of sluice_deliveries_in_flight: delivery.maxInFlight, or what the limit of open files (ulimit -n) allows if this is less.',
       registers,
     }),
     queued: new Gauge({

@@ -67,7 +67,7 @@ test('a worker that can open no more files says so, holds no endpoint responsibl
   expect(said).toMatchObject({
     level: 'error',
     code: 'EMFILE',
-    msg: 'no request was sent, because no more files can be opened: raise the limit (ulimit -n), or lower delivery.maxInFlight',
+    msg: 'no request was sent, because no more files can be opened: raise the limit of open files (ulimit -n)',
   })
 
   limitOpenFiles(worker.pid, 10_000)

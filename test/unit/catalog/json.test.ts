@@ -80,8 +80,11 @@ test.each([
   expect(parsed.ok && parsed.catalog.sources.size).toBe(9_001)
 })
 
-test('a catalog with a fault in each destination lists a thousand of them', () => {
-  const destinations = Array.from({ length: 5_000 }, (_, index) => ({ id: `d${index}`, sources: ['none'] }))
+test.each([
+  ['a missing key', { sources: ['none'] }],
+  ['an unknown key', { sources: [], hooks: [{ url: 'https://example.com/' }], unknown: 1 }],
+])('a catalog with a fault in each destination lists a thousand of them: %s', (_name, fault) => {
+  const destinations = Array.from({ length: 5_000 }, (_, index) => ({ id: `d${index}`, ...fault }))
   const parsed = parseCatalog(JSON.stringify({ sources: [], destinations }), { file: 'catalog.json' })
   const listed = parsed.ok ? [] : parsed.faults.map(formatFault)
   expect(listed).toHaveLength(1_001)
