@@ -218,10 +218,11 @@ export class Breaker {
 
   /**
    * Remembers that a started request was never sent, through no fault of the hook. Such a request doesn't
-   * count as a result.
+   * count as a result, and takes no last try of a message. `era` is what `begun` returned.
    */
-  withdrawn(): void {
+  withdrawn(era: number, tryClass: TryClass): void {
     this.#inFlight--
+    if (era === this.#era && tryClass === 'again' && this.#borrowed > 0) this.#borrowed--
   }
 
   /** Remembers that the hook asked for a pause (`Retry-After`). */

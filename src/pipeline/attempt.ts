@@ -350,7 +350,7 @@ class HookExchange implements Exchange, PacedTry {
   answered(outcome: Outcome, mayHaveArrived: boolean): void {
     const nowMs = performance.now()
     const verdict = judge(outcome)
-    if (isOwnFault(outcome)) this.hook.breaker.withdrawn()
+    if (isOwnFault(outcome)) this.hook.breaker.withdrawn(this.#era, this.tryClass)
     else this.#tellBreaker(outcome, verdict, nowMs)
     const result = { hookId: this.hook.id, outcome, verdict, mayHaveArrived }
     this.#attempt.answered(result, nowMs - this.#startedMs)

@@ -39,7 +39,7 @@ function letsGo(breaker: Breaker, nowMs: number): number {
 function mostInFlight(breaker: Breaker): number {
   const eras: number[] = []
   while (eras.length < 500 && breaker.advise('first', 0) === 'go') eras.push(breaker.begun(0, 'first'))
-  for (const _ of eras) breaker.withdrawn()
+  for (const era of eras) breaker.withdrawn(era, 'first')
   return eras.length
 }
 
@@ -158,6 +158,19 @@ describe('a breaker', () => {
     for (const era of early.slice(10)) breaker.ended(era, 'success', 0)
     expect(breaker.state).toBe('open')
     expect(breaker.advise('between', 0)).toBe('skip')
+  })
+
+  test('a try again that was never sent takes no message its last try', () => {
+    const breaker = new Breaker(options)
+    for (let i = 0; i < 60; i++) run(breaker, 'failure', i)
+    let probes = 0
+    for (let nowMs = 1_000; nowMs < 600_000; nowMs += 1_000) {
+      if (breaker.advise('again', nowMs) !== 'go') continue
+      probes++
+      breaker.withdrawn(breaker.begun(nowMs, 'again'), 'again')
+    }
+    expect(probes).toBeGreaterThan(5)
+    expect(breaker.advise('last', 600_000)).toBe('go')
   })
 
   test('a pause that the hook asked for is kept, closed or not, but by a last try', () => {
