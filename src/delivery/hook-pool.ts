@@ -130,7 +130,7 @@ export class HookPool implements Waiter, IdleOwner {
 
   /** Closes an idle connection of any pool, because no file could be opened for a request. */
   giveUpIdle(): void {
-    this.#openConnections.giveUpOne()
+    this.#openConnections.closeFirst()
   }
 
   closeIdle(connection: Connection): void {

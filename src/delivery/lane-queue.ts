@@ -41,7 +41,10 @@ export class Lane<D> {
    * limit.
    */
   bucket: TokenBucket | undefined
-  /** The end of the pause that a postponed delivery asked for, on the clock of `performance.now()`. */
+  /**
+   * The end of the pause that a postponed delivery asked for, on the clock of `performance.now()`; 0 without
+   * one.
+   */
   pausedUntilMs = 0
   /** The lane's place among the lanes that want to start a delivery. */
   place: 'nowhere' | 'in line' | 'blocked' | 'asleep' = 'nowhere'
@@ -79,8 +82,12 @@ export class Lane<D> {
    * Returns how long the lane must wait before it may start a delivery, in milliseconds. If it may start one
    * now, returns 0, and the delivery counts for the rate limit.
    */
-  waitMs(nowMs: number): number {
+  waitMs(): number {
+    // Most lanes have neither, and then nobody needs the time.
+    if (this.pausedUntilMs === 0 && this.bucket === undefined) return 0
+    const nowMs = performance.now()
     if (this.pausedUntilMs > nowMs) return this.pausedUntilMs - nowMs
+    this.pausedUntilMs = 0
     return this.bucket?.take(nowMs) ?? 0
   }
 

@@ -304,7 +304,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
       this.#blocked.push(lane)
       return
     }
-    const waitMs = lane.length === 0 ? 0 : lane.waitMs(performance.now())
+    const waitMs = lane.length === 0 ? 0 : lane.waitMs()
     if (waitMs > 0) {
       this.#sleep(lane, waitMs)
       return

@@ -80,12 +80,8 @@ export class OpenConnections {
     this.#idle--
   }
 
-  /** Closes the connection that has been idle for the longest time, because no file could be opened. */
-  giveUpOne(): void {
-    this.#closeFirst()
-  }
-
-  #closeFirst(): void {
+  /** Closes the connection that has been idle for the longest time, if there is an idle one. */
+  closeFirst(): void {
     const first = this.#first
     if (first === undefined) return
     first.idleOwner?.closeIdle(first)
@@ -95,7 +91,7 @@ export class OpenConnections {
   #keepLimits(): void {
     const { maxIdle, maxOpen } = this.#options
     const most = Math.max(0, Math.min(maxIdle, maxOpen - this.#inUse))
-    while (this.#idle > most) this.#closeFirst()
+    while (this.#idle > most) this.closeFirst()
   }
 }
 
