@@ -79,12 +79,13 @@ export const boards: readonly Board[] = [
       {
         title: 'What stands still',
         about:
-          '1 is bad: Kafka takes nothing of workers, of gateways, the proxy is down, the schema registry is.',
+          '1 is bad: Kafka takes nothing, or the proxy, a worker’s network or the schema registry is down.',
         unit: 'short',
         queries: [
           { ...max('sluice_produce_stalled'), legend: 'workers can not write' },
           { ...max('sluice_gateway_kafka_unavailable'), legend: 'gateways can not write' },
           { ...max('sluice_proxy_down'), legend: 'proxy' },
+          { ...max('sluice_egress_suspect'), legend: 'network of workers' },
           { ...max('sluice_schema_registry_down'), legend: 'schema registry' },
         ],
       },

@@ -1,5 +1,7 @@
 import { Connection, type ConnectionOptions, type RequestHandler } from './connection.ts'
+import type { EgressHealth } from './egress-health.ts'
 import type { IdleOwner, OpenConnections } from './open-connections.ts'
+import type { Outcome } from './outcome.ts'
 
 /** An object that waits for the end of the present turn of the event loop. */
 type Waiter = { turnEnded(): void }
@@ -23,7 +25,11 @@ export class TurnEnd {
 }
 
 /** What all pools of a sender share. */
-export type PoolsShared = { readonly turnEnd: TurnEnd; readonly open: OpenConnections }
+export type PoolsShared = {
+  readonly turnEnd: TurnEnd
+  readonly open: OpenConnections
+  readonly egress: Pick<EgressHealth, 'take'>
+}
 
 /**
  * The connections to one hook, one for each request in flight. The caller limits the number of connections.
@@ -39,6 +45,7 @@ export class HookPool implements Waiter, IdleOwner {
   readonly #options: ConnectionOptions
   readonly #turnEnd: TurnEnd
   readonly #openConnections: OpenConnections
+  readonly #egress: PoolsShared['egress']
   readonly #all = new Set<Connection>()
   /**
    * Connections that carry no request. The connection that was used last is used next, so that the sockets of
@@ -57,11 +64,12 @@ export class HookPool implements Waiter, IdleOwner {
   #idleSinceMs = 0
   #isOpen = true
 
-  constructor(origin: string, options: ConnectionOptions, { turnEnd, open }: PoolsShared) {
+  constructor(origin: string, options: ConnectionOptions, { turnEnd, open, egress }: PoolsShared) {
     this.#origin = origin
     this.#options = options
     this.#turnEnd = turnEnd
     this.#openConnections = open
+    this.#egress = egress
   }
 
   get isOpen(): boolean {
@@ -113,6 +121,11 @@ export class HookPool implements Waiter, IdleOwner {
     if (this.#left.size === 0) this.#turnEnd.tell(this)
     this.#left.push(connection)
     this.#end()
+  }
+
+  /** Takes the outcome of a request, once it is known. */
+  answered(outcome: Outcome): void {
+    this.#egress.take(this.#origin, outcome)
   }
 
   turnEnded(): void {

@@ -10,6 +10,7 @@ import {
 import { createConnector } from './connector.ts'
 import { createDeadlines, type Deadline, type Deadlines, type Expiring } from './deadlines.ts'
 import { rememberingDistrust } from './distrust.ts'
+import type { EgressHealth } from './egress-health.ts'
 import { isLostConnection, outcomeOfFailure } from './failure.ts'
 import { HookPool, type PoolsShared, TurnEnd } from './hook-pool.ts'
 import { OpenConnections, unlimited } from './open-connections.ts'
@@ -76,6 +77,8 @@ export type SenderOptions = {
   poolIdleMs: number
   /** The limits on open connections. The default has no limits. */
   open?: OpenConnections
+  /** The observer of all outcomes. By default, nobody observes them. */
+  egress?: Pick<EgressHealth, 'take'>
   /**
    * How many bytes of an unsuccessful answer's body are kept. The outcome is reported once these bytes have
    * come, or when the body ends, or at the deadline. If this is 0 (the default), no bytes are kept.
@@ -95,6 +98,8 @@ const connectSlackMs = 500
  */
 const poolKeptMs = 60_000
 
+const unobserved: Pick<EgressHealth, 'take'> = { take: () => undefined }
+
 export function createSender({
   policy,
   resolver = createResolver(),
@@ -102,11 +107,12 @@ export function createSender({
   timeoutMs,
   poolIdleMs,
   open = new OpenConnections(unlimited),
+  egress = unobserved,
   keptAnswerBytes = 0,
 }: SenderOptions): Sender {
   const pools = new Set<HookPool>()
   const deadlines = createDeadlines({ timeoutMs })
-  const shared: PoolsShared = { turnEnd: new TurnEnd(), open }
+  const shared: PoolsShared = { turnEnd: new TurnEnd(), open, egress }
   const connect = createConnector({ policy, resolver, proxy, timeoutMs: timeoutMs + connectSlackMs })
   const options = connectionOptions(connect, poolIdleMs)
   const sweep = setInterval(closeIdlePools, poolKeptMs / 4).unref()
@@ -305,6 +311,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
     if (this.#isAnswered) return
     this.#isAnswered = true
     const isUnanswered = outcome.kind !== 'answer' && this.#controller !== undefined
+    this.#pool.answered(outcome)
     this.#exchange.answered(outcome, this.#wasLost || isUnanswered)
   }
 

@@ -9,6 +9,11 @@ export type WatchOptions = {
   readonly sourceId: string
   /** Time for which a hook must have failed before the watch reports it as failing, in milliseconds. */
   readonly failingAfterMs: number
+  /**
+   * Returns the time since which the network of this process has been suspect, in epoch milliseconds, or
+   * `undefined`. Failures in such a time say nothing about the hooks.
+   */
+  readonly egressSuspectSinceMs?: () => number | undefined
   /** Returns epoch milliseconds. */
   readonly now: () => number
 }
@@ -25,6 +30,10 @@ const quietMs = 65 * 60_000
  * thousand entries still fits into a record.
  */
 const mostOfEach = 500
+/**
+ * Time that may pass from the first failures of the network until the network is suspect, in milliseconds.
+ */
+const recognitionMs = 2 * 60_000
 
 /** A hook that has failed, or whose successes are reported (`follow`). */
 type Watched = {
@@ -95,6 +104,7 @@ export class Watch {
   /** Returns the report, and starts to collect the next report. `open`: the hooks whose breakers are open. */
   take(open: readonly OpenHook[]): Report {
     const nowMs = this.#options.now()
+    this.#forgiveEgress()
     const openForMs = new Map(open.map((hook) => [keyOf(hook), hook.openForMs]))
     const failing: FailingHook[] = []
     const answered: AnsweredHook[] = []
@@ -133,11 +143,28 @@ export class Watch {
       watched.answeredMs = nowMs
       return
     }
+    if (this.#egressSuspectSinceMs() !== undefined) return
     const watched = this.#watchedOf(destinationId, hookId)
     if (watched.failures === 0) watched.sinceMs = nowMs
     watched.failures++
     watched.lastFailedMs = nowMs
     watched.lastOutcome = outcome
+  }
+
+  /** While the network of this process is suspect, forgets the failures that began with the network's. */
+  #forgiveEgress(): void {
+    const suspectMs = this.#egressSuspectSinceMs()
+    if (suspectMs === undefined) return
+    for (const ofDestination of this.#hooks.values())
+      for (const watched of ofDestination.values())
+        if (watched.sinceMs > suspectMs - recognitionMs) {
+          watched.failures = 0
+          watched.lastFailedMs = 0
+        }
+  }
+
+  #egressSuspectSinceMs(): number | undefined {
+    return this.#options.egressSuspectSinceMs?.()
   }
 
   /**
@@ -177,6 +204,13 @@ export class Watch {
     return watched
   }
 
+  /** Returns true if the last requests to a hook of the destination failed, or if the network is suspect. */
+  #isDown(destinationId: string): boolean {
+    if (this.#egressSuspectSinceMs() !== undefined) return true
+    const hooks = this.#hooks.get(destinationId)
+    return hooks !== undefined && [...hooks.values()].some(({ failures }) => failures >= leastFailures)
+  }
+
   #countsOf({ destinationId }: Delivery): Counts {
     let counts = this.#counts.get(destinationId)
     if (counts === undefined) {
@@ -186,7 +220,15 @@ export class Watch {
     return counts
   }
 
+  /**
+   * Returns the counts, without those of deliveries that were put off because a hook or the network of this
+   * process has just stopped working.
+   */
   #takeCounts(): readonly CountedDestination[] {
+    for (const [destinationId, { paced, deadLetters }] of this.#counts) {
+      if (this.#isDown(destinationId)) paced.clear()
+      if (paced.size === 0 && deadLetters.size === 0) this.#counts.delete(destinationId)
+    }
     const taken = [...this.#counts].slice(0, mostOfEach)
     for (const [destinationId] of taken) this.#counts.delete(destinationId)
     return taken.map(([destinationId, { paced, deadLetters }]) => ({

@@ -21,6 +21,7 @@ import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import { createNoticeObserver } from '../telemetry/notice-observer.ts'
 import type { BackfillMarks } from './backfill-marks.ts'
 import { type KafkaClient, ownerName } from './replay-jobs.ts'
+import type { Outbound } from './outbound.ts'
 import { topicNames } from './settings.ts'
 
 export type NoticesOptions = {
@@ -33,6 +34,7 @@ export type NoticesOptions = {
   consumer: () => Pick<GroupConsumer, 'lastCommitMs'> | undefined
   marks: Pick<BackfillMarks, 'behind'>
   pauses: Omit<PausesPort, 'terms'>
+  outbound: Pick<Outbound, 'egressSuspectSinceMs'>
 }
 
 export type Notices = {
@@ -79,7 +81,7 @@ export function openNotices(options: NoticesOptions): Notices {
     return untilAborted(opened.produce(record), stopping.signal)
   }
 
-  const watch = new Watch({ sourceId, failingAfterMs: config.notices.failingAfterMs, now: Date.now })
+  const watch = openWatch(options)
   const notifier = new Notifier({
     reporter: ownerName(),
     terms: termsOf(config, everyMs),
@@ -116,6 +118,12 @@ export function openNotices(options: NoticesOptions): Notices {
       await within(stopWithinMs, Promise.all([reader.stop(), opened?.stop(), notifier.stop()]))
     },
   }
+}
+
+function openWatch({ config, outbound }: NoticesOptions): Watch {
+  const { source: sourceId, failingAfterMs } = config.notices
+  const egressSuspectSinceMs = () => outbound.egressSuspectSinceMs()
+  return new Watch({ sourceId, failingAfterMs, egressSuspectSinceMs, now: Date.now })
 }
 
 /** Returns the time between two looks at the hooks and at the topic `notices`, in milliseconds. */

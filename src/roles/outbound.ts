@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { createAddressPolicy } from '../address/policy.ts'
 import type { Config } from '../config/schema.ts'
+import { type EgressEvidence, EgressHealth, judgeEveryMs } from '../delivery/egress-health.ts'
 import { OpenConnections } from '../delivery/open-connections.ts'
 import { type ConnectOutcome, createProxy, type OutboundProxy } from '../delivery/proxy.ts'
 import { createResolver, type LookupOutcome, type NameResolver } from '../delivery/resolver.ts'
@@ -13,6 +14,11 @@ import type { ConnectionLimits } from './connection-limits.ts'
 export type Outbound = {
   sender: Sender
   open: Pick<OpenConnections, 'idle'>
+  /**
+   * Returns the time since which the network of this process has been suspect, in epoch milliseconds. Returns
+   * `undefined` if it isn't suspect.
+   */
+  egressSuspectSinceMs(): number | undefined
   /** Closes all sockets at once. */
   close(): Promise<void>
 }
@@ -45,17 +51,35 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const keptAnswerBytes = enabled && answers ? answerBytes : 0
   const open = new OpenConnections({ ...limits, onClosed: () => metrics.idleConnectionsClosed.inc() })
   metrics.idleConnectionsLimit.set(limits.maxIdle)
-  const sender = createSender({ policy, resolver, proxy, timeoutMs, poolIdleMs, open, keptAnswerBytes })
+  let suspectSinceMs: number | undefined
+  const egress = new EgressHealth((isSuspect, evidence) => {
+    suspectSinceMs = isSuspect ? Date.now() : undefined
+    showEgress(options, isSuspect, evidence)
+  })
+  const judging = setInterval(() => egress.judge(), judgeEveryMs).unref()
+  const shared = { policy, resolver, proxy, open, egress }
+  const sender = createSender({ ...shared, timeoutMs, poolIdleMs, keptAnswerBytes })
   return {
     sender,
     open,
+    egressSuspectSinceMs: () => suspectSinceMs,
     async close() {
+      clearInterval(judging)
       await sender.close()
       await proxy?.close()
       resolver.close()
     },
   }
 }
+
+function showEgress({ metrics, log }: OutboundOptions, isSuspect: boolean, evidence: EgressEvidence): void {
+  metrics.egressSuspect.set(isSuspect ? 1 : 0)
+  if (isSuspect) log.error(evidence, egressSuspected)
+  else log.info(evidence, 'servers answer again: the network of this worker is not suspect any more')
+}
+
+const egressSuspected =
+  'servers that answered until recently do not answer any more: check the network, DNS and firewall of this worker. Its failures make no notices meanwhile'
 
 function openProxy(
   { config, metrics, log, onUnreachable }: OutboundOptions,

@@ -227,7 +227,14 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
   const consumer = () => later.consumer
   const replays = await openReplays({ ...base, producer: outlets.producer, consumer })
   parts.defer(() => ending.within(replays.stop()))
-  const notices = openNotices({ ...base, pipeline: () => later.pipeline, consumer, marks: states.marks })
+  const { outbound } = outlets
+  const notices = openNotices({
+    ...base,
+    pipeline: () => later.pipeline,
+    consumer,
+    marks: states.marks,
+    outbound,
+  })
   parts.defer(() => ending.within(notices.stop()))
   return { ...outlets, ...states, replays, notices, repeats, traces: base.tracing?.worker }
 }

@@ -194,6 +194,12 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       aggregator: 'max',
       registers,
     }),
+    egressSuspect: new Gauge({
+      name: 'sluice_egress_suspect',
+      help: '1 while at least half of the servers of endpoints that answered this worker until recently do not answer it any more. Then the network, DNS or firewall of the worker is probably to blame.',
+      aggregator: 'max',
+      registers,
+    }),
     schemaLookups: new TallyCounter({
       name: 'sluice_schema_lookups_total',
       help: 'Requests for a schema to the schema registry, by outcome: found, unknown (the registry does not have it), unusable (values can not be read with it) or failed (the registry could not be reached).',

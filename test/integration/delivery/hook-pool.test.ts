@@ -82,7 +82,7 @@ async function begin(scheme: Scheme): Promise<void> {
   const connect = createConnector({ policy, resolver: createResolver(), timeoutMs: 1_000 })
   closedOverLimit = 0
   open = new OpenConnections({ maxIdle, maxOpen, onClosed: () => closedOverLimit++ })
-  const shared = { turnEnd: new TurnEnd(), open }
+  const shared = { turnEnd: new TurnEnd(), open, egress: { take: () => undefined } }
   const options = { connect, pipelining: 1, keepAliveTimeout: 60_000 }
   const url = await server.start()
   pool = new HookPool(url, options, shared)

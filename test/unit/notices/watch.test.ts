@@ -42,11 +42,18 @@ function deliveryOf(sourceId: string, destinationId: string): Delivery {
 /** What one worker sees, on a clock that only the test moves. */
 function startWatch() {
   const clock = { nowMs: 1_000 * minute }
-  const watch = new Watch({ sourceId: 'sluice', failingAfterMs: 5 * minute, now: () => clock.nowMs })
+  const network: { suspectSinceMs: number | undefined } = { suspectSinceMs: undefined }
+  const watch = new Watch({
+    sourceId: 'sluice',
+    failingAfterMs: 5 * minute,
+    egressSuspectSinceMs: () => network.suspectSinceMs,
+    now: () => clock.nowMs,
+  })
   watch.isOn = true
   const { observer } = watch
   return {
     clock,
+    network,
     watch,
     attempt: (outcome: Outcome, { source = 'shop', destination = 'crm' } = {}) => {
       const result = { hookId: 'main', outcome, verdict: judge(outcome), mayHaveArrived: false }
@@ -192,4 +199,52 @@ test('a hook that nothing was sent to for more than an hour is not said to fail'
   for (let tries = 0; tries < 3; tries++) attempt(broken)
   clock.nowMs += 66 * minute
   expect(watch.take([]).failing).toEqual([])
+})
+
+test('failures while the network is suspect, and shortly before, are no failures of a hook', () => {
+  const { clock, watch, attempt, network } = startWatch()
+  attempt(broken)
+  attempt(broken)
+  attempt(broken)
+  clock.nowMs += minute
+  network.suspectSinceMs = clock.nowMs
+  watch.take([])
+  clock.nowMs += 10 * minute
+  attempt(broken)
+  expect(watch.take(open).failing).toEqual([])
+  network.suspectSinceMs = undefined
+  expect(watch.take(open).failing).toEqual([])
+  const sinceMs = clock.nowMs
+  for (let tries = 0; tries < 3; tries++) attempt(broken)
+  expect(watch.take([]).failing).toEqual([])
+  clock.nowMs += 6 * minute
+  expect(watch.take([]).failing).toMatchObject([{ destinationId: 'crm', sinceMs }])
+})
+
+test('a hook that failed long before the network goes on failing, and an answer counts at any time', () => {
+  const { clock, watch, attempt, network } = startWatch()
+  watch.follow([{ destinationId: 'crm', hookId: 'main' }])
+  const sinceMs = clock.nowMs
+  for (let tries = 0; tries < 3; tries++) attempt(broken)
+  clock.nowMs += 10 * minute
+  network.suspectSinceMs = clock.nowMs
+  clock.nowMs += 10 * minute
+  attempt(broken)
+  expect(watch.take([]).failing).toMatchObject([{ sinceMs, lastFailedMs: sinceMs }])
+  attempt(well)
+  expect(watch.take([])).toMatchObject({ failing: [], answered: [{ atMs: clock.nowMs }] })
+})
+
+test('what is put off because a hook or the network has just stopped working is not counted', () => {
+  const { watch, attempt, parks, network, clock } = startWatch()
+  const taken = () => watch.take([]).counts.map(({ paced }) => paced)
+  for (let tries = 0; tries < 3; tries++) attempt(broken)
+  parks('paced')
+  expect(taken()).toEqual([])
+  attempt(well)
+  parks('paced')
+  expect(taken()).toEqual([{ paced: 1 }])
+  network.suspectSinceMs = clock.nowMs
+  parks('paced')
+  expect(taken()).toEqual([])
 })

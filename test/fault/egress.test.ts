@@ -1,0 +1,111 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { newIds, setScene } from '../e2e/scene.ts'
+import { startDnsServer, zone } from '../support/dns-server.ts'
+import { answer, startReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
+import { startSluice } from '../support/worker-process.ts'
+
+const failingAfterMs = 25_000
+const minute = 60_000
+
+/** Starts a DNS server that leads to the receiver, or, while `isBroken`, to where nothing listens. */
+async function startNames(names: readonly string[]) {
+  const state = { isBroken: false }
+  const zoneOf = (address: string) => zone(Object.fromEntries(names.map((name) => [name, [address]])))
+  const dns = await startDnsServer((question) => {
+    const reply = zoneOf(state.isBroken ? '127.0.0.9' : '127.0.0.1')(question)
+    return reply === 'NXDOMAIN' ? reply : { ...reply, ttlSeconds: 1 }
+  })
+  onTestFinished(() => dns.stop())
+  return { address: dns.address, state }
+}
+
+test('a worker whose network leads nowhere says so, and no customer is told that an endpoint fails', async () => {
+  const ids = Array.from({ length: 12 }, (_, number) => `d${number}`)
+  const names = ids.map((id) => `${id}.test`)
+  let isFirstDown = false
+  const receiver = await startReceiver((request, response, nth) => {
+    const isDown = isFirstDown && request.path === '/d0'
+    answer(isDown ? 500 : 200, { connection: 'close' })(request, response, nth)
+  })
+  onTestFinished(() => receiver.stop())
+  const [broken, sound] = [await startNames(names), await startNames(names)]
+  const scene = await setScene({
+    catalog: {
+      sources: [{ id: 'shop' }, { id: 'sluice' }],
+      destinations: [
+        ...ids.map((id) => ({
+          id,
+          sources: ['shop'],
+          hooks: [{ url: `http://${id}.test:${receiver.port}/${id}` }],
+        })),
+        { id: 'ops', sources: ['sluice'], hooks: [{ url: `${receiver.origin}/ops` }] },
+      ],
+    },
+    variables: {
+      SLUICE_TOPICS_PARTITIONS: '4',
+      SLUICE_WORKER_PROCESSES: '1',
+      SLUICE_NOTICES_FAILING_AFTER: `${failingAfterMs}ms`,
+      SLUICE_RETRY_LADDER: '2s',
+      SLUICE_RETRY_THEN: '2s',
+      SLUICE_RETRY_LIMIT: '10m',
+      SLUICE_BREAKER_MAX_OPEN_FOR: '5s',
+    },
+  })
+  onTestFinished(() => scene.close())
+  const [sick, well] = await Promise.all(
+    [broken, sound].map(async ({ address }) => {
+      const worker = await startSluice({ ...scene.variables, SLUICE_DELIVERY_DNS_SERVERS: address })
+      onTestFinished(() => worker.kill())
+      return worker
+    }),
+  )
+  if (sick === undefined || well === undefined) throw new Error('both workers have started')
+  const suspect = (worker: typeof sick) => worker.metric('sluice_egress_suspect')
+  const told = () => receiver.requestsTo('/ops').map(({ body }) => String(JSON.parse(body.toString()).event))
+  const sent: string[] = []
+  const sendUntil = async (what: string, isSo: () => Promise<boolean> | boolean) => {
+    await until(
+      what,
+      async () => {
+        const more = newIds(8)
+        sent.push(...more)
+        await scene.send('shop', more)
+        return isSo()
+      },
+      { timeoutMs: 2 * minute },
+    )
+  }
+  const isDelivered = () =>
+    ids.every((id) => {
+      const arrived = new Set(
+        receiver.requestsTo(`/${id}`).map(({ body }) => String(JSON.parse(body.toString()).messageId)),
+      )
+      return sent.every((messageId) => arrived.has(messageId))
+    })
+
+  await sendUntil('both deliver', async () => {
+    const counts = [sick, well].map((worker) =>
+      worker.metric('sluice_deliveries_total', { verdict: 'delivered' }),
+    )
+    return (await Promise.all(counts)).every((count) => count > 0)
+  })
+
+  broken.state.isBroken = true
+  const brokenMs = Date.now()
+  await sendUntil('the network is suspect', async () => (await suspect(sick)) === 1)
+  expect(await suspect(well)).toBe(0)
+  const said = await until('it says so', () => sick.log.find(({ lost }) => lost === ids.length))
+  expect(said).toMatchObject({ level: 'error', dead: 0, working: 0 })
+  await sendUntil('endpoints would be reported', () => Date.now() > brokenMs + 2 * failingAfterMs)
+  expect(told()).toEqual([])
+
+  broken.state.isBroken = false
+  await sendUntil('the network is not suspect any more', async () => (await suspect(sick)) === 0)
+  await until('all is delivered', isDelivered, { timeoutMs: minute })
+  expect(told()).toEqual([])
+
+  isFirstDown = true
+  await sendUntil('the endpoint that fails is reported', () => told().length > 0)
+  expect(told()).toEqual(['Endpoint Failing'])
+}, 600_000)
