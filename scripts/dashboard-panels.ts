@@ -78,8 +78,7 @@ export const boards: readonly Board[] = [
       deadLetters,
       {
         title: 'What stands still',
-        about:
-          '1 is bad: Kafka takes nothing, or the proxy, a worker’s network or the schema registry is down.',
+        about: '1 is bad: Kafka takes nothing, or what is named is down.',
         unit: 'short',
         queries: [
           { ...max('sluice_produce_stalled'), legend: 'workers can not write' },
