@@ -30,7 +30,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   repeats: { about: 'recognizes messages that came before', imports: [], isPure: true },
   address: { about: 'decides which addresses are public or allowed', imports: [], isPure: true },
-  http: { about: 'reads the answer to a request that Sluice makes, up to a limit', imports: [] },
+  http: { about: 'the module `node:http`, and answers to requests of Sluice, up to a limit', imports: [] },
   config: {
     about: 'one table of settings; the one reader of the environment',
     imports: ['catalog', 'retry'],
@@ -46,7 +46,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   gateway: {
     about: "Segment's tracking API over HTTP, and the outbox to Kafka",
-    imports: ['address', 'catalog', 'message', 'pacing', 'queues'],
+    imports: ['address', 'catalog', 'http', 'message', 'pacing', 'queues'],
   },
   audience: {
     about: "changes, syncs and deletions → a unit's state and its store",
@@ -89,7 +89,7 @@ const parts: Readonly<Record<string, Folder>> = {
   'delivery-log': {
     about:
       'what became of each delivery: writes it to the topic `attempts`, indexes it, and answers searches',
-    imports: ['delivery', 'message', 'pipeline'],
+    imports: ['delivery', 'http', 'message', 'pipeline'],
     packages: ['@clickhouse/client'],
   },
   notices: {
@@ -108,6 +108,7 @@ const parts: Readonly<Record<string, Folder>> = {
       'backfill',
       'delivery',
       'gateway',
+      'http',
       'message',
       'notices',
       'pipeline',

@@ -1,5 +1,6 @@
-import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { http } from '../http/node-http.ts'
 import { answerHeaders, type Answer, problem } from './answer.ts'
 import { closeGracefully } from './graceful-close.ts'
 
@@ -55,7 +56,7 @@ function answerTo(code: string | undefined): Answer {
 function textOf({ status, body }: Answer): string {
   const headers = { ...answerHeaders, 'content-length': Buffer.byteLength(body), connection: 'close' }
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`
+  return `HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`
 }
 
 const tooSlow = problem('request_too_slow', 'The request did not come as a whole in time. Send it again.')

@@ -1,5 +1,6 @@
-import { request as httpRequest, type IncomingMessage } from 'node:http'
+import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest, type RequestOptions } from 'node:https'
+import { http } from '../http/node-http.ts'
 import { readAnswer } from '../http/read-answer.ts'
 import { LoginError } from './login-error.ts'
 import { tlsAdvice } from './tls-advice.ts'
@@ -95,7 +96,7 @@ function refusalOf(url: string, status: number, answer: Readonly<Record<string, 
 
 function open(url: URL, body: string, options: RequestOptions): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, resolve)
+    const request = (url.protocol === 'https:' ? httpsRequest : http.request)(url, options, resolve)
     request.once('error', reject)
     request.end(body)
   })

@@ -1,5 +1,6 @@
-import { request as httpRequest, type IncomingMessage, type RequestOptions } from 'node:http'
+import type { IncomingMessage, RequestOptions } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { http } from '../http/node-http.ts'
 import { readAnswer } from '../http/read-answer.ts'
 
 export type RegistryAnswer =
@@ -64,7 +65,7 @@ export async function askRegistry(
 
 function open(url: URL, options: RequestOptions): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const request = (url.protocol === 'https:' ? httpsRequest : httpRequest)(url, options, resolve)
+    const request = (url.protocol === 'https:' ? httpsRequest : http.request)(url, options, resolve)
     request.once('error', reject)
     request.end()
   })

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
 import { Registry } from 'prom-client'
+import { http } from '../http/node-http.ts'
 
 /**
  * The functions that answer probes. Each function may wait for other processes, but only for a short time.
@@ -42,7 +42,7 @@ export async function serveTelemetry({
   host: string
   port: number
 }): Promise<{ port: number; stop(): Promise<void> }> {
-  const server = createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
+  const server = http.createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
     void answerTo(probes, request.method, request.url).then(({ status, type, text }) => {
       response.writeHead(status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) })
       response.end(text)

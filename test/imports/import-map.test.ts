@@ -65,6 +65,11 @@ describe('the import map', () => {
     expect(breaches).toEqual([])
   })
 
+  test('node:http is had without its WebSocket', () => {
+    const breaches = packages.filter(({ specifier, isType }) => specifier === 'node:http' && !isType)
+    expect(breaches).toEqual([])
+  })
+
   test('the environment is read in one place', () => {
     const readers = files.filter((file) => readFileSync(join(src, file), 'utf8').includes('process.env'))
     expect(readers.filter((file) => !/^(config|development)\/|^main\.ts$/.test(file))).toEqual([])

@@ -1,8 +1,8 @@
-import { Agent as HttpAgent } from 'node:http'
 import { Agent as HttpsAgent } from 'node:https'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
+import { http } from '../../http/node-http.ts'
 import { QueryFailedError } from '../log-query.ts'
 import type { Asked } from './query-sql.ts'
 
@@ -65,7 +65,7 @@ export function connectClickHouse(access: ClickHouseAccess): ClickHouse {
     http_agent:
       protocol === 'https:'
         ? new HttpsAgent({ keepAlive: true, maxSockets, ...(ca !== undefined && { ca: [...ca] }) })
-        : new HttpAgent({ keepAlive: true, maxSockets }),
+        : new http.Agent({ keepAlive: true, maxSockets }),
     keep_alive: { enabled: true, idle_socket_ttl: idleMs },
     log: { level: ClickHouseLogLevel.OFF },
   })

@@ -15,7 +15,10 @@ import { destinationOf, type Stage, stage } from '../../unit/pipeline/stage.ts'
 
 /** Identifies on their way to real servers; Kafka and the judge are played. */
 
-const timeoutMs = 400
+/** Short, for requests that are never answered. */
+const shortMs = 400
+/** So long that no request runs into it, however busy this machine is. */
+const longMs = 60_000
 const ended: (() => Promise<void>)[] = []
 
 afterEach(async () => {
@@ -24,7 +27,10 @@ afterEach(async () => {
 
 async function scene(
   script: Script,
-  judge?: (waiting: WaitingDelivery) => Promise<Judgement>,
+  {
+    timeoutMs = longMs,
+    judge,
+  }: { timeoutMs?: number; judge?: (waiting: WaitingDelivery) => Promise<Judgement> } = {},
 ): Promise<{ server: Receiver; all: Stage; values: () => string[] }> {
   const server = await startReceiver(script)
   const sender = createSender({
@@ -99,9 +105,10 @@ describe('after an attempt that may have got through', () => {
       body: Buffer.from('v2'),
       since: 'since v2',
     }
-    const { all, values } = await scene(inTurn(first, answer(200)), async ({ isUncertain }) =>
-      isUncertain ? current : { kind: 'superseded' },
-    )
+    const { all, values } = await scene(inTurn(first, answer(200)), {
+      timeoutMs: shortMs,
+      judge: async ({ isUncertain }) => (isUncertain ? current : { kind: 'superseded' }),
+    })
     all.identify('v1')
     all.identify('v2')
     await until('both are settled', () => all.pipeline.held.records === 0)
@@ -112,9 +119,9 @@ describe('after an attempt that may have got through', () => {
   })
 
   test('not after one that was refused', async () => {
-    const { all, values } = await scene(inTurn(answer(429), answer(200)), async ({ isUncertain }) => ({
-      kind: isUncertain ? 'send' : 'superseded',
-    }))
+    const { all, values } = await scene(inTurn(answer(429), answer(200)), {
+      judge: async ({ isUncertain }) => ({ kind: isUncertain ? 'send' : 'superseded' }),
+    })
     all.identify('v1')
     all.identify('v2')
     await until('both are settled', () => all.pipeline.held.records === 0)
