@@ -5,7 +5,7 @@ import { trackingOf } from '../../support/tracking.ts'
 /** How often an ordinary body of half a megabyte could be parsed and written in the same time. */
 const mostBodies = 60
 /** What a body costs is in each of the tries; what compiling costs is not. */
-const tries = 4
+const tries = 6
 
 const source = {
   id: 'shop',
@@ -41,11 +41,12 @@ function ordinaryMs(): number {
 
 describe('no more CPU than 60 ordinary bodies would take is what the gateway needs for', () => {
   test.each(harmfulBodies())('$name', async ({ body }) => {
-    const mostMs = mostBodies * ordinaryMs()
-    let leastMs = Infinity
-    for (let tried = 0; tried < tries && leastMs >= mostMs / 2; tried++) {
-      leastMs = Math.min(leastMs, await costMs(body))
+    let least = Infinity
+    for (let tried = 0; tried < tries && least >= mostBodies / 2; tried++) {
+      // Right before, because the speed of a machine that others use too changes within a second.
+      const ordinary = ordinaryMs()
+      least = Math.min(least, (await costMs(body)) / ordinary)
     }
-    expect(leastMs).toBeLessThan(mostMs)
+    expect(least).toBeLessThan(mostBodies)
   })
 })
