@@ -20,7 +20,8 @@ async function checkGoClient(): Promise<Outcome> {
     return { passed: 0, failed: 0 }
   }
   const unformatted = await run('gofmt', ['-l', '.'])
-  const vetted = await run('go', ['vet', './...'])
+  // With the race detector's build, which the tests need anyway.
+  const vetted = await run('go', ['vet', '-race', './...'])
   const tested = await runTests()
   const faults = [
     ...(unformatted.code === 0 && unformatted.text === '' ? [] : [`gofmt -l names:\n${unformatted.text}`]),

@@ -33,8 +33,11 @@ test('the package holds what runs and the runbooks, and nothing else', () => {
   const sources = globSync('**/*.ts', { cwd: join(root, 'src'), exclude: ['**/*.d.ts'] })
   const built = sources.map((file) => join('dist', file.replace(/\.ts$/, '.js')))
   const beside = ['LICENSE', 'README.md', 'package.json', 'bin/sluice.js', 'dist/build.json']
+  const typebox = installed.files.filter((file) => file.startsWith('dist/typebox/'))
+  expect(typebox).toContain('dist/typebox/LICENSE')
+  expect(typebox.length).toBeLessThan(12)
   const pages = globSync('deploy/runbooks/*.md', { cwd: root })
-  expect(new Set(installed.files)).toEqual(new Set([...beside, ...pages, ...built]))
+  expect(new Set(installed.files)).toEqual(new Set([...beside, ...typebox, ...pages, ...built]))
 })
 
 test('installed, it says its version, and the commit and date of what it was made of', () => {

@@ -1,15 +1,16 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { type RunningKafka, startKafka } from '../../src/development/kafka.ts'
+import { builtProgram } from './build.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
     kafkaBrokers: string[]
     /** Where workers keep state that no test looks at. */
     stateFolder: string
-    /** What runs as `sluice`: the sources, or in the project `package` the installed build. */
+    /** What runs as `sluice`: the build, in the project `package` as npm installs it. */
     program: string
   }
 }
@@ -30,7 +31,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   })
   kafka.users += 1
   project.provide('stateFolder', await kafka.stateFolder)
-  project.provide('program', resolve(import.meta.dirname, '../../src/main.ts'))
+  project.provide('program', builtProgram())
   project.provide('kafkaBrokers', (await kafka.started).brokers)
   return () => leave(kafka)
 }
