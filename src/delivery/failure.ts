@@ -1,4 +1,6 @@
 import { AddressNotAllowedError, NameNotResolvedError, ProxyFaultError } from './connect-error.ts'
+import { codeOf } from './error-code.ts'
+import { isFileShortage } from './file-shortage.ts'
 import type { Outcome } from './outcome.ts'
 
 /**
@@ -38,9 +40,6 @@ const requestCodes: ReadonlySet<string> = new Set([
   'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
 ])
 
-/** Codes for a process, or a system, that may open no more files. */
-const fileCodes: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE'])
-
 /** Codes for a lost connection: closed, reset, or lost before the request was written. */
 const lostCodes: ReadonlySet<string> = new Set(['ECONNABORTED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
@@ -62,15 +61,10 @@ export function outcomeOfFailure(error: Error): Outcome {
   if (error instanceof AddressNotAllowedError) return { kind: 'address', address: error.address }
   if (error instanceof ProxyFaultError) return { kind: 'proxy', code: error.reason, isDown: error.isDown }
   const code = codeOf(error)
+  if (isFileShortage(code)) return { kind: 'files', code }
   if (error instanceof NameNotResolvedError) return { kind: 'dns', code }
-  if (fileCodes.has(code)) return { kind: 'files', code }
   if (timeoutCodes.has(code)) return { kind: 'timeout' }
   if (isCertificateError(error)) return { kind: 'certificate', code }
   if (requestCodes.has(code)) return { kind: 'request', detail: error.message }
   return { kind: 'connection', code }
-}
-
-function codeOf(error: Error): string {
-  if ('code' in error && typeof error.code === 'string') return error.code
-  return error.name
 }

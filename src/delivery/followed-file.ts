@@ -32,6 +32,11 @@ export class FollowedFile {
     this.#state = state
     return true
   }
+
+  /** Makes the next check find a change, because the file could not be read. */
+  checkAgain(): void {
+    this.#state = ''
+  }
 }
 
 function stateOf(path: string): string {

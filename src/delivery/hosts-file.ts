@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { codeOf } from './error-code.ts'
+import { isFileShortage } from './file-shortage.ts'
 import { FollowedFile } from './followed-file.ts'
 
 /**
@@ -15,8 +17,18 @@ export class HostsFile {
 
   /** Returns the addresses of a name. `name` is in lower case. */
   addressesOf(name: string): readonly string[] | undefined {
-    if (this.#file.hasChanged()) this.#names = parseHosts(readText(this.#file.path))
+    if (this.#file.hasChanged()) this.#read()
     return this.#names.get(name)
+  }
+
+  /** Reads the file. If no more files can be opened, keeps the names, and reads the file at the next check. */
+  #read(): void {
+    try {
+      this.#names = parseHosts(readFileSync(this.#file.path, 'utf8'))
+    } catch (error) {
+      if (isFileShortage(codeOf(error))) this.#file.checkAgain()
+      else this.#names = new Map()
+    }
   }
 }
 
@@ -36,12 +48,4 @@ export function parseHosts(text: string): ReadonlyMap<string, readonly string[]>
     }
   }
   return names
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
 }

@@ -10,6 +10,7 @@ import {
   TargetUnreachableError,
 } from './connect-error.ts'
 import { createDialler } from './dialler.ts'
+import { codeOf } from './error-code.ts'
 import type { NameResolver } from './resolver.ts'
 
 type Opened = (...result: [null, Socket] | [Error, null]) => void
@@ -209,10 +210,6 @@ function createProxyConnector(resolver: NameResolver, timeoutMs: number): buildC
       else callback(new ProxyFaultError(codeOf(error), { isDown: true }), null)
     })
   }
-}
-
-function codeOf(error: Error): string {
-  return 'code' in error && typeof error.code === 'string' ? error.code : error.name
 }
 
 function outcomeOf(error: Error | null): ConnectOutcome {

@@ -1,11 +1,12 @@
 import { Resolver as DnsClient, type RecordWithTtl } from 'node:dns'
 import { isLoopbackName } from '../address/policy.ts'
+import { fileShortage } from './file-shortage.ts'
 import { FollowedFile } from './followed-file.ts'
 import { HostsFile } from './hosts-file.ts'
 
 /**
  * The result of the lookup of a name. `code`: the code of c-ares, such as `ENOTFOUND`, that says why no
- * addresses were found.
+ * addresses were found; or `EMFILE` or `ENFILE` if DNS could not be asked for want of files.
  */
 export type Resolved =
   | { readonly ok: true; readonly addresses: readonly string[] }
@@ -328,7 +329,9 @@ class CachingResolver implements NameResolver {
       known.untilMs = nowMs + staleAgainMs
       return 'stale'
     }
-    known.answer = { ok: false, code: failure }
+    // c-ares reports a refused connection if it could not open a socket.
+    const code = failure === 'ECONNREFUSED' ? (fileShortage() ?? failure) : failure
+    known.answer = { ok: false, code }
     known.untilMs = nowMs + failureMs
     return 'failed'
   }

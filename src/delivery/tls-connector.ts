@@ -1,5 +1,7 @@
 import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import buildConnector from 'undici/lib/core/connect.js'
+import { codeOf } from './error-code.ts'
+import { isFileShortage } from './file-shortage.ts'
 import { tlsOptions } from './tls-options.ts'
 import { TlsSessions } from './tls-sessions.ts'
 
@@ -29,7 +31,7 @@ export function createTlsConnector(
       const [error, socket] = result
       if (socket instanceof TLSSocket) keepSessionsOf(socket, server)
       // A session that the server can't use must not make the next connection fail too.
-      else if (error !== null) sessions.forget(server)
+      else if (error !== null && !isFileShortage(codeOf(error))) sessions.forget(server)
       callback(...result)
     })
   }

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { startCountingReceiver } from '../support/counting-receiver.ts'
+import { startDnsServer, zone } from '../support/dns-server.ts'
 import { until } from '../support/until.ts'
 import { startSluice } from '../support/worker-process.ts'
 import { newIds, setScene } from './scene.ts'
 
 /** Starts a receiver and a scene in which a message of `shop` goes to so many destinations. */
-async function setFanOut(destinations: number, variables: Record<string, string>) {
+async function setFanOut(destinations: number, variables: Record<string, string>, host = '127.0.0.1') {
   const receiver = await startCountingReceiver()
   onTestFinished(() => receiver.stop())
   const numbers = Array.from({ length: destinations }, (_, number) => number)
@@ -17,7 +17,7 @@ async function setFanOut(destinations: number, variables: Record<string, string>
       destinations: numbers.map((number) => ({
         id: `d${number}`,
         sources: ['shop'],
-        hooks: [{ url: receiver.url(`/${number}`) }],
+        hooks: [{ url: receiver.url(`/${number}`).replace('127.0.0.1', host) }],
       })),
     },
     variables: {
@@ -57,10 +57,14 @@ test('a worker with more destinations than it may open files delivers all messag
 
 test('a worker that can open no more files says so, holds no endpoint responsible, and goes on when it can', async () => {
   const destinations = 100
-  const { scene } = await setFanOut(destinations, { SLUICE_BREAKER_MIN_RESULTS: '1' })
+  const dns = await startDnsServer(zone({ 'hook.test': ['127.0.0.1'] }))
+  onTestFinished(() => dns.stop())
+  const variables = { SLUICE_BREAKER_MIN_RESULTS: '1', SLUICE_DELIVERY_DNS_SERVERS: dns.address }
+  const { scene } = await setFanOut(destinations, variables, 'hook.test')
   const worker = await startSluice(scene.variables)
   onTestFinished(() => worker.kill())
-  limitOpenFiles(worker.pid, readdirSync(`/proc/${worker.pid}/fd`).length)
+  // Fewer than it has open, so that it finds no number that is free.
+  limitOpenFiles(worker.pid, 10)
   const messages = 2
   await scene.send('shop', newIds(messages))
   const said = await until('it says so', () => worker.log.find(({ outcome }) => outcome === 'files'))
