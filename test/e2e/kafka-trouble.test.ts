@@ -103,6 +103,8 @@ class Patient {
 }
 
 const shutdownMs = 4_000
+/** The chart leaves twice as much until Kubernetes kills the process. */
+const leewayMs = 2_500
 
 describe.each([
   {
@@ -156,7 +158,7 @@ describe.each([
   test.concurrent('SIGTERM ends a worker in time', async () => {
     const { code, tookMs } = await ending.worker.terminate()
     expect(code).toBe(0)
-    expect(tookMs).toBeLessThan(shutdownMs + 1_000)
+    expect(tookMs).toBeLessThan(shutdownMs + leewayMs)
   })
 
   test('a worker waits, and goes on by itself afterwards: everything arrives', async () => {
