@@ -26,7 +26,8 @@ const entries = {
 
 rmSync(dist, { recursive: true, force: true })
 const compile = ['-p', 'tsconfig.build.json', '--outDir', dist]
-const { status } = spawnSync('tsc', compile, { cwd: root, stdio: 'inherit' })
+const tsc = join(root, 'node_modules/.bin/tsc')
+const { status } = spawnSync(tsc, compile, { cwd: root, stdio: 'inherit' })
 if (status === 0) {
   await bundleTypeBox()
   for (const file of globSync('**/*.js', { cwd: dist, exclude: ['typebox/**'] })) useBundle(join(dist, file))
@@ -61,6 +62,8 @@ function useBundle(file: string): void {
     const path = relative(dirname(file), join(bundled, `${entry}.js`))
     return path.startsWith('.') ? path : `./${path}`
   })
+  if (/['"]typebox(?:\/|['"])/.test(changed))
+    throw new Error(`${file} imports TypeBox in a way that is not bundled`)
   if (changed !== text) writeFileSync(file, changed)
 }
 

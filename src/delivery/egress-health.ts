@@ -1,22 +1,31 @@
 import { isOwnFault, type Outcome } from './outcome.ts'
 
-/** Called when the network of this process becomes suspect, and when it no longer is. */
-export type OnEgressSuspect = (isSuspect: boolean, evidence: EgressEvidence) => void
+/**
+ * Called when the network of this process becomes suspect, and when it no longer is. `failingForMs`: the time
+ * since the first failure of a server that is lost.
+ */
+export type OnEgressSuspect = (isSuspect: boolean, evidence: EgressEvidence, failingForMs: number) => void
 
 /**
- * The counts of servers with a request in the last minute. `lost`: servers that answered until recently and
- * don't answer any more. `dead`: other servers that don't answer. `working`: servers that answer.
+ * Numbers of servers. `working`: the last request was answered, within the last 15 minutes. `lost`: the server
+ * was working, and doesn't answer any more. `dead`: the server has not answered for longer, or never.
  */
 export type EgressEvidence = { readonly lost: number; readonly dead: number; readonly working: number }
 
 /** Time between two calls of `judge`, in milliseconds. All other times are counted in these intervals. */
 export const judgeEveryMs = 5_000
-/** Number of intervals for which the last request to a server counts. */
-const recent = 60_000 / judgeEveryMs
-/** A server that answered within this number of intervals before its first failure was a working server. */
-const remembered = (15 * 60_000) / judgeEveryMs
-/** Number of intervals after its first failure for which a server counts as lost. */
-const lostFor = (5 * 60_000) / judgeEveryMs
+const minutes = 60_000 / judgeEveryMs
+
+/**
+ * Number of intervals for which an answer shows that a server works, and for which a server that fails counts
+ * as lost.
+ */
+const remembered = 15 * minutes
+/**
+ * Number of intervals without a request after which a server is forgotten while the network is suspect. As
+ * long as there are messages for it, it gets a request once an hour.
+ */
+const rememberedLost = 65 * minutes
 /** Number of intervals in a row that have to agree before the network becomes suspect, or no longer is. */
 const agreeing = 3
 /** Limit on the servers that are observed. A share needs no more. */
@@ -25,33 +34,36 @@ const maxServers = 2_000
 /** The least number of lost servers. If fewer than `leastForShare` servers count, all have to be lost. */
 const leastLost = 3
 const leastForShare = 10
-/** The share of lost servers at which the network is suspect. */
+/** The shares of lost servers at which the network becomes suspect, and at which it no longer is. */
 const suspectShare = 0.5
-/** If no server has answered since the start, this number of dead servers makes the network suspect. */
-const leastDead = 10
+const soundShare = 0.25
+/**
+ * Number of intervals after which a network is no longer suspect although many servers are lost. Then a
+ * provider of these servers is to blame. If more than `brokenShare` are lost, the network stays suspect.
+ */
+const mostSuspect = 60 * minutes
+const brokenShare = 0.9
+/**
+ * A process that has just started doesn't know which servers worked before. From `startAfter` to `remembered`
+ * intervals after its start, servers that never answered count as lost if there are at least `leastAtStart`,
+ * and if more than `brokenShare` of all servers don't answer.
+ */
+const startAfter = 2 * minutes
+const leastAtStart = 10
 
 /** All times are numbers of intervals. */
 type Server = {
   lastAt: number
-  /** The time of the last answer; `-Infinity` if there was none. */
-  answeredAt: number
   /** The time of the first failure after the last answer. */
   failedAt: number
   state: keyof EgressEvidence
 }
 
-const newServer: Readonly<Server> = {
-  lastAt: 0,
-  answeredAt: Number.NEGATIVE_INFINITY,
-  failedAt: 0,
-  state: 'dead',
-}
-
 /**
  * Recognizes that the network between this process and all servers fails: a node without a route, a firewall
- * rule, a DNS server that is down. Then most servers that answered until recently stop answering at the same
- * time. Any answer counts as an answer, whatever its status, and any request without an answer as a failure,
- * because a broken network may refuse, lose, redirect or delay.
+ * rule, a DNS server that is down. Then most servers that answered until recently stop answering. Any answer
+ * counts as an answer, whatever its status, and any request without an answer as a failure, because a broken
+ * network may refuse, lose, redirect or delay.
  *
  * A server is an origin (`https://example.com:8443`), so a thousand hooks of one provider count once.
  */
@@ -59,9 +71,9 @@ export class EgressHealth {
   readonly #onSuspect: OnEgressSuspect
   readonly #servers = new Map<string, Server>()
   #now = 0
-  #hasAnswered = false
-  #isSuspect = false
-  /** Number of intervals in a row that contradict `#isSuspect`. */
+  /** The time since which the network has been suspect. */
+  #suspectAt: number | undefined
+  /** Number of intervals in a row that contradict `#suspectAt`. */
   #contradictions = 0
 
   constructor(onSuspect: OnEgressSuspect) {
@@ -72,86 +84,121 @@ export class EgressHealth {
   take(origin: string, outcome: Outcome): void {
     const server = this.#servers.get(origin)
     if (outcome.kind === 'answer') this.#answered(origin, server)
-    else if (!saysNothing(outcome)) this.#failed(origin, server)
+    else if (isFailure(outcome, server)) this.#failed(origin, server)
   }
 
   #answered(origin: string, server: Server | undefined): void {
-    this.#hasAnswered = true
     if (server === undefined) {
-      this.#add(origin, { ...newServer, lastAt: this.#now, answeredAt: this.#now, state: 'working' })
+      this.#add(origin, 'working')
       return
     }
     server.lastAt = this.#now
-    server.answeredAt = this.#now
     server.state = 'working'
   }
 
   #failed(origin: string, server: Server | undefined): void {
     if (server === undefined) {
-      this.#add(origin, { ...newServer, lastAt: this.#now })
+      this.#add(origin, 'dead')
       return
     }
     if (server.state === 'working') {
-      server.state = this.#isRemembered(server.answeredAt) ? 'lost' : 'dead'
+      server.state = 'lost'
       server.failedAt = this.#now
     }
     server.lastAt = this.#now
   }
 
-  #add(origin: string, server: Server): void {
-    if (this.#servers.size < maxServers) this.#servers.set(origin, server)
-  }
-
-  #isRemembered(at: number): boolean {
-    return this.#now - at <= remembered
+  #add(origin: string, state: 'working' | 'dead'): void {
+    if (this.#servers.size >= maxServers) return
+    this.#servers.set(origin, { lastAt: this.#now, failedAt: this.#now, state })
   }
 
   /** Call this every `judgeEveryMs`. */
   judge(): void {
+    this.#age()
     const evidence = this.#count()
-    this.#now++
-    if (!this.#contradicts(evidence)) {
+    const isContradiction =
+      this.#suspectAt === undefined ? this.#looksSuspect(evidence) : this.#looksSound(evidence)
+    this.#contradictions = isContradiction ? this.#contradictions + 1 : 0
+    if (this.#contradictions === agreeing) {
       this.#contradictions = 0
-      return
+      if (this.#suspectAt === undefined) this.#becomeSuspect()
+      else this.#becomeSound(evidence)
     }
-    this.#contradictions++
-    if (this.#contradictions < agreeing) return
-    this.#contradictions = 0
-    this.#isSuspect = !this.#isSuspect
-    this.#onSuspect(this.#isSuspect, evidence)
+    this.#now++
   }
 
   /**
-   * Counts the servers with a recent request, and forgets servers without a request for a long time. A lost
-   * server is dead after a while, because a network takes all servers away at the same time. But as long as
-   * the network is suspect, its lost servers stay lost.
+   * Forgets servers without a request for a long time. Servers that are lost for a long time are dead, unless
+   * the network is suspect.
    */
-  #count(): EgressEvidence {
-    const count = { lost: 0, dead: 0, working: 0 }
+  #age(): void {
+    const isSuspect = this.#suspectAt !== undefined
     for (const [origin, server] of this.#servers) {
       const { lastAt, failedAt, state } = server
-      if (state === 'lost' && !this.#isSuspect && this.#now - failedAt > lostFor) server.state = 'dead'
-      if (!this.#isRemembered(lastAt)) this.#servers.delete(origin)
-      else if (this.#now - lastAt < recent) count[server.state]++
+      const kept = isSuspect && state === 'lost' ? rememberedLost : remembered
+      if (this.#now - lastAt > kept) this.#servers.delete(origin)
+      else if (state === 'lost' && !isSuspect && this.#now - failedAt > remembered) server.state = 'dead'
     }
+  }
+
+  #count(): EgressEvidence {
+    const count = { lost: 0, dead: 0, working: 0 }
+    for (const { state } of this.#servers.values()) count[state]++
     return count
   }
 
-  /** Without recent requests, a suspect network stays suspect until its servers are forgotten. */
-  #contradicts(evidence: EgressEvidence): boolean {
-    const looksSuspect = this.#looksSuspect(evidence)
-    if (!this.#isSuspect) return looksSuspect
-    return !looksSuspect && (evidence.working > 0 || this.#servers.size === 0)
+  #looksSuspect(evidence: EgressEvidence): boolean {
+    const { lost, working } = evidence
+    const counted = lost + working
+    const isLost = lost >= leastLost && lost >= counted * (counted < leastForShare ? 1 : suspectShare)
+    return isLost || this.#looksSuspectAtStart(evidence)
   }
 
-  #looksSuspect({ lost, dead, working }: EgressEvidence): boolean {
-    if (!this.#hasAnswered) return lost + dead >= leastDead
+  #looksSuspectAtStart({ lost, dead, working }: EgressEvidence): boolean {
+    const isStart = this.#now >= startAfter && this.#now <= remembered
+    return isStart && dead >= leastAtStart && lost + dead > (lost + dead + working) * brokenShare
+  }
+
+  #looksSound({ lost, working }: EgressEvidence): boolean {
     const counted = lost + working
-    return lost >= leastLost && lost >= counted * (counted < leastForShare ? 1 : suspectShare)
+    if (lost <= counted * soundShare) return true
+    const isLong = this.#now - (this.#suspectAt ?? this.#now) > mostSuspect
+    return isLong && lost <= counted * brokenShare
+  }
+
+  #becomeSuspect(): void {
+    const isAtStart = this.#looksSuspectAtStart(this.#count())
+    let firstAt = this.#now
+    for (const server of this.#servers.values()) {
+      if (isAtStart && server.state === 'dead') server.state = 'lost'
+      if (server.state === 'lost') firstAt = Math.min(firstAt, server.failedAt)
+    }
+    this.#suspectAt = this.#now
+    this.#onSuspect(true, this.#count(), (this.#now - firstAt + 1) * judgeEveryMs)
+  }
+
+  /**
+   * Ends the suspicion. Servers that are still lost count as lost for some time more, because the network may
+   * still be broken. But if the suspicion ends because it lasted for long, they are dead.
+   */
+  #becomeSound(evidence: EgressEvidence): void {
+    const isRecovered = evidence.lost <= (evidence.lost + evidence.working) * soundShare
+    for (const server of this.#servers.values()) {
+      if (server.state !== 'lost') continue
+      if (isRecovered) server.failedAt = this.#now
+      else server.state = 'dead'
+    }
+    this.#suspectAt = undefined
+    this.#onSuspect(false, evidence, 0)
   }
 }
 
-/** Returns true for an outcome that was decided before anything was sent into the network. */
-function saysNothing(outcome: Outcome): boolean {
-  return isOwnFault(outcome) || outcome.kind === 'address' || outcome.kind === 'request'
+/**
+ * Returns true if an outcome without an answer may be a fault of the network. A forbidden address may be the
+ * answer of a wrong DNS server or proxy, if the server has been reached before.
+ */
+function isFailure(outcome: Outcome, server: Server | undefined): boolean {
+  if (isOwnFault(outcome) || outcome.kind === 'request') return false
+  return outcome.kind !== 'address' || server !== undefined
 }

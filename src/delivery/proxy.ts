@@ -11,6 +11,7 @@ import {
 } from './connect-error.ts'
 import { createDialler } from './dialler.ts'
 import { codeOf } from './error-code.ts'
+import { isFileShortage } from './file-shortage.ts'
 import type { NameResolver } from './resolver.ts'
 
 type Opened = (...result: [null, Socket] | [Error, null]) => void
@@ -164,7 +165,7 @@ class ConnectProxy implements OutboundProxy {
    * proxy works, and waits for the target. Otherwise the proxy is to blame.
    */
   #errorOf(error: Error, isLate: boolean, askedMs: number): Error {
-    if (error instanceof ProxyFaultError) return error
+    if (error instanceof ProxyFaultError || isFileShortage(codeOf(error))) return error
     if (!isLate) return new ProxyFaultError('CLOSED', { isDown: false })
     return this.#answeredMs > askedMs
       ? new TargetUnreachableError('ETIMEDOUT')
@@ -207,6 +208,7 @@ function createProxyConnector(resolver: NameResolver, timeoutMs: number): buildC
     dial(options, (...result) => {
       const [error, socket] = result
       if (error === null) callback(null, socket)
+      else if (isFileShortage(codeOf(error))) callback(error, null)
       else callback(new ProxyFaultError(codeOf(error), { isDown: true }), null)
     })
   }
@@ -214,6 +216,7 @@ function createProxyConnector(resolver: NameResolver, timeoutMs: number): buildC
 
 function outcomeOf(error: Error | null): ConnectOutcome {
   if (error === null) return 'tunnel'
+  if (isFileShortage(codeOf(error))) return 'fault'
   if (!(error instanceof ProxyFaultError)) return 'target'
   return error.isDown ? 'down' : 'fault'
 }

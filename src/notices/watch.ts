@@ -4,16 +4,19 @@ import type { Delivery } from '../pipeline/delivery.ts'
 import type { OpenHook, ParkReason, PipelineObserver } from '../pipeline/pipeline-ports.ts'
 import type { AnsweredHook, CountedDestination, FailingHook, Report } from './notice-record.ts'
 
+/**
+ * A time in which the network of this process was suspect, in epoch milliseconds. Failures in this time say
+ * nothing about the hooks. `untilMs` is `Infinity` while the network is suspect.
+ */
+export type EgressOutage = { readonly sinceMs: number; readonly untilMs: number }
+
 export type WatchOptions = {
   /** The id of the source of notices. The watch ignores deliveries of that source's own messages. */
   readonly sourceId: string
   /** Time for which a hook must have failed before the watch reports it as failing, in milliseconds. */
   readonly failingAfterMs: number
-  /**
-   * Returns the time since which the network of this process has been suspect, in epoch milliseconds, or
-   * `undefined`. Failures in such a time say nothing about the hooks.
-   */
-  readonly egressSuspectSinceMs?: () => number | undefined
+  /** Returns the last outage of the network of this process, if there was one. */
+  readonly egressOutage?: () => EgressOutage | undefined
   /** Returns epoch milliseconds. */
   readonly now: () => number
 }
@@ -30,10 +33,6 @@ const quietMs = 65 * 60_000
  * thousand entries still fits into a record.
  */
 const mostOfEach = 500
-/**
- * Time that may pass from the first failures of the network until the network is suspect, in milliseconds.
- */
-const recognitionMs = 2 * 60_000
 
 /** A hook that has failed, or whose successes are reported (`follow`). */
 type Watched = {
@@ -74,7 +73,8 @@ export class Watch {
     },
     deadLettered: (reason, _detail, _where, delivery) => {
       // These dead letters aren't counted, because there is a notice about the automatic pause itself.
-      if (reason !== 'auto_paused' && delivery !== undefined && this.#isLookedAt(delivery))
+      if (reason === 'auto_paused' || this.#isSuspect) return
+      if (delivery !== undefined && this.#isLookedAt(delivery))
         count(this.#countsOf(delivery).deadLetters, reason)
     },
   }
@@ -104,14 +104,16 @@ export class Watch {
   /** Returns the report, and starts to collect the next report. `open`: the hooks whose breakers are open. */
   take(open: readonly OpenHook[]): Report {
     const nowMs = this.#options.now()
-    this.#forgiveEgress()
+    const soundMs = Math.min(nowMs, this.#outage?.untilMs ?? 0)
     const openForMs = new Map(open.map((hook) => [keyOf(hook), hook.openForMs]))
     const failing: FailingHook[] = []
     const answered: AnsweredHook[] = []
     for (const [destinationId, ofDestination] of this.#hooks) {
       for (const [hookId, watched] of ofDestination) {
         const hook = { destinationId, hookId }
-        const openMs = openForMs.get(keyOf(hook)) ?? 0
+        this.#forgive(watched)
+        // A breaker that opened in an outage counts from the end of the outage.
+        const openMs = Math.min(openForMs.get(keyOf(hook)) ?? 0, nowMs - soundMs)
         const sinceMs = this.#failingSince(watched, openMs, nowMs)
         if (sinceMs !== undefined) failing.push({ ...hook, sinceMs, ...lastOf(watched) })
         if (watched.isFollowed && watched.answeredMs > 0) answered.push({ ...hook, atMs: watched.answeredMs })
@@ -143,28 +145,30 @@ export class Watch {
       watched.answeredMs = nowMs
       return
     }
-    if (this.#egressSuspectSinceMs() !== undefined) return
+    if (this.#isSuspect) return
     const watched = this.#watchedOf(destinationId, hookId)
+    this.#forgive(watched)
     if (watched.failures === 0) watched.sinceMs = nowMs
     watched.failures++
     watched.lastFailedMs = nowMs
     watched.lastOutcome = outcome
   }
 
-  /** While the network of this process is suspect, forgets the failures that began with the network's. */
-  #forgiveEgress(): void {
-    const suspectMs = this.#egressSuspectSinceMs()
-    if (suspectMs === undefined) return
-    for (const ofDestination of this.#hooks.values())
-      for (const watched of ofDestination.values())
-        if (watched.sinceMs > suspectMs - recognitionMs) {
-          watched.failures = 0
-          watched.lastFailedMs = 0
-        }
+  get #outage(): EgressOutage | undefined {
+    return this.#options.egressOutage?.()
   }
 
-  #egressSuspectSinceMs(): number | undefined {
-    return this.#options.egressSuspectSinceMs?.()
+  get #isSuspect(): boolean {
+    return this.#outage?.untilMs === Number.POSITIVE_INFINITY
+  }
+
+  /** Forgets the failures of a hook if all of them were in the last outage of the network. */
+  #forgive(watched: Watched): void {
+    const outage = this.#outage
+    if (outage === undefined || watched.failures === 0) return
+    if (watched.sinceMs < outage.sinceMs || watched.lastFailedMs > outage.untilMs) return
+    watched.failures = 0
+    watched.lastFailedMs = 0
   }
 
   /**
@@ -206,7 +210,7 @@ export class Watch {
 
   /** Returns true if the last requests to a hook of the destination failed, or if the network is suspect. */
   #isDown(destinationId: string): boolean {
-    if (this.#egressSuspectSinceMs() !== undefined) return true
+    if (this.#isSuspect) return true
     const hooks = this.#hooks.get(destinationId)
     return hooks !== undefined && [...hooks.values()].some(({ failures }) => failures >= leastFailures)
   }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { maxStoreFiles } from '../audience/store.ts'
 import type { Config } from '../config/schema.ts'
 import type { BulkheadOptions } from '../delivery/bulkhead.ts'
@@ -82,18 +81,5 @@ export function bulkheadWith(delivery: Config['delivery'], maxInFlight: number):
     maxTries: 2 * maxInFlight,
     maxBytes: delivery.bufferBytes,
     waitMs: delivery.laneWaitMs,
-  }
-}
-
-/**
- * Returns the limit of open files of this process. Returns Infinity if the system doesn't report the limit.
- * Node raises the soft limit to the hard limit when it starts.
- */
-export function maxOpenFiles(): number {
-  try {
-    const [, soft] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? []
-    return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft)
-  } catch {
-    return Number.POSITIVE_INFINITY
   }
 }

@@ -34,7 +34,7 @@ export type NoticesOptions = {
   consumer: () => Pick<GroupConsumer, 'lastCommitMs'> | undefined
   marks: Pick<BackfillMarks, 'behind'>
   pauses: Omit<PausesPort, 'terms'>
-  outbound: Pick<Outbound, 'egressSuspectSinceMs'>
+  outbound: Pick<Outbound, 'egressOutage'>
 }
 
 export type Notices = {
@@ -122,8 +122,7 @@ export function openNotices(options: NoticesOptions): Notices {
 
 function openWatch({ config, outbound }: NoticesOptions): Watch {
   const { source: sourceId, failingAfterMs } = config.notices
-  const egressSuspectSinceMs = () => outbound.egressSuspectSinceMs()
-  return new Watch({ sourceId, failingAfterMs, egressSuspectSinceMs, now: Date.now })
+  return new Watch({ sourceId, failingAfterMs, egressOutage: () => outbound.egressOutage(), now: Date.now })
 }
 
 /** Returns the time between two looks at the hooks and at the topic `notices`, in milliseconds. */

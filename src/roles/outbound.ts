@@ -6,6 +6,7 @@ import { OpenConnections } from '../delivery/open-connections.ts'
 import { type ConnectOutcome, createProxy, type OutboundProxy } from '../delivery/proxy.ts'
 import { createResolver, type LookupOutcome, type NameResolver } from '../delivery/resolver.ts'
 import { createSender, type Sender } from '../delivery/sender.ts'
+import type { EgressOutage } from '../notices/watch.ts'
 import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import type { CountedSeries } from '../telemetry/metric-tally.ts'
 import type { ConnectionLimits } from './connection-limits.ts'
@@ -14,11 +15,8 @@ import type { ConnectionLimits } from './connection-limits.ts'
 export type Outbound = {
   sender: Sender
   open: Pick<OpenConnections, 'idle'>
-  /**
-   * Returns the time since which the network of this process has been suspect, in epoch milliseconds. Returns
-   * `undefined` if it isn't suspect.
-   */
-  egressSuspectSinceMs(): number | undefined
+  /** Returns the last time for which the network of this process was suspect, or `undefined` if it never was. */
+  egressOutage(): EgressOutage | undefined
   /** Closes all sockets at once. */
   close(): Promise<void>
 }
@@ -51,9 +49,10 @@ export function createOutbound(options: OutboundOptions): Outbound {
   const keptAnswerBytes = enabled && answers ? answerBytes : 0
   const open = new OpenConnections({ ...limits, onClosed: () => metrics.idleConnectionsClosed.inc() })
   metrics.idleConnectionsLimit.set(limits.maxIdle)
-  let suspectSinceMs: number | undefined
-  const egress = new EgressHealth((isSuspect, evidence) => {
-    suspectSinceMs = isSuspect ? Date.now() : undefined
+  let outage: EgressOutage | undefined
+  const egress = new EgressHealth((isSuspect, evidence, failingForMs) => {
+    if (isSuspect) outage = { sinceMs: Date.now() - failingForMs, untilMs: Number.POSITIVE_INFINITY }
+    else if (outage !== undefined) outage = { ...outage, untilMs: Date.now() }
     showEgress(options, isSuspect, evidence)
   })
   const judging = setInterval(() => egress.judge(), judgeEveryMs).unref()
@@ -62,7 +61,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
   return {
     sender,
     open,
-    egressSuspectSinceMs: () => suspectSinceMs,
+    egressOutage: () => outage,
     async close() {
       clearInterval(judging)
       await sender.close()

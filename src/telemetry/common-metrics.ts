@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { openFilesRatio } from './open-files.ts'
 
 /** The metrics that every role has. Roles that run in one process share them. */
 export type CommonMetrics = ReturnType<typeof createCommonMetrics>
@@ -19,6 +20,16 @@ export function createCommonMetrics(registry: Registry) {
       labelNames: ['role'],
       aggregator: 'min',
       registers,
+    }),
+    openFiles: new Gauge({
+      name: 'sluice_open_files_ratio',
+      help: 'Open files as a share of what the process may open (ulimit -n). 1 while no more can be opened. If a worker has several processes: the highest share.',
+      aggregator: 'max',
+      registers,
+      collect() {
+        const ratio = openFilesRatio()
+        if (ratio !== undefined) this.set(ratio)
+      },
     }),
     faults: new Counter({
       name: 'sluice_faults_total',

@@ -14,12 +14,13 @@ const requestBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5,
 export function createGatewayMetrics(beside: CommonMetrics & { registry: Registry } = ownMetrics()) {
   const { registry } = beside
   const { buildInfo, ready, faults, spans, catalogInfo, catalogRefused, destinations } = beside
-  const { groupLag, certificateExpiry } = beside
+  const { groupLag, certificateExpiry, openFiles } = beside
   const registers = [registry]
   return {
     registry,
     buildInfo,
     ready,
+    openFiles,
     faults,
     spans,
     catalogInfo,

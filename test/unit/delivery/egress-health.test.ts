@@ -5,12 +5,15 @@ import type { Outcome } from '../../../src/delivery/outcome.ts'
 const well: Outcome = { kind: 'answer', status: 200 }
 const unwell: Outcome = { kind: 'answer', status: 503 }
 const timeout: Outcome = { kind: 'timeout' }
+const forbidden: Outcome = { kind: 'address', address: '10.0.0.1' }
 const minute = 60_000
 
 /** Servers with a request in each interval, on a clock that only the test moves. */
 function start() {
-  const changes: { isSuspect: boolean; evidence: EgressEvidence }[] = []
-  const egress = new EgressHealth((isSuspect, evidence) => changes.push({ isSuspect, evidence }))
+  const changes: { isSuspect: boolean; evidence: EgressEvidence; failingForMs: number }[] = []
+  const egress = new EgressHealth((isSuspect, evidence, failingForMs) =>
+    changes.push({ isSuspect, evidence, failingForMs }),
+  )
   return {
     changes,
     egress,
@@ -52,20 +55,29 @@ test.each<Outcome>([
   const { changes, pass } = start()
   pass(minute, failing(0, 20))
   pass(minute, failing(20, 20, failure))
-  expect(changes).toEqual([{ isSuspect: true, evidence: { lost: 20, dead: 0, working: 0 } }])
+  expect(changes).toMatchObject([{ isSuspect: true, evidence: { lost: 20, dead: 0, working: 0 } }])
 })
 
 test.each<Outcome>([
   unwell,
   { kind: 'proxy', code: 'ECONNREFUSED', isDown: true },
   { kind: 'files', code: 'EMFILE' },
-  { kind: 'address', address: '10.0.0.1' },
   { kind: 'request', detail: 'invalid header' },
 ])('$kind is no failure of the network', (outcome) => {
   const { changes, pass } = start()
   pass(minute, failing(0, 20))
   pass(10 * minute, failing(20, 20, outcome))
   expect(changes).toEqual([])
+})
+
+test.each<[boolean, string]>([
+  [true, 'that were reached before'],
+  [false, 'that never were'],
+])('a forbidden address is a failure: %s, for servers %s', (isFailure, which) => {
+  const { changes, pass } = start()
+  pass(minute, failing(which === 'that were reached before' ? 0 : 20, 20, forbidden))
+  pass(5 * minute, failing(20, 20, forbidden))
+  expect(changes.map(({ isSuspect }) => isSuspect)).toEqual(isFailure ? [true] : [])
 })
 
 test('an outage shorter than the time of three judgements goes unnoticed', () => {
@@ -79,45 +91,109 @@ test('an outage shorter than the time of three judgements goes unnoticed', () =>
 test('servers that stop answering one after the other are not a network that fails', () => {
   const { changes, pass } = start()
   pass(minute, failing(0, 20))
-  for (let failed = 1; failed <= 20; failed++) pass(2 * minute, failing(failed, 23))
+  for (let failed = 1; failed <= 20; failed++) pass(2 * minute, failing(failed, 30))
   expect(changes).toEqual([])
 })
 
 test('servers that have been dead for long are not counted, however many they are', () => {
   const { changes, pass } = start()
   pass(minute, failing(30, 34))
+  pass(20 * minute, failing(30, 34))
   expect(changes).toEqual([])
   pass(minute, failing(34, 34))
-  expect(changes).toEqual([{ isSuspect: true, evidence: { lost: 4, dead: 30, working: 0 } }])
+  expect(changes).toMatchObject([{ isSuspect: true, evidence: { lost: 4, dead: 30, working: 0 } }])
 })
 
-test('a network stays suspect for hours, and is well again when most servers answer', () => {
+test('quiet servers that work count as well as those that are tried again and again', () => {
+  const { changes, egress, pass } = start()
+  for (let hour = 0; hour < 3; hour++) {
+    for (let at = 3; at < 13; at++) egress.take(`https://${at}.example`, well)
+    pass(10 * minute, failing(hour === 0 ? 0 : 3, 3))
+  }
+  expect(changes).toEqual([])
+})
+
+test('tells since when the first of the lost servers fails', () => {
   const { changes, pass } = start()
   pass(minute, failing(0, 20))
-  pass(5 * 60 * minute, failing(18, 20))
-  expect(changes).toHaveLength(1)
-  pass(minute, failing(4, 20))
-  expect(changes.at(-1)).toEqual({ isSuspect: false, evidence: { lost: 4, dead: 0, working: 16 } })
+  pass(2 * minute, failing(9, 20))
+  pass(minute, failing(20, 20))
+  const [change] = changes
+  expect(change?.failingForMs).toBeGreaterThanOrEqual(2 * minute)
+  expect(change?.failingForMs).toBeLessThanOrEqual(3 * minute)
+})
+
+test.each([1, 3, 12])(
+  'a network without which all fail stays suspect for a day, with requests each %i minutes',
+  (every) => {
+    const { changes, egress, pass } = start()
+    const requests = (outcome: Outcome) => {
+      for (let at = 0; at < 30; at++) egress.take(`https://${at}.example`, outcome)
+      // In the cluster, where the network works.
+      egress.take('http://ops.cluster', well)
+      pass(every * minute, [])
+    }
+    requests(well)
+    for (let passed = 0; passed < 24 * 60; passed += every) requests(timeout)
+    expect(changes.map(({ isSuspect }) => isSuspect)).toEqual([true])
+    requests(well)
+    expect(changes.map(({ isSuspect }) => isSuspect)).toEqual([true, false])
+  },
+)
+
+test('half of all servers that are gone for good are to blame themselves after an hour', () => {
+  const { changes, pass } = start()
+  pass(minute, failing(0, 20))
+  pass(50 * minute, failing(10, 20))
+  expect(changes.map(({ isSuspect }) => isSuspect)).toEqual([true])
+  pass(20 * minute, failing(10, 20))
+  expect(changes.map(({ isSuspect }) => isSuspect)).toEqual([true, false])
+  pass(24 * 60 * minute, failing(10, 20))
+  expect(changes).toHaveLength(2)
+})
+
+test('a network that has recovered in part, and fails again, is suspect again', () => {
+  const { changes, pass } = start()
+  pass(minute, failing(0, 20))
+  pass(10 * minute, failing(20, 20))
+  pass(minute, failing(5, 20))
+  pass(minute, failing(20, 20))
+  expect(changes.map(({ isSuspect }) => isSuspect)).toEqual([true, false, true])
 })
 
 test('without requests a network stays suspect until its servers are forgotten', () => {
   const { changes, pass } = start()
   pass(minute, failing(0, 20))
   pass(minute, failing(20, 20))
-  pass(14 * minute, [])
+  pass(60 * minute, [])
   expect(changes).toHaveLength(1)
-  pass(2 * minute, [])
-  expect(changes.at(-1)).toEqual({ isSuspect: false, evidence: { lost: 0, dead: 0, working: 0 } })
+  pass(10 * minute, [])
+  expect(changes.at(-1)).toMatchObject({ isSuspect: false, evidence: { lost: 0, dead: 0, working: 0 } })
 })
 
-test('a process that starts without a network recognizes it by ten servers, until one answers', () => {
-  const { changes, pass } = start()
-  pass(10 * minute, failing(9, 9))
+test.each([
+  [9, 9, []],
+  [10, 12, []],
+  [10, 10, [true]],
+  [200, 201, [true]],
+])(
+  'at the start of a process, %i of %i servers that never answered: suspect %j',
+  (failed, servers, suspect) => {
+    const { changes, pass } = start()
+    pass(30 * minute, failing(failed, servers))
+    expect(changes.map(({ isSuspect }) => isSuspect)).toEqual(suspect)
+    pass(minute, failing(0, servers))
+    if (suspect.length > 0) expect(changes.at(-1)?.isSuspect).toBe(false)
+  },
+)
+
+test('dead servers that wait in the retry topics at the start are not a network that fails, if others answer', () => {
+  const { changes, egress, pass } = start()
+  for (let passed = 0; passed < 10; passed++) {
+    if (passed === 1) for (let at = 12; at < 20; at++) egress.take(`https://${at}.example`, well)
+    pass(minute, failing(12, 12))
+  }
   expect(changes).toEqual([])
-  pass(minute, failing(10, 10))
-  expect(changes).toHaveLength(1)
-  pass(minute, failing(10, 11))
-  expect(changes.at(-1)?.isSuspect).toBe(false)
 })
 
 test('a thousand hooks of one server count once', () => {
@@ -132,5 +208,5 @@ test('more servers than are observed change nothing', () => {
   const { changes, pass } = start()
   pass(3 * judgeEveryMs, failing(0, 10_000))
   pass(minute, failing(10_000, 10_000))
-  expect(changes).toEqual([{ isSuspect: true, evidence: { lost: 2_000, dead: 0, working: 0 } }])
+  expect(changes).toMatchObject([{ isSuspect: true, evidence: { lost: 2_000, dead: 0, working: 0 } }])
 })

@@ -3,7 +3,7 @@ import type { DeadReason } from '../../../src/message/dead-letter-reasons.ts'
 import type { HeldRecord } from '../../../src/message/held-record.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { judge } from '../../../src/delivery/verdict.ts'
-import { Watch } from '../../../src/notices/watch.ts'
+import { type EgressOutage, Watch } from '../../../src/notices/watch.ts'
 import { Delivery, PendingRecord } from '../../../src/pipeline/delivery.ts'
 import type { OpenHook } from '../../../src/pipeline/pipeline-ports.ts'
 
@@ -42,11 +42,11 @@ function deliveryOf(sourceId: string, destinationId: string): Delivery {
 /** What one worker sees, on a clock that only the test moves. */
 function startWatch() {
   const clock = { nowMs: 1_000 * minute }
-  const network: { suspectSinceMs: number | undefined } = { suspectSinceMs: undefined }
+  const network: { outage: EgressOutage | undefined } = { outage: undefined }
   const watch = new Watch({
     sourceId: 'sluice',
     failingAfterMs: 5 * minute,
-    egressSuspectSinceMs: () => network.suspectSinceMs,
+    egressOutage: () => network.outage,
     now: () => clock.nowMs,
   })
   watch.isOn = true
@@ -68,7 +68,8 @@ function startWatch() {
 
 const broken: Outcome = { kind: 'answer', status: 500 }
 const well: Outcome = { kind: 'answer', status: 200 }
-const open: readonly OpenHook[] = [{ destinationId: 'crm', hookId: 'main', openForMs: 6 * minute }]
+const openHook: OpenHook = { destinationId: 'crm', hookId: 'main', openForMs: 6 * minute }
+const open: readonly OpenHook[] = [openHook]
 
 test('a hook fails when nothing but failures came of it for long enough, and three at least', () => {
   const { clock, watch, attempt } = startWatch()
@@ -201,25 +202,37 @@ test('a hook that nothing was sent to for more than an hour is not said to fail'
   expect(watch.take([]).failing).toEqual([])
 })
 
-test('failures while the network is suspect, and shortly before, are no failures of a hook', () => {
-  const { clock, watch, attempt, network } = startWatch()
-  attempt(broken)
-  attempt(broken)
-  attempt(broken)
-  clock.nowMs += minute
-  network.suspectSinceMs = clock.nowMs
-  watch.take([])
-  clock.nowMs += 10 * minute
-  attempt(broken)
-  expect(watch.take(open).failing).toEqual([])
-  network.suspectSinceMs = undefined
-  expect(watch.take(open).failing).toEqual([])
-  const sinceMs = clock.nowMs
-  for (let tries = 0; tries < 3; tries++) attempt(broken)
-  expect(watch.take([]).failing).toEqual([])
-  clock.nowMs += 6 * minute
-  expect(watch.take([]).failing).toMatchObject([{ destinationId: 'crm', sinceMs }])
-})
+/** An outage that goes on. */
+function since(sinceMs: number): EgressOutage {
+  return { sinceMs, untilMs: Number.POSITIVE_INFINITY }
+}
+
+test.each(['while the network is suspect', 'only after it'])(
+  'failures in an outage of the network are no failures of a hook, if reports are made %s',
+  (when) => {
+    const { clock, watch, attempt, network } = startWatch()
+    const failures = (times: number) => Array.from({ length: times }, () => attempt(broken))
+    const beganMs = clock.nowMs
+    failures(3)
+    clock.nowMs += minute
+    network.outage = since(beganMs)
+    clock.nowMs += 10 * minute
+    failures(3)
+    if (when === 'while the network is suspect') expect(watch.take(open).failing).toEqual([])
+    network.outage = { sinceMs: beganMs, untilMs: clock.nowMs }
+    if (when === 'while the network is suspect') expect(watch.take(open).failing).toEqual([])
+
+    clock.nowMs += 1_000
+    const sinceMs = clock.nowMs
+    failures(1)
+    expect(watch.take([{ ...openHook, openForMs: 11 * minute }]).failing).toEqual([])
+    failures(2)
+    clock.nowMs += 4 * minute
+    expect(watch.take([]).failing).toEqual([])
+    clock.nowMs += 2 * minute
+    expect(watch.take([]).failing).toMatchObject([{ destinationId: 'crm', sinceMs }])
+  },
+)
 
 test('a hook that failed long before the network goes on failing, and an answer counts at any time', () => {
   const { clock, watch, attempt, network } = startWatch()
@@ -227,7 +240,7 @@ test('a hook that failed long before the network goes on failing, and an answer 
   const sinceMs = clock.nowMs
   for (let tries = 0; tries < 3; tries++) attempt(broken)
   clock.nowMs += 10 * minute
-  network.suspectSinceMs = clock.nowMs
+  network.outage = since(clock.nowMs)
   clock.nowMs += 10 * minute
   attempt(broken)
   expect(watch.take([]).failing).toMatchObject([{ sinceMs, lastFailedMs: sinceMs }])
@@ -235,16 +248,18 @@ test('a hook that failed long before the network goes on failing, and an answer 
   expect(watch.take([])).toMatchObject({ failing: [], answered: [{ atMs: clock.nowMs }] })
 })
 
-test('what is put off because a hook or the network has just stopped working is not counted', () => {
-  const { watch, attempt, parks, network, clock } = startWatch()
-  const taken = () => watch.take([]).counts.map(({ paced }) => paced)
+test('what is put off, or dies, because a hook or the network has just stopped working is not counted', () => {
+  const { watch, attempt, parks, dies, network, clock } = startWatch()
+  const taken = () => watch.take([]).counts.map(({ paced, dead_letters }) => ({ ...paced, ...dead_letters }))
   for (let tries = 0; tries < 3; tries++) attempt(broken)
   parks('paced')
   expect(taken()).toEqual([])
   attempt(well)
   parks('paced')
-  expect(taken()).toEqual([{ paced: 1 }])
-  network.suspectSinceMs = clock.nowMs
+  dies()
+  expect(taken()).toEqual([{ paced: 1, expired: 1 }])
+  network.outage = since(clock.nowMs)
   parks('paced')
+  dies()
   expect(taken()).toEqual([])
 })
