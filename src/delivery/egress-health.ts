@@ -7,8 +7,8 @@ import { isOwnFault, type Outcome } from './outcome.ts'
 export type OnEgressSuspect = (isSuspect: boolean, evidence: EgressEvidence, failingForMs: number) => void
 
 /**
- * Numbers of servers. `working`: the last request was answered, within the last 15 minutes. `lost`: the server
- * was working, and doesn't answer any more. `dead`: the server has not answered for longer, or never.
+ * Numbers of servers. `working`: the last request was answered, within the last 15 minutes. `lost`: the
+ * server was working, and doesn't answer any more. `dead`: the server has not answered for longer, or never.
  */
 export type EgressEvidence = { readonly lost: number; readonly dead: number; readonly working: number }
 

@@ -21,7 +21,9 @@ export class HostsFile {
     return this.#names.get(name)
   }
 
-  /** Reads the file. If no more files can be opened, keeps the names, and reads the file at the next check. */
+  /**
+   * Reads the file. If no more files can be opened, keeps the names, and reads the file at the next check.
+   */
   #read(): void {
     try {
       this.#names = parseHosts(readFileSync(this.#file.path, 'utf8'))

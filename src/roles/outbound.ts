@@ -15,7 +15,9 @@ import type { ConnectionLimits } from './connection-limits.ts'
 export type Outbound = {
   sender: Sender
   open: Pick<OpenConnections, 'idle'>
-  /** Returns the last time for which the network of this process was suspect, or `undefined` if it never was. */
+  /**
+   * Returns the last time for which the network of this process was suspect, or `undefined` if it never was.
+   */
   egressOutage(): EgressOutage | undefined
   /** Closes all sockets at once. */
   close(): Promise<void>
