@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
+import type { OnClockSkew } from './clock-skew.ts'
 import { compressedRequest } from './compressed-produce.ts'
 import { isTooLarge } from './error-codes.ts'
 import { messageOf } from './message-of.ts'
@@ -38,6 +39,8 @@ export type LossyProducerOptions = {
    * `undefined` when no partition fails any more.
    */
   readonly onTrouble: (reason: string | undefined) => void
+  /** Called after each write to a topic whose records have the time of the broker. */
+  readonly onClockSkew?: OnClockSkew
   /** Opens connections. Default: connections to Kafka. */
   readonly openLink?: () => LossyLink
 }
@@ -161,8 +164,8 @@ class BoundedProducer implements LossyProducer {
   }
 
   #openLink(): LossyLink {
-    const { kafka, openLink = () => new ProduceLink(kafka, timeouts, compressedRequest) } = this.#options
-    return openLink()
+    const { kafka, openLink, onClockSkew } = this.#options
+    return openLink?.() ?? new ProduceLink(kafka, timeouts, { requestOf: compressedRequest, onClockSkew })
   }
 
   #lineOf(partition: number): Line {

@@ -1,4 +1,5 @@
 import { type Cluster, type Kafka, type PartitionMetadata, Partitioners } from 'kafkajs'
+import { clockAheadMs, type OnClockSkew } from './clock-skew.ts'
 import { describeErrorCode, errorCodes } from './error-codes.ts'
 import { messageOf } from './message-of.ts'
 import { type Metadata, metadataRequest } from './metadata-request.ts'
@@ -57,11 +58,20 @@ export class ProduceLink {
   readonly #kafka: Kafka
   readonly #timeouts: LinkTimeouts
   readonly #requestOf: MakeRequest
+  readonly #onClockSkew: OnClockSkew
   readonly #place = Partitioners.DefaultPartitioner()
   #opened: PartwiseCluster
   #topics = new Set<string>()
 
-  constructor(kafka: Kafka, timeouts: LinkTimeouts, requestOf: MakeRequest = produceRequest) {
+  constructor(
+    kafka: Kafka,
+    timeouts: LinkTimeouts,
+    {
+      requestOf = produceRequest,
+      onClockSkew = () => undefined,
+    }: { requestOf?: MakeRequest; onClockSkew?: OnClockSkew | undefined } = {},
+  ) {
+    this.#onClockSkew = onClockSkew
     this.#kafka = kafka
     this.#timeouts = timeouts
     this.#requestOf = requestOf
@@ -200,7 +210,9 @@ export class ProduceLink {
         .then((broker) => ask(broker, this.#requestOf(topicDataOf(items), replicasTimeoutMs)))
       // The connections to other brokers are kept. kafkajs closes the connection to this broker by itself.
       const late = `no answer within ${sendTimeoutMs} ms`
+      const sentMs = Date.now()
       const { topics } = await answerWithin(untilMs - performance.now(), answered, late)
+      this.#compareClocks(topics, sentMs)
       const answers = new Map<string, PartitionAnswer>(
         topics.flatMap(({ topicName, partitions }) =>
           partitions.map((answer) => [`${topicName}/${answer.partition}`, answer] as const),
@@ -213,6 +225,14 @@ export class ProduceLink {
       this.#refresh(opened)
       for (const item of items) settle(item, unwritten(messageOf(error)))
     }
+  }
+
+  #compareClocks(topics: ProduceAnswer['topics'], sentMs: number): void {
+    const answers = topics.flatMap(({ partitions }) => partitions)
+    const appended = answers.find(
+      ({ errorCode, appendedMs }) => errorCode === errorCodes.NONE && appendedMs >= 0,
+    )
+    if (appended !== undefined) this.#onClockSkew(clockAheadMs(appended.appendedMs, sentMs, Date.now()))
   }
 
   /**

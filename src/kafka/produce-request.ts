@@ -33,6 +33,10 @@ export type ProduceAnswer = {
       readonly partition: number
       readonly errorCode: number
       readonly baseOffset: number
+      /**
+       * The broker's time of the append, in epoch milliseconds. -1 if the topic keeps the times of producers.
+       */
+      readonly appendedMs: number
     }[]
   }[]
 }
@@ -93,10 +97,10 @@ function readProduceAnswer(body: Buffer, version: number): ProduceAnswer {
       const partition = reader.int32()
       const errorCode = reader.int16()
       const baseOffset = reader.int64()
-      // The time of the append and the start of the log, which are skipped.
-      reader.int64()
+      const appendedMs = reader.int64()
+      // The start of the log, which is skipped.
       if (version >= 5) reader.int64()
-      return { partition, errorCode, baseOffset }
+      return { partition, errorCode, baseOffset, appendedMs }
     }),
   }))
   const throttleMs = reader.int32()

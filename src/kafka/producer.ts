@@ -5,6 +5,7 @@ import { type Batch, PartitionDispatch, type PartitionDispatchOptions } from '..
 import { isTooLarge } from './error-codes.ts'
 import { type FailingPartition, FailingPartitions, unknownPartition } from './failing-partitions.ts'
 import { messageOf } from './message-of.ts'
+import type { OnClockSkew } from './clock-skew.ts'
 import { type LinkTimeouts, type ProducedRecords, ProduceLink, type ProduceOutcome } from './produce-link.ts'
 import { within } from './within.ts'
 
@@ -72,6 +73,8 @@ export type ProducerOptions = {
    * again.
    */
   onStalled?: (isStalled: boolean, reason: string) => void
+  /** Called after each write to a topic whose records have the time of the broker. */
+  onClockSkew?: OnClockSkew
 }
 
 const defaultBatchBytes = 900_000
@@ -126,9 +129,17 @@ class PartitionedProducer implements RecordProducer {
   #pending = 0
 
   constructor(options: ProducerOptions) {
-    const { kafka, batchBytes = defaultBatchBytes, minInsync = 1, onFailing, onStalled } = options
+    const {
+      kafka,
+      batchBytes = defaultBatchBytes,
+      minInsync = 1,
+      onFailing,
+      onStalled,
+      onClockSkew,
+    } = options
     this.#options = options
-    this.#links = { main: new ProduceLink(kafka, timeouts), isolated: new ProduceLink(kafka, timeouts) }
+    const link = (): ProduceLink => new ProduceLink(kafka, timeouts, { onClockSkew })
+    this.#links = { main: link(), isolated: link() }
     this.#failing = new FailingPartitions({
       patienceMs,
       onFailing: (failing, isFailing) => onFailing?.(failing, isFailing),

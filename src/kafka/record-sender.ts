@@ -1,6 +1,7 @@
 import type { Cluster, Kafka } from 'kafkajs'
 import { messageOf } from './message-of.ts'
 import { openPartwiseCluster } from './partwise-cluster.ts'
+import type { OnClockSkew } from './clock-skew.ts'
 import { type LinkTimeouts, ProduceLink } from './produce-link.ts'
 import { within } from './within.ts'
 
@@ -69,8 +70,9 @@ const lookTimeoutMs = 3_000
  * would be out of order. `kafka` should have short timeouts and few retries. Rejects when no broker can be
  * reached.
  */
-export async function startRecordSender(kafka: Kafka): Promise<RecordSender> {
-  const links = { main: new ProduceLink(kafka, timeouts), isolated: new ProduceLink(kafka, timeouts) }
+export async function startRecordSender(kafka: Kafka, onClockSkew?: OnClockSkew): Promise<RecordSender> {
+  const link = (): ProduceLink => new ProduceLink(kafka, timeouts, { onClockSkew })
+  const links = { main: link(), isolated: link() }
   let isStopped = false
   await links.main.connect()
 

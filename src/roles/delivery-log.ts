@@ -4,6 +4,7 @@ import type { Config } from '../config/schema.ts'
 import { createLogObserver, type LogObserver } from '../delivery-log/log-observer.ts'
 import { createUserHash, type UserHash } from '../delivery-log/user-hash.ts'
 import type { createKafka } from '../kafka/client.ts'
+import type { OnClockSkew } from '../kafka/clock-skew.ts'
 import { startLossyProducer } from '../kafka/lossy-producer.ts'
 import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import { topicNames } from './settings.ts'
@@ -14,6 +15,7 @@ export type DeliveryLogOptions = {
   kafka: ReturnType<typeof createKafka>
   metrics: WorkerMetrics
   log: Logger
+  onClockSkew: OnClockSkew
 }
 
 /** The writer of the delivery log. It observes deliveries, so call `stop` after the deliveries have ended. */
@@ -36,6 +38,7 @@ export function openDeliveryLog({
   kafka,
   metrics,
   log,
+  onClockSkew,
 }: DeliveryLogOptions): DeliveryLog | undefined {
   const { enabled, successes, bufferBytes } = config.attempts
   if (!enabled) return undefined
@@ -46,6 +49,7 @@ export function openDeliveryLog({
     kafka,
     topic,
     maxBytes: bufferBytes,
+    onClockSkew,
     onWritten: (records) => written.add(records),
     onDropped: (records, reason) => metrics.logRecordsDropped.inc({ reason }, records),
     onTrouble(reason) {

@@ -16,6 +16,7 @@ import { buildInfo } from '../telemetry/build-info.ts'
 import { createGatewayMetrics, type GatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createGatewayObserver } from '../telemetry/gateway-observer.ts'
 import { maxOpenFiles } from '../telemetry/open-files.ts'
+import { createClockReport } from './clock-report.ts'
 import { askKafka, clientOf, openKafka } from './ask-kafka.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
 import { maxClients } from './connection-limits.ts'
@@ -139,7 +140,8 @@ async function openOutbox({
   laidOut,
   metrics,
 }: GatewayPartOptions): Promise<{ outbox: Outbox; availability: Availability }> {
-  const sender = await askKafka(config, startRecordSender(clientOf(kafkaSettings(config), log, 'impatient')))
+  const kafka = clientOf(kafkaSettings(config), log, 'impatient')
+  const sender = await askKafka(config, startRecordSender(kafka, createClockReport({ metrics, log })))
   parts.defer(() => within(leaveMs, sender.stop()))
   const counted: ProduceSender = {
     send: (produces, route, onSettled) =>

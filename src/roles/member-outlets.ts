@@ -3,6 +3,7 @@ import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
 import type { PipelineObserver } from '../pipeline/pipeline-ports.ts'
 import { createObserver } from '../telemetry/worker-observer.ts'
 import { askKafka } from './ask-kafka.ts'
+import { createClockReport } from './clock-report.ts'
 import { type DeliveryLog, openDeliveryLog } from './delivery-log.ts'
 import type { MemberBase } from './member-base.ts'
 import { createOutbound, type Outbound } from './outbound.ts'
@@ -23,6 +24,7 @@ export type MemberOutlets = {
 /** Opens the parts by which a member writes to Kafka and sends to hooks. */
 export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<MemberOutlets> {
   const { config, metrics, log, kafka, parts, ending, stalls, failingUnits, limits } = base
+  const onClockSkew = createClockReport({ metrics, log })
   const producer = await askKafka(
     config,
     startProducer({
@@ -32,6 +34,7 @@ export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<M
       onFailed: () => metrics.produceFailures.inc(),
       onFailing: failingUnits.changed,
       onStalled: (isStalled, reason) => stalls.setUnwritable(isStalled, reason),
+      onClockSkew,
     }),
   )
   parts.defer(() => ending.within(producer.stop()))
@@ -51,7 +54,7 @@ export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<M
     retryLimitMs: config.retry.limitMs,
   })
   parts.defer(() => observer.flush())
-  const deliveryLog = openDeliveryLog({ config, kafka, metrics, log })
+  const deliveryLog = openDeliveryLog({ config, kafka, metrics, log, onClockSkew })
   if (deliveryLog !== undefined) parts.defer(() => ending.within(deliveryLog.stop()))
   return { producer, outbound, observer, deliveryLog }
 }

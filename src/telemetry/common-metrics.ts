@@ -31,6 +31,12 @@ export function createCommonMetrics(registry: Registry) {
         if (ratio !== undefined) this.set(ratio)
       },
     }),
+    clockSkew: new Gauge({
+      name: 'sluice_clock_skew_seconds',
+      help: 'How far the clock of the process is at least ahead of the clock of the broker that it wrote to last. Negative if it is behind. 0 if the difference is within the time of the write, and before the first write.',
+      aggregator: 'average',
+      registers,
+    }),
     faults: new Counter({
       name: 'sluice_faults_total',
       help: 'Faults of Sluice itself: requests, records or steps that failed because of a bug. The log has each fault with its stack. Please report faults.',
