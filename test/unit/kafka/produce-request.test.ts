@@ -121,6 +121,7 @@ const answer = fc.array(
         partition: fc.nat(1_000),
         errorCode: fc.nat(90),
         baseOffset: fc.integer({ min: -1, max: 2 ** 50 }),
+        appendedMs: fc.integer({ min: -1, max: 2 ** 50 }),
       }),
       { maxLength: 3 },
     ),
@@ -131,7 +132,7 @@ const answer = fc.array(
 type TheirAnswer = {
   topics: {
     topicName: string
-    partitions: { partition: number; errorCode: number; baseOffset: string }[]
+    partitions: { partition: number; errorCode: number; baseOffset: string; logAppendTime: string }[]
   }[]
 }
 
@@ -143,8 +144,8 @@ test.each([3, 5, 7])('an answer of version %s is read as kafkajs reads it', asyn
     fc.asyncProperty(answer, async (topics) => {
       const out = new ByteWriter()
       out.array(topics, ({ topicName, partitions }) => {
-        out.string(topicName).array(partitions, ({ partition, errorCode, baseOffset }) => {
-          out.int32(partition).int16(errorCode).int64(baseOffset).int64(-1)
+        out.string(topicName).array(partitions, ({ partition, errorCode, baseOffset, appendedMs }) => {
+          out.int32(partition).int16(errorCode).int64(baseOffset).int64(appendedMs)
           if (version >= 5) out.int64(0)
         })
       })
@@ -153,10 +154,11 @@ test.each([3, 5, 7])('an answer of version %s is read as kafkajs reads it', asyn
       expect(ours).toEqual({ clientSideThrottleTime: version >= 6 ? 70 : 0, topics })
       const theirs = (await response.decode(bytes)).topics.map(({ topicName, partitions }) => ({
         topicName,
-        partitions: partitions.map(({ partition, errorCode, baseOffset }) => ({
+        partitions: partitions.map(({ partition, errorCode, baseOffset, logAppendTime }) => ({
           partition,
           errorCode,
           baseOffset: Number(baseOffset),
+          appendedMs: Number(logAppendTime),
         })),
       }))
       expect(ours.topics).toEqual(theirs)
