@@ -7,8 +7,8 @@ import { isOwnFault, type Outcome } from './outcome.ts'
 export type OnEgressSuspect = (isSuspect: boolean, evidence: EgressEvidence, failingForMs: number) => void
 
 /**
- * Numbers of servers. `working`: the last request was answered, within the last 15 minutes. `lost`: the
- * server was working, and doesn't answer any more. `dead`: the server has not answered for longer, or never.
+ * Numbers of servers. `working`: the last request was answered. `lost`: the server was working until
+ * recently, and doesn't answer any more. `dead`: the server has not answered for longer, or never.
  */
 export type EgressEvidence = { readonly lost: number; readonly dead: number; readonly working: number }
 
@@ -16,16 +16,14 @@ export type EgressEvidence = { readonly lost: number; readonly dead: number; rea
 export const judgeEveryMs = 5_000
 const minutes = 60_000 / judgeEveryMs
 
+/** Number of intervals for which a server that fails counts as lost. After this time it is dead. */
+const lostFor = 15 * minutes
 /**
- * Number of intervals for which an answer shows that a server works, and for which a server that fails counts
- * as lost.
+ * Number of intervals without a request after which a server is forgotten. As long as there are messages for
+ * a failing server, it gets a request once an hour.
  */
-const remembered = 15 * minutes
-/**
- * Number of intervals without a request after which a server is forgotten while the network is suspect. As
- * long as there are messages for it, it gets a request once an hour.
- */
-const rememberedLost = 65 * minutes
+const remembered = 2 * lostFor
+const rememberedWhileSuspect = 65 * minutes
 /** Number of intervals in a row that have to agree before the network becomes suspect, or no longer is. */
 const agreeing = 3
 /** Limit on the servers that are observed. A share needs no more. */
@@ -39,17 +37,21 @@ const suspectShare = 0.5
 const soundShare = 0.25
 /**
  * Number of intervals after which a network is no longer suspect although many servers are lost. Then a
- * provider of these servers is to blame. If more than `brokenShare` are lost, the network stays suspect.
+ * provider of these servers is to blame. But if at least `leastForShare` servers and more than `brokenShare`
+ * are lost, the network stays suspect.
  */
 const mostSuspect = 60 * minutes
 const brokenShare = 0.9
 /**
- * A process that has just started doesn't know which servers worked before. From `startAfter` to `remembered`
- * intervals after its start, servers that never answered count as lost if there are at least `leastAtStart`,
- * and if more than `brokenShare` of all servers don't answer.
+ * A process that has just started doesn't know which servers worked before. Its network is suspect if, from
+ * `startAfter` to `lostFor` intervals after the start, at least `leastAtStart` servers don't answer, and at
+ * most `mostAtStart` does: it may be a server beside the process. The suspicion ends when some more answer,
+ * and after `lostFor` intervals at the latest.
  */
 const startAfter = 2 * minutes
 const leastAtStart = 10
+const mostAtStart = 1
+const soundAtStart = 3
 
 /** All times are numbers of intervals. */
 type Server = {
@@ -73,6 +75,8 @@ export class EgressHealth {
   #now = 0
   /** The time since which the network has been suspect. */
   #suspectAt: number | undefined
+  /** True if the suspicion is that of a process that has just started. */
+  #isSinceStart = false
   /** Number of intervals in a row that contradict `#suspectAt`. */
   #contradictions = 0
 
@@ -122,7 +126,7 @@ export class EgressHealth {
     this.#contradictions = isContradiction ? this.#contradictions + 1 : 0
     if (this.#contradictions === agreeing) {
       this.#contradictions = 0
-      if (this.#suspectAt === undefined) this.#becomeSuspect()
+      if (this.#suspectAt === undefined) this.#becomeSuspect(evidence)
       else this.#becomeSound(evidence)
     }
     this.#now++
@@ -134,11 +138,11 @@ export class EgressHealth {
    */
   #age(): void {
     const isSuspect = this.#suspectAt !== undefined
+    const kept = isSuspect ? rememberedWhileSuspect : remembered
     for (const [origin, server] of this.#servers) {
       const { lastAt, failedAt, state } = server
-      const kept = isSuspect && state === 'lost' ? rememberedLost : remembered
       if (this.#now - lastAt > kept) this.#servers.delete(origin)
-      else if (state === 'lost' && !isSuspect && this.#now - failedAt > remembered) server.state = 'dead'
+      else if (state === 'lost' && !isSuspect && this.#now - failedAt > lostFor) server.state = 'dead'
     }
   }
 
@@ -155,27 +159,27 @@ export class EgressHealth {
     return isLost || this.#looksSuspectAtStart(evidence)
   }
 
-  #looksSuspectAtStart({ lost, dead, working }: EgressEvidence): boolean {
-    const isStart = this.#now >= startAfter && this.#now <= remembered
-    return isStart && dead >= leastAtStart && lost + dead > (lost + dead + working) * brokenShare
+  #looksSuspectAtStart({ dead, working }: EgressEvidence): boolean {
+    const isStart = this.#now >= startAfter && this.#now <= lostFor
+    return isStart && dead >= leastAtStart && working <= mostAtStart
   }
 
   #looksSound({ lost, working }: EgressEvidence): boolean {
+    const forIntervals = this.#now - (this.#suspectAt ?? this.#now)
+    if (this.#isSinceStart) return working >= soundAtStart || forIntervals > lostFor
     const counted = lost + working
     if (lost <= counted * soundShare) return true
-    const isLong = this.#now - (this.#suspectAt ?? this.#now) > mostSuspect
-    return isLong && lost <= counted * brokenShare
+    return forIntervals > mostSuspect && (lost < leastForShare || lost <= counted * brokenShare)
   }
 
-  #becomeSuspect(): void {
-    const isAtStart = this.#looksSuspectAtStart(this.#count())
+  #becomeSuspect(evidence: EgressEvidence): void {
+    this.#isSinceStart = this.#looksSuspectAtStart(evidence)
+    const blamed = this.#isSinceStart ? 'dead' : 'lost'
     let firstAt = this.#now
-    for (const server of this.#servers.values()) {
-      if (isAtStart && server.state === 'dead') server.state = 'lost'
-      if (server.state === 'lost') firstAt = Math.min(firstAt, server.failedAt)
-    }
+    for (const { state, failedAt } of this.#servers.values())
+      if (state === blamed) firstAt = Math.min(firstAt, failedAt)
     this.#suspectAt = this.#now
-    this.#onSuspect(true, this.#count(), (this.#now - firstAt + 1) * judgeEveryMs)
+    this.#onSuspect(true, evidence, (this.#now - firstAt + 1) * judgeEveryMs)
   }
 
   /**

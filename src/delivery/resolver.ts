@@ -224,6 +224,12 @@ class CachingResolver implements NameResolver {
     for (const known of this.#line.splice(0)) answerAll(known, { ok: false, code: 'ECANCELLED' })
   }
 
+  /** If no more files can be opened, keeps the client, because a new one could not read the file. */
+  #replaceClient(): void {
+    if (fileShortage() === undefined) this.#client = this.#createClient()
+    else this.#resolvConf?.checkAgain()
+  }
+
   #createClient(): DnsClient {
     const client = new DnsClient(questionMs)
     if (this.#servers.length > 0) client.setServers(this.#servers)
@@ -262,7 +268,7 @@ class CachingResolver implements NameResolver {
 
   #lookUp(known: KnownName): void {
     // A client of c-ares reads `/etc/resolv.conf` only once, so a change of the file needs a new client.
-    if (this.#resolvConf?.hasChanged() === true) this.#client = this.#createClient()
+    if (this.#resolvConf?.hasChanged() === true) this.#replaceClient()
     const nowMs = this.#now()
     const lookup = new Lookup(known, nowMs)
     this.#conclude(lookup, known.hasStale(nowMs) ? deadlineWithStaleMs : deadlineMs)

@@ -1,5 +1,5 @@
-/** Called with how far the clock of this process is ahead of a broker's clock, in milliseconds. */
-export type OnClockSkew = (aheadMs: number) => void
+/** Called with how far the clock of this process is ahead of the clock of a broker, in milliseconds. */
+export type OnClockSkew = (nodeId: number, aheadMs: number) => void
 
 /**
  * Returns how far the clock of this process is at least ahead of a broker's clock, in milliseconds; negative

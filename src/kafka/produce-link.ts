@@ -212,7 +212,7 @@ export class ProduceLink {
       const late = `no answer within ${sendTimeoutMs} ms`
       const sentMs = Date.now()
       const { topics } = await answerWithin(untilMs - performance.now(), answered, late)
-      this.#compareClocks(topics, sentMs)
+      this.#compareClocks(nodeId, topics, sentMs)
       const answers = new Map<string, PartitionAnswer>(
         topics.flatMap(({ topicName, partitions }) =>
           partitions.map((answer) => [`${topicName}/${answer.partition}`, answer] as const),
@@ -227,12 +227,13 @@ export class ProduceLink {
     }
   }
 
-  #compareClocks(topics: ProduceAnswer['topics'], sentMs: number): void {
+  #compareClocks(nodeId: number, topics: ProduceAnswer['topics'], sentMs: number): void {
     const answers = topics.flatMap(({ partitions }) => partitions)
     const appended = answers.find(
       ({ errorCode, appendedMs }) => errorCode === errorCodes.NONE && appendedMs >= 0,
     )
-    if (appended !== undefined) this.#onClockSkew(clockAheadMs(appended.appendedMs, sentMs, Date.now()))
+    if (appended !== undefined)
+      this.#onClockSkew(nodeId, clockAheadMs(appended.appendedMs, sentMs, Date.now()))
   }
 
   /**

@@ -39,6 +39,8 @@ type Watched = {
   /** Number of failures since the last success. */
   failures: number
   sinceMs: number
+  /** The time of the third failure since the last success, from which on the hook counts as failing. */
+  downMs: number
   lastFailedMs: number
   lastOutcome: Outcome | undefined
   /**
@@ -150,6 +152,7 @@ export class Watch {
     this.#forgive(watched)
     if (watched.failures === 0) watched.sinceMs = nowMs
     watched.failures++
+    if (watched.failures <= leastFailures) watched.downMs = nowMs
     watched.lastFailedMs = nowMs
     watched.lastOutcome = outcome
   }
@@ -162,11 +165,14 @@ export class Watch {
     return this.#outage?.untilMs === Number.POSITIVE_INFINITY
   }
 
-  /** Forgets the failures of a hook if all of them were in the last outage of the network. */
+  /**
+   * Forgets the failures of a hook if it didn't count as failing before the last outage of the network, and
+   * hasn't failed after it.
+   */
   #forgive(watched: Watched): void {
     const outage = this.#outage
     if (outage === undefined || watched.failures === 0) return
-    if (watched.sinceMs < outage.sinceMs || watched.lastFailedMs > outage.untilMs) return
+    if (watched.downMs < outage.sinceMs || watched.lastFailedMs > outage.untilMs) return
     watched.failures = 0
     watched.lastFailedMs = 0
   }
@@ -198,6 +204,7 @@ export class Watch {
       watched = {
         failures: 0,
         sinceMs: 0,
+        downMs: 0,
         lastFailedMs: 0,
         lastOutcome: undefined,
         answeredMs: 0,
@@ -208,9 +215,8 @@ export class Watch {
     return watched
   }
 
-  /** Returns true if the last requests to a hook of the destination failed, or if the network is suspect. */
+  /** Returns true if the last requests to a hook of the destination failed. */
   #isDown(destinationId: string): boolean {
-    if (this.#isSuspect) return true
     const hooks = this.#hooks.get(destinationId)
     return hooks !== undefined && [...hooks.values()].some(({ failures }) => failures >= leastFailures)
   }
@@ -229,6 +235,7 @@ export class Watch {
    * process has just stopped working.
    */
   #takeCounts(): readonly CountedDestination[] {
+    if (this.#isSuspect) this.#counts.clear()
     for (const [destinationId, { paced, deadLetters }] of this.#counts) {
       if (this.#isDown(destinationId)) paced.clear()
       if (paced.size === 0 && deadLetters.size === 0) this.#counts.delete(destinationId)

@@ -7,26 +7,57 @@ import type { CommonMetrics } from '../telemetry/common-metrics.ts'
  * minutes.
  */
 const reportedMs = 30_000
+/** Time for which a difference counts, in milliseconds, and time between two looks for older ones. */
+const keptMs = 10 * 60_000
+const lookEveryMs = 60_000
+
+type Seen = { readonly aheadMs: number; readonly atMs: number }
+
+export type ClockReportOptions = {
+  readonly metrics: Pick<CommonMetrics, 'clockSkew'>
+  readonly log: Pick<Logger, 'info' | 'warn'>
+  /** Returns milliseconds of a monotonic clock. */
+  readonly now?: () => number
+}
 
 /**
- * Creates the function that reports how far the clock of this process is ahead of the brokers' clocks: always
- * as a metric, and in the log when the difference becomes too large, and when it no longer is.
+ * Reports how much the clock of this process differs from the clocks of the brokers: always as a metric, and
+ * in the log when the largest difference becomes too large, and when it no longer is.
  */
-export function createClockReport({
-  metrics,
-  log,
-}: {
-  metrics: Pick<CommonMetrics, 'clockSkew'>
-  log: Pick<Logger, 'info' | 'warn'>
-}): OnClockSkew {
-  let isReported = false
-  return (aheadMs) => {
-    metrics.clockSkew.set(aheadMs / 1_000)
+export class ClockReport {
+  readonly #options: ClockReportOptions
+  readonly #now: () => number
+  /** The last difference of each broker, by the broker's id. */
+  readonly #seen = new Map<number, Seen>()
+  #isReported = false
+
+  constructor(options: ClockReportOptions) {
+    this.#options = options
+    this.#now = options.now ?? (() => performance.now())
+    setInterval(() => this.look(), lookEveryMs).unref()
+  }
+
+  readonly take: OnClockSkew = (nodeId, aheadMs) => {
+    this.#seen.set(nodeId, { aheadMs, atMs: this.#now() })
+    this.look()
+  }
+
+  /** Forgets old differences, and reports the largest one. */
+  look(): void {
+    let worst: (Seen & { readonly broker: number }) | undefined
+    for (const [broker, seen] of this.#seen) {
+      if (this.#now() - seen.atMs > keptMs) this.#seen.delete(broker)
+      else if (worst === undefined || Math.abs(seen.aheadMs) > Math.abs(worst.aheadMs))
+        worst = { broker, ...seen }
+    }
+    const { aheadMs = 0, broker } = worst ?? {}
+    const { metrics, log } = this.#options
+    metrics.clockSkew.set(Math.abs(aheadMs) / 1_000)
     const isWrong = Math.abs(aheadMs) >= reportedMs
-    if (isWrong === isReported) return
-    isReported = isWrong
+    if (isWrong === this.#isReported) return
+    this.#isReported = isWrong
     const seconds = Math.round(Math.abs(aheadMs) / 1_000)
-    if (isWrong) log.warn({ seconds }, aheadMs > 0 ? isAhead : isBehind)
+    if (isWrong) log.warn({ broker, seconds }, aheadMs > 0 ? isAhead : isBehind)
     else log.info('the clock agrees with the clocks of the brokers again')
   }
 }

@@ -3,7 +3,7 @@ import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
 import type { PipelineObserver } from '../pipeline/pipeline-ports.ts'
 import { createObserver } from '../telemetry/worker-observer.ts'
 import { askKafka } from './ask-kafka.ts'
-import { createClockReport } from './clock-report.ts'
+import { ClockReport } from './clock-report.ts'
 import { type DeliveryLog, openDeliveryLog } from './delivery-log.ts'
 import type { MemberBase } from './member-base.ts'
 import { createOutbound, type Outbound } from './outbound.ts'
@@ -24,7 +24,7 @@ export type MemberOutlets = {
 /** Opens the parts by which a member writes to Kafka and sends to hooks. */
 export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<MemberOutlets> {
   const { config, metrics, log, kafka, parts, ending, stalls, failingUnits, limits } = base
-  const onClockSkew = createClockReport({ metrics, log })
+  const { take: onClockSkew } = new ClockReport({ metrics, log })
   const producer = await askKafka(
     config,
     startProducer({

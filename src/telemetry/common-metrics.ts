@@ -33,8 +33,8 @@ export function createCommonMetrics(registry: Registry) {
     }),
     clockSkew: new Gauge({
       name: 'sluice_clock_skew_seconds',
-      help: 'How far the clock of the process is at least ahead of the clock of the broker that it wrote to last. Negative if it is behind. 0 if the difference is within the time of the write, and before the first write.',
-      aggregator: 'average',
+      help: 'How much the clock of the process at least differs from the clock of a broker that it wrote to within the last 10 minutes: the largest difference. The log says which of both is ahead. 0 if the difference is within the time of a write.',
+      aggregator: 'max',
       registers,
     }),
     faults: new Counter({

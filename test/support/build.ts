@@ -50,6 +50,7 @@ function hashOfInputs(): string {
 function removeOld(): void {
   for (const name of globSync('*', { cwd: builds })) {
     const folder = join(builds, name)
-    if (Date.now() - statSync(folder).mtimeMs > keptMs) rmSync(folder, { recursive: true, force: true })
+    if (Date.now() - (statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0) > keptMs)
+      rmSync(folder, { recursive: true, force: true })
   }
 }

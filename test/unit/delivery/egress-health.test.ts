@@ -180,12 +180,26 @@ test.each([
   'at the start of a process, %i of %i servers that never answered: suspect %j',
   (failed, servers, suspect) => {
     const { changes, pass } = start()
-    pass(30 * minute, failing(failed, servers))
+    pass(10 * minute, failing(failed, servers))
     expect(changes.map(({ isSuspect }) => isSuspect)).toEqual(suspect)
-    pass(minute, failing(0, servers))
+    pass(minute, failing(Math.max(0, failed - 3), servers))
     if (suspect.length > 0) expect(changes.at(-1)?.isSuspect).toBe(false)
   },
 )
+
+test('at the start of a process, dead servers alone are suspect for a quarter of an hour at most', () => {
+  const { changes, pass } = start()
+  pass(24 * 60 * minute, failing(12, 12))
+  expect(changes.map(({ isSuspect }) => isSuspect)).toEqual([true, false])
+})
+
+test('a few servers that fail when the others have nothing to do are not a network that fails', () => {
+  const { changes, pass } = start()
+  pass(minute, failing(0, 40))
+  pass(12 * minute, failing(0, 4))
+  pass(2 * 60 * minute, failing(4, 4))
+  expect(changes).toEqual([])
+})
 
 test('dead servers that wait in the retry topics at the start are not a network that fails, if others answer', () => {
   const { changes, egress, pass } = start()

@@ -234,6 +234,21 @@ test.each(['while the network is suspect', 'only after it'])(
   },
 )
 
+test('a hook that failed once before an outage of the network does not fail because of the outage', () => {
+  const { clock, watch, attempt, network } = startWatch()
+  attempt(broken)
+  clock.nowMs += minute
+  const sinceMs = clock.nowMs
+  attempt(broken)
+  attempt(broken)
+  network.outage = since(sinceMs)
+  clock.nowMs += 10 * minute
+  expect(watch.take([]).failing).toEqual([])
+  network.outage = { sinceMs, untilMs: clock.nowMs }
+  clock.nowMs += minute
+  expect(watch.take([]).failing).toEqual([])
+})
+
 test('a hook that failed long before the network goes on failing, and an answer counts at any time', () => {
   const { clock, watch, attempt, network } = startWatch()
   watch.follow([{ destinationId: 'crm', hookId: 'main' }])
