@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { fileURLToPath, pathToFileURL } from 'node:url'
+import { pathToFileURL } from 'node:url'
 import { rolldown } from 'rolldown'
 import { type Commit, commitOf, utc } from '../src/telemetry/build-info.ts'
 
@@ -36,7 +36,6 @@ if (status === 0) {
 } else process.exitCode = 1
 
 async function bundleTypeBox(): Promise<void> {
-  const license = readFileSync(join(packageFolder('typebox'), 'license'), 'utf8')
   const bundle = await rolldown({ input: entries, cwd: root, platform: 'node' })
   await bundle.write({
     dir: bundled,
@@ -44,12 +43,7 @@ async function bundleTypeBox(): Promise<void> {
     chunkFileNames: 'shared.js',
     comments: { jsdoc: false },
   })
-  writeFileSync(join(bundled, 'LICENSE'), license)
-}
-
-function packageFolder(name: string): string {
-  const entry = fileURLToPath(import.meta.resolve(name))
-  return entry.slice(0, entry.lastIndexOf(`/node_modules/${name}/`)) + `/node_modules/${name}`
+  copyFileSync(join(root, 'node_modules/typebox/license'), join(bundled, 'LICENSE'))
 }
 
 /** Makes a file of the build import TypeBox from `dist/typebox`. */

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import type { Logger } from 'pino'
-import { type ConfigFlag, configFlags } from '../config/flags.ts'
+import { configFlags } from '../config/flags.ts'
 import { loginWarnings } from '../config/login.ts'
 import { type ReadConfig, readConfig } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
@@ -59,29 +59,22 @@ export function createTools(program: Command, { env, screen }: Surroundings): Co
   }
 }
 
+/**
+ * The settings, each with an option that no help shows. All commands share these options, because there are
+ * many of both.
+ */
+const settings = configFlags().map((flag) => ({
+  ...flag,
+  hidden: new Option(flag.flags, flag.description).hideHelp(),
+}))
+
 function withSettings(made: Command, shown: Readonly<Record<string, string>>): Command {
   made.addHelpText('after', '\nEvery setting is a variable and a flag: docs/configuration.md.')
-  for (const setting of configFlags()) {
-    const second = shown[setting.option]
-    made.addOption(second === undefined ? hiddenOption(setting) : optionOf(setting, second))
+  for (const { flags, option, description, hidden } of settings) {
+    const second = shown[option]
+    made.addOption(second === undefined ? hidden : new Option(`${second}, ${flags}`, description))
   }
   return made
-}
-
-function optionOf({ flags, description }: ConfigFlag, second: string): Option {
-  return new Option(`${second}, ${flags}`, description)
-}
-
-const hiddenOptions = new Map<ConfigFlag, Option>()
-
-/** Returns an option that no help shows. All commands share it, because there are many of both. */
-function hiddenOption(setting: ConfigFlag): Option {
-  let option = hiddenOptions.get(setting)
-  if (option === undefined) {
-    option = new Option(setting.flags, setting.description).hideHelp()
-    hiddenOptions.set(setting, option)
-  }
-  return option
 }
 
 async function runOnce(config: Config, work: Work): Promise<void> {

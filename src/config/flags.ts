@@ -17,12 +17,6 @@ export type ConfigFlag = {
  * read the arguments.
  */
 export function configFlags(): readonly ConfigFlag[] {
-  return (flagsOnce ??= listFlags())
-}
-
-let flagsOnce: readonly ConfigFlag[] | undefined
-
-function listFlags(): readonly ConfigFlag[] {
   return configKeys.flatMap(({ flag, option, variable, key }) => {
     if (flag === undefined) return []
     const isBoolean = typeof key.defaultValue === 'boolean'

@@ -1,4 +1,3 @@
-import type { Logger } from 'pino'
 import type { OnClockSkew } from '../kafka/clock-skew.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 
@@ -15,7 +14,7 @@ type Seen = { readonly aheadMs: number; readonly atMs: number }
 
 export type ClockReportOptions = {
   readonly metrics: Pick<CommonMetrics, 'clockSkew'>
-  readonly log: Pick<Logger, 'info' | 'warn'>
+  readonly log: { info(text: string): void; warn(fields: object, text: string): void }
   /** Returns milliseconds of a monotonic clock. */
   readonly now?: () => number
 }

@@ -1,4 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { codeOf } from '../delivery/error-code.ts'
+import { isFileShortage } from '../delivery/file-shortage.ts'
 
 /**
  * Returns the limit of open files of this process. Returns Infinity if the system doesn't report the limit.
@@ -21,7 +23,6 @@ export function openFilesRatio(): number | undefined {
   try {
     return readdirSync('/proc/self/fd').length / maxOpenFiles()
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : ''
-    return code === 'EMFILE' || code === 'ENFILE' ? 1 : undefined
+    return isFileShortage(codeOf(error)) ? 1 : undefined
   }
 }

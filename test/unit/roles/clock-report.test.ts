@@ -12,9 +12,7 @@ function start() {
     info: (message: string) => void lines.push(message),
     warn: (fields: object, message: string) => void lines.push(`${JSON.stringify(fields)} ${message}`),
   }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the part of pino's logger that is called
-  const options = { metrics: { clockSkew }, log: log as never, now: () => clock.nowMs }
-  const report = new ClockReport(options)
+  const report = new ClockReport({ metrics: { clockSkew }, log, now: () => clock.nowMs })
   const shown = async () => (await clockSkew.get()).values[0]?.value
   return { clock, report, lines, shown }
 }
