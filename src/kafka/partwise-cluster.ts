@@ -2,6 +2,7 @@ import type { Kafka } from 'kafkajs'
 import { errorCodes } from './error-codes.ts'
 import { type Metadata, metadataRequest, type TopicMetadata } from './metadata-request.ts'
 import { openCluster, type OpenCluster } from './open-cluster.ts'
+import type { ConfigReader } from './topic-settings.ts'
 import { ask, type WireBroker } from './wire.ts'
 
 type BrokerPool = {
@@ -12,7 +13,7 @@ type BrokerPool = {
 export type PartwiseCluster = OpenCluster & {
   /** The last metadata that a broker has sent. `undefined` before the first answer. */
   readonly metadata: Metadata | undefined
-  findBroker(nodeId: number): Promise<WireBroker>
+  findBroker(nodeId: number): Promise<WireBroker & ConfigReader>
 }
 
 /**
@@ -45,7 +46,7 @@ export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
     async findBroker(nodeId) {
       const broker: object = await cluster.findBroker({ nodeId: String(nodeId) })
       // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
-      return broker as WireBroker
+      return broker as WireBroker & ConfigReader
     },
   }
 }

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs, { type Admin, type Kafka } from 'kafkajs'
+import { type TopicChange, untilEveryBrokerReports } from './every-broker.ts'
 import { isProtocolError } from './protocol-error.ts'
 import { reportOn, type TopicReport } from './topic-check.ts'
 import { readSettings, satisfies } from './topic-settings.ts'
@@ -40,54 +40,29 @@ export function applyTopics(kafka: Kafka, layout: TopicLayout, options: ApplyOpt
       options.mayLeaveOut,
     )
     const present = table.filter(({ topic }) => existing.has(topic))
-    const corrected: string[] = []
-    for (const definition of options.withSettings ? present : []) {
-      const outcome = await correctSettings(admin, definition)
-      if (outcome === 'corrected') corrected.push(definition.topic)
-      else if (outcome !== 'right') refused.push({ topic: definition.topic, ...outcome })
+    const { corrected, uncorrected } = await correctAll(admin, options.withSettings ? present : [])
+    await untilEveryBrokerReports(kafka, [...created.map(asNew), ...corrected])
+    return {
+      created: created.map(({ topic }) => topic),
+      corrected: corrected.map(({ topic }) => topic),
+      refused: [...refused, ...uncorrected],
+      report: await reportOn(admin, table, options),
     }
-    return { created, corrected, refused, report: await reportWithNew(admin, table, options, created) }
   })
-}
-
-/**
- * Reports on the topics. Any broker may answer, and a broker may learn of a new topic later than the others.
- * So the function asks again while an answer lacks a new topic.
- */
-async function reportWithNew(
-  admin: Admin,
-  table: readonly TopicDefinition[],
-  options: ApplyOptions,
-  created: readonly string[],
-): Promise<TopicReport> {
-  const deadlineMs = performance.now() + servedWithinMs
-  for (;;) {
-    const isLast = performance.now() > deadlineMs
-    try {
-      const report = await reportOn(admin, table, options)
-      const isBehind = report.faults.some(
-        ({ topic, kind }) => kind === 'structure' && created.includes(topic),
-      )
-      if (!isBehind || isLast) return report
-    } catch (error) {
-      if (isLast || !isProtocolError(error, notServedTypes)) throw error
-    }
-    await delay(100)
-  }
 }
 
 async function createTopics(
   admin: Admin,
   missing: readonly TopicDefinition[],
   mayLeaveOut: boolean,
-): Promise<{ created: string[]; refused: Refusal[] }> {
-  const created: string[] = []
+): Promise<{ created: TopicDefinition[]; refused: Refusal[] }> {
+  const created: TopicDefinition[] = []
   const refused: Refusal[] = []
   for (const definition of missing) {
     const { topic, settings } = definition
     const problem = await tryToCreate(admin, definition, settings)
     if (problem === undefined) {
-      created.push(topic)
+      created.push(definition)
       continue
     }
     const unwanted = await refusedSettings(admin, definition)
@@ -95,10 +70,9 @@ async function createTopics(
     const left = settings.filter((setting) => !unwanted.includes(setting))
     const isCreated =
       mayLeaveOut && unwanted.length > 0 && (await tryToCreate(admin, definition, left)) === undefined
-    if (isCreated) created.push(topic)
+    if (isCreated) created.push(definition)
     else if (unwanted.length === 0) refused.push({ topic, problem: `can not be created: ${problem}` })
   }
-  await untilServed(admin, created)
   return { created, refused }
 }
 
@@ -147,32 +121,31 @@ export async function tryToCreate(
   }
 }
 
-const servedWithinMs = 30_000
-const notServedTypes: ReadonlySet<string> = new Set(['UNKNOWN_TOPIC_OR_PARTITION', 'LEADER_NOT_AVAILABLE'])
-
-/**
- * Waits until the brokers know the new topics. The brokers learn of a topic a moment after the controller has
- * created it.
- */
-export async function untilServed(admin: Admin, topics: string[]): Promise<void> {
-  const deadlineMs = performance.now() + servedWithinMs
-  while (topics.length > 0 && !(await areServed(admin, topics))) {
-    if (performance.now() > deadlineMs) {
-      throw new Error(`the new topics have no leaders after ${servedWithinMs} ms: ${topics.join(', ')}`)
-    }
-    await delay(100)
-  }
+/** Returns the change that has created a topic. */
+export function asNew({ topic, partitions }: Pick<TopicDefinition, 'topic' | 'partitions'>): TopicChange {
+  return { topic, newPartitions: { first: 0, count: partitions } }
 }
 
-async function areServed(admin: Admin, topics: string[]): Promise<boolean> {
-  const { topics: present } = await admin.fetchTopicMetadata({ topics })
-  return present.every(
-    ({ partitions }) => partitions.length > 0 && partitions.every(({ leader }) => leader >= 0),
-  )
+/**
+ * Corrects the settings that differ from the table of topics. Returns the topics that were corrected, and
+ * the topics that the cluster leaves as they are.
+ */
+export async function correctAll(
+  admin: Admin,
+  definitions: readonly TopicDefinition[],
+): Promise<{ corrected: TopicDefinition[]; uncorrected: Refusal[] }> {
+  const corrected: TopicDefinition[] = []
+  const uncorrected: Refusal[] = []
+  for (const definition of definitions) {
+    const outcome = await correctSettings(admin, definition)
+    if (outcome === 'corrected') corrected.push(definition)
+    else if (outcome !== 'right') uncorrected.push({ topic: definition.topic, ...outcome })
+  }
+  return { corrected, uncorrected }
 }
 
 /** Corrects the settings that differ from the table of topics. Other settings stay as they are. */
-export async function correctSettings(
+async function correctSettings(
   admin: Admin,
   { topic, settings }: TopicDefinition,
 ): Promise<'right' | 'corrected' | { readonly problem: string }> {

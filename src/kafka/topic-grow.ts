@@ -1,8 +1,9 @@
 import type { Admin, Kafka } from 'kafkajs'
 import kafkajs from 'kafkajs'
+import { type TopicChange, untilEveryBrokerReports } from './every-broker.ts'
 import { openPartwiseCluster } from './partwise-cluster.ts'
 import { isProtocolError } from './protocol-error.ts'
-import { correctSettings, type Refusal, tryToCreate, untilServed } from './topic-apply.ts'
+import { asNew, correctAll, type Refusal, tryToCreate } from './topic-apply.ts'
 import { readSettings } from './topic-settings.ts'
 import type { TopicDefinition } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
@@ -44,10 +45,7 @@ export function makeCopies(
       if (problem !== undefined) refusals.push({ topic, problem: `can not be created: ${problem}` })
     }
     if (validateOnly || refusals.length > 0) return refusals
-    await untilServed(
-      admin,
-      definitions.map(({ topic }) => topic),
-    )
+    await untilEveryBrokerReports(kafka, definitions.map(asNew))
     return withoutOwnTimes(admin, definitions)
   })
 }
@@ -70,12 +68,9 @@ export function enforceAppendTimes(
   definitions: readonly TopicDefinition[],
 ): Promise<Refusal[]> {
   return withAdmin(kafka, async (admin) => {
-    const refusals: Refusal[] = []
-    for (const definition of definitions) {
-      const corrected = await correctSettings(admin, definition)
-      if (typeof corrected !== 'string') refusals.push({ topic: definition.topic, ...corrected })
-    }
-    return refusals
+    const { corrected, uncorrected } = await correctAll(admin, definitions)
+    await untilEveryBrokerReports(kafka, corrected)
+    return uncorrected
   })
 }
 
@@ -94,18 +89,22 @@ export function addPartitions(
   return withAdmin(kafka, async (admin) => {
     const existing = new Set(await admin.listTopics())
     const refusals: Refusal[] = []
+    const changes: TopicChange[] = []
     for (const topic of topics.filter((one) => existing.has(one))) {
       const { topics: reported } = await admin.fetchTopicMetadata({ topics: [topic] })
-      if ((reported[0]?.partitions.length ?? 0) >= partitions) continue
+      const first = reported[0]?.partitions.length ?? 0
+      if (first >= partitions) continue
       const topicPartitions = [{ topic, count: partitions }]
       try {
         await admin.createPartitions({ validateOnly, timeout: 30_000, topicPartitions })
+        changes.push({ topic, newPartitions: { first, count: partitions } })
       } catch (error) {
         if (!isRefusal(error)) throw error
         const reason = error instanceof Error ? error.message : String(error)
         refusals.push({ topic, problem: `can not get ${partitions} partitions: ${reason}` })
       }
     }
+    if (!validateOnly) await untilEveryBrokerReports(kafka, changes)
     return refusals
   })
 }
@@ -144,6 +143,10 @@ export async function removeTopics(kafka: Kafka, topics: readonly string[]): Pro
   const present = await existingOf(kafka, topics)
   if (present.length > 0)
     await withAdmin(kafka, (admin) => admin.deleteTopics({ topics: present, timeout: 30_000 }))
+  await untilEveryBrokerReports(
+    kafka,
+    present.map((topic) => ({ topic, isDeleted: true })),
+  )
   return present
 }
 

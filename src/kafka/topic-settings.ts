@@ -5,15 +5,18 @@ import type { TopicSetting } from './topics.ts'
 /** A topic's settings by name, as the cluster reports them. Empty if the cluster reports no settings. */
 export type ReportedSettings = ReadonlyMap<string, { readonly value: string; readonly isDefault: boolean }>
 
+/** An admin client, or a single broker of kafkajs. */
+export type ConfigReader = Pick<Admin, 'describeConfigs'>
+
 const topicConfigSource: unknown = 1
 
 /**
  * Reads the settings of one topic. Returns the error as text if this user may not read the settings, or if
  * the cluster doesn't report settings.
  */
-export async function readSettings(admin: Admin, topic: string): Promise<ReportedSettings | string> {
+export async function readSettings(reader: ConfigReader, topic: string): Promise<ReportedSettings | string> {
   try {
-    const { resources } = await admin.describeConfigs({
+    const { resources } = await reader.describeConfigs({
       includeSynonyms: false,
       resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: topic }],
     })

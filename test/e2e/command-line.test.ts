@@ -126,6 +126,10 @@ describe('topics', () => {
       resources: [{ type: kafkajs.ConfigResourceTypes.TOPIC, name: events, configEntries }],
     })
     await admin.disconnect()
+    await until('the broker tells the new settings', async () => {
+      const told = await settingsOfEvents()
+      return Object.entries(settings).every(([name, value]) => told[name] === value)
+    })
   }
 
   async function settingsOfEvents(): Promise<Record<string, string>> {

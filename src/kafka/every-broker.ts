@@ -1,0 +1,115 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Kafka } from 'kafkajs'
+import { errorCodes } from './error-codes.ts'
+import { metadataRequest, type TopicMetadata } from './metadata-request.ts'
+import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts'
+import { type ConfigReader, readSettings, satisfies } from './topic-settings.ts'
+import type { TopicSetting } from './topics.ts'
+import { ask, type WireBroker } from './wire.ts'
+
+/** A change of one topic, as every broker has to report it. */
+export type TopicChange = {
+  readonly topic: string
+  /** True if the topic was deleted. */
+  readonly isDeleted?: true
+  /** The partitions that are new: from `first` to `count` - 1. Each needs a leader. */
+  readonly newPartitions?: { readonly first: number; readonly count: number }
+  readonly settings?: readonly TopicSetting[]
+}
+
+/** What a broker answered: all changes, all but settings, or nothing. Or a change that it lacks, in words. */
+type Answer = 'all' | 'old settings' | 'none' | { readonly lacks: string }
+
+const partitionsWithinMs = 30_000
+/** A broker that hasn't answered for this long is left out. Brokers need 9 s to notice that one of them died. */
+const answeredWithinMs = 10_000
+/** Some clusters (Azure Event Hubs) accept a setting, and don't use it. */
+const settingsWithinMs = 5_000
+const requestTimeoutMs = 5_000
+const pauseMs = 100
+
+/**
+ * Waits until every broker reports these changes. The controller answers as soon as a change is decided, and
+ * each broker learns of the change a moment later. A process that starts meanwhile could ask such a broker, and
+ * would see the topics as they were. Rejects if a broker doesn't report new partitions or a deletion within
+ * 30 s. Waits for settings for 5 s at most.
+ */
+export async function untilEveryBrokerReports(kafka: Kafka, changes: readonly TopicChange[]): Promise<void> {
+  if (changes.length === 0) return
+  const opened = openPartwiseCluster(kafka)
+  try {
+    await opened.cluster.connect()
+    await opened.cluster.addMultipleTargetTopics(changes.map(({ topic }) => topic))
+    await poll(opened, changes)
+  } finally {
+    await opened.close()
+  }
+}
+
+async function poll(opened: PartwiseCluster, changes: readonly TopicChange[]): Promise<void> {
+  const startedMs = performance.now()
+  const upToDate = new Set<number>()
+  for (;;) {
+    const brokers = opened.metadata?.brokers.map(({ nodeId }) => nodeId) ?? []
+    const asked = brokers.filter((nodeId) => !upToDate.has(nodeId))
+    const answers = await Promise.all(asked.map((nodeId) => answerOf(opened, nodeId, changes)))
+    const passedMs = performance.now() - startedMs
+    let lacking = ''
+    let isWaiting = false
+    for (const [index, nodeId] of asked.entries()) {
+      const answer = answers[index] ?? 'none'
+      if (answer === 'all') upToDate.add(nodeId)
+      else if (typeof answer === 'object') lacking = `broker ${nodeId} does not report ${answer.lacks}`
+      else if (passedMs < (answer === 'none' ? answeredWithinMs : settingsWithinMs)) isWaiting = true
+    }
+    if (lacking === '' && !isWaiting) return
+    if (lacking !== '' && passedMs > partitionsWithinMs)
+      throw new Error(`the topics were changed, but ${partitionsWithinMs / 1_000} s later ${lacking}`)
+    await delay(pauseMs)
+    await opened.cluster.refreshMetadata()
+  }
+}
+
+async function answerOf(
+  opened: PartwiseCluster,
+  nodeId: number,
+  changes: readonly TopicChange[],
+): Promise<Answer> {
+  try {
+    const broker = await opened.findBroker(nodeId)
+    const names = changes.map(({ topic }) => topic)
+    const { topicMetadata } = await ask(broker, metadataRequest(names), requestTimeoutMs)
+    const topics = new Map(topicMetadata.map((topic) => [topic.topic, topic]))
+    for (const change of changes) {
+      const reported = topics.get(change.topic)
+      if (change.isDeleted && reported?.topicErrorCode !== errorCodes.UNKNOWN_TOPIC_OR_PARTITION)
+        return { lacks: `that ${change.topic} was deleted` }
+      if (!hasPartitions(change, reported)) return { lacks: `all new partitions of ${change.topic}` }
+    }
+    for (const change of changes) if (!(await hasSettings(change, broker))) return 'old settings'
+    return 'all'
+  } catch {
+    return 'none'
+  }
+}
+
+function hasPartitions({ newPartitions }: TopicChange, reported: TopicMetadata | undefined): boolean {
+  if (newPartitions === undefined) return true
+  const { first, count } = newPartitions
+  const withLeader = new Set(
+    reported?.partitionMetadata.flatMap(({ leader, partitionId }) => (leader >= 0 ? [partitionId] : [])),
+  )
+  for (let partition = first; partition < count; partition++) if (!withLeader.has(partition)) return false
+  return true
+}
+
+async function hasSettings(
+  { topic, settings = [] }: TopicChange,
+  broker: WireBroker & ConfigReader,
+): Promise<boolean> {
+  if (settings.length === 0) return true
+  const reported = await readSettings(broker, topic)
+  // A broker that tells no settings shows nothing old either.
+  if (typeof reported === 'string') return true
+  return settings.every((setting) => satisfies(setting, reported.get(setting.name)?.value))
+}
