@@ -21,7 +21,9 @@ export type TopicChange = {
 type Answer = 'all' | 'old settings' | 'none' | { readonly lacks: string }
 
 const partitionsWithinMs = 30_000
-/** A broker that hasn't answered for this long is left out. Brokers need 9 s to notice that one of them died. */
+/**
+ * A broker that hasn't answered for this long is left out. Brokers need 9 s to notice that one of them died.
+ */
 const answeredWithinMs = 10_000
 /** Some clusters (Azure Event Hubs) accept a setting, and don't use it. */
 const settingsWithinMs = 5_000
@@ -30,9 +32,9 @@ const pauseMs = 100
 
 /**
  * Waits until every broker reports these changes. The controller answers as soon as a change is decided, and
- * each broker learns of the change a moment later. A process that starts meanwhile could ask such a broker, and
- * would see the topics as they were. Rejects if a broker doesn't report new partitions or a deletion within
- * 30 s. Waits for settings for 5 s at most.
+ * each broker learns of the change a moment later. A process that starts meanwhile could ask such a broker,
+ * and would see the topics as they were. Rejects if a broker doesn't report new partitions or a deletion
+ * within 30 s. Waits for settings for 5 s at most.
  */
 export async function untilEveryBrokerReports(kafka: Kafka, changes: readonly TopicChange[]): Promise<void> {
   if (changes.length === 0) return
