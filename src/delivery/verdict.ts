@@ -18,6 +18,12 @@ const final: Verdict = { kind: 'final' }
  */
 const retriableClientErrors: ReadonlySet<number> = new Set([408, 423, 425, 429])
 
+/**
+ * Node's code for a certificate that no authority has signed. Self-signed certificates aren't supported.
+ * Other certificates that aren't trusted are often renewed or corrected within hours.
+ */
+const selfSigned = 'DEPTH_ZERO_SELF_SIGNED_CERT'
+
 /** Returns the verdict on the outcome of one request. docs/architecture.md has a table of all verdicts. */
 export function judge(outcome: Outcome): Verdict {
   switch (outcome.kind) {
@@ -30,6 +36,7 @@ export function judge(outcome: Outcome): Verdict {
     case 'files':
       return retry
     case 'certificate':
+      return outcome.code === selfSigned ? final : retry
     case 'address':
     case 'request':
       return final

@@ -2,7 +2,6 @@ import { writeFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createAuthority, dayMs, type Identity, selfSigned } from '../../support/certificates.ts'
 import { startDnsServer, zone } from '../../support/dns-server.ts'
 import type { SeenRecord } from '../../support/kafka.ts'
 import {
@@ -12,12 +11,21 @@ import {
   type RawReceiver,
   type RawScript,
   type Receiver,
-  type Script,
   startRawReceiver,
   startReceiver,
 } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { type Deployment, deploy } from './deployment.ts'
+import {
+  authority,
+  type DeliveredRow,
+  type FinalRow,
+  here,
+  type RetriedRow,
+  type Row,
+  selfSignedRow,
+  untrusted,
+} from './verdict-rows.ts'
 
 /**
  * The verdict table, row by row: one event to one destination with one hook, from Kafka through a worker to a
@@ -26,31 +34,6 @@ import { type Deployment, deploy } from './deployment.ts'
 
 const minuteMs = 60_000
 
-type RowBasics = {
-  name: string
-  /** A server that answers, one that speaks no HTTP by itself, or a URL where this test has none. */
-  hook: { answers: Script; identity?: Identity } | { raw: RawScript; identity?: Identity } | { url: string }
-  /** As in the metric `sluice_attempts_total`. */
-  outcome: string
-  statusClass?: string
-}
-
-type DeliveredRow = RowBasics & { verdict: 'delivered' }
-type RetriedRow = RowBasics & {
-  verdict: 'retry'
-  lastOutcome: string | RegExp
-  /** Where it waits; `1m` if nothing else is said. */
-  tier?: string
-  /** What the answer's `Retry-After` asked for. */
-  askedWaitMs?: number
-}
-type FinalRow = RowBasics & { verdict: 'final'; lastOutcome: string | RegExp }
-type Row = DeliveredRow | RetriedRow | FinalRow
-
-const authority = createAuthority('Sluice test authority')
-const strangeAuthority = createAuthority('An authority that nobody trusts')
-const here = ['127.0.0.1']
-const strange = strangeAuthority.issue({ names: here })
 /** Sees what a redirect points at. */
 const elsewhere = await startReceiver()
 /** Takes what comes and says nothing, not even in TLS. */
@@ -225,39 +208,6 @@ const retried: RetriedRow[] = [
   },
 ]
 
-const certificate = (name: string, identity: Identity, code: string): FinalRow => ({
-  name,
-  verdict: 'final',
-  hook: { raw: { data: (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n') }, identity },
-  outcome: 'certificate',
-  lastOutcome: `certificate ${code}`,
-})
-
-const certificates: FinalRow[] = [
-  certificate('a self-signed certificate', selfSigned({ names: here }), 'DEPTH_ZERO_SELF_SIGNED_CERT'),
-  certificate(
-    "a certificate for another's name",
-    authority.issue({ names: ['hooks.example.com'] }),
-    'ERR_TLS_CERT_ALTNAME_INVALID',
-  ),
-  certificate(
-    'an expired certificate',
-    authority.issue({ names: here, fromMs: -2 * dayMs, untilMs: -dayMs }),
-    'CERT_HAS_EXPIRED',
-  ),
-  certificate(
-    'a certificate that is not valid yet',
-    authority.issue({ names: here, fromMs: dayMs, untilMs: 2 * dayMs }),
-    'CERT_NOT_YET_VALID',
-  ),
-  certificate('a certificate of an untrusted authority', strange, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'),
-  certificate(
-    'a certificate with its untrusted authority',
-    { ...strange, cert: strange.cert + strangeAuthority.cert },
-    'SELF_SIGNED_CERT_IN_CHAIN',
-  ),
-]
-
 const refused: FinalRow[] = [
   ...[301, 302, 303, 307, 308].map((status) => ({
     name: `status ${status}`,
@@ -308,7 +258,7 @@ const addresses: FinalRow[] = [
   address('the IPv6 loopback', '::1'),
 ]
 
-const rows = [...delivered, ...timeouts, ...retried, ...certificates, ...refused, ...addresses]
+const rows = [...delivered, ...timeouts, ...retried, ...untrusted, selfSignedRow, ...refused, ...addresses]
 const idOf = (row: Row): string => `row-${rows.indexOf(row)}`
 
 /** Already in canonical form, so that its bytes are those of every later record. */
@@ -494,11 +444,17 @@ describe('failed for good', () => {
   })
 })
 
-describe('failed for good: a certificate that is not trusted, and no byte of a request sent', () => {
-  test.each(certificates)('$name', async (row) => {
-    await expectFinal(row)
-    const server = servers.get(row)
-    expect(server).toMatchObject({ connections: 1, bytes: 0 })
+describe('a certificate that is not trusted: no byte of a request is sent', () => {
+  const nothingSent = { connections: 1, bytes: 0 }
+
+  test.each(untrusted)('$name: tried again after a minute', async (row) => {
+    await expectParked(row)
+    expect(servers.get(row)).toMatchObject(nothingSent)
+  })
+
+  test('a self-signed certificate: failed for good', async () => {
+    await expectFinal(selfSignedRow)
+    expect(servers.get(selfSignedRow)).toMatchObject(nothingSent)
   })
 })
 

@@ -57,7 +57,9 @@ describe('no answer', () => {
     [{ kind: 'timeout' }, retry],
     [{ kind: 'connection', code: 'ECONNREFUSED' }, retry],
     [{ kind: 'dns', code: 'ENOTFOUND' }, retry],
-    [{ kind: 'certificate', code: 'CERT_HAS_EXPIRED' }, final],
+    [{ kind: 'certificate', code: 'CERT_HAS_EXPIRED' }, retry],
+    [{ kind: 'certificate', code: 'ERR_TLS_CERT_ALTNAME_INVALID' }, retry],
+    [{ kind: 'certificate', code: 'DEPTH_ZERO_SELF_SIGNED_CERT' }, final],
     [{ kind: 'address', address: '10.0.0.1' }, final],
     [{ kind: 'request', detail: 'invalid path' }, final],
   ])('%o', (outcome, verdict) => {
