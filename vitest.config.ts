@@ -3,10 +3,14 @@ import process from 'node:process'
 import { defineConfig } from 'vitest/config'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-// Tests start hundreds of processes: what one has compiled, the next one need not.
+// Tests start hundreds of processes. With this folder, a process doesn't compile code again that an earlier
+// process has compiled.
 process.env['NODE_COMPILE_CACHE'] ??= join(import.meta.dirname, 'node_modules/.cache/node-compile')
 
-/** Short files whose tests take long. By their size they would come last, and the others would have ended by then. */
+/**
+ * Small files whose tests take long. Sorted by size, these files would start last, and run when all other
+ * files have ended.
+ */
 const slow = [
   'replay/killed-owner',
   'kafka/one-three-one',
@@ -21,7 +25,10 @@ const slow = [
   'kafka/group-fetch',
 ]
 
-/** Starts the slow files first, and then the largest, so that all workers end at about the same time. */
+/**
+ * Starts the slow files first. The other files follow, the largest first. So all workers end at about the
+ * same time.
+ */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
@@ -34,9 +41,12 @@ function isSlow({ moduleId }: TestSpecification): boolean {
 }
 
 /**
- * Groups of tests. `unit` needs nothing. `integration`, `e2e`, `long` and `clients` share one real Kafka, started
- * once by `test/support/global-kafka.ts`; each test uses topics of its own. `package` is `e2e` once more, with what npm installs. `imports` checks the import map.
- * `clients` runs published clients, which `npm run test:clients` installs.
+ * The projects (groups of tests). `unit` needs nothing else. `quick` has the unit tests that take little
+ * time, and a smoke test. `quick`, `integration`, `e2e`, `long`, `package` and `clients` share one real
+ * Kafka, which `test/support/global-kafka.ts` starts once. Each test uses topics that no other test uses.
+ * `package` runs the tests of `e2e` with the package as npm installs it. `imports` checks the import map.
+ * `deploy` checks the deployment files. `clients` runs published clients, which `npm run test:clients`
+ * installs.
  */
 export default defineConfig({
   test: {
@@ -47,11 +57,13 @@ export default defineConfig({
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
           setupFiles: ['test/support/seed.ts'],
-          // Files share processes and what these have loaded: a fifth of the CPU time was loading it anew.
+          // The files share processes, and so the modules that these have loaded. Otherwise, a fifth of the
+          // CPU time would go into loading modules again.
           isolate: false,
           // A thousand runs of a property take seconds on a busy machine.
           testTimeout: 60_000,
-          // They only compute. The others wait for the clock half of the time: they run behind these, four files side by side.
+          // These tests only compute. Those of `integration` and `e2e` wait for the clock half of the time.
+          // So they run after these tests, four files at a time.
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -60,7 +72,7 @@ export default defineConfig({
         test: {
           name: 'quick',
           include: ['test/unit/**/*.test.ts', 'test/e2e/smoke.test.ts'],
-          // What takes seconds each.
+          // These files take seconds each.
           exclude: [
             '**/*.model.test.ts',
             'test/unit/bench/**',
@@ -119,7 +131,7 @@ export default defineConfig({
       {
         test: {
           name: 'package',
-          // The same tests, of the build, as npm installs it from the tarball.
+          // The tests of `e2e`. They run the build as npm installs it from the tarball.
           include: ['test/e2e/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts', 'test/support/global-package.ts'],
           testTimeout: 120_000,

@@ -19,7 +19,10 @@ import { BenchmarkFailure } from './support/failure.ts'
 import type { BenchmarkResult, Settings } from './support/settings.ts'
 import { runWorkerBenchmark } from './worker/benchmark.ts'
 
-/** `npm run bench -- NAME`: runs one benchmark. Progress goes to standard error, the result to standard output. */
+/**
+ * Runs one benchmark (`npm run bench -- NAME`). Progress goes to standard error, the result to standard
+ * output.
+ */
 
 type Benchmark = {
   about: string
@@ -185,7 +188,7 @@ const { values, positionals } = readArguments()
 const benchmark = benchmarks.get(positionals[0] ?? '')
 if (benchmark === undefined || positionals.length > 1) endWith(usage, 2)
 
-// The children of a benchmark are ended by `exit` listeners, which a signal alone would not call.
+// Listeners of `exit` end the child processes of a benchmark. A signal alone doesn't call these listeners.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
 
 try {

@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 
 /**
- * `node bench/profile.ts FILE.cpuprofile [--deliveries N] [--top N]`: where the time of a V8 CPU profile went, by
- * part and by function. Self time is spent in a function itself, total time also in what it called. With
- * `--deliveries` in microseconds for each; else in milliseconds. Time without work is left out.
+ * `node bench/profile.ts FILE.cpuprofile [--deliveries N] [--top N]` prints where the time of a V8 CPU
+ * profile went, by part and by function. Self time is the time in a function itself. Total time includes the
+ * time in the functions that it called. Times are in milliseconds, or, with `--deliveries`, in microseconds a
+ * delivery. Idle time is left out.
  */
 
 type Frame = { functionName: string; url: string; lineNumber: number }
@@ -39,13 +40,16 @@ print('function', functions)
 function selfTimes({ samples, timeDeltas }: Profile): Map<number, number> {
   const times = new Map<number, number>()
   for (const [index, id] of samples.entries()) {
-    // A delta is the time before its sample: what the sample shows lasts until the next one.
+    // A delta is the time before its sample. The function in a sample runs until the next sample.
     times.set(id, (times.get(id) ?? 0) + (timeDeltas[index + 1] ?? 0))
   }
   return times
 }
 
-/** Adds up a call tree. A name that calls itself is counted once: the names above are passed down. */
+/**
+ * Adds up the times of a call tree, and returns the total time of its root. The names above the root are
+ * passed down, so that the total time of a name that calls itself counts once.
+ */
 function visit(node: Node, partsAbove: readonly string[], functionsAbove: readonly string[]): number {
   const { callFrame } = node
   if (idle.has(callFrame.functionName) && callFrame.functionName !== '(root)') return 0
@@ -67,7 +71,10 @@ function add(times: Map<string, Times>, name: string, self: number, total: numbe
   times.set(name, { self: sum.self + self, total: sum.total + total })
 }
 
-/** A package, a folder of ours, a module of Node, or one of V8's own names such as `(garbage collector)`. */
+/**
+ * Returns the part that a function belongs to: a package, a folder in `src`, a module of Node, or a name that
+ * V8 uses, such as `(garbage collector)`.
+ */
 function partOf({ functionName, url }: Frame): string {
   if (url === '') return functionName.startsWith('(') ? functionName : 'built in'
   const inPackage = /\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(url)?.[1]

@@ -5,13 +5,22 @@ import type { Producer } from 'kafkajs'
 import { bigSpenders, spaceId, times } from './script.ts'
 import { runSluice, type Settings } from './sluice.ts'
 
-/** An audience that is worked out elsewhere: Sluice tells `campaigns` who enters it and who leaves it. */
+/**
+ * An audience whose members are computed outside of Sluice. Sluice tells the destination `campaigns` which
+ * users enter the audience and which users leave it.
+ */
 export type AudienceUpstream = {
-  /** Identifies that must come of what was written so far: one for each user whose membership became another. */
+  /**
+   * The number of Identifies that the steps done so far must cause. A step causes one Identify for each user
+   * whose membership it changes.
+   */
   readonly due: number
-  /** What was done last, in a sentence. */
+  /** One sentence about the last step. It is empty before the first step. */
   readonly story: string
-  /** Does one step after the other, each at its time and once `arrived` says that those before have come. */
+  /**
+   * Does all steps in order. A step waits for its time, and until `arrived` returns at least `due`. Returns
+   * without the remaining steps if a step still waits at `times.deadlineMs`.
+   */
   play(options: { elapsedMs: () => number; arrived: () => number; signal: AbortSignal }): Promise<void>
 }
 
@@ -27,10 +36,10 @@ const created = usersFrom(1, 30)
 const changes = [
   ...usersFrom(31, 33).map((userId) => [userId, true] as const),
   ...usersFrom(1, 2).map((userId) => [userId, false] as const),
-  // They are in it already: nothing is to come of these.
+  // These users are members already, so these changes must cause no Identify.
   ...usersFrom(3, 7).map((userId) => [userId, true] as const),
 ]
-/** Without three who were in it, and with two who weren't. */
+/** The members of the second sync: three members from before have left, and two new users have entered. */
 const synced = [...usersFrom(5, 30), ...usersFrom(32, 35)]
 
 const steps: readonly Step[] = [
@@ -39,7 +48,10 @@ const steps: readonly Step[] = [
   { atMs: times.audienceSyncedMs, way: 'sync', members: synced },
 ]
 
-/** By step, what each user's Identify must say; in order for each user. */
+/**
+ * Returns one map for each step, in the order of the steps. The map has the users who must get an Identify
+ * because of the step, each with the membership that the Identify must report.
+ */
 export function expectedOfAudience(): readonly ReadonlyMap<string, boolean>[] {
   const members = new Set<string>()
   return steps.map((step) => {
@@ -53,7 +65,10 @@ export function expectedOfAudience(): readonly ReadonlyMap<string, boolean>[] {
   })
 }
 
-/** Who is in no part of a sync has left. */
+/**
+ * Returns the memberships that a sync reports: its members are in the audience, and all earlier members that
+ * the sync doesn't list have left.
+ */
 function wholeOf(members: readonly string[], before: ReadonlySet<string>): [string, boolean][] {
   return [...[...before].map((userId): [string, boolean] => [userId, false]), ...members.map(isMember)]
 }
@@ -72,7 +87,7 @@ export function createAudience(options: {
   let due = 0
   let story = ''
 
-  /** As somebody does it who has a file of all members. */
+  /** Writes all members to a CSV file, and runs `sluice audience sync` with this file. */
   async function sync(members: readonly string[], signal: AbortSignal): Promise<void> {
     const file = join(folder, 'members.csv')
     await writeFile(file, ['user_id', ...members, ''].join('\n'))

@@ -3,7 +3,7 @@ import { stringify } from 'yaml'
 import type { Customers } from './customers.ts'
 import { destinations, sourceIds, spaceId, writeKeyOf } from './script.ts'
 
-/** Writes the catalog file: the customers' URLs and secrets, and what they are connected to. */
+/** Writes the catalog file with the sources, and with the customers' URLs, secrets and sources. */
 export async function writeCatalog(path: string, customers: Customers): Promise<void> {
   const catalog = {
     sources: [
@@ -24,7 +24,7 @@ export async function writeCatalog(path: string, customers: Customers): Promise<
   await writeFile(path, stringify(catalog, { aliasDuplicateObjects: false }))
 }
 
-/** Edits the file as a person would: what is paused is on. */
+/** Edits the catalog file as a person would: sets every paused destination to `on`. */
 export async function switchOnPaused(path: string): Promise<void> {
   const text = await readFile(path, 'utf8')
   const part = `${path}.part`

@@ -13,32 +13,31 @@ import {
   retryAfterSeconds,
 } from './script.ts'
 
-/** Everything that is known at the end. */
+/** All facts that the checks use. They are collected at the end of the demo. */
 export type Evidence = {
   records: readonly PlannedRecord[]
   customers: Customers
   deadLetters: readonly DeadLetter[]
-  /** Records that the group has not committed past, by topic. */
+  /** The number of records above the group's committed offsets, by topic. */
   left: ReadonlyMap<string, number>
-  /** The worker's. */
+  /** The worker's metrics. */
   metrics: Metrics
   gatewayMetrics: Metrics
-  /** Requests that `partner` had seen when it was switched on. */
+  /** The number of requests that the server of `partner` had received when `partner` was switched on. */
   partnerRequestsWhilePaused: number
 }
 
 export type Check = {
   about: string
-  /** What was found, in numbers. */
   found: string
-  /** What is wrong with it; nothing when all is as expected. */
+  /** The differences from what was expected. It is empty if the check has passed. */
   faults: readonly string[]
 }
 
-/** The broker's clock and this one may be of two machines, such as Docker's. */
+/** Time by which a retry may be too early. The broker's clock may differ from ours, for example in Docker. */
 const clockToleranceMs = 250
 
-/** Compares what arrived with what was written. What is expected is computed from the records alone. */
+/** Compares all arrived messages with the planned records and the audience's steps. */
 export function runChecks(evidence: Evidence): Check[] {
   return [
     ...destinations.map((destination) => checkDestination(evidence, destination)),
@@ -85,7 +84,7 @@ function checkDelivered(evidence: Evidence, customer: Customer, expected: readon
   }
 }
 
-/** Each user's Identifies, in order: those that the steps make necessary, and no other. */
+/** Checks that each user got exactly the Identifies that the steps require, in order. */
 function checkAudience(evidence: Evidence, { id, receiver }: Customer): Check {
   const steps = expectedOfAudience()
   const faults: string[] = []
@@ -115,7 +114,7 @@ function checkAudience(evidence: Evidence, { id, receiver }: Customer): Check {
   }
 }
 
-/** What is particular to a destination. */
+/** Checks the properties that only this destination has, such as the failing URL of `warehouse`. */
 function howDelivered(
   evidence: Evidence,
   customer: Customer,
@@ -206,8 +205,8 @@ function howDead(
       const spanMs = Math.max(...tries.map((atMs) => (atMs.at(-1) ?? 0) - (atMs[0] ?? 0)))
       const made = tries.reduce((sum, { length }) => sum + length, 0)
       const carried = letters.reduce((sum, letter) => sum + Number(letter['attempts']), 0)
-      // Each of its messages comes back three or four times; its breaker, once open, lets the first and the last try go, and now and
-      // then a probe in place of a last one.
+      // The ladder brings each message back three or four times. Once the breaker is open, it allows only the
+      // first and the last try of a message. Now and then a probe takes the place of a last try.
       const untried = letters.length - tries.length
       const once = tries.filter(({ length }) => length < 2).length
       if (untried > 0) faults.push(`${untried} messages were never tried`)
@@ -239,14 +238,14 @@ function howDead(
   }
 }
 
-/** What a client was told is there, by the gateway's own count. */
+/** Checks by the gateway's own metrics that all messages that clients sent to it are in Kafka. */
 function checkGateway({ records, gatewayMetrics }: Evidence): Check {
   const sent = records.filter(({ way }) => way === 'gateway').length
   const acknowledged = gatewayMetrics.sum('sluice_gateway_messages_total')
   const leftOut = gatewayMetrics.sum('sluice_gateway_left_out_total')
   const requests = gatewayMetrics.sum('sluice_gateway_requests_total', { call: 'batch', status: '200' })
   const faults: string[] = []
-  // A client that had no answer in time sends again.
+  // `acknowledged` may be higher than `sent`: a client that gets no answer in time sends the message again.
   if (acknowledged < sent) faults.push(`${sent - acknowledged} messages are not in Kafka`)
   if (leftOut > 0) faults.push(`${leftOut} messages were left out`)
   return {
@@ -331,7 +330,7 @@ function checkLeft({ left }: Evidence): Check {
   }
 }
 
-/** Two witnesses: what the worker counts, and what the servers and the topic hold. */
+/** Compares the worker's counts with the servers' accepted requests and the topic's dead letters. */
 function checkMetrics({ metrics, customers, deadLetters }: Evidence): Check {
   let accepted = 0
   for (const { receiver } of customers.all.values()) {
@@ -357,7 +356,7 @@ function messagesFor({ records }: Evidence, { sources }: Destination): Sent[] {
   )
 }
 
-/** Everything that was sent is there, unchanged. Fields may have been added. */
+/** Returns true if the body has all fields as sent, or `changedByGateway`. Others may be added. */
 function keeps(
   body: Readonly<Record<string, unknown>>,
   message: PlannedMessage,
@@ -368,11 +367,12 @@ function keeps(
   return isDeepStrictEqual({ ...body, ...due }, body)
 }
 
-/** Segment's client adds itself to `context`; the gateway corrects `timestamp` for the client's clock. */
+/** Returns the fields that Segment's client (`context`) and the gateway (`timestamp`) change or add. */
 function changedByGateway(
   { context, receivedAt, sentAt }: Readonly<Record<string, unknown>>,
   message: PlannedMessage,
 ): Record<string, unknown> {
+  // The gateway corrects `timestamp` by the error of the client's clock.
   const happenedMs = timeOf(receivedAt) - (timeOf(sentAt) - timeOf(message.timestamp))
   return {
     context: { ...Object(context), ...Object(message['context']) },

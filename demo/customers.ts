@@ -6,29 +6,33 @@ import { type Arrival, Receiver } from './receiver.ts'
 import { type Destination, type DestinationId, destinations, retryAfterSeconds, times } from './script.ts'
 import { selfSigned } from './self-signed.ts'
 
-/** A customer with servers of its own on 127.0.0.1. */
+/** A customer. Its servers listen on 127.0.0.1 and serve no other customer. */
 export type Customer = {
   readonly id: DestinationId
   readonly secret: string | undefined
   readonly hooks: readonly { id: string; url: string; headers: Record<string, string> }[]
-  /** What its server saw. */
+  /** The requests that the customer's main server has received. */
   readonly receiver: Receiver
-  /** What the server of its second URL saw, if it has one: that fails each request. */
+  /**
+   * The requests of the server at the second URL, if the customer has one. This server answers 500 to each.
+   */
   readonly failing: Receiver | undefined
 }
 
-/** What the servers saw that takes no request. */
+/**
+ * Counts of the server of `legacy`. This server has a self-signed certificate, so no request may reach it.
+ */
 export type RefusingServers = {
-  /** Connections to the self-signed server of `legacy`. */
+  /** The number of TCP connections to the server. */
   handshakes: number
-  /** Bytes of requests that it saw. */
+  /** The number of bytes of requests that the server has received inside of TLS. */
   requestBytes: number
 }
 
 export type Customers = {
   readonly all: ReadonlyMap<DestinationId, Customer>
   readonly refusing: RefusingServers
-  /** From now on the server of `erp` answers 200. */
+  /** Makes the server of `erp` answer 200 from now on. Before this call it never answers. */
   mendErp(): void
   stop(): Promise<void>
 }
@@ -38,7 +42,7 @@ type Behaviour = (arrival: Arrival, before: number) => Answer
 
 const maxBodyBytes = 1024 * 1024
 
-/** Starts every customer's servers. `elapsedMs`: since the first message. */
+/** Starts the servers of all customers. `elapsedMs` returns the milliseconds since the first message. */
 export async function startCustomers(elapsedMs: () => number): Promise<Customers> {
   const servers: Server[] = []
   const refusing: RefusingServers = { handshakes: 0, requestBytes: 0 }
@@ -49,7 +53,7 @@ export async function startCustomers(elapsedMs: () => number): Promise<Customers
     servers.push(server)
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a server on a TCP port has such an address
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a TCP server has such an address
     return (server.address() as AddressInfo).port
   }
 
@@ -114,7 +118,7 @@ function behaviourOf(
     case 'oldsite':
       return () => ({ status: 404 })
     case 'legacy':
-      // It would take what it gets: that nothing comes is the sender's doing.
+      // This server would accept every request. So if no request arrives, Sluice has sent none.
       return () => ({ status: 200 })
   }
 }
@@ -139,12 +143,15 @@ function handlerOf(receiver: Receiver, behave: Behaviour) {
       response.writeHead(answer.status, { 'Content-Type': 'text/plain', ...answer.headers })
       response.end(answer.status === 200 ? 'thank you\n' : 'no\n')
     })
-    // The sender gives up on a server that doesn't answer.
+    // The sender closes the connection if the server doesn't answer in time.
     request.on('error', () => response.destroy())
   }
 }
 
-/** Counts what arrives inside of TLS, so that "nothing was sent" can be checked to the byte. */
+/**
+ * Creates the server with the self-signed certificate. The server counts its connections, and the bytes that
+ * arrive inside of TLS. So a check can prove that not one byte of a request was sent.
+ */
 function createSelfSignedServer(
   handle: (request: IncomingMessage, response: ServerResponse) => void,
   refusing: RefusingServers,

@@ -4,7 +4,10 @@ import process from 'node:process'
 
 const root = resolve(import.meta.dirname, '../.sluice/demo')
 
-/** A folder of this run's own, named by its process. Those of runs that have ended are removed. */
+/**
+ * Creates a folder for this run, named after the id of this process, and returns its path. Removes the
+ * folders of runs that have ended.
+ */
 export async function makeRunFolder(): Promise<string> {
   await mkdir(root, { recursive: true })
   for (const name of await readdir(root)) {
@@ -15,7 +18,7 @@ export async function makeRunFolder(): Promise<string> {
   return folder
 }
 
-/** The path as it is shown: from the working directory, where it is below that. */
+/** Returns a path for output: relative if it is below the working directory, otherwise unchanged. */
 export function shownPath(path: string): string {
   const shown = relative('', path)
   return shown.startsWith('..') ? path : shown

@@ -2,12 +2,12 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import kafkajs, { type Admin, type IHeaders, type Kafka, type Producer } from 'kafkajs'
 
-/** A dead letter's headers. */
+/** The headers of a dead letter, as text. */
 export type DeadLetter = Readonly<Record<string, string>>
 
 const readTimeoutMs = 20_000
 
-/** A plain Kafka client, as any other program has one. */
+/** Creates a Kafka client without any code of Sluice, as any other program would. */
 export function createClient(brokers: readonly string[]): Kafka {
   return new kafkajs.Kafka({
     brokers: [...brokers],
@@ -23,7 +23,7 @@ export async function startProducer(kafka: Kafka): Promise<Producer> {
   return producer
 }
 
-/** Reads all of the dead letters that there are now. Rejects when that takes too long. */
+/** Reads all dead letters that the topic has now. Rejects if this takes longer than `readTimeoutMs`. */
 export async function readDeadLetters(kafka: Kafka, topic: string): Promise<DeadLetter[]> {
   const ends = await withAdmin(kafka, (admin) => admin.fetchTopicOffsets(topic))
   const unread = new Map(
@@ -61,7 +61,10 @@ export async function readDeadLetters(kafka: Kafka, topic: string): Promise<Dead
   return letters
 }
 
-/** How many records of each topic the group has not committed past: what Kafka itself says of what is left. */
+/**
+ * Returns for each topic the number of records above the group's committed offsets. The
+ * numbers come from Kafka, not from Sluice.
+ */
 async function readLeft(
   kafka: Kafka,
   groupId: string,
@@ -85,7 +88,11 @@ async function readLeft(
   })
 }
 
-/** The same, once nothing is left, or as it is after `timeoutMs`: offsets are committed a moment later. */
+/**
+ * Waits until the group has committed all records of the topics, but at most `timeoutMs`. The worker commits
+ * a moment after a record is settled. Returns for each topic the number of records that are still above the
+ * committed offsets.
+ */
 export async function readLeftAtRest(
   kafka: Kafka,
   groupId: string,
@@ -101,7 +108,7 @@ export async function readLeftAtRest(
   }
 }
 
-/** Removes what the demo made in a Kafka that isn't its own. */
+/** Removes the demo's topics and groups from a Kafka that the demo has not started. */
 export async function removeTopics(kafka: Kafka, prefix: string, groupId: string): Promise<void> {
   await withAdmin(kafka, async (admin) => {
     const own = (await admin.listTopics()).filter((topic) => topic.startsWith(prefix))

@@ -1,17 +1,20 @@
 import process from 'node:process'
 
-/** The demo was told to end: Ctrl-C, or SIGTERM. */
+/** The reason to end after a signal to this process: SIGINT (Ctrl-C), SIGTERM or SIGHUP. */
 class Interrupted extends Error {
   override name = 'Interrupted'
 }
 
 /**
- * Under `npm run` one Ctrl-C may arrive twice, from the terminal and from npm: a further signal counts only
- * after this long.
+ * Time after the first signal in which further signals are ignored. Under `npm run`, one Ctrl-C may arrive
+ * twice: from the terminal and from npm. A signal after this time ends the process at once.
  */
 const impatientAfterMs = 1_000
 
-/** What was started, and how it ends. Made once: it takes over the signals of the process. */
+/**
+ * The list of all started parts, with a function for each that stops it. Create only one `Lifetime` in a
+ * process, because it handles the signals of the process.
+ */
 export class Lifetime {
   readonly #stops: { what: string; stop: () => Promise<void> }[] = []
   readonly #ending = new AbortController()
@@ -21,7 +24,7 @@ export class Lifetime {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => this.#interrupt())
   }
 
-  /** Aborted, with the reason, as soon as the demo can't go on. */
+  /** Aborts as soon as the demo can't go on. Its `reason` says why. */
   get signal(): AbortSignal {
     return this.#ending.signal
   }
@@ -30,17 +33,20 @@ export class Lifetime {
     return this.signal.reason instanceof Interrupted
   }
 
-  /** Ends the demo: something that it needs is gone. */
+  /** Ends the demo, because a part that it needs has failed. */
   fail(error: Error): void {
     this.#ending.abort(error)
   }
 
-  /** Called in reverse order at the end, whatever that is. */
+  /**
+   * Registers a function that stops a part. `stop` calls these functions in reverse order, however the demo
+   * ends. `what` names the part in an error message.
+   */
   onStop(what: string, stop: () => Promise<void>): void {
     this.#stops.push({ what, stop })
   }
 
-  /** What `work` gives, or the reason why the demo ends before that. */
+  /** Resolves with the result of `work`. Rejects with the reason if the demo ends before. */
   async orEnd<T>(work: Promise<T>): Promise<T> {
     const { signal } = this
     signal.throwIfAborted()
@@ -54,7 +60,7 @@ export class Lifetime {
     }
   }
 
-  /** Waits for all of `works`; when one of them fails, the others end too. */
+  /** Waits for all of `works`. If one of them fails, aborts `signal`, so that the others end too. */
   async together(works: readonly Promise<unknown>[]): Promise<void> {
     try {
       await Promise.all(works)
@@ -65,7 +71,7 @@ export class Lifetime {
     }
   }
 
-  /** Stops everything, and gives back what did not stop as it should, in words. */
+  /** Stops all parts in reverse order. Returns an error message for each part that failed to stop. */
   async stop(): Promise<string[]> {
     const faults: string[] = []
     for (let last = this.#stops.pop(); last !== undefined; last = this.#stops.pop()) {
@@ -81,7 +87,7 @@ export class Lifetime {
   #interrupt(): void {
     const isSecond = this.#interruptedAtMs > 0
     if (isSecond && performance.now() - this.#interruptedAtMs < impatientAfterMs) return
-    // What was started as a process ends with this one.
+    // All processes that the demo has started end together with this process.
     if (isSecond) process.exit(130)
     this.#interruptedAtMs = performance.now()
     this.#ending.abort(new Interrupted('interrupted'))

@@ -3,7 +3,10 @@ import { parseArgs } from 'node:util'
 import { Lifetime } from './lifetime.ts'
 import { runDemo } from './run.ts'
 
-/** `npm run demo [-- --stay]`: exit code 0 when every number is right, 1 when not, 130 after Ctrl-C. */
+/**
+ * `npm run demo [-- --stay]`. Exit codes: 0 if every number is right, 1 if a number is wrong or the demo
+ * fails, 2 for an unknown argument, 130 after Ctrl-C.
+ */
 
 const help = `Sluice's demo: Kafka, a gateway, a worker, upstream services and customers' servers, for about a minute.
 
@@ -13,7 +16,7 @@ const help = `Sluice's demo: Kafka, a gateway, a worker, upstream services and c
 With KAFKA_BROKERS=host:port it uses that Kafka, with topics of its own that are removed at the end.
 `
 
-// kafkajs 2.2.4 sets timers in the past, for which Node prints a warning that nobody can act on.
+// kafkajs 2.2.4 sets timers with negative delays. Node prints a warning about each, which a user can't avoid.
 const emitWarning = process.emitWarning.bind(process)
 process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
   if (rest[0] === 'TimeoutNegativeWarning') return
@@ -33,7 +36,7 @@ async function runToTheEnd(stay: boolean): Promise<number> {
   } catch (error) {
     if (lifetime.isInterrupted) code = 130
     else {
-      // What depends on something that is gone fails as well; the reason is what failed first.
+      // After one part has failed, the parts that need it fail too. The signal's reason is the first failure.
       const reason: unknown = lifetime.signal.aborted ? lifetime.signal.reason : error
       console.error(`\nThe demo can not go on: ${reason instanceof Error ? reason.message : String(reason)}`)
     }

@@ -1,32 +1,34 @@
 import type { SourceId } from './script.ts'
 
-/** What an upstream service sends, in one of two ways. */
+/** A message or record that an upstream service sends, through the gateway or directly to the topic. */
 export type PlannedRecord = Sending & {
-  /** When it is sent, in milliseconds from the first. */
+  /** The time of sending, in milliseconds from the start of the demo's production. */
   atMs: number
   fate: Fate
 }
 
 type Sending = ToGateway | ToTopic
 
-/** By Segment's client. */
+/** A message that Segment's client sends to the gateway. */
 type ToGateway = { way: 'gateway'; sourceId: SourceId; message: TrackedMessage }
 
-/** As a record of its own. */
+/** A record that the service writes to the events topic itself. */
 export type ToTopic = {
   way: 'topic'
-  /** The header `source-id`; undefined: none. */
+  /** The header `source-id`. `undefined`: the record has no such header. */
   sourceId: string | undefined
   key: string
   value: string
 }
 
-/** What must become of it. */
+/** The result that the demo expects for a planned record. */
 export type Fate =
   | { kind: 'routed'; sourceId: SourceId; message: PlannedMessage }
-  /** Its `integrations` object leaves webhooks out: nobody gets it. */
+  /** No destination gets the message, because its `integrations` object switches webhooks off. */
   | { kind: 'filtered'; message: PlannedMessage }
-  /** It can't be read, or nobody knows its source: a dead letter with this reason. */
+  /**
+   * The record becomes a dead letter with this reason, because it can't be read or its source isn't known.
+   */
   | { kind: 'refused'; reason: RefusalReason }
 
 export type PlannedMessage = {
@@ -42,10 +44,10 @@ export type RefusalReason = 'not_json' | 'no_user_anon_id' | 'no_source' | 'unkn
 export const kinds = ['page', 'screen', 'identify', 'track', 'alias', 'group', 'delete'] as const
 export type Kind = (typeof kinds)[number]
 
-/** A message that clients have a call for: a `delete` is no call of theirs. */
+/** A message of a type that Segment's client can send. The client has no call for a `delete`. */
 export type TrackedMessage = PlannedMessage & { type: Exclude<Kind, 'delete'> }
 
-/** How many messages of each kind a source sends. */
+/** The number of messages of each kind that a source sends. */
 const volumes: Readonly<Record<SourceId, readonly (readonly [kind: Kind, count: number])[]>> = {
   website: [
     ['page', 70],
@@ -75,7 +77,10 @@ const refusedCounts: readonly (readonly [reason: RefusalReason, count: number])[
 ]
 const users = 40
 
-/** Everything that is sent in the minute of the demo, in order of time. `startMs`: of `Date.now()`. */
+/**
+ * Returns all records that the upstream services send within `durationMs`, in order of time. `startMs` is the
+ * time of the first record, in epoch milliseconds.
+ */
 export function planRecords(startMs: number, durationMs: number): PlannedRecord[] {
   const make = (share: number, messageId: string, kind: Kind, index: number): Made => {
     const atMs = share * durationMs
@@ -91,7 +96,9 @@ export function planRecords(startMs: number, durationMs: number): PlannedRecord[
   return records.sort((a, b) => a.atMs - b.atMs)
 }
 
-/** One more message, for `--stay`: sent now, by one service after the other. */
+/**
+ * Returns a message for `--stay`, to be sent now. The index decides which service sends it: they take turns.
+ */
 export function oneMore(index: number): PlannedRecord {
   const sourceId = index % 10 === 9 ? 'billing' : index % 2 === 0 ? 'website' : 'mobile-app'
   const mixed = mixKinds(volumes[sourceId])
@@ -101,7 +108,7 @@ export function oneMore(index: number): PlannedRecord {
 }
 
 type Made = { atMs: number; message: PlannedMessage }
-/** `share`: when, as a part of the whole duration. */
+/** Makes a message. `share` is its time as a part of the whole duration, 0 to 1. */
 type Make = (share: number, messageId: string, kind: Kind, index: number) => Made
 
 function planSource(sourceId: SourceId, make: Make): PlannedRecord[] {
@@ -128,7 +135,10 @@ function planRefused(make: Make): PlannedRecord[] {
   })
 }
 
-/** Clients and gateway let none of these through: they are written to the topic. */
+/**
+ * Returns a record that must become a dead letter with this reason. The record is written to the topic
+ * directly, because clients and the gateway refuse such messages.
+ */
 function spoil(reason: RefusalReason, message: PlannedMessage): ToTopic {
   const sound = recordOf('website', message)
   switch (reason) {
@@ -147,7 +157,10 @@ function routed(sourceId: SourceId, { atMs, message }: Made): PlannedRecord {
   return { ...sendingOf(sourceId, message), atMs, fate: { kind: 'routed', sourceId, message } }
 }
 
-/** `billing` writes to Kafka itself; so do the others what isn't a call of their client's. */
+/**
+ * Chooses how a message is sent. `billing` writes all of its messages to Kafka itself. The other sources
+ * write only `delete` messages to Kafka themselves, because Segment's client has no call for them.
+ */
 function sendingOf(sourceId: SourceId, message: PlannedMessage): Sending {
   return sourceId === 'billing' || !isTracked(message)
     ? recordOf(sourceId, message)
@@ -162,7 +175,7 @@ function recordOf(sourceId: SourceId, message: PlannedMessage): ToTopic {
   return { way: 'topic', sourceId, key: message.userId, value: JSON.stringify(message) }
 }
 
-/** Spreads the kinds evenly over time. */
+/** Returns the kinds of all messages of a source, in an order that spreads each kind evenly over time. */
 function mixKinds(volume: readonly (readonly [kind: Kind, count: number])[]): Kind[] {
   const placed = volume.flatMap(([kind, count]) =>
     Array.from({ length: count }, (_, index) => ({ kind, share: (index + 0.5) / count })),
@@ -170,7 +183,7 @@ function mixKinds(volume: readonly (readonly [kind: Kind, count: number])[]): Ki
   return placed.sort((a, b) => a.share - b.share).map(({ kind }) => kind)
 }
 
-// Names that aren't ASCII: a signature is over bytes.
+// Some names aren't ASCII. A signature covers bytes, so a wrong encoding would make it wrong.
 const names = ['Zoë Åström', 'José Núñez', '李小龙', 'Ada Lovelace', 'Grace Hopper']
 const products = ['Espresso cup ☕', 'Tea pot', 'Kettle', 'Grinder "Pro"']
 
@@ -180,7 +193,7 @@ function makeMessage(type: Kind, messageId: string, index: number, timestampMs: 
   return { type, messageId, userId, timestamp, ...contentOf(type, userId, index) }
 }
 
-/** What a message of that kind says beside its head, by turns. */
+/** Returns the fields of a message that only its kind has. They vary with the index. */
 export function contentOf(type: Kind, userId: string, index: number): Record<string, unknown> {
   const product = products[index % products.length]
   switch (type) {

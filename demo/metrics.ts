@@ -1,7 +1,7 @@
 /** One line of Prometheus' text format. */
 type Series = { name: string; labels: Readonly<Record<string, string>>; value: number }
 
-/** The worker's metrics at one moment. */
+/** The metrics of one process at one moment. */
 export class Metrics {
   readonly #series: readonly Series[]
 
@@ -12,7 +12,7 @@ export class Metrics {
       .map(parseLine)
   }
 
-  /** The sum of a metric's series, of those that have these labels; 0 when there is none. */
+  /** Returns the sum of those series of a metric that have the given labels. Returns 0 if there are none. */
   sum(name: string, labels: Readonly<Record<string, string>> = {}): number {
     const wanted = Object.entries(labels)
     return this.#series

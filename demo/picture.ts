@@ -4,31 +4,31 @@ import type { Metrics } from './metrics.ts'
 import { type DestinationId, destinations, ladder, times } from './script.ts'
 import type { Upstream } from './upstream.ts'
 
-/** What is shown of a destination. */
+/** The figures of one destination, as the table shows them. */
 export type Row = {
   id: DestinationId
   server: string
-  /** Messages that upstream services have written for it. */
+  /** The number of messages that upstream services have sent for the destination. */
   sent: number
   delivered: number
-  /** Neither delivered nor dead: on a retry topic, or under way. */
+  /** The number of messages that are neither delivered nor dead: on a retry topic, or under way. */
   waiting: number
   dead: number
-  /** Requests that the worker has begun; one for each URL. */
+  /** The number of requests that the worker has made and that have ended. A request to each URL counts. */
   tries: number
-  /** Requests whose signature the server has verified. */
+  /** The number of requests with a signature that the server has found right. */
   verified: number
   wrong: number
   lastAnswer: string
 }
 
-/** Everything that is shown at one moment. */
+/** All figures that the screen shows at one moment. */
 export type Picture = {
   elapsedMs: number
   rows: readonly Row[]
   written: number
   lag: number
-  /** Records that wait, by retry topic. */
+  /** The number of records that wait on each retry topic. */
   parked: readonly { tier: string; count: number }[]
   deadLetters: number
 }
@@ -42,7 +42,7 @@ export type Sources = {
   elapsedMs: number
 }
 
-/** Puts together what the worker's metrics, the customers' servers and the upstream services say. */
+/** Combines the figures of the worker's metrics, the customers' servers and the upstream services. */
 export function takePicture({
   customers,
   upstream,
@@ -77,7 +77,7 @@ export function takePicture({
     lag: metrics.sum('sluice_consumer_lag_records', { topic: eventsTopic }),
     parked: tiers.map((tier) => ({
       tier: `retry.${tier}`,
-      // What was put there, less what was taken from there.
+      // The number of records written to the topic, minus the number of records taken from it.
       count:
         metrics.sum('sluice_parked_total', { tier }) -
         metrics.sum('sluice_records_total', { topic: `retry.${tier}` }),
@@ -86,10 +86,10 @@ export function takePicture({
   }
 }
 
-/** The distinct waits of the ladder: each is a topic. */
+/** The distinct waits of the ladder. Each wait has a topic. */
 const tiers: readonly string[] = [...new Set([...ladder.waits, ladder.last])].map((seconds) => `${seconds}s`)
 
-/** What is happening now, in a few sentences: the most telling ones. */
+/** Returns at most three sentences about what is happening now, the most important first. */
 export function tell(
   { elapsedMs, rows }: Picture,
   { isPartnerOn, stage: { audience } }: { isPartnerOn: boolean; stage: { audience: { story: string } } },
@@ -121,7 +121,7 @@ export function tell(
   return stories.slice(0, 3)
 }
 
-/** `0:07` */
+/** Returns a duration as minutes and seconds, such as `0:07`. */
 export function clock(ms: number): string {
   const seconds = Math.floor(ms / 1000)
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`

@@ -2,39 +2,45 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { isDeepStrictEqual } from 'node:util'
 
-/** One message as a customer's server saw it. Times are of `performance.now()`. */
+/**
+ * One message that a customer's server has received. `atMs`: the times of its requests, by
+ * `performance.now()`.
+ */
 export type Arrival = {
   body: Readonly<Record<string, unknown>>
   atMs: number[]
-  /** How many of its requests were answered with 2xx. */
+  /** The number of the message's requests that were answered with 2xx. */
   accepted: number
 }
 
-/** With `--stay` the demo has no end; this many messages are remembered. */
+/** Limit on remembered messages. Without it, memory would grow without end under `--stay`. */
 const remembered = 5_000
 const shownFaults = 5
 
-/** What one customer's server saw: it checks every request, whatever it answers. */
+/**
+ * The requests that one customer's server has received. The receiver checks every request, independently of
+ * the server's answer.
+ */
 export class Receiver {
   readonly arrivals = new Map<string, Arrival>()
-  /** What was wrong with requests, in words; the first few. */
+  /** Descriptions of the first few distinct faults in requests. */
   readonly faults: string[] = []
-  /** How many requests named each replay. */
+  /** The number of requests for each replay, by the replay's id in the header `X-Sluice-Replay`. */
   readonly replayed = new Map<string, number>()
   requests = 0
   signatures = { right: 0, wrong: 0, absent: 0 }
-  /** The last answer that was given: `200`. */
+  /** The last answer of the server: a status such as `200`, `none`, or `-` before the first request. */
   lastAnswer = '-'
   readonly #secret: string | undefined
   readonly #headers: Readonly<Record<string, string>>
 
-  /** `headers`: those that must be on each request, lower case. */
+  /** `headers`: the headers that each request must have, with names in lower case. */
   constructor(secret: string | undefined, headers: Readonly<Record<string, string>>) {
     this.#secret = secret
     this.#headers = headers
   }
 
-  /** Takes note of a request, and gives back its message with how often it was here before. */
+  /** Records a request. Returns its message, and the number of earlier requests with the same message. */
   see(headers: IncomingHttpHeaders, text: string): { arrival: Arrival; before: number } {
     this.requests++
     const body = parseObject(text)
@@ -54,13 +60,16 @@ export class Receiver {
     return { arrival, before: arrival.atMs.length - 1 }
   }
 
-  /** Takes note of what was answered to it. */
+  /** Records the status that the server answers to a message. */
   answered(arrival: Arrival, status: number): void {
     this.lastAnswer = String(status)
     if (status >= 200 && status < 300) arrival.accepted++
   }
 
-  /** The shortest time between two requests of the same message, in milliseconds; Infinity without a second. */
+  /**
+   * The shortest time between two requests of the same message, in milliseconds. Infinity if every message
+   * had only one request.
+   */
   get soonestRepeatMs(): number {
     let soonest = Infinity
     for (const { atMs } of this.arrivals.values()) {
@@ -71,7 +80,10 @@ export class Receiver {
     return soonest
   }
 
-  /** As the contract says: parse the body, stringify it, HMAC-SHA1 with the shared secret, hex, compare. */
+  /**
+   * Checks a signature as the contract says: stringifies the parsed body, computes its HMAC-SHA1 with the
+   * shared secret in hex, and compares.
+   */
   #checkSignature(signature: string | string[] | undefined, body: object): void {
     if (signature === undefined) {
       this.signatures.absent++
@@ -96,7 +108,7 @@ export class Receiver {
   }
 }
 
-/** What is wrong with a body by the contract's shapes. */
+/** Returns a description of each way in which a body differs from the contract's shapes. */
 function bodyFaults(body: Readonly<Record<string, unknown>>): string[] {
   const { type, version, timestamp, userId, anonymousId, context } = body
   const faults: string[] = []

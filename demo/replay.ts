@@ -12,7 +12,10 @@ type ReplayOptions = {
   readonly signal: AbortSignal
 }
 
-/** Asks what became of a message that failed, mends the server of `erp`, and sends it its dead letters again, as an operator would. */
+/**
+ * Replays the dead letters of `erp`, as an operator would: looks up a message that failed, repairs the
+ * server, sends the dead letters again, and looks up the message once more.
+ */
 export async function replayErp(options: ReplayOptions): Promise<Check[]> {
   const { customers } = options
   const messageId = [...(customers.all.get('erp')?.receiver.arrivals.keys() ?? [])].at(0) ?? ''
@@ -28,10 +31,10 @@ export async function replayErp(options: ReplayOptions): Promise<Check[]> {
   return [replayed, found]
 }
 
-/** The index is a moment behind. */
+/** Time that the index of the delivery log may be behind, in milliseconds. */
 const indexedWithinMs = 20_000
 
-/** Asks the delivery log, until it says where the message stands at `erp`. */
+/** Asks the delivery log until it reports the wanted standing of the message at `erp`, or the time is up. */
 async function findInErp(
   messageId: string,
   standing: 'dead' | 'delivered',

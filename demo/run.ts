@@ -25,7 +25,7 @@ const legend = [
   '',
 ]
 
-/** Plays the whole demo, and gives back whether every number was right. */
+/** Runs the whole demo. Resolves to true if every check has passed. */
 export async function runDemo(lifetime: Lifetime, { stay }: { stay: boolean }): Promise<boolean> {
   console.log(`${paint('bold', 'Sluice: from Kafka to signed webhooks')}, in about a minute\n`)
   const stage = await setStage(lifetime)
@@ -79,7 +79,10 @@ async function playAudience(play: Play): Promise<void> {
   play.isAudienceDone = true
 }
 
-/** Shows what happens until every message has come to its end, or the time is up: the checks tell then. */
+/**
+ * Shows the live table until every message is delivered or dead, or the time is up. If the time is up, the
+ * checks report what is missing.
+ */
 async function watchUntilSettled(play: Play, records: readonly PlannedRecord[]): Promise<void> {
   const refused = records.filter(({ fate }) => fate.kind === 'refused').length
   const isSettled = ({ written, rows, deadLetters }: Picture): boolean => {
@@ -103,14 +106,14 @@ async function watchUntilSettled(play: Play, records: readonly PlannedRecord[]):
   })
 }
 
-/** Draws a picture every now and then, and the last one in any case. */
+/** Draws a picture at the screen's interval until `until` returns true. The last picture is always drawn. */
 async function watch(
   { stage, lifetime }: Play,
   options: {
     blockEveryMs: number
     until: (picture: Picture) => boolean
     stories: (picture: Picture) => readonly string[]
-    /** Lines that are kept free for them. */
+    /** The number of lines that are reserved for the stories. */
     storyLines: number
   },
 ): Promise<void> {
@@ -165,7 +168,7 @@ async function checkAll(play: Play, records: readonly PlannedRecord[]): Promise<
 
 const shownFaults = 5
 
-/** Gives back whether all checks passed. */
+/** Prints the result of each check. Returns true if all checks have passed. */
 function printSummary(checks: readonly Check[], elapsedMs: number): boolean {
   console.log('Checked:')
   for (const { about, found, faults } of checks) {
@@ -182,7 +185,7 @@ function printSummary(checks: readonly Check[], elapsedMs: number): boolean {
   return failed === 0
 }
 
-/** A message each second and the live table, until Ctrl-C. */
+/** Sends a message each second and shows the live table, until Ctrl-C. */
 async function stayUp(play: Play): Promise<void> {
   const { stage, lifetime } = play
   for (const line of stayNotice(stage)) console.log(line)

@@ -1,24 +1,27 @@
 import process from 'node:process'
 
 /**
- * Where the live table is drawn: over itself on a terminal; as one block after the other, without any control
- * character, where the output is a file or a pipe.
+ * The output for the live table. On a terminal, each table replaces the previous one. In a file or a pipe,
+ * the tables follow each other as blocks, without control characters.
  */
 export type Screen = {
   readonly width: number
-  /** True where what is drawn replaces what was drawn before. */
+  /** True if the next lines replace the lines that were drawn before. */
   readonly isInPlace: boolean
-  /** How often there is something new to be shown, in milliseconds. */
+  /** The time between two drawings, in milliseconds. */
   readonly everyMs: number
-  /** Shows the lines in place of those that were shown before. */
+  /** Draws the lines. If `isInPlace`, they replace the lines that were drawn before. */
   draw(lines: readonly string[]): void
-  /** Leaves the last lines where they are; what is printed now comes below. */
+  /** Ends the drawing. The last lines stay, and later output comes below them. */
   leave(): void
 }
 
 const blockWidth = 100
 
-/** `blockEveryMs`: how often a block is printed where nothing can be drawn over. */
+/**
+ * Opens the screen for standard output. `blockEveryMs`: the time between two blocks, if the output is no
+ * terminal.
+ */
 export function openScreen(blockEveryMs: number): Screen {
   const isTerminal = process.stdout.isTTY && process.env['TERM'] !== 'dumb'
   return isTerminal ? new TerminalScreen() : new BlockScreen(blockEveryMs)
@@ -43,12 +46,12 @@ class TerminalScreen implements Screen {
   }
 
   get width(): number {
-    // One less than there is: clearing after the last column would take the character there.
+    // One column stays free. If a line filled all columns, clearing behind it would erase its last character.
     return Math.min(process.stdout.columns - 1, blockWidth)
   }
 
   draw(lines: readonly string[]): void {
-    // Nothing can be drawn over what has left the window.
+    // The cursor can't return to lines that have scrolled out of the window.
     const visible = lines.slice(0, Math.max(1, process.stdout.rows - 1))
     const text = visible.map((line) => `${line}${clearToEndOfLine}\n`).join('')
     process.stdout.write(`${hideCursor}${upToStart(this.#drawn)}${text}${clearBelow}`)

@@ -1,38 +1,44 @@
-/** What happens in the demo, and when: the destinations, what is wrong with each, and the times. */
+/** The script of the demo: its destinations, the behaviour of their servers, and the times of all events. */
 
-/** Times in milliseconds from the first message. */
+/** Times of the demo's events, in milliseconds from the first message. */
 export const times = {
-  /** Upstream services produce for this long. */
+  /** The end of the upstream services' messages. */
   productionMs: 12_000,
-  /** Until then `mailer` answers 503. */
+  /** The time at which the server of `mailer` stops answering 503. */
   mailerBackMs: 10_000,
-  /** An audience is made, by a sync of all of its members. */
+  /** The time of the first sync, which creates the audience with all of its members. */
   audienceCreatedMs: 1_000,
-  /** Then some users enter and leave it. */
+  /** The time at which some users enter and leave the audience. */
   audienceChangedMs: 6_000,
-  /** Then it is synced again. */
+  /** The time of the audience's second sync. */
   audienceSyncedMs: 11_000,
-  /** Then `partner` is switched on in the catalog file. */
+  /** The time at which `partner` is switched on in the catalog file. */
   partnerOnMs: 20_000,
-  /** When all that was asked for must have come to its end; about three times what it takes. */
+  /** The time at which every message must be delivered or dead. Usually a third of this time is enough. */
   deadlineMs: 180_000,
 } as const
 
 /** The worker's retry ladder, in seconds. By default it is 1m,10m,1h,1h,1h, then 10m, for 4h. */
 export const ladder = { waits: [3, 6, 12], last: 6, limit: 45 } as const
 
-/** What `ads` asks for in `Retry-After`. */
+/** The `Retry-After` of the server of `ads`, in seconds. */
 export const retryAfterSeconds = 5
 
 export const sourceIds = ['website', 'mobile-app', 'billing'] as const
 export type SourceId = (typeof sourceIds)[number]
 
-/** The source of audiences: what comes of it is no message of anybody. */
+/**
+ * The id of the space, the source of audiences. Its Identifies come from Sluice, not from an upstream
+ * service.
+ */
 export const spaceId = 'marketing'
 
 export const bigSpenders = { id: 'aud_1', name: 'Big Spenders', property: 'big_spenders' } as const
 
-/** With it a client says which source it is. It is no secret: browsers have it too. */
+/**
+ * Returns the write key by which a client names its source. The key is no secret, because browsers have it
+ * too.
+ */
 export function writeKeyOf(id: SourceId): string {
   return `write-key-of-${id}`
 }
@@ -40,11 +46,15 @@ export function writeKeyOf(id: SourceId): string {
 export type Destination = {
   readonly id: string
   readonly sources: readonly (SourceId | typeof spaceId)[]
-  /** What its server does, in a few words: a column of the table. */
+  /** The behaviour of the destination's server in a few words, for a column of the table. */
   readonly server: string
   readonly isSigned: boolean
   readonly isPausedAtFirst: boolean
-  /** What becomes of each message that it gets. */
+  /**
+   * The expected end of each message for the destination. `told_of_audience`: an Identify is delivered for
+   * each change of membership. `expired` and `failed_for_good`: the message becomes a dead letter with this
+   * reason.
+   */
   readonly end: 'delivered' | 'told_of_audience' | 'expired' | 'failed_for_good'
 }
 

@@ -1,15 +1,18 @@
 import { Analytics } from '@segment/analytics-node'
 import type { TrackedMessage } from './messages.ts'
 
-/** Segment's own client for Node, told the URL of the gateway and a write key, and nothing else that matters. */
+/** Segment's own client for Node. Only the gateway's URL, a write key and the flush interval are set. */
 export type SegmentClient = {
-  /** Resolves when the gateway has answered 200 for it, and rejects when the client has given up. */
+  /** Sends a message. Resolves when the gateway has answered 200. Rejects when the client has given up. */
   send(message: TrackedMessage): Promise<void>
-  /** Sends what it still has. */
+  /** Sends the messages that the client still holds, and closes the client. */
   close(): Promise<void>
 }
 
-/** So that the table shows soon what was sent; by default it sends every 10 s, and after 15 messages. */
+/**
+ * Time between two sends of the client. It is short, so that the table soon shows new messages. By default
+ * the client sends every 10 s, and after 15 messages.
+ */
 const flushIntervalMs = 500
 const closeTimeoutMs = 5_000
 

@@ -1,7 +1,7 @@
 /**
- * A certificate that nobody but itself vouches for, with its key: for the one server of the demo that no
- * request may reach. Both are public and worth nothing; it is valid for 127.0.0.1 from 2020 to 2120, so that
- * being self-signed is all that is wrong with it.
+ * A self-signed certificate and its private key, for the one server of the demo that no request may reach.
+ * Both are public and protect nothing. The certificate is valid for 127.0.0.1 from 2020 to 2120, so its only
+ * fault is that it is self-signed.
  */
 export const selfSigned = {
   key: `-----BEGIN PRIVATE KEY-----

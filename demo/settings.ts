@@ -1,12 +1,12 @@
 import { ladder } from './script.ts'
 import type { Settings } from './sluice.ts'
 
-/** The addresses of this machine, which a worker refuses to deliver to unless it is told otherwise. */
+/** The loopback addresses. By default a worker refuses to deliver to them. */
 export const loopback = '127.0.0.0/8'
 
 const partitions = 6
 
-/** What each process runs with; all else is as by default. */
+/** Returns the settings of every Sluice process in the demo. All other settings have their defaults. */
 export function sluiceSettings(options: {
   brokers: readonly string[]
   topicPrefix: string
@@ -21,7 +21,7 @@ export function sluiceSettings(options: {
     SLUICE_KAFKA_GROUP_ID: options.groupId,
     SLUICE_TOPICS_DEVELOPMENT: 'true',
     SLUICE_TOPICS_PARTITIONS: String(partitions),
-    // One, that can be followed.
+    // With a single process, its log is easy to follow.
     SLUICE_WORKER_PROCESSES: '1',
     SLUICE_CATALOG_FILE: options.catalogFile,
     SLUICE_STATE_FOLDER: options.stateFolder,
@@ -30,7 +30,7 @@ export function sluiceSettings(options: {
     SLUICE_RETRY_LADDER: ladder.waits.map((seconds) => `${seconds}s`).join(','),
     SLUICE_RETRY_THEN: `${ladder.last}s`,
     SLUICE_RETRY_LIMIT: `${ladder.limit}s`,
-    // A breaker probes sooner, as the ladder is shorter.
+    // The ladder is shorter than by default, so a breaker must probe sooner.
     SLUICE_BREAKER_OPEN_FOR: '2s',
     SLUICE_BREAKER_MAX_OPEN_FOR: '4s',
     SLUICE_DELIVERY_ALLOW_ADDRESSES: loopback,

@@ -11,15 +11,15 @@ const main = resolve(import.meta.dirname, '../src/main.ts')
 const startTimeoutMs = 60_000
 const metricsTimeoutMs = 5_000
 const pollMs = 100
-/** Longer than Sluice's own shutdown timeout. */
+/** Time that a process may take to stop. It is longer than Sluice's own shutdown timeout. */
 const stopTimeoutMs = 20_000
 
-/** `SLUICE_…` variables; Sluice gets these and no others. */
+/** The `SLUICE_…` variables for a process of Sluice. The process gets no other environment variables. */
 export type Settings = Readonly<Record<string, string>>
 
 export type Role = 'worker' | 'gateway' | 'log serve'
 
-/** Runs a command that ends, such as `topics apply`, and gives back the lines that it printed. */
+/** Runs a command that ends by itself, such as `topics apply`. Resolves to the lines that it has printed. */
 export async function runSluice(
   args: readonly string[],
   settings: Settings,
@@ -40,8 +40,8 @@ export async function runSluice(
 }
 
 /**
- * Starts a role that logs into `folder`. It ends with this process in any case; Ctrl-C in the terminal doesn't reach
- * it, so that it can be stopped in order.
+ * Starts a process of Sluice whose log is in `folder`. The process ends when this process ends, even if this
+ * process is killed. Ctrl-C in the terminal doesn't reach the started process, so `stop` can end it in order.
  */
 export async function spawnRole(role: Role, settings: Settings, folder: string): Promise<SluiceProcess> {
   const logFile = join(folder, `${role.replace(' ', '-')}.log`)
@@ -52,7 +52,7 @@ export async function spawnRole(role: Role, settings: Settings, folder: string):
   return new SluiceProcess(role, child, logFile)
 }
 
-/** A `sluice worker`, `sluice gateway` or `sluice log serve`, in a process of its own. */
+/** A process that runs `sluice worker`, `sluice gateway` or `sluice log serve`. */
 export class SluiceProcess {
   readonly role: Role
   readonly logFile: string
@@ -70,22 +70,22 @@ export class SluiceProcess {
     return this.#child.pid
   }
 
-  /** Of its metrics; known once it is ready. */
+  /** The URL for metrics and probes. It is empty until the process is ready. */
   get url(): string {
     return this.#url
   }
 
-  /** Resolves with the exit code when the process is gone. */
+  /** Resolves with the exit code when the process has ended. */
   get exited(): Promise<number> {
     return this.#child.exited
   }
 
-  /** Of a gateway's tracking API; known once it is ready. */
+  /** The URL of a gateway's tracking API. It is empty until the gateway is ready, and for other roles. */
   get gatewayUrl(): string {
     return this.#gatewayUrl
   }
 
-  /** Resolves once it says that it is ready. Rejects when it doesn't, or not in time. */
+  /** Waits until the process reports that it is ready. Rejects if it isn't ready within `startTimeoutMs`. */
   async ready(signal: AbortSignal): Promise<void> {
     const inTime = AbortSignal.any([signal, AbortSignal.timeout(startTimeoutMs)])
     for (;;) {
@@ -112,12 +112,15 @@ export class SluiceProcess {
     }
   }
 
-  /** The end of its log. */
+  /** Returns the last lines of the process's log. */
   lastWords(): Promise<string> {
     return lastLines(this.logFile)
   }
 
-  /** SIGTERM: it finishes what is in flight. Rejects when it has not ended in time with code 0. */
+  /**
+   * Sends SIGTERM, and waits until the process has finished its requests in flight and ended. A process that
+   * takes longer than `stopTimeoutMs` is killed. Rejects if the exit code isn't 0.
+   */
   async stop(): Promise<void> {
     this.#child.kill('SIGTERM')
     const timer = setTimeout(() => this.#child.kill('SIGKILL'), stopTimeoutMs)

@@ -16,30 +16,33 @@ import { loopback, sluiceSettings } from './settings.ts'
 import { type Role, runSluice, type Settings, type SluiceProcess, spawnRole } from './sluice.ts'
 import { createUpstream, type Upstream } from './upstream.ts'
 
-/** Everything that is started before the first message. */
+/** All parts of the demo that are started before the first message. */
 export type Stage = {
   brokers: readonly string[]
   client: Kafka
   topicPrefix: string
   groupId: string
-  /** All but the dead letters. */
+  /** The topics whose records the worker's group consumes. `dead-letters`, for example, isn't among them. */
   consumedTopics: readonly string[]
   catalogFile: string
-  /** Of every `sluice` that is run. */
+  /** The settings of every process of Sluice. */
   settings: Settings
   customers: Customers
   worker: SluiceProcess
   gateway: SluiceProcess
   upstream: Upstream
   audience: AudienceUpstream
-  /** From now on `elapsedMs` counts. */
+  /** Starts the clock of `elapsedMs`. */
   startClock(): void
   elapsedMs(): number
 }
 
 const kafkaStopMs = 10_000
 
-/** Starts Kafka, the customers' servers, a worker, a gateway and an index of the delivery log, and says so. What was started stops with `lifetime`. */
+/**
+ * Starts Kafka, the customers' servers, a worker, a gateway and an index of the delivery log, and prints a
+ * line about each. All started parts stop with `lifetime`.
+ */
 export async function setStage(lifetime: Lifetime): Promise<Stage> {
   let startedMs = Number.NaN
   const elapsedMs = (): number => (Number.isNaN(startedMs) ? 0 : performance.now() - startedMs)
@@ -91,12 +94,15 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
   }
 }
 
-/** One line about a part: what it is, and what there is to know of it. */
+/** Prints one line about a part of the demo. */
 function say(part: string, text: string): void {
   console.log(`  ${part.padEnd(8)}  ${text}`)
 }
 
-/** Kafka can't be stopped before it has started: Ctrl-C waits for that, for a while. */
+/**
+ * Starts Kafka. Kafka can't be stopped before it has started, so after Ctrl-C its stop first waits for the
+ * start, at most `kafkaStopMs`.
+ */
 async function startKafkaFor(lifetime: Lifetime): Promise<RunningKafka> {
   const starting = startKafka({ report: (line) => say('kafka', line) })
   lifetime.onStop('Kafka', async () => {
@@ -115,7 +121,7 @@ async function applyTopics(settings: Settings, prefix: string, lifetime: Lifetim
   return topics
 }
 
-/** Starts their servers, and writes the catalog that names them. */
+/** Starts the customers' servers, and writes the catalog with their URLs. */
 async function startCustomersIn(
   catalogFile: string,
   elapsedMs: () => number,
@@ -132,7 +138,7 @@ async function startCustomersIn(
   return customers
 }
 
-/** Starts each role side by side, and says so. */
+/** Starts worker, gateway and index at the same time, and prints a line about each. */
 async function startRoles(
   settings: Settings,
   folder: string,
@@ -176,7 +182,9 @@ function sayStarted(worker: SluiceProcess, gateway: SluiceProcess, index: Sluice
   say('sources', `website and mobile-app send to it with Segment's client for Node, billing writes to Kafka`)
 }
 
-/** A client a source. */
+/**
+ * Returns a function that gives each source its client. A client is created at the first call for its source.
+ */
 function segmentClients(url: string, lifetime: Lifetime): (sourceId: SourceId) => SegmentClient {
   const clients = new Map<SourceId, SegmentClient>()
   return (sourceId) => {

@@ -6,7 +6,7 @@ type Colour = 'green' | 'yellow' | 'red' | 'dim' | 'bold'
 type Column = {
   title: string
   width: number
-  /** Left out first where the terminal is narrow. */
+  /** `true` for a column that is left out if the terminal is too narrow. */
   isOptional?: true
   side: 'left' | 'right'
   text: (row: Row) => string
@@ -53,7 +53,10 @@ const columns: readonly Column[] = [
 ]
 const gap = '  '
 
-/** The picture as lines of at most `width` characters. */
+/**
+ * Draws the picture as a table. Optional columns are left out as long as the table is wider than `width`
+ * characters.
+ */
 export function drawTable({ rows, ...picture }: Picture, width: number): string[] {
   const shown = fit(width)
   const heading = shown.map(({ title, width: wide, side }) => align(title, wide, side)).join(gap)
@@ -75,7 +78,7 @@ function drawKafka({ written, lag, parked, deadLetters }: Omit<Picture, 'rows'>,
   return `Kafka  ${parts.join(' | ')}`.slice(0, width)
 }
 
-/** The line above: how far, and what is going on. */
+/** Draws the lines above the table: the elapsed time, and the sentences about what is happening. */
 export function drawHeading(elapsedMs: number, stories: readonly string[], width: number): string[] {
   const time = clock(elapsedMs)
   return stories.map((story, index) => {
@@ -84,7 +87,7 @@ export function drawHeading(elapsedMs: number, stories: readonly string[], width
   })
 }
 
-/** Colours where the output is a terminal that has them. */
+/** Colours a text if the output is a terminal with colours. */
 export function paint(colour: Colour, text: string): string {
   return styleText(colour, text)
 }

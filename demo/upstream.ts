@@ -5,17 +5,17 @@ import { type DestinationId, destinations, type SourceId } from './script.ts'
 import type { SegmentClient } from './segment.ts'
 
 /**
- * Services that send without Sluice in mind: some with Segment's client to the gateway, some to the events topic, with a
- * key, a value and a header.
+ * Upstream services that contain no code of Sluice. Some send to the gateway with Segment's client. The
+ * others write records with a key, a value and a header to the events topic.
  */
 export type Upstream = {
-  /** What Kafka has, by the word of the gateway or its own. */
+  /** The number of records that Kafka has acknowledged, to the service itself or through the gateway. */
   readonly written: number
-  /** Messages among them that a destination must get. */
+  /** Returns the number of acknowledged messages that a destination must get. */
   sentTo(id: DestinationId): number
-  /** Sends all, each at its time; resolves when all are acknowledged. */
+  /** Sends all records, each at its time. Resolves when all are acknowledged. */
   write(records: readonly PlannedRecord[], signal: AbortSignal): Promise<void>
-  /** Sends one more each second, until the signal. */
+  /** Sends a message each second, until the signal aborts. */
   trickle(signal: AbortSignal): Promise<void>
 }
 
@@ -30,7 +30,7 @@ export function createUpstream(options: {
   const { producer, topic, client } = options
   const sent = new Map<DestinationId, number>()
   let written = 0
-  /** Begun, and neither acknowledged nor given up. */
+  /** The number of sends that have begun and are neither acknowledged nor given up. */
   let open = 0
   const failures: unknown[] = []
 
@@ -45,7 +45,7 @@ export function createUpstream(options: {
     }
   }
 
-  /** Rejects when something could not be sent, or at the signal: clients may go on trying for longer. */
+  /** Waits. Rejects after a failed send and at the signal. Sends under way may take longer than that. */
   async function pause(ms: number, signal: AbortSignal): Promise<void> {
     if (failures.length > 0) throw failures[0]
     await sleep(ms, undefined, { signal })

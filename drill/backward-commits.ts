@@ -1,20 +1,29 @@
-/** A partition of which the group has committed less than before. Times in epoch milliseconds: it was so between the two. */
+/**
+ * A partition whose committed offset has gone back. `seenMs` is the last time when the group still had
+ * `from`. `lostMs` is the time when the lower offset was seen. Both are in epoch milliseconds.
+ */
 export type BackwardCommit = {
   /** `topic/partition` */
   partition: string
   from: number
-  /** -1: nothing any more. */
+  /** The lower offset, or -1 if the group no longer has a committed offset. */
   to: number
   seenMs: number
   lostMs: number
 }
 
-/** Watches where a group stands: what it has committed of a partition must only grow. */
+/**
+ * Records each committed offset of a group that goes back. The committed offset of a partition must only
+ * grow.
+ */
 export class CommitWatch {
   readonly backward: BackwardCommit[] = []
   readonly #last = new Map<string, { offset: number; atMs: number }>()
 
-  /** `committed`: by `topic/partition`, of those that were asked for; -1 where the group has nothing. */
+  /**
+   * Compares the committed offsets with those of the last call. The keys of `committed` are
+   * `topic/partition`. An offset of -1 means that the group has committed nothing for the partition.
+   */
   note(atMs: number, committed: ReadonlyMap<string, number>): void {
     for (const [partition, to] of committed) {
       const { offset: from = -1, atMs: seenMs = 0 } = this.#last.get(partition) ?? {}

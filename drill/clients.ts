@@ -3,9 +3,12 @@ import { basic, post, type Reply } from '../test/support/post.ts'
 import { serverKeyOf, type SourceId, writeKeyOf } from './fleet.ts'
 import { type Ledger, messageOf } from './ledger.ts'
 
-/** Calls the gateway as clients do: the same again until it is answered 200. Rejects when the request itself is at fault. */
+/** Calls the gateway as clients do. */
 export type Gateway = {
-  /** Gives when the request began that was answered. */
+  /**
+   * Sends the same request again until the gateway answers 200. `sentMs` is the time when the answered
+   * request began, in epoch milliseconds. Rejects at a 4xx answer that every repetition would get too.
+   */
   call(path: string, body: object, headers: Record<string, string>): Promise<{ sentMs: number; reply: Reply }>
 }
 
@@ -33,7 +36,7 @@ export function createGatewayCaller(origin: string, ledger: Ledger): Gateway {
   }
 }
 
-/** Whether the same request would be answered in the same way. */
+/** Returns true if the gateway would answer the same request in the same way again. */
 function isFinal({ status }: Reply): boolean {
   return status >= 400 && status < 500 && status !== 408 && status !== 429
 }
@@ -47,8 +50,8 @@ const usersOfClient = 5
 const everyMs = 500
 
 /**
- * Clients that each send one batch after the other until the signal. Each has users of its own, whose messages have rising numbers: in
- * Kafka they are in this order.
+ * Runs clients that each send one batch after the other until the signal. No two clients send messages of the
+ * same user. The messages of a user have rising numbers, and must be in this order in Kafka.
  */
 export async function sendBatches({
   gateway,
@@ -88,7 +91,10 @@ function webUserOf(client: number, number: number): string {
   return `client-${client}-user-${number % usersOfClient}`
 }
 
-/** Whose message an id of the source `web` names, and which of that client; `undefined`: it is of another source. */
+/**
+ * Returns the user of a message of the source `web`, and the number of the message at its client. Returns
+ * `undefined` for an id of another source.
+ */
 export function readWebId(id: string): { user: string; number: number } | undefined {
   const [, client, number] = /^web-(\d+)-(\d+)$/.exec(id) ?? []
   return client === undefined

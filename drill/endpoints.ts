@@ -8,29 +8,40 @@ import type { Try } from './evidence.ts'
 import { type Destination, destinations, failingHook } from './fleet.ts'
 import { createVerifier } from './signatures.ts'
 
-/** The customers' servers: one over HTTP and one over HTTPS, with a path for each destination. */
+/**
+ * The customers' servers, one for HTTP and one for HTTPS. Each destination has a path on one of the servers.
+ */
 export type Endpoints = {
   http: Receiver
   https: Receiver
-  /** What was taken of events and deletions: requests that were answered with 200, or were to be. */
+  /**
+   * The requests for events and deletions that an endpoint accepted. The sender may be gone before it gets
+   * the answer 200.
+   */
   log: DeliveryLog
-  /** Requests for events that were refused and may be taken later, by `destination/messageId`. */
+  /** The refused requests for events that an endpoint may accept later, by `destination/messageId`. */
   refused: ReadonlyMap<string, readonly Try[]>
-  /** Messages that were taken for the first time, of all destinations together. */
+  /** The number of accepted messages of all destinations, without repeats. */
   readonly distinct: number
-  /** All requests, also those that were refused. */
+  /** The number of all requests, including the refused ones. */
   readonly requests: number
-  /** `destination/source/user` of each `delete` that was taken. */
+  /** `destination/source/user` of each `delete` that an endpoint accepted. */
   deletes: ReadonlySet<string>
   signatures: { right: number; wrong: readonly string[] }
-  /** By the id of their destination. */
+  /** The customers with audiences, by the id of their destination. */
   audiences: ReadonlyMap<string, AudienceCustomer>
-  /** From now on all take everything, but the one that is gone. */
+  /**
+   * Makes all endpoints accept everything from now on, except the `gone` endpoint and the second URL that
+   * always fails.
+   */
   recover(): void
   stop(): Promise<void>
 }
 
-/** What was sent before a `delete` and comes later than this is too late: a worker may be stopped for 4 s with a request in its hands. */
+/**
+ * The longest time after a `delete` in which older values of its user may still arrive. A worker may be
+ * paused for up to 3.5 s after it has started a request.
+ */
 const mostBehindMs = 6_000
 const failsOneIn = 4
 const slowMs = { least: 200, most: 1_500 }
@@ -46,7 +57,10 @@ export async function startEndpoints(seed: number, trust: Trust): Promise<Endpoi
   let requests = 0
   let isWell = false
 
-  /** Answers 200 and takes note, unless the sender is gone. */
+  /**
+   * Records the request as accepted. The script answers 200 after `delayMs`, unless the sender is gone by
+   * then.
+   */
   function take({ id }: Destination, request: ReceivedRequest, delayMs = 0): Script {
     const { type, messageId, userId, context } = readJson(String(request.body))
     const delivery = log.note({
@@ -66,7 +80,7 @@ export async function startEndpoints(seed: number, trust: Trust): Promise<Endpoi
     }
   }
 
-  /** Refuses it in one of several ways, and takes note. */
+  /** Records the request as refused. The script refuses it in one of several ways. */
   function turnDown({ id }: Destination, request: ReceivedRequest): Script {
     const key = keyOf(id, String(readJson(String(request.body))['messageId']))
     const tries = refused.get(key) ?? []
@@ -151,7 +165,10 @@ export async function startEndpoints(seed: number, trust: Trust): Promise<Endpoi
   }
 }
 
-/** The other customer of audiences does half of all wrong. */
+/**
+ * The behaviours of the customer `members`, which mishandles two requests in 17. The customer `campaigns` has
+ * the default behaviours, and mishandles more than half of its requests.
+ */
 const mostlyWell = [...Array.from({ length: 15 }, () => 'well' as const), 'fails', 'fails but acts'] as const
 
 const never: Script = () => {}

@@ -5,60 +5,75 @@ import type { BackwardCommit } from './backward-commits.ts'
 import type { SentMessage } from './ledger.ts'
 import type { Happened } from './play.ts'
 
-/** A record of the dead letters; `destination` and `messageId` are empty where it isn't a delivery. */
+/** A record of the dead letters. `destination` and `messageId` are empty if the record isn't a delivery. */
 export type DeadLetter = { destination: string; messageId: string; reason: string; detail: string }
 
 /** A record of a retry topic. */
 export type ParkedTry = {
   /** `destination/messageId` */
   key: string
-  /** Attempts and waits before it: two records of a delivery with the same are one that was written twice. */
+  /**
+   * The topic's wait, and the attempts and waits before the record. Two records of a delivery with the same
+   * state are one record that was written twice.
+   */
   state: string
-  /** What the sender says of the last attempt: an HTTP status, or why it had no answer. */
+  /**
+   * The outcome of the last attempt as the sender saw it: an HTTP status, or the reason why it got no answer.
+   */
   outcome: string
-  /** Who wrote it and when; `undefined` if nobody is known to have owned its partition then. */
+  /**
+   * The worker that wrote the record, and the time. `undefined` if it isn't known which worker owned the
+   * partition at that time.
+   */
   by: Try | undefined
 }
 
-/** A request for a message, by whom and when. */
+/** The worker that sent a request for a message, and the time of the request. */
 export type Try = Pick<Delivery, 'worker' | 'arrivedMs'>
 
-/** What a customer of audiences has at the end. */
+/** The values that a customer with audiences has at the end. */
 export type AudienceEvidence = {
   destination: string
   wrong: readonly WrongValue[]
-  /** What came of a user after the `delete`, though it was older. */
+  /** The values that arrived too long after the `delete` of their user, although they were older. */
   sentTooLate: readonly string[]
-  /** What it still has of users, though it is older than their deletion. */
+  /** The values that the customer still has, although they are older than the deletion of their user. */
   heldTooLong: readonly string[]
 }
 
-/** All that is known when a drill is over, and everything has come to its end or was waited for long enough. */
+/**
+ * The evidence for the oracle. It is gathered at the end of a drill, after all records are settled or the
+ * time limit for that has passed.
+ */
 export type Evidence = {
   acknowledged: readonly SentMessage[]
-  /** By `destination/messageId`. */
+  /** The accepted requests, by `destination/messageId`. */
   deliveries: ReadonlyMap<string, readonly Delivery[]>
-  /** Requests that were refused before, by the same key. */
+  /** The refused requests, by `destination/messageId`. */
   refused: ReadonlyMap<string, readonly Try[]>
   deadLetters: readonly DeadLetter[]
-  /** Ids of the topic `events`: those of a partition in the order in which they are there. */
+  /** The message ids in the topic `events`. The ids of one partition are in the order of its offsets. */
   written: readonly string[]
-  /** What was written to the retry topics. */
+  /** The records of the retry topics. */
   parked: readonly ParkedTry[]
-  /** Users of `shop` whose deletion was acknowledged, and `destination/source/user` of each `delete` that came. */
+  /** Users of `shop` whose deletion was acknowledged. */
   deleted: readonly string[]
+  /** `destination/source/user` of each `delete` that an endpoint accepted. */
   deletes: ReadonlySet<string>
   audiences: readonly AudienceEvidence[]
   signatures: { right: number; wrong: readonly string[] }
   leftOut: readonly string[]
   changes: readonly Change[]
   happened: readonly Happened[]
-  /** As seen every two seconds. */
+  /** The committed offsets that went back. The offsets were sampled every two seconds. */
   backwardCommits: readonly BackwardCommit[]
-  /** Processes that ended though nobody ended them, and what did not end or come back as it should. */
+  /**
+   * Texts about processes that ended by themselves, faults and traffic that did not end, workers that did not
+   * come back, and processes that did not stop.
+   */
   mishaps: readonly string[]
-  /** Lines in which Sluice tells of a fault of its own. */
+  /** Log lines that report a fault of Sluice itself. */
   ownFaults: readonly string[]
-  /** Records that were not committed at the end. */
+  /** The number of records that were not committed at the end. */
   lagLeft: number
 }

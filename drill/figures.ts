@@ -3,7 +3,7 @@ import { latencyOf, wellDestination } from './report/series.ts'
 import { causes, countUncommitted } from './repeats.ts'
 import type { Drill } from './run.ts'
 
-/** A drill in figures: what `--json` ends with. */
+/** The figures of a drill. With `--json`, the last line of the output contains them. */
 export type Figures = ReturnType<typeof figuresOf>
 
 export function figuresOf(drill: Drill) {
@@ -48,7 +48,11 @@ export function figuresOf(drill: Drill) {
   }
 }
 
-/** Of each kill and stop of a worker: how many messages it repeated, and how many it may have: those that the worker had not committed for certain. */
+/**
+ * Returns how many messages the kills and stops of workers repeated: the mean and the maximum of all faults.
+ * `most_possible` is the largest number of messages that one fault may have repeated. These are the messages
+ * that the worker may not have committed.
+ */
 function repeatsOfFaults({ evidence, verdict: { repeats } }: Drill) {
   const possible = countUncommitted(evidence)
   const byFault = Map.groupBy(

@@ -1,9 +1,16 @@
-/** Who sends, and who gets it: all kinds of endpoints side by side. */
+/** The sources and destinations of a drill, with every kind of endpoint. */
 
-/** `till` has few messages: its endpoints take none. `space` is of audiences. */
+/**
+ * The id of a source. `till` sends few messages, because its endpoints accept none before the faults are
+ * over. `space` sends changes of audiences.
+ */
 export type SourceId = 'web' | 'shop' | 'till' | 'space'
 
-/** `healthy` answers at once, `slow` within 1.5 s, `failing` refuses a quarter, `dead` never answers until the end, `gone` answers 404. */
+/**
+ * How an endpoint answers. `healthy` answers at once, and `slow` within 1.5 s. `failing` refuses a quarter of
+ * the requests. `dead` doesn't answer before the faults are over. `gone` always answers 404. `audience` keeps
+ * the values of users, and mishandles some requests.
+ */
 export type Behaviour = 'healthy' | 'slow' | 'failing' | 'dead' | 'gone' | 'audience'
 
 export type Destination = {
@@ -11,20 +18,21 @@ export type Destination = {
   sources: readonly SourceId[]
   scheme: 'http' | 'https'
   behaviour: Behaviour
-  /** Of Standard Webhooks, beside `X-Signature`. */
+  /** Requests have a signature of Standard Webhooks in addition to `X-Signature`. */
   isStandard?: true
-  /** It has a second URL, which fails always. */
+  /** The destination has a second URL, which always fails. */
   hasFailingHook?: true
-  /** The network to it is troubled at times. */
+  /** The drill disturbs the network to this destination at times. */
   isProxied?: true
-  /** It is paused in the catalog at times. */
+  /** The destination is paused in the catalog at times. */
   isPaused?: true
 }
 
 export const secretOf = (id: string): string => `the shared secret of ${id}`
 
-/** The gateway's key of a source, public or of a server. */
+/** Returns the public key of a source, which clients send to the gateway. */
 export const writeKeyOf = (source: SourceId): string => `write-key-of-${source}`
+/** Returns the key of a source which only servers may have. */
 export const serverKeyOf = (source: SourceId): string => `server-key-of-${source}`
 
 export const destinations: readonly Destination[] = [
@@ -40,12 +48,12 @@ export const destinations: readonly Destination[] = [
   { id: 'campaigns', sources: ['space'], scheme: 'http', behaviour: 'audience' },
 ]
 
-/** Those who get the messages of a source. */
+/** Returns the destinations that get the messages of a source. */
 export function destinationsOf(source: SourceId): readonly Destination[] {
   return destinations.filter(({ sources }) => sources.includes(source))
 }
 
-/** What the catalog says; `urlOf` gives an endpoint's URL, without its path. */
+/** Returns the content of the catalog. `urlOf` returns the URL of an endpoint without the path. */
 export function catalogOf({
   urlOf,
   isPaused,

@@ -1,11 +1,11 @@
 import { setTimeout as passTime } from 'node:timers/promises'
 import type { LogLine, SluiceProcess } from '../test/support/sluice-process.ts'
 
-/** The gateway, which goes away and comes back at the same address. */
+/** Ends the gateway's process, and starts it again at the same address. */
 export class GatewayKeeper {
   readonly origin: string
   readonly #start: () => Promise<SluiceProcess>
-  /** Of each of its processes. */
+  /** The log of each process of the gateway, in order of their starts. */
   readonly logs: (readonly LogLine[])[] = []
   #process: SluiceProcess | undefined
 
@@ -14,7 +14,7 @@ export class GatewayKeeper {
     this.#start = start
   }
 
-  /** Whether it runs, or is away as it was told. */
+  /** True if the gateway runs, or if this class has ended it. False if the gateway ended by itself. */
   get isWell(): boolean {
     return this.#process === undefined || this.#process.isRunning
   }
@@ -24,17 +24,22 @@ export class GatewayKeeper {
     this.logs.push(this.#process.log)
   }
 
-  /** `kill -9`; it is back when this resolves. */
+  /**
+   * Ends the gateway with SIGKILL. Resolves when the gateway is ready again, which is at least `forMs` later.
+   */
   async kill(forMs: number): Promise<void> {
     await this.#away((process) => process.kill(), forMs)
   }
 
-  /** SIGTERM; it is back when this resolves. Throws when that didn't end it well. */
+  /**
+   * Ends the gateway with SIGTERM. Resolves when the gateway is ready again, which is at least `forMs` later.
+   * Rejects if the exit code isn't 0.
+   */
   async restart(forMs: number): Promise<void> {
     await this.#away((process) => terminate(process), forMs)
   }
 
-  /** SIGSTOP for a time. */
+  /** Suspends the gateway with SIGSTOP for `forMs`. */
   async pause(forMs: number): Promise<void> {
     const pid = this.#process?.pid
     if (pid === undefined) return
@@ -43,7 +48,7 @@ export class GatewayKeeper {
     if (this.#process?.isRunning) process.kill(pid, 'SIGCONT')
   }
 
-  /** Ends it by SIGTERM. */
+  /** Ends the gateway with SIGTERM. Rejects if the exit code isn't 0. */
   async stop(): Promise<void> {
     const last = this.#process
     this.#process = undefined

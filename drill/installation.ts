@@ -15,40 +15,45 @@ import type { Trust } from '../test/support/trust.ts'
 import { catalogOf, type Destination } from './fleet.ts'
 import { GatewayKeeper } from './gateway-keeper.ts'
 
-/** Sluice as an operator runs it: workers with a volume each, and a gateway. */
+/**
+ * An installation of Sluice as an operator runs it. Each worker has its own volume, and there is one gateway.
+ */
 export type Installation = {
   prefix: string
   groupId: string
   group: ChangingGroup
   gateway: GatewayKeeper
-  /** Starts that failed, in their words: a supervisor makes them again. */
+  /** The failed starts of processes, with their error messages. Each failed start is tried again. */
   failedStarts: readonly string[]
-  /** Pauses one destination in the catalog, or lets it go on. */
+  /** Pauses or resumes, in the catalog, the destination that has `isPaused`. */
   pauseDestination(isPaused: boolean): void
-  /** Ends what still runs, and removes its files. */
+  /** Ends all processes that still run, and removes their files. */
   remove(): Promise<void>
 }
 
 const program = resolve(import.meta.dirname, '../src/main.ts')
 const workerCount = 3
 export const partitions = 6
-/** Of the ladder; each has a topic. */
+/** The waits of the retry ladder. Each wait has a topic. */
 export const retryWaits = ['2s', '10s', '30s'] as const
-/** Workers that were killed are started again before their places are free for certain. */
+/**
+ * The number of places for workers. A place is a folder for states, and one worker uses it at a time. There
+ * are spare places, because a new worker may start before the place of a killed worker is free.
+ */
 const places = workerCount + 3
-/** Two of the workers come back under their names, as in a StatefulSet. */
+/** The number of places whose workers have a fixed instance id, as in a StatefulSet. */
 const namedPlaces = 2
 const readyMs = 90_000
 const mostStartMs = 180_000
 const startAgainMs = 1_000
 
-/** Applies topics, and starts all that is to run; resolves when it is ready. */
+/** Applies the topics, and starts the workers and the gateway. Resolves when they are ready. */
 export async function openInstallation({
   brokers,
   trust,
   urlOf,
 }: {
-  /** As Sluice reaches them. */
+  /** The addresses at which Sluice reaches the brokers. */
   brokers: readonly string[]
   trust: Trust
   urlOf: (destination: Destination) => string
@@ -141,7 +146,7 @@ const settings = {
   SLUICE_RETRY_THEN: '30s',
   SLUICE_BREAKER_MAX_OPEN_FOR: '5s',
   SLUICE_LOG_ATTEMPTS: 'false',
-  // With where each partition is begun.
+  // At this level, a worker logs each partition that it begins. `readOwners` needs these lines.
   SLUICE_LOG_LEVEL: 'debug',
 }
 

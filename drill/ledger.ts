@@ -1,24 +1,27 @@
 import { contentOf, kinds } from '../demo/messages.ts'
 import type { SourceId } from './fleet.ts'
 
-/** A message that Kafka has, by its own word or the gateway's. */
+/** A message that Kafka or the gateway has acknowledged. */
 export type SentMessage = {
   id: string
   source: SourceId
-  /** When the request began that was acknowledged, in epoch milliseconds. */
+  /** The time when the acknowledged request began, in epoch milliseconds. */
   sentMs: number
 }
 
-/** What was sent of events, and all that the oracle asks for at the end. */
+/** Counts and lists what the drill has sent, for the oracle and the report. */
 export class Ledger {
   readonly acknowledged: SentMessage[] = []
-  /** Users whose deletion was acknowledged, of the source `shop`: what was sent of them before may be dropped. */
+  /**
+   * Users of the source `shop` whose deletion was acknowledged. Sluice may drop their earlier messages, so
+   * `acknowledged` doesn't contain these messages.
+   */
   readonly deleted: string[] = []
-  /** Requests that were made again, since they were not acknowledged. */
+  /** The number of requests that were repeated because they were not acknowledged. */
   repeatedSends = 0
-  /** Of the gateway, by status; 0 for none. */
+  /** How often the gateway answered with each status. The status 0 counts requests that got no answer. */
   readonly answers = new Map<number, number>()
-  /** Messages that the gateway left out of a batch, in its words. */
+  /** What the gateway answered about messages that it left out of a batch, as JSON. One entry a batch. */
   readonly leftOut: string[] = []
 
   answered(status: number): void {
@@ -28,7 +31,10 @@ export class Ledger {
 
 const eventKinds = kinds.filter((kind) => kind !== 'delete')
 
-/** A message as a client sends it: of all kinds in turn. */
+/**
+ * Returns a message as a client sends it. `index` chooses the kind of the message, so that all kinds take
+ * turns.
+ */
 export function messageOf(messageId: string, userId: string, index: number): object {
   const type = eventKinds[index % eventKinds.length] ?? 'track'
   const timestamp = new Date().toISOString()

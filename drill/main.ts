@@ -7,11 +7,12 @@ import { reportOf } from './report/page.ts'
 import { runDrill } from './run.ts'
 import { type DrillSettings, readSettings, usage } from './settings.ts'
 
-/** `npm run drill`: progress goes to standard error, the result to standard output. */
+/** Runs `npm run drill`. Progress goes to standard error, and the result to standard output. */
 
 const settings = settingsOrEnd()
 
-// What was started is ended by `exit` listeners and tethers, which a signal alone would not call.
+// Listeners of `exit` and tethers end the processes that the drill has started. A signal alone doesn't call
+// them.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
 
 const drill = await runDrill(settings)
@@ -22,7 +23,7 @@ writeFileSync(`${reportFile}.log`, `${drill.log.join('\n')}\n`)
 const figures = figuresOf(drill)
 print(drill.verdict.checks, figures)
 if (settings.isJson) console.log(JSON.stringify({ ...figures, report: reportFile }))
-// Whatever still waits for an answer is not waited for.
+// Requests may still wait for an answer. Without this line, the process would wait for them.
 process.exit(figures.passed ? 0 : 1)
 
 function print(

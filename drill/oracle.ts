@@ -4,29 +4,32 @@ import type { Evidence } from './evidence.ts'
 import { type Destination, destinationsOf } from './fleet.ts'
 import { findBackward, findRepeats, type Repeat } from './repeats.ts'
 
-/** Something that Sluice promises, and whether it was so. */
+/** A promise of Sluice, and whether Sluice has kept it. */
 export type Check = {
   promise: string
   isKept: boolean
-  /** In figures. */
+  /** The result in figures. */
   found: string
-  /** What speaks against it, in words; the first few. */
+  /** The first few violations of the promise, one text each. */
   against: readonly string[]
 }
 
 export type Verdict = {
   checks: readonly Check[]
   isPassed: boolean
-  /** Messages that an endpoint has to have and doesn't, as `destination/messageId`. */
+  /** The missing messages, as `destination/messageId`. */
   gaps: readonly string[]
   repeats: readonly Repeat[]
 }
 
 const shown = 10
-/** Parts of syncs that a newer sync has replaced: halves are sent on purpose, and what has no answer is sent again. */
+/**
+ * The reasons of the expected dead letters that aren't deliveries. They belong to parts of syncs that a newer
+ * sync has replaced. The drill sends incomplete syncs on purpose, and repeats parts that got no answer.
+ */
 const overtaken = new Set(['sync_outdated', 'sync_incomplete'])
 
-/** Judges a drill by what is known of it. */
+/** Returns the verdict on a drill. */
 export function judge(evidence: Evidence): Verdict {
   const gaps = findGaps(evidence)
   const repeats = findRepeats(evidence)
@@ -53,7 +56,7 @@ function check(promise: string, against: readonly string[], what: string, beside
   return { promise, isKept: against.length === 0, found, against: against.slice(0, shown) }
 }
 
-/** Who was told in the dead letters that a message can't be delivered, and should be. */
+/** Returns true if every message for the destination must become a dead letter. */
 function isRefused({ behaviour }: Destination): boolean {
   return behaviour === 'gone'
 }
@@ -109,7 +112,10 @@ function ofAllSettled({ lagLeft }: Evidence): Check {
   }
 }
 
-/** How many there are is told and not judged: that depends on how often workers are killed, and on how much they deliver. */
+/**
+ * Returns the check that each repeat has a cause. The number of repeats has no limit, because it depends on
+ * how often workers are killed and on how much they deliver.
+ */
 function ofRepeats(repeats: readonly Repeat[]): Check {
   const unexplained = repeats.filter(({ cause }) => cause === 'unexplained')
   return check(
@@ -164,7 +170,10 @@ function ofDeletes({ deleted, deletes }: Evidence): Check {
   )
 }
 
-/** By the first time that each message is there: what a client had to send again is there once more. */
+/**
+ * Returns the check that the messages of each user are in order. Only the first record of a message counts,
+ * because a message that a client had to send again is in Kafka more than once.
+ */
 function ofOrder({ written }: Evidence): Check {
   const seen = new Set<string>()
   const last = new Map<string, number>()

@@ -1,8 +1,8 @@
 import type { LogLine } from '../test/support/sluice-process.ts'
 
 /**
- * Reads from the logs of workers which of them owned a partition of a topic at a time, in epoch milliseconds: the last one that had
- * begun it.
+ * Returns a function that returns the owner of a partition of `topic` at a time, in epoch milliseconds. The
+ * owner is the last worker that logged the beginning of the partition before that time.
  */
 export function readOwners(
   topic: string,

@@ -5,21 +5,30 @@ import { until } from '../test/support/until.ts'
 import type { Installation } from './installation.ts'
 import { type Fault, type Lane, lanes, type NetworkTrouble, type TimedFault } from './schedule.ts'
 
-/** A fault that was there; times in epoch milliseconds. It is over when all that was taken away is back and ready. */
+/**
+ * A fault that has begun, with times in epoch milliseconds. The fault is over when the processes that it
+ * ended are ready again, and the processes that it suspended run again. `toMs` is infinite until then.
+ */
 export type Happened = { lane: Lane; fault: Fault; fromMs: number; toMs: number }
 
 export type Played = {
   happened: Happened[]
-  /** What is over or under way, in words, since the last call. */
+  /** Returns the descriptions of the faults that have begun since the last call. */
   tell(): string[]
-  /** Resolves when all faults are over. Rejects when something didn't come back. */
+  /**
+   * Resolves when all faults are over. Rejects if a fault could not be carried out, or a process didn't
+   * return.
+   */
   ended: Promise<void>
 }
 
-/** These take what they need from those who are there: several may be under way. */
+/**
+ * The lanes in which faults may overlap. Each fault of these lanes chooses from the workers that run when the
+ * fault begins.
+ */
 const crowded: ReadonlySet<Lane> = new Set(['kills', 'group'])
 
-/** Plays the schedule by the clock, from now on. */
+/** Starts the faults of the schedule at their times. The time 0 of the schedule is the time of the call. */
 export function playFaults(schedule: readonly TimedFault[], act: (fault: Fault) => Promise<void>): Played {
   const startedMs = performance.now()
   const happened: Happened[] = []
@@ -36,7 +45,7 @@ export function playFaults(schedule: readonly TimedFault[], act: (fault: Fault) 
     for (const { atMs, fault } of schedule.filter((timed) => timed.lane === lane)) {
       await passTime(Math.max(0, atMs - (performance.now() - startedMs)))
       const one = begin(lane, fault)
-      // Told at the end; until then it must not end the process.
+      // `ended` reports the error later. Without this handler, the rejection would end the process at once.
       one.catch(() => undefined)
       begun.push(one)
       if (!crowded.has(lane)) await one
@@ -56,7 +65,7 @@ export function playFaults(schedule: readonly TimedFault[], act: (fault: Fault) 
   }
 }
 
-/** In few words. */
+/** Returns a short description of the fault. */
 export function describeFault(fault: Fault): string {
   const { kind } = fault
   switch (kind) {
@@ -75,7 +84,7 @@ export function describeFault(fault: Fault): string {
 
 const availableMs = 120_000
 
-/** Gives what makes a fault happen, and resolves when it is over. */
+/** Returns a function that carries out a fault, and resolves when the fault is over. */
 export function createActor({
   installation,
   kafka,

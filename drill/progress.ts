@@ -5,7 +5,10 @@ import type { Sampling } from './samples.ts'
 
 const everyMs = 10_000
 
-/** Says every ten seconds what was sent and delivered, what waits, and which faults have begun since. */
+/**
+ * Prints a line every ten seconds: how much was sent and delivered, the lag, the number of workers, and the
+ * faults that have begun since the last line.
+ */
 export function startProgress({
   startedMs,
   sampling,

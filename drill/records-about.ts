@@ -1,9 +1,12 @@
 import { readTopic } from '../bench/support/topic-reader.ts'
 
-/** Where all that is known of a user of an audience comes from, and goes to. */
+/** The topics with records about users of audiences. */
 const topics = ['audience-changes', 'deletions', 'memberships', 'backfills', 'dead-letters']
 
-/** All records about users, as lines to look at when their values are wrong; syncs of their audiences too. */
+/**
+ * Returns all records about the users, one line each. The lines help to find out why a value is wrong. Parts
+ * of syncs that name a user are among them.
+ */
 export async function recordsAbout(
   brokers: readonly string[],
   prefix: string,

@@ -7,9 +7,13 @@ import { destinations } from './fleet.ts'
 import type { Happened } from './play.ts'
 
 /**
- * Why a message was taken more than once: a worker that had delivered, tried or parked it was killed or stopped; the sender was gone when it was
- * answered; it is twice in Kafka (the event or its retry), since who wrote it got no answer; Kafka was in trouble, so that nothing could be committed; the network to
- * the endpoint was; nothing of these.
+ * The causes for which an endpoint accepts a message more than once. The first cause that fits counts:
+ * - `worker killed or stopped`: the worker had delivered, tried or parked the message.
+ * - `answer not read`: the sender was gone when the endpoint answered, or it got no answer.
+ * - `written twice`: the event or its retry is in Kafka twice, because its writer got no answer.
+ * - `Kafka in trouble`: nothing could be committed.
+ * - `network to the endpoint`: the drill disturbed this network.
+ * - `unexplained`: none of these.
  */
 export const causes = [
   'worker killed or stopped',
@@ -24,20 +28,24 @@ export type Cause = (typeof causes)[number]
 export type Repeat = {
   cause: Cause
   deliveries: readonly Delivery[]
-  /** Of a worker that had tried it, where that is the cause. */
+  /** The kill or stop of the worker, if that is the cause. */
   fault?: Change
 }
 
-/** After trouble of Kafka a member may be expelled, and commits what it has settled when it is back. */
+/**
+ * How long trouble of Kafka has effects after its end. A member may have been expelled from the group, and
+ * then commits its settled records only when it is back.
+ */
 const afterKafkaMs = 15_000
 const afterNetworkMs = 5_000
 /**
- * So long what a worker has delivered may not be committed yet: its record waits for its other deliveries (5 s in a lane, 5 s an attempt, 3 s for a retry topic),
- * and then for the next commit (1 s). What is older is repeated by no fault of a worker.
+ * The longest time between a delivery and the commit of its record. The record waits for its other deliveries
+ * (5 s in a lane, 5 s for an attempt, 3 s for a retry topic), and then for the next commit (1 s). A fault of
+ * a worker doesn't repeat older deliveries.
  */
 const uncommittedMs = 15_000
 
-/** All messages that an endpoint has taken more than once, with why. */
+/** Returns all messages that an endpoint has accepted more than once, each with the cause. */
 export function findRepeats(evidence: Evidence): Repeat[] {
   const faults = evidence.changes.filter(isFault)
   const twice = repeated(evidence.written)
@@ -60,7 +68,8 @@ export function findRepeats(evidence: Evidence): Repeat[] {
   return [...evidence.deliveries].flatMap(([key, deliveries]): Repeat[] => {
     const [first] = deliveries
     if (first === undefined || deliveries.length < 2) return []
-    // What was parked before a kill is delivered twice as well, though nothing was sent: the event and its retry are both in Kafka.
+    // A worker may park a message before it is killed, without having sent it. The message is then delivered
+    // twice, because the event and its retry are both in Kafka.
     const parkings = parked.get(key)?.flatMap(({ by }) => by ?? []) ?? []
     const tries = [...deliveries, ...(evidence.refused.get(key) ?? []), ...parkings]
     const lastMs = deliveries.at(-1)?.arrivedMs ?? 0
@@ -72,7 +81,10 @@ export function findRepeats(evidence: Evidence): Repeat[] {
   })
 }
 
-/** What each kill or stop of a worker may have repeated: messages that it had delivered and may not have committed. */
+/**
+ * Returns, for each kill or stop of a worker, the number of messages that it may have repeated. These are the
+ * messages that the worker had delivered and may not have committed.
+ */
 export function countUncommitted({ changes, happened, deliveries }: Evidence): number[] {
   const ofKafka = happened.filter(isOfKafka)
   return changes.filter(isFault).map((fault) => {
@@ -82,8 +94,9 @@ export function countUncommitted({ changes, happened, deliveries }: Evidence): n
 }
 
 /**
- * Whether that worker had tried or parked it a short time before, and nobody had to know. Also where that was refused: then the message
- * and its retry are both in Kafka.
+ * Returns true if the worker of the fault had delivered, tried or parked the message shortly before, so that
+ * it may not have committed that. Refused attempts count too: then the message and its retry are both in
+ * Kafka.
  */
 function mayRepeat(fault: Change, tries: readonly Try[], ofKafka: readonly Happened[]): boolean {
   const sinceMs = uncommittedSince(fault, ofKafka)
@@ -98,7 +111,10 @@ function isOf(fault: Change, { worker, arrivedMs }: Try, sinceMs: number): boole
   return worker === fault.worker && arrivedMs >= sinceMs && arrivedMs <= fault.toMs + inFlightMs
 }
 
-/** While Kafka is in trouble nothing can be committed. */
+/**
+ * Returns the time since which the worker of the fault may have committed nothing, in epoch milliseconds. The
+ * time goes back further if Kafka was in trouble, because nothing can be committed then.
+ */
 function uncommittedSince({ fromMs }: Change, ofKafka: readonly Happened[]): number {
   let sinceMs = fromMs - uncommittedMs
   for (const span of ofKafka.toSorted((a, b) => b.fromMs - a.fromMs)) {
@@ -108,18 +124,21 @@ function uncommittedSince({ fromMs }: Change, ofKafka: readonly Happened[]): num
   return sinceMs
 }
 
-/** Of the group's committed positions, those that went back though Kafka was well. */
+/** Returns the committed offsets that went back while Kafka was well. */
 export function findBackward({ backwardCommits, happened }: Evidence): BackwardCommit[] {
   const ofKafka = happened.filter(isOfKafka)
   return backwardCommits.filter(({ seenMs, lostMs }) => !overlaps(ofKafka, seenMs, lostMs, afterKafkaMs))
 }
 
-/** Whether the sender says that it had no answer, so that it tried again what the endpoint had taken. */
+/**
+ * Returns true if the sender got no answer to its last attempt. The endpoint may have accepted that attempt,
+ * and the sender tries again.
+ */
 function isUnread({ outcome }: ParkedTry): boolean {
   return /^(timeout|connection)/.test(outcome)
 }
 
-/** Whether it is one after which commits and produced records may be uncertain. */
+/** Returns true for a fault after which it may be uncertain whether commits and records were written. */
 function isOfKafka({ lane }: Happened): boolean {
   return lane === 'brokers' || lane === 'kafka network'
 }

@@ -22,12 +22,14 @@ import { type LagSample, type Sample, type Sampling, standOf, startSampling } fr
 import type { DrillSettings } from './settings.ts'
 import { startTraffic, type Traffic } from './traffic.ts'
 
-/** A drill that is over. Times in epoch milliseconds. */
+/** A drill that is over. All times are in epoch milliseconds. */
 export type Drill = {
   settings: DrillSettings
-  /** When traffic and faults began; when the last fault was over and traffic stopped; when everything had come to its end. */
+  /** The time when the faults began, just after the traffic. */
   startedMs: number
+  /** The time when the last fault was over. Traffic stops at this time. */
   calmMs: number
+  /** The time when everything was settled, or when the drill stopped waiting for that. */
   settledMs: number
   samples: readonly Sample[]
   lags: readonly LagSample[]
@@ -35,9 +37,12 @@ export type Drill = {
   requests: number
   audienceChanges: { written: number; syncs: number; deletions: number }
   failedStarts: readonly string[]
-  /** What all processes said, in order of time, without attempts; then the records about users with wrong values, and what they were told. */
+  /**
+   * The log lines of all processes in order of time, without attempts. After them come the failed starts, the
+   * faults, the records about users with wrong values, and the requests that customers got about these users.
+   */
   log: readonly string[]
-  /** Of the machine, by other programs: 0 to 1. */
+  /** The share of the machine's CPU time that other programs used, from 0 to 1. */
   othersShare: number
   evidence: Evidence
   verdict: Verdict
@@ -53,7 +58,10 @@ type Opened = {
 
 const mostSettleMs = 240_000
 
-/** Starts everything, plays the faults, waits until all has come to its end, and judges. What was started is ended in any case. */
+/**
+ * Starts everything, plays the faults, waits until everything is settled, and judges the drill. Ends
+ * everything that it has started, also after an error.
+ */
 export async function runDrill(settings: DrillSettings): Promise<Drill> {
   const trust = createTrust('https')
   const closing: (() => Promise<void> | void)[] = [() => trust.remove()]
@@ -199,7 +207,7 @@ function linesOf({ group, gateway, failedStarts }: Installation): string[] {
   return [...lines.sort(), ...failedStarts.map((start) => `a start failed: ${start}`)]
 }
 
-/** Lists what was done to workers, brokers, gateway and networks, with when it began and ended. */
+/** Returns a line for each fault and each change of the group, with its beginning and its end. */
 function faultLines({ changes, happened }: Pick<Evidence, 'changes' | 'happened'>): string[] {
   const ofWorkers = changes.map(
     ({ kind, worker, fromMs, toMs }) => `${timeOf(fromMs)} ${worker}: ${kind} until ${timeOf(toMs)}`,
@@ -220,7 +228,7 @@ async function inTime(work: Promise<void>, mostMs: number): Promise<void> {
   await Promise.race([work, late.promise]).finally(() => clearTimeout(timer))
 }
 
-/** Whether a process has ended that nobody ended. */
+/** Returns an error text if a process has ended by itself, and `undefined` otherwise. */
 function mishapOf({ group, gateway }: Installation): string | undefined {
   try {
     group.refuseLosses()
@@ -230,7 +238,10 @@ function mishapOf({ group, gateway }: Installation): string | undefined {
   }
 }
 
-/** Gives how many records are not committed when all is, or when that has taken too long. */
+/**
+ * Waits until all records are committed, at most `mostSettleMs`. Returns the number of records that are not
+ * committed then.
+ */
 async function settle({ brokers, installation: { groupId, prefix } }: Opened): Promise<number> {
   let left = Infinity
   await until(
@@ -301,7 +312,7 @@ async function gather({
   }
 }
 
-/** Reads what was written to the retry topics, and by whom. */
+/** Returns the records of the retry topics, each with the worker that wrote it. */
 async function readParked(
   brokers: readonly string[],
   { prefix, group }: Installation,

@@ -4,21 +4,21 @@ import { type GroupStand, groupStand } from '../test/support/group-lag.ts'
 import { plainClient } from '../test/support/plain-client.ts'
 import { type BackwardCommit, CommitWatch } from './backward-commits.ts'
 
-/** Counts are since the start. */
+/** A sample of the figures of a running drill. All counts except `awake` are totals since the start. */
 export type Sample = {
   /** Epoch milliseconds. */
   atMs: number
-  /** Events that Kafka had acknowledged. */
+  /** The number of acknowledged events. */
   sent: number
-  /** Messages that their endpoints had taken, each once. */
+  /** The number of messages that endpoints had accepted, without repeats. */
   delivered: number
-  /** Requests that had come to endpoints. */
+  /** The number of requests that had arrived at endpoints. */
   requests: number
-  /** Workers that run and are not stopped. */
+  /** The number of workers that run and are not stopped at the moment. */
   awake: number
 }
 
-/** `records`: what the group had not committed of all its topics. */
+/** A sample of the lag. `records` is the number of records of all topics that the group had not committed. */
 export type LagSample = { atMs: number; records: number }
 
 export type Sampling = {
@@ -31,7 +31,7 @@ export type Sampling = {
 const everyMs = 1_000
 const lagEveryMs = 2_000
 
-/** Looks on until it is stopped. While Kafka can't be asked, the lag has a gap. */
+/** Takes samples until `stop` is called. There are no samples of the lag while Kafka doesn't answer. */
 export function startSampling({
   take,
   brokers,
@@ -63,7 +63,8 @@ export function startSampling({
 
   async function sampleLag(): Promise<void> {
     while (!signal.aborted) {
-      // A connection of its own each time: one that a broker's death has broken would be waited for.
+      // Each look opens a new connection, because a look would wait for a connection that a broker's death
+      // broke.
       const stand = await standOf(brokers, groupId, prefix).catch(() => undefined)
       if (stand !== undefined) {
         lags.push({ atMs: Date.now(), records: stand.lag })
@@ -85,7 +86,7 @@ export function startSampling({
   }
 }
 
-/** Where the group stands, by Kafka's own word. */
+/** Asks Kafka for the committed offsets and the lag of the group. */
 export function standOf(brokers: readonly string[], groupId: string, prefix: string): Promise<GroupStand> {
   return withAdmin(plainClient(brokers), (admin) => groupStand(admin, groupId, prefix))
 }

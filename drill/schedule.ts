@@ -1,19 +1,25 @@
 import { Random } from '../test/support/random.ts'
 
-/** What a network does to a connection: slow, hardly anything, resets, nothing passes, refused. */
+/**
+ * The ways in which a network can be disturbed. `slow` delays answers, and `narrow` limits the bandwidth.
+ * `resets` resets connections. `silent` lets nothing pass. `closed` refuses connections.
+ */
 export const networkTroubles = ['slow', 'narrow', 'resets', 'silent', 'closed'] as const
 export type NetworkTrouble = (typeof networkTroubles)[number]
 
-/** What is done, and to whom. `forMs` is how long it lasts; `pick` chooses among those who can be chosen at that moment. */
+/**
+ * A fault and its target. `forMs` is how long the fault lasts. `pick` chooses one of the workers that are
+ * available when the fault begins.
+ */
 export type Fault =
   | { kind: 'kill worker'; pick: number; forMs: number }
-  /** SIGSTOP for longer than its session. */
+  /** Suspends the worker with SIGSTOP for longer than the session timeout. */
   | { kind: 'freeze worker'; pick: number; forMs: number }
-  /** SIGSTOP for so short that it stays in the group. */
+  /** Suspends the worker with SIGSTOP so briefly that it stays in the group. */
   | { kind: 'pause worker'; pick: number; forMs: number }
-  /** It leaves by SIGTERM, and comes back. */
+  /** Ends a worker with SIGTERM, and starts another one. */
   | { kind: 'restart worker'; pick: number; forMs: number }
-  /** One more joins, and after a while one leaves. */
+  /** Starts one more worker. After `forMs`, one of all workers leaves. */
   | { kind: 'add worker'; pick: number; forMs: number }
   | { kind: 'kill broker'; broker: number; forMs: number }
   | { kind: 'restart broker'; broker: number; forMs: number }
@@ -21,28 +27,35 @@ export type Fault =
   | { kind: 'kill gateway'; forMs: number }
   | { kind: 'restart gateway'; forMs: number }
   | { kind: 'pause gateway'; forMs: number }
-  /** Between Sluice and one broker. */
+  /** Disturbs the network between Sluice and one broker. */
   | { kind: 'trouble to Kafka'; broker: number; trouble: NetworkTrouble; forMs: number }
-  /** Between Sluice and one endpoint. */
+  /** Disturbs the network between Sluice and one endpoint. */
   | { kind: 'trouble to an endpoint'; trouble: NetworkTrouble; forMs: number }
-  /** In the catalog. */
+  /** Pauses a destination in the catalog. */
   | { kind: 'pause destination'; forMs: number }
 
-/** Faults of a lane come one after the other, those of different lanes side by side. */
+/**
+ * A row of faults. Faults of different lanes may overlap. In the lanes `kills` and `group` the faults of the
+ * same lane may overlap too. In the other lanes they follow each other.
+ */
 export type Lane = 'kills' | 'group' | 'brokers' | 'gateway' | 'kafka network' | 'endpoints'
 
-/** `atMs`: from the start of the drill. */
+/** A fault and the time when it begins, in milliseconds from the start of the drill. */
 export type TimedFault = { atMs: number; lane: Lane; fault: Fault }
 
-/** Nothing is done while all starts, and what is done ends before the drill does. */
+/** The time without faults at the start of the drill. */
 const firstMs = 6_000
+/** The time at the end of the drill in which no fault begins, so that faults end before the drill does. */
 const lastMs = 14_000
 export const brokerCount = 3
 
 type Range = readonly [least: number, most: number]
 type Plan = { everyMs: number; kinds: readonly (readonly [Fault['kind'], Range])[] }
 
-/** Two kills a minute and a bit more, so that ten minutes have more than twenty. */
+/**
+ * The kinds of faults of each lane, and the mean time between two faults. There are more than two kills a
+ * minute, so that ten minutes have more than twenty kills.
+ */
 const plans: Readonly<Record<Lane, Plan>> = {
   kills: { everyMs: 25_000, kinds: [['kill worker', [500, 4_000]]] },
   group: {
@@ -80,7 +93,7 @@ const plans: Readonly<Record<Lane, Plan>> = {
   },
 }
 
-/** The faults of a drill in order of time: the same for the same seed and length. */
+/** Returns the faults of a drill in order of time. The same seed and length give the same faults. */
 export function scheduleOf({ seed, lengthMs }: { seed: number; lengthMs: number }): TimedFault[] {
   const random = new Random(seed)
   return lanes.flatMap((lane) => faultsOf(lane, lengthMs, random)).sort((a, b) => a.atMs - b.atMs)
@@ -88,7 +101,7 @@ export function scheduleOf({ seed, lengthMs }: { seed: number; lengthMs: number 
 
 export const lanes: readonly Lane[] = ['kills', 'group', 'brokers', 'gateway', 'kafka network', 'endpoints']
 
-/** Spread over the time, each somewhere in a stretch of its own. */
+/** Returns the faults of one lane. The time is split into equal stretches, and each stretch has one fault. */
 function faultsOf(lane: Lane, lengthMs: number, random: Random): TimedFault[] {
   const { everyMs, kinds } = plans[lane]
   const spanMs = Math.max(0, lengthMs - firstMs - lastMs)
@@ -104,7 +117,10 @@ function faultsOf(lane: Lane, lengthMs: number, random: Random): TimedFault[] {
   })
 }
 
-/** Gives each in turn, every round in another order, so that all come up in a short drill too. With `isFirstFixed` the first is the first. */
+/**
+ * Returns a function that returns the items in turn, in a new random order each round. So a short drill has
+ * all items too. With `isFirstFixed`, the very first call returns the first item.
+ */
 function turns<T>(items: readonly T[], random: Random, isFirstFixed = false): () => T {
   let left: T[] = isFirstFixed ? [...items] : []
   let isFirst = isFirstFixed

@@ -3,9 +3,9 @@ import { parseArgs } from 'node:util'
 export type DrillSettings = {
   minutes: number
   seed: number
-  /** Events a second. */
+  /** The number of events a second. */
   rate: number
-  /** Whether the last line of the output is one JSON object. */
+  /** If true, the last line of the output is one JSON object. */
   isJson: boolean
   reportFile: string
 }
@@ -22,7 +22,7 @@ export const usage = [
   'Ends with 0 when every promise was kept, with 1 when one was broken, with 2 when it was called in a wrong way.',
 ].join('\n')
 
-/** Reads the command line. Throws with what is wrong. */
+/** Returns the settings of a command line. Throws an error that names the wrong argument. */
 export function readSettings(args: readonly string[], newSeed: () => number): DrillSettings {
   const { values } = parseArgs({
     args: [...args],

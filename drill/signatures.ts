@@ -3,7 +3,10 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { Webhook } from 'standardwebhooks'
 import { type Destination, secretOf } from './fleet.ts'
 
-/** Tells whether a request is signed as its destination asks for: what is wrong with it, or nothing. */
+/**
+ * Returns a function that checks the signatures of a request for the destination. The function returns a text
+ * about the wrong signature, or `undefined` if all signatures are right.
+ */
 export function createVerifier(destination: Destination) {
   const secret = secretOf(destination.id)
   const webhook = destination.isStandard

@@ -6,18 +6,19 @@ import type { SourceId } from './fleet.ts'
 import { partitions } from './installation.ts'
 import { type Ledger, messageOf } from './ledger.ts'
 
-/** Writes to topics as upstream services do that have a Kafka client. */
+/** Writes to topics with a Kafka client, as some upstream services do. */
 export type StraightWriter = {
   /**
-   * Resolves when all in-sync replicas have it, however long that takes and however often it has to be sent.
-   * Each partition has a send of its own: where a leader moves in the middle of a send to several brokers,
-   * kafkajs leaves out what went to the former one, and says that all was taken.
+   * Writes the records to a topic, and tries again until it succeeds. Resolves when all in-sync replicas have
+   * the records. There is one send for each partition. The reason is that kafkajs loses records if a leader
+   * moves during a send to several brokers: it leaves out the records for the former leader, and still
+   * reports success.
    */
   write(topic: string, source: SourceId, records: readonly StraightRecord[]): Promise<void>
   stop(): Promise<void>
 }
 
-/** Without a partition it goes where its key belongs. */
+/** A record to write. Without `partition`, the key decides the partition. */
 export type StraightRecord = { key: string | null; value: string; partition?: number }
 
 const againMs = 200
@@ -70,11 +71,14 @@ export async function startStraightWriter({
 }
 
 const everyMs = 100
-/** After a time in which nothing was taken, no more is made up for. */
+/**
+ * The longest time for which missed events are made up, in seconds, after Kafka has accepted nothing for a
+ * while.
+ */
 const mostBehindS = 3
 const userCount = 500
 
-/** Produces events of a source at an even rate until the signal, by a user after the other. */
+/** Produces events of a source at an even rate until the signal. The users take turns. */
 export async function produceEvents({
   writer,
   ledger,

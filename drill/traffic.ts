@@ -7,18 +7,24 @@ import type { Ledger } from './ledger.ts'
 import { messageOf } from './ledger.ts'
 import { produceEvents, startStraightWriter, type StraightWriter } from './straight.ts'
 
-/** All kinds of traffic, until it is stopped. */
+/** The running traffic of a drill, of all kinds. */
 export type Traffic = {
   audiences: ReturnType<typeof createAudienceUpstream>
-  /** Resolves when what was begun is acknowledged, and every `delete` of the audiences has come. */
+  /**
+   * Stops the traffic. Resolves when all started requests are acknowledged, and customers have got every
+   * `delete` of the audiences. Rejects if a `delete` takes too long.
+   */
   stop(): Promise<void>
 }
 
-/** Of `rate`: the rest goes straight to Kafka. */
+/** The share of `rate` that goes through the gateway. The rest goes straight to Kafka. */
 const shareOfGateway = 1 / 3
 const tillPerSecond = 1
 const deletionEveryMs = 4_000
-/** At its end every `delete` has to have come, also to a destination that has answered nothing for a while. */
+/**
+ * How long the drill waits at its end until customers have got every `delete`. A destination that has
+ * answered nothing for a while needs this time.
+ */
 const deletedWithinMs = 150_000
 
 export async function startTraffic({
@@ -32,12 +38,12 @@ export async function startTraffic({
   endpoints,
   ledger,
 }: {
-  /** Those without a proxy. */
+  /** The addresses of the brokers themselves, not of the proxies. */
   brokers: readonly string[]
   prefix: string
   gatewayOrigin: string
   partitions: number
-  /** Events a second. */
+  /** The number of events a second. */
   rate: number
   seed: number
   lengthMs: number
@@ -67,7 +73,7 @@ export async function startTraffic({
     deleteUsers({ writer, gateway, ledger, signal }),
     audiences.play(performance.now() + lengthMs),
   ])
-  // Told at the stop; until then it must not end the process.
+  // `stop` reports the error later. Without this handler, the rejection would end the process at once.
   running.catch(() => undefined)
   return {
     audiences,
@@ -82,14 +88,17 @@ export async function startTraffic({
   }
 }
 
-/** Since the last of the customers heard of it. */
+/**
+ * Returns the time since the last customer got the `delete`, in milliseconds. Returns `undefined` if a
+ * customer hasn't got it yet.
+ */
 function leastSinceDelete({ audiences }: Endpoints, user: string, atMs: number): number | undefined {
   const all = [...audiences.values()].map((customer) => customer.msSinceDelete(user, atMs))
   const known = all.filter((ms) => ms !== undefined)
   return known.length < all.length ? undefined : Math.min(...known)
 }
 
-/** A single change that goes where its key belongs: the gateway takes no others. */
+/** Returns true for a single change in the partition of its key. The gateway accepts no other records. */
 function isPlainChange({ key, partition }: UpstreamRecord): boolean {
   return key !== null && partition === undefined
 }
@@ -99,7 +108,9 @@ async function callWithChanges(gateway: Gateway, records: readonly UpstreamRecor
   await gateway.call('/v1/audience-changes', { source: 'space', changes }, bearer('space'))
 }
 
-/** Users of the source `shop` who send a little, and are to be deleted a moment later. */
+/**
+ * Sends a few events of a new user of the source `shop`, then asks for the user's deletion, until the signal.
+ */
 async function deleteUsers({
   writer,
   gateway,

@@ -7,7 +7,10 @@ const marks = {
   end: '<!-- end of folders -->',
 }
 
-/** `docs/architecture.md` with its table and graph of folders made anew. Throws where their place isn't marked. */
+/**
+ * Returns the text of `docs/architecture.md` with a new table and a new graph of the folders. Throws if the
+ * page lacks the marks around them.
+ */
 export function architectureMarkdown(page: string): string {
   const made = replaceMarked(page, marks, `${folderTable()}\n\n${folderGraph()}`)
   if (made === undefined) throw new Error('docs/architecture.md has lost the marks around its folders')
@@ -26,7 +29,10 @@ function folderTable(): string {
   return alignTable([['folder', 'what', 'imports', 'packages of its own'], ...rows])
 }
 
-/** Without those that would hide the rest: they join it. */
+/**
+ * Draws the graph of the folders. The folders in `joining` are left out. They connect all others, and their
+ * arrows would hide the rest of the graph.
+ */
 function folderGraph(): string {
   const shown = Object.entries(folders).filter(([name]) => !joining.has(name))
   const lines = shown.flatMap(([name, folder]) => [

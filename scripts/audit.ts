@@ -2,9 +2,10 @@ import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 
 /**
- * `npm run audit`: asks the registry for known vulnerabilities of what the lock file names, and fails on one that is high or
- * critical. A registry that can't say (a mirror without that endpoint, or none that can be reached) is no failure: it
- * says so, and the next registry will be asked.
+ * `npm run audit`: asks the registry for known vulnerabilities of the packages in the lock file. Fails if one
+ * of them is high or critical. It doesn't fail if the registry can't be reached or has no endpoint for
+ * audits, as some mirrors. It then prints that the audit was not done, and a later run with another registry
+ * can do it. An argument is the folder of another project.
  */
 const folder = resolve(process.argv[2] ?? join(import.meta.dirname, '..'))
 const timeoutMs = 120_000
@@ -12,7 +13,7 @@ const timeoutMs = 120_000
 type Advisory = { readonly name: string; readonly severity: string; readonly via: readonly unknown[] }
 type Report = {
   readonly vulnerabilities?: Readonly<Record<string, Advisory>>
-  /** In place of the above, when the registry has no answer. */
+  /** The reason why there are no `vulnerabilities`, if the registry has no answer. */
   readonly message?: string
   readonly error?: { readonly summary?: string }
 }
@@ -51,7 +52,7 @@ function readReport(text: string): Report {
   }
 }
 
-/** An advisory, or the name of the package that has one. */
+/** Returns the title and URL of an advisory, or the name of the dependency that has the vulnerability. */
 function titleOf(via: unknown): string {
   if (typeof via !== 'object' || via === null) return `by ${String(via)}`
   return [titleIn(via, 'title'), titleIn(via, 'url')].filter((text) => text !== '').join(' ')

@@ -6,17 +6,18 @@ import { rolldown } from 'rolldown'
 import { type Commit, commitOf, utc } from '../src/telemetry/build-info.ts'
 
 /**
- * `npm run build`: makes `dist` anew from `src`, and notes in it what it was made of. Where there is no checkout, as while an image
- * is built, BUILD_COMMIT and BUILD_DATE (ISO 8601) say that. An argument is another folder for `dist` and package.json.
+ * `npm run build`: removes `dist`, compiles `src` into it, and writes the commit and its date to
+ * `dist/build.json`. If there is no checkout, as in the build of an image, the variables BUILD_COMMIT and
+ * BUILD_DATE (ISO 8601) give both. An argument is another folder for `dist` and package.json.
  *
- * `dist/typebox` has the modules of TypeBox in a few files: 683 files would take a quarter of a start's CPU, and 11 MB of each process
- * (docs/decisions/068-what-a-start-loads.md).
+ * `dist/typebox` has the modules of TypeBox, bundled into a few files. The 683 files of the package would
+ * take a quarter of a start's CPU, and 11 MB of each process (docs/decisions/068-what-a-start-loads.md).
  */
 const root = resolve(import.meta.dirname, '..')
 const target = resolve(root, process.argv[2] ?? '.')
 const dist = join(target, 'dist')
 const bundled = join(dist, 'typebox')
-/** What `src` imports of TypeBox, by the name of its file in `dist/typebox`. */
+/** The entry points of TypeBox that `src` imports, by the names of their files in `dist/typebox`. */
 const entries = {
   index: 'typebox',
   compile: 'typebox/compile',
@@ -46,7 +47,7 @@ async function bundleTypeBox(): Promise<void> {
   copyFileSync(join(root, 'node_modules/typebox/license'), join(bundled, 'LICENSE'))
 }
 
-/** Makes a file of the build import TypeBox from `dist/typebox`. */
+/** Changes a file of the build, so that it imports TypeBox from `dist/typebox`. */
 function useBundle(file: string): void {
   const text = readFileSync(file, 'utf8')
   const changed = text.replaceAll(/(?<=^import .*from ')typebox(?:\/\w+)?(?=';?$)/gm, (specifier) => {

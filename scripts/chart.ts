@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { isMap, isScalar, parse, parseDocument, type Pair, type YAMLMap } from 'yaml'
 
-/** What the Helm chart has that is made of other files: by path, the text. */
+/** Returns the texts of all files of the Helm chart that are generated from other files, by path. */
 export function chartFiles(root: string): Record<string, string> {
   const chart = 'deploy/helm/sluice'
   const values = readFileSync(join(root, chart, 'values.yaml'), 'utf8')
@@ -15,13 +15,13 @@ export function chartFiles(root: string): Record<string, string> {
   }
 }
 
-/** Copies of what is no longer there: a chart would install them. */
+/** Returns the copies in the chart whose originals no longer exist. The chart would still install them. */
 export function leftCopies(root: string): string[] {
   const wanted = chartFiles(root)
   return globSync('deploy/helm/sluice/files/*/*', { cwd: root }).filter((file) => !(file in wanted))
 }
 
-/** Helm reads no file outside of the chart. */
+/** Returns copies of files for the chart, by path. Helm can't read files outside of the chart. */
 function copies(root: string, pattern: string, folder: string): Record<string, string> {
   const files = globSync(pattern, { cwd: root }).toSorted()
   return Object.fromEntries(
@@ -31,7 +31,7 @@ function copies(root: string, pattern: string, folder: string): Record<string, s
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** Where the default doesn't say what may be given, by path. */
+/** Schemas of values whose default doesn't show which values are allowed, by the path of the value. */
 const refined: Readonly<Record<string, Schema>> = {
   'image.digest': { type: 'string', pattern: '^(sha256:[0-9a-f]{64})?$' },
   'image.pullPolicy': { enum: ['Always', 'IfNotPresent', 'Never'] },
@@ -74,11 +74,13 @@ const refined: Readonly<Record<string, Schema>> = {
   'worker.autoscaling.maxReplicas': { anyOf: [{ const: '' }, { type: 'integer', minimum: 1 }] },
 }
 
-/** Objects of Kubernetes, and labels: what they may hold, the cluster says. */
+/**
+ * Matches the paths of labels and of objects that Kubernetes defines. The cluster checks them, not the chart.
+ */
 const open =
   /(^|\.)(podSecurityContext|securityContext|resources|updateStrategy|labels|annotations|commonLabels|podLabels|podAnnotations|nodeSelector|affinity|volume|triggerMetadata|authenticationRef)$/
 
-/** Refuses values that the chart doesn't know, such as those with a typing error. */
+/** Returns the schema of the chart's values. It refuses unknown names, such as names with a typing error. */
 function valuesSchema(text: string): Schema {
   const root = schemaOf(parse(text), '')
   return { $schema: 'http://json-schema.org/draft-07/schema#', ...root }
@@ -104,7 +106,7 @@ function schemaOf(value: unknown, path: string): Schema {
 function closedSchema(value: Record<string, unknown>, path: string): Schema {
   const properties = Object.entries(value).map(([key, inner]) => [key, schemaOf(inner, joined(path, key))])
   const isTop = path === ''
-  // Helm gives a chart these by itself.
+  // Helm itself adds `global` to the values of each chart.
   const ofHelm = isTop ? { global: { type: 'object' } } : {}
   return {
     type: 'object',
@@ -179,7 +181,10 @@ function chartReadme(text: string): string {
   return introduction + table.map((row) => `| ${row.join(' | ')} |\n`).join('')
 }
 
-/** A row for each value; what an object's comment says holds for all in it, and is shown with the first. */
+/**
+ * Returns a row for each value. The comment of an object is about all values in the object. It is shown in
+ * the row of the first of them.
+ */
 function rowsOf(map: YAMLMap, path: string, inherited: string): string[][] {
   return map.items.flatMap((pair, index) => {
     const key = joined(path, String(isScalar(pair.key) ? pair.key.value : pair.key))
@@ -195,7 +200,10 @@ function rowsOf(map: YAMLMap, path: string, inherited: string): string[][] {
   })
 }
 
-/** What follows `# --`. The first key of a map has its comment at the map. */
+/**
+ * Returns the comment of a value: the text after `# --`. The YAML parser attaches the comment of a map's
+ * first key to the map itself.
+ */
 function commentOf(pair: Pair, map: YAMLMap, index: number): string {
   const own = isScalar(pair.key) ? pair.key.commentBefore : undefined
   const comment = own ?? (index === 0 ? map.commentBefore : undefined) ?? ''

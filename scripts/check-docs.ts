@@ -12,9 +12,12 @@ import { metricsTable } from './metrics-table.ts'
 import { svgFault } from './svg.ts'
 
 /**
- * `npm run check:docs`: fails when a page names a file, an anchor, a command, a flag, a metric, a variable or a
- * setting that doesn't exist, when a diagram or a picture can't be read, and when a decision is too long or not in
- * the index.
+ * `npm run check:docs`: fails in each of these cases.
+ *
+ * - A page names a file, an anchor, a command, a flag, a metric, a variable or a setting that doesn't exist.
+ * - A diagram or a picture can't be read.
+ * - A page of `docs` isn't in its index.
+ * - A decision is too long, or differs from its row in the index of decisions.
  */
 const root = resolve(import.meta.dirname, '..')
 const run = promisify(execFile)
@@ -43,7 +46,7 @@ const faults = [
 ]
 
 for (const fault of faults) console.log(fault)
-// A check that saw nothing has checked nothing.
+// Without pages, metrics or commands, the check would pass without having checked anything.
 const isBlind = pages.length < 10 || facts.series.size < 50 || facts.program.commands.length < 5
 if (isBlind) console.log('no pages, metrics or commands were found')
 if (faults.length > 0 || isBlind) process.exitCode = 1
@@ -52,7 +55,9 @@ function pageOf(file: string): Page {
   return { file, text: read(file) }
 }
 
-/** Pages of `docs` that no reader would find. */
+/**
+ * Returns a fault for each page of `docs` that the index doesn't link to. No reader would find such a page.
+ */
 function indexFaults(): string[] {
   const index = pageOf('docs/README.md')
   const linked = new Set(linksOf(index.text).map(({ target }) => `docs/${target.split('#')[0]}`))
@@ -98,7 +103,9 @@ async function readSeries(): Promise<ReadonlySet<string>> {
   return new Set([...told, ...recorded])
 }
 
-/** Those that tests read themselves: they aren't settings. */
+/**
+ * Returns the variables that tests, scripts and benchmarks read themselves. They aren't settings of Sluice.
+ */
 function testVariables(): string[] {
   const texts = ['test', 'scripts', 'bench', 'vitest.config.ts'].flatMap((folder) =>
     found(folder.endsWith('.ts') ? folder : `${folder}/**/*.ts`).map(read),
@@ -111,7 +118,10 @@ function readManifestScripts(): Readonly<Record<string, string>> {
   return scripts
 }
 
-/** Of the Helm chart: `worker.replicas`. Pages on Kubernetes name them beside settings. */
+/**
+ * Returns the names of the Helm chart's values, such as `worker.replicas`. Pages about Kubernetes name them
+ * in the same form as settings.
+ */
 function chartValues(): string[] {
   const values: Record<string, unknown> = parse(read('deploy/helm/sluice/values.yaml'))
   return Object.entries(values).flatMap(([section, inner]) =>

@@ -5,16 +5,20 @@ import { type Baseline, baselineOf, baselineText, compareWithBaseline } from './
 import { measureSizes, type SizeLimits } from './sizes.ts'
 
 /**
- * `npm run check:sizes`: fails when a file has more lines, a function more lines, or a function more parameters
- * than the limits and `scripts/size-baseline.json` allow. It fails as well when the baseline allows more than there
- * is: `--shrink` writes one of what is left, and refuses to let anything grow. It fails too when a line of a comment in `src` is too long: `--wrap` wraps those.
+ * `npm run check:sizes`: fails in each of these cases.
+ *
+ * - A file has more lines, or a function more lines or more parameters, than the limits and
+ *   `scripts/size-baseline.json` allow.
+ * - The baseline allows more than is needed. `--shrink` then writes a smaller baseline. It writes nothing if
+ *   anything has grown.
+ * - A line of a comment in `src` is too long. `--wrap` wraps such comments.
  */
 const root = resolve(import.meta.dirname, '..')
 const baselineFile = join(root, 'scripts/size-baseline.json')
 const limits: SizeLimits = { 'max-lines': 400, 'max-lines-per-function': 60, 'max-params': 4 }
 
 const all = await measureSizes(root, limits, ['src', 'bench', 'demo', 'drill', 'scripts', 'test'])
-/** Tables grow with what they list: a row is no reason to split them. */
+/** Files that are tables. They may be long, because a table grows with its rows. */
 const tables = new Set([
   'src/telemetry/common-metrics.ts',
   'src/telemetry/worker-metrics.ts',
@@ -22,7 +26,7 @@ const tables = new Set([
 ])
 const found = all.filter(({ file, rule }) => {
   if (tables.has(file)) return rule === 'max-params'
-  // A group of tests is one function.
+  // In a test file, a whole group of tests is one function.
   return rule !== 'max-lines-per-function' || !file.startsWith('test/')
 })
 const baseline: Baseline = JSON.parse(readFileSync(baselineFile, 'utf8'))

@@ -1,12 +1,12 @@
-/** Lines of comments end at this column. */
+/** The last column that a line of a comment may use. */
 export const lastColumn = 110
 
 const directive = /^\s*\/\/ (?:oxlint|eslint|@ts)/
 const commentLine = /^\s*(?:\/\/|\/?\*)/
 
 /**
- * Wraps the comments of a file whose lines are too long, by paragraph and by item of a list, and leaves all others as they are.
- * Comments that stand behind code, and directives to the linter, are left too. No word of it is changed.
+ * Wraps the comments of a file. Only paragraphs and list items with a line that is too long change. Comments
+ * behind code and directives to the linter stay as they are. No word changes.
  */
 export function wrapComments(text: string): string {
   const lines = text.split('\n')
@@ -24,7 +24,10 @@ function isTooLong(line: string): boolean {
   return line.length > lastColumn && commentLine.test(line)
 }
 
-/** Where the comment ends that begins at a line; that line itself where none does. */
+/**
+ * Returns the index of the first line after the comment that begins at line `from`. Returns `from` if no
+ * comment begins there.
+ */
 function endOfComment(lines: readonly string[], from: number): number {
   const first = lines[from] ?? ''
   if (/^\s*\/\*\* .* \*\/$/.test(first)) return from + 1
@@ -65,7 +68,7 @@ function wrapText(text: readonly string[], prefix: string): readonly string[] {
 
 const item = /^(?:- |\d+\. )/
 
-/** Paragraphs, items of lists, and single empty lines. */
+/** Splits a comment into paragraphs, list items and empty lines. */
 function blocksOf(text: readonly string[]): readonly (readonly string[])[] {
   const blocks: string[][] = []
   for (const line of text) {
@@ -82,7 +85,7 @@ function blocksOf(text: readonly string[]): readonly (readonly string[])[] {
 function fill(block: readonly string[], prefix: string): readonly string[] {
   const mark = item.exec(block[0] ?? '')?.[0] ?? ''
   const text = block.map((line) => line.trim()).join(' ')
-  // What stands between backticks stays together.
+  // Code between backticks is never split.
   const words = text.slice(mark.length).match(/(?:[^\s`]*`[^`]*`)+[^\s`]*|\S+/g) ?? []
   const lines: string[] = []
   let line = prefix + mark

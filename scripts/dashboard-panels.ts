@@ -1,7 +1,7 @@
 import { logBoard } from './dashboard-log.ts'
 import { age, max, of, quantiles, rate, sum, used, type Board, type Panel } from './dashboard-queries.ts'
 
-/** What the dashboards show: the one description that `deploy/grafana/dashboards` is generated from. */
+/** The panels of all dashboards. `deploy/grafana/dashboards` is generated from this description. */
 
 const groupLag: Panel = {
   title: 'Lag of the group',

@@ -1,4 +1,4 @@
-/** What dashboards are made of, and the queries that their panels ask. */
+/** The types of dashboards and panels, and functions that make the queries of panels. */
 
 export type Board = {
   readonly id: string
@@ -9,9 +9,9 @@ export type Board = {
 
 export type Panel = {
   readonly title: string
-  /** What is to be seen, and what is good. */
+  /** The description of the panel: what it shows, and which values are good. */
   readonly about: string
-  /** Of Grafana. */
+  /** The unit of the values, by Grafana's name. */
   readonly unit: 'cps' | 's' | 'short' | 'bytes' | 'percentunit'
   readonly max?: number
   readonly queries: readonly Query[]
@@ -19,12 +19,12 @@ export type Panel = {
 
 export type Query = { readonly legend: string; readonly expr: string }
 
-/** A series of the installations that are looked at. */
+/** Returns a selector of a metric's series, limited to the namespaces that are chosen in the dashboard. */
 export function of(name: string, matchers = ''): string {
   return `${name}{namespace=~"$namespace"${matchers === '' ? '' : `, ${matchers}`}}`
 }
 
-/** How often something happens, a second, by labels. */
+/** Returns a query for the rate of a counter a second, summed by the labels `by`. */
 export function rate(name: string, by: string, matchers = ''): Query {
   return {
     legend: by === '' ? 'all' : `{{${by}}}`,
@@ -51,7 +51,7 @@ export function age(name: string, by: string): Query {
   return { legend: `{{${by}}}`, expr: `clamp_min(time() - min by (${by}) (${of(name)}), 0)` }
 }
 
-/** Of a limit, in the process that is nearest to it. */
+/** Returns a query for the used share of a limit, in the process that is nearest to its limit. */
 export function used(name: string, limit: string, legend: string): Query {
   return { legend, expr: `max(${of(name)} / ${of(limit)})` }
 }

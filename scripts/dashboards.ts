@@ -1,14 +1,14 @@
 import { boards } from './dashboard-panels.ts'
 import type { Board, Panel } from './dashboard-queries.ts'
 
-/** Grafana's dashboards, of the one description in `dashboard-panels.ts`: by file name, the JSON. */
+/** Returns the JSON of Grafana's dashboards by file name, made from `dashboard-panels.ts`. */
 export function dashboardFiles(): Record<string, string> {
   return Object.fromEntries(
     boards.map((board) => [`sluice-${board.id}.json`, `${JSON.stringify(dashboardOf(board), null, 2)}\n`]),
   )
 }
 
-/** `docs/dashboards.md`. The pictures are drawn by `npm run draw:dashboards`. */
+/** Returns the text of `docs/dashboards.md`. `npm run draw:dashboards` draws the pictures of this page. */
 export function dashboardsMarkdown(): string {
   const sections = boards.map(({ id, title, about }) => {
     const heading = `${title.slice(0, 1).toUpperCase()}${title.slice(1)}`
@@ -67,7 +67,10 @@ const datasourceVariable = {
   current: {},
 }
 
-/** Outside of Kubernetes there is no such label: `.*` matches that too. */
+/**
+ * The variable for the label `namespace`. Outside of Kubernetes series lack this label, and `.*` matches them
+ * too.
+ */
 const namespaceVariable = {
   name: 'namespace',
   label: 'Namespace',

@@ -2,15 +2,16 @@ import { basename } from 'node:path'
 import type { Page } from './markdown-page.ts'
 import { wordCount } from './prose.ts'
 
-/** The most words of a decision. What is longer belongs in `docs/design`. */
+/** The largest number of words in a decision. Further details belong in `docs/design`. */
 export const maxDecisionWords = 250
 
 /** A row of the index: `| 12 | [Title](012-title.md) | amended by 42, 43 | … |`. */
 type Row = { readonly number: string; readonly title: string; readonly file: string; readonly status: string }
 
 /**
- * Names what is wrong with decisions and their index, one line each: too many words, a title or status that the
- * index doesn't tell, a row without a file, a status that names a decision which doesn't exist.
+ * Returns the faults of the decisions and of their index, one line each. Faults are too many words, a number,
+ * title or status that differs from the index, a row without a file or in the wrong order, and a status that
+ * names a decision which doesn't exist.
  */
 export function decisionFaults(decisions: readonly Page[], index: Page): string[] {
   const rows = rowsOf(index.text)
@@ -75,7 +76,7 @@ function differs(what: string, told: string, is: string): string[] {
   return told === is ? [] : [`docs/decisions/README.md tells ${what} "${told}"; here it is "${is}"`]
 }
 
-/** Without a line that begins with `Status:` a decision is accepted. */
+/** Reads the number, title and status of a decision. Without a line `Status:`, its status is `accepted`. */
 function headOf(text: string): Head | undefined {
   const [, number, title] = /^# (\d+)\. (.+)\n/.exec(text) ?? []
   if (number === undefined || title === undefined) return undefined

@@ -1,13 +1,22 @@
 import type { Lock, LockedPackage, Manifest } from './project-files.ts'
 
-/** What is checked of the packages that this project depends on, from its lock file alone. */
+/**
+ * The facts about this project's dependencies that are checked. All except the read licences are in its
+ * files.
+ */
 type Dependencies = Lock &
   Required<Pick<Manifest, 'allowScripts'>> & {
-    /** Licences that were read in the package itself, since its manifest names none. By name and version: `a@1.0.0`. */
+    /**
+     * Licences that a person has read in the package, because its manifest names none. The keys are names
+     * with versions, such as `a@1.0.0`.
+     */
     readonly readLicences?: Readonly<Record<string, string>>
   }
 
-/** Anyone may use, change and pass on what is under these, and need only name its authors. */
+/**
+ * The allowed licences. Under each of them, anyone may use, change and pass on the software, and only has to
+ * name its authors.
+ */
 const allowedLicences: ReadonlySet<string> = new Set([
   '0BSD',
   'Apache-2.0',
@@ -19,16 +28,18 @@ const allowedLicences: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Packages whose manifest names no licence, while a file in them does. The next version has to be looked at again.
+ * Licences of packages whose manifest names none, while another file of the package does. Each entry is for
+ * one version, so a person has to look at the next version again.
  */
 export const readLicences: Readonly<Record<string, string>> = {
-  // Its LICENSE: MIT, copyright 2019 Erik Engervall.
+  // The package's LICENSE says: MIT, copyright 2019 Erik Engervall.
   '@kafkajs/confluent-schema-registry@4.1.0': 'MIT',
 }
 
 /**
- * What is wrong, one line each: a package that we ship under a licence that isn't allowed, one without a digest, one with
- * an install script that nobody has decided on, and decisions on scripts and licences that don't exist.
+ * Returns the faults of the dependencies, one line each. Faults are a shipped package whose licence isn't
+ * allowed, a package without a SHA-512 digest, a package with an install script that `allowScripts` doesn't
+ * name, and entries of `allowScripts` and `readLicences` that no package needs.
  */
 export function dependencyFaults({
   packages,
@@ -53,7 +64,10 @@ export function dependencyFaults({
   ]
 }
 
-/** What the manifest says counts; what was read stands in where it says nothing. */
+/**
+ * Returns the lock file's entry with a licence: the manifest's, or otherwise the licence that a person has
+ * read.
+ */
 export function withLicence(
   path: string,
   entry: LockedPackage,
@@ -91,7 +105,10 @@ function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
 }
 
-/** Of several licences to choose from one must be allowed, of several that hold together all. */
+/**
+ * Returns true if the licence expression is allowed. With `OR`, one of the licences must be allowed. With
+ * `AND`, all of them must be.
+ */
 function isAllowed(expression: string): boolean {
   const plain = expression.replace(/^\((.*)\)$/, '$1')
   return plain

@@ -1,32 +1,38 @@
 import { posix } from 'node:path'
 import { anchorsOf, blocksOf, type Code, linksOf, type Page, spansOf } from './markdown-page.ts'
 
-/** A command of `sluice`, as commander knows it. */
+/** A command of `sluice` with its flags and subcommands, as commander has them. */
 export type CommandTree = {
   readonly name: string
-  /** `--processes`, `-V`. */
+  /** The flags of the command, such as `--processes` and `-V`. */
   readonly flags: readonly string[]
   readonly commands: readonly CommandTree[]
 }
 
-/** What exists, for pages to name. */
+/** All things that exist and that pages may name. */
 export type DocFacts = {
   readonly scripts: ReadonlySet<string>
   readonly benchmarks: ReadonlySet<string>
   readonly program: CommandTree
-  /** Names of series as Prometheus has them, those of histograms' parts and of recording rules among them. */
+  /**
+   * The names of all series in Prometheus, including the parts of histograms and the results of recording
+   * rules.
+   */
   readonly series: ReadonlySet<string>
-  /** `SLUICE_KAFKA_BROKERS` */
+  /** The names of environment variables, such as `SLUICE_KAFKA_BROKERS`. */
   readonly variables: ReadonlySet<string>
-  /** `kafka.brokers` */
+  /** The names of settings, such as `kafka.brokers`. */
   readonly settings: ReadonlySet<string>
-  /** Whether a file or folder exists; its path is from the root of the project. */
+  /** Returns true if a file or folder exists. The path is relative to the project's root. */
   readonly exists: (path: string) => boolean
-  /** The text of a Markdown file that exists. */
+  /** Returns the text of a Markdown file that exists. The path is relative to the project's root. */
   readonly read: (path: string) => string
 }
 
-/** Names what a page promises and what isn't there: one line each, `docs/kafka.md:12 …`. */
+/**
+ * Returns a fault for each thing that the page names and that doesn't exist. Each fault is one line, such as
+ * `docs/kafka.md:12 …`.
+ */
 export function docFaults({ file, text }: Page, facts: DocFacts): string[] {
   const code = [...blocksOf(text), ...spansOf(text)].filter(({ language }) => language !== 'mermaid')
   return [
@@ -63,7 +69,9 @@ function codeFaults({ text, line }: Code, facts: DocFacts): string[] {
   )
 }
 
-/** Joins what a backslash at the end of a line continues. `index`: of the first of these lines. */
+/**
+ * Joins lines that a backslash at the end continues. `index` is the index of the first of the joined lines.
+ */
 function logicalRows(text: string): { row: string; index: number }[] {
   const rows: { row: string; index: number }[] = []
   let isContinued = false
@@ -87,7 +95,10 @@ function npmFaults(row: string, { scripts, benchmarks }: DocFacts): string[] {
   return [...unknown, ...unmeasured]
 }
 
-/** `sluice` at the beginning of a command: of a line, behind `npx`, `kubectl exec … --`, a pipe or an assignment. */
+/**
+ * Matches a call of `sluice`. The name must be at the beginning of a command: at the start of the line, or
+ * after `npx`, `kubectl exec … --`, a pipe or an assignment.
+ */
 const call = /(?:^|[|;&(]\s*|npx | -- |[A-Z_]+=\S+ )sluice ([^|;&<>)]+)/g
 
 function commandFaults(row: string, { program }: DocFacts): string[] {
@@ -126,7 +137,7 @@ function nameFaults(row: string, { variables, settings }: DocFacts): string[] {
 
 const fileEnding = /\.(yaml|yml|json|ts|md|go|avsc|js|log|sqlite)$/
 
-/** What Sluice's own folders hold. */
+/** Matches the path of a file or folder in one of the project's own folders. */
 const path =
   /(?<![\w./:@-])(?:src|test|scripts|docs|deploy|bench|demo|drill|schemas|clients|bin)\/[\w./-]*\w(?![\w*{/])/g
 
@@ -138,7 +149,10 @@ function pathFaults(row: string, { exists }: DocFacts): string[] {
   )
 }
 
-/** A name that ends with `_`, or that a glob follows, stands for all that begin so. */
+/**
+ * Returns a fault for each metric that doesn't exist. A name that ends with `_`, or that a glob follows,
+ * stands for all metrics that begin with it.
+ */
 function seriesFaults(row: string, { series }: DocFacts): string[] {
   return [...row.matchAll(/\bsluice(?:_|:(?=\w*[_:]))[a-z0-9_:]*[a-z0-9_](?:…|\.[+*]|\*)?/g)].flatMap(
     ([name]) => {

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 /**
- * `npm run test:explore -- [--minutes N] [FILE…]`: runs the properties and models of `test/unit` (all of them, or those files)
- * with a new seed each time, until one fails or the time is up. A seed that fails is named, and how to run it again.
+ * `npm run test:explore -- [--minutes N] [FILE…]`: runs property-based tests of `test/unit` again and again,
+ * each time with a new seed, until one fails or the time is up (default: 10 minutes). Without files, all
+ * tests that use fast-check are run. If a seed fails, prints the seed and the command that runs it again.
  */
 const root = join(import.meta.dirname, '..')
 const { values, positionals } = parseArgs({

@@ -4,8 +4,8 @@ import { type LongestClass, longestClass, openerShare, wordCount } from './prose
 import { measureSizes, type SizeRule } from './sizes.ts'
 
 /**
- * Prints how large and how readable the project is: `node scripts/figures.ts [FOLDER]`. FOLDER is another
- * checkout, to compare with; it needs `node_modules` of its own.
+ * Prints figures about the size and readability of the project: `node scripts/figures.ts [FOLDER]`. FOLDER is
+ * another checkout to compare with. The other checkout needs its own `node_modules`.
  */
 const root = resolve(process.argv[2] ?? join(import.meta.dirname, '..'))
 const sources = globSync('src/**/*.ts', { cwd: root }).toSorted()

@@ -1,16 +1,16 @@
 /** A folder of `src`, for the import map and for `docs/architecture.md`. */
 export type Folder = {
-  /** One line for a newcomer. */
+  /** One line about the folder, for a newcomer. */
   readonly about: string
-  /** Folders that it may import from. Arrows go one way. */
+  /** The folders that this folder may import from. Imports form no cycle. */
   readonly imports: readonly string[]
-  /** It has no socket, no file and no clock of its own. */
+  /** `true` if the folder's code opens no socket, uses no file and doesn't ask the system for the time. */
   readonly isPure?: true
-  /** Packages that no other folder imports. `@scope` stands for all of its packages. */
+  /** Packages that no other folder may import. `@scope` stands for all packages of the scope. */
   readonly packages?: readonly string[]
 }
 
-/** The parts. A folder imports nothing that isn't named here. */
+/** The folders of the parts. A folder may import only the folders and packages that its entry names. */
 const parts: Readonly<Record<string, Folder>> = {
   message: {
     about: "a message's canonical form, limits, schemas and partition; the record that it came with",
@@ -124,7 +124,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
 }
 
-/** Every folder of `src` by its name; `.` is `src` itself. */
+/** All folders of `src` by name. `.` stands for `src` itself. */
 export const folders: Readonly<Record<string, Folder>> = {
   ...parts,
   roles: {

@@ -18,8 +18,9 @@ import { scalingPlot } from './plots/scaling.ts'
 import { topicsMarkdown } from './topics-markdown.ts'
 
 /**
- * Writes the files that are made from the code: `npm run generate`. With `--check` it writes nothing, and
- * fails when one of them isn't as the code would make it.
+ * `npm run generate`: writes all files that are generated from the code. With `--check` it writes nothing,
+ * and fails if a generated file differs from what the code would generate, or if a copy has no original any
+ * more.
  */
 const root = resolve(import.meta.dirname, '..')
 

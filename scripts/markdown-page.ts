@@ -1,10 +1,10 @@
-/** A page of the documentation. `file` is its path from the root of the project. */
+/** A page of the documentation. `file` is its path relative to the project's root. */
 export type Page = { readonly file: string; readonly text: string }
 
-/** A piece of code: a whole fenced block, or what stands between two backticks. `line` counts from 1. */
+/** A piece of code: a whole fenced block, or the text between two backticks. `line` counts from 1. */
 export type Code = { readonly language: string; readonly text: string; readonly line: number }
 
-/** A link or an image: `target` as it is written, `docs/kafka.md#rights`. `line` counts from 1. */
+/** A link or an image. `target` is as written, such as `docs/kafka.md#rights`. `line` counts from 1. */
 export type Link = { readonly target: string; readonly line: number }
 
 const fence = /^( *)(`{3,})([^\n`]*)\n([\s\S]*?)^ *\2 *$/gm
@@ -36,7 +36,7 @@ export function linksOf(text: string): Link[] {
   return [...inline, ...defined].map(({ 1: target = '', index }) => ({ target, line: lineOf(prose, index) }))
 }
 
-/** Gives the anchors of a page: those that GitHub makes of its headings, and those of HTML. */
+/** Returns the anchors of a page: the anchors that GitHub makes of headings, and the anchors in HTML. */
 export function anchorsOf(text: string): ReadonlySet<string> {
   const anchors = new Set<string>()
   for (const [, heading = ''] of withoutBlocks(text).matchAll(/^#{1,6}\s+(.+?)\s*#*$/gm)) {
@@ -49,7 +49,7 @@ export function anchorsOf(text: string): ReadonlySet<string> {
   return anchors
 }
 
-/** As GitHub does: letters, digits, `_` and `-` stay, spaces become `-`. */
+/** Returns GitHub's anchor for a heading: letters, digits, `_` and `-` stay, and spaces become `-`. */
 function slugOf(heading: string): string {
   return heading
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
@@ -66,7 +66,7 @@ function withoutCode(text: string): string {
   return withoutBlocks(text).replaceAll(/(?<!`)(`{1,2})(?!`)(.+?)(?<!`)\1(?!`)/gs, blank)
 }
 
-/** Keeps line breaks, so that what follows keeps its line. */
+/** Replaces code by spaces. Line breaks stay, so that the text after the code keeps its line numbers. */
 function blank(code: string): string {
   return code.replaceAll(/[^\n]/g, ' ')
 }

@@ -4,11 +4,14 @@ import { parseHTML } from 'linkedom'
 
 type Mermaid = { parse(text: string): Promise<unknown> }
 
-/** Loads the parser of Mermaid. It wants a browser's document, of which linkedom gives what parsing needs. */
+/**
+ * Loads the parser of Mermaid. The parser needs the document of a browser, which linkedom imitates well
+ * enough.
+ */
 function loadMermaid(): Mermaid {
   const { window, document } = parseHTML('<!doctype html><html><body></body></html>')
   Object.assign(globalThis, { window, document })
-  // It is a script for browsers: what it declares has to become global.
+  // Mermaid's file is a script for browsers, and declares global variables.
   runInThisContext(readFileSync(new URL(import.meta.resolve('@mermaid-js/tiny')), 'utf8'))
   const loaded: unknown = Reflect.get(globalThis, 'mermaid')
   if (!isMermaid(loaded)) throw new Error('@mermaid-js/tiny has left no parser')
@@ -21,7 +24,10 @@ function isMermaid(value: unknown): value is Mermaid {
 
 let parser: Mermaid | undefined
 
-/** Resolves to why Mermaid can't read a diagram, in one line; `undefined` where it can. */
+/**
+ * Resolves to the reason why Mermaid can't read a diagram, in one line. Resolves to `undefined` if Mermaid
+ * can read it.
+ */
 export async function diagramFault(text: string): Promise<string | undefined> {
   parser ??= loadMermaid()
   return parser.parse(text).then(

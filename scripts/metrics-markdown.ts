@@ -21,7 +21,7 @@ Node.js: \`process_…\` and \`nodejs_…\`.
   has a runbook in \`deploy/runbooks\`.
 `
 
-/** The text of `docs/metrics.md`. */
+/** Returns the text of `docs/metrics.md`. */
 export async function metricsMarkdown(): Promise<string> {
   const own = [...(await metricsTable()).values()].filter(({ name }) => name.startsWith('sluice_'))
   const sections = [

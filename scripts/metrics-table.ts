@@ -3,23 +3,26 @@ import { createGatewayMetrics } from '../src/telemetry/gateway-metrics.ts'
 import { createLogMetrics } from '../src/telemetry/log-metrics.ts'
 import { createWorkerMetrics } from '../src/telemetry/worker-metrics.ts'
 
-/** One metric, as `/metrics` tells it. */
+/** One metric, as `/metrics` reports it. */
 export type TableMetric = {
   readonly name: string
   readonly type: 'counter' | 'gauge' | 'histogram' | 'summary'
   readonly help: string
   readonly labels: readonly string[]
-  /** Labels that it has only with `metrics.perDestination`. */
+  /** Labels that the metric has only with `metrics.perDestination`. */
   readonly destinationLabels: readonly string[]
-  /** What several processes of one worker make of their values: sum, max or min. */
+  /** The function that combines the values of one worker's processes: sum, max or min, for example. */
   readonly aggregator: string
-  /** Who tells it. */
+  /** The roles that report the metric. */
   readonly roles: readonly ('worker' | 'gateway' | 'log' | 'admin')[]
 }
 
 type Registry = ReturnType<typeof createWorkerMetrics>['registry']
 
-/** All metrics of all roles by their name, those of Node.js and the process among them, in the order of the table. */
+/**
+ * Returns all metrics of all roles by name, including the metrics of Node.js and of the process. Metrics of
+ * workers come first. Otherwise the order is that of the tables in `src/telemetry`.
+ */
 export async function metricsTable(): Promise<ReadonlyMap<string, TableMetric>> {
   const worker = await read(createWorkerMetrics({ perDestination: false }).registry)
   const perDestination = await read(createWorkerMetrics({ perDestination: true }).registry)
@@ -53,7 +56,7 @@ async function read(registry: Registry): Promise<ReadonlyMap<string, ReadMetric>
   )
 }
 
-/** prom-client has them in each metric, and doesn't declare it. */
+/** Returns the labels of a metric. prom-client has them in each metric, but its types don't declare them. */
 function labelsOf(metric: object): readonly string[] {
   const labels: unknown = 'labelNames' in metric ? metric.labelNames : []
   return Array.isArray(labels) ? labels.map(String).filter((label) => label !== 'le') : []

@@ -3,7 +3,7 @@ import { alignTable } from '../src/config/markdown.ts'
 import { replaceMarked } from './marked-part.ts'
 import { type Bar, drawBars } from './plots/bar-chart.ts'
 
-/** What `npm run bench -- peers --json` has measured: the file `docs/peers.json`. */
+/** The content of `docs/peers.json`: the figures that `npm run bench -- peers --json` has measured. */
 export type PeersResult = {
   peers: Record<PeerName, PeerFigures>
 }
@@ -12,14 +12,17 @@ type PeerFigures = {
   deliveries_per_s: number
   cpu_us: number
   warm_cpu_us: number
-  /** The share of the healthy messages that came while a tenth of all went to a destination that never answers. */
+  /**
+   * The share of healthy messages that arrived while a tenth of all messages went to a destination that never
+   * answers. 0 to 1.
+   */
   healthy_kept?: number
   p99_ms_without?: number | null
-  /** `null`: more than one message in a hundred didn't come. */
+  /** `null` if more than one message in a hundred didn't arrive. */
   p99_ms_with?: number | null
 }
 
-/** Reads the file `docs/peers.json`. Throws if a program is missing in it. */
+/** Parses the text of `docs/peers.json`. Throws if the figures of a program are missing. */
 export function peersResult(text: string): PeersResult {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the benchmark writes it
   const result = JSON.parse(text) as PeersResult
@@ -42,7 +45,10 @@ const marks = {
   end: '<!-- end of peers -->',
 }
 
-/** `docs/performance.md` with its table of peers made anew. Throws where its place isn't marked. */
+/**
+ * Returns the text of `docs/performance.md` with a new table of peers. Throws if the page lacks the marks
+ * around the table.
+ */
 export function performanceMarkdown(page: string, result: PeersResult): string {
   const made = replaceMarked(page, marks, peersTable(result))
   if (made === undefined) throw new Error('docs/performance.md has lost the marks around its peers')
@@ -83,7 +89,10 @@ function isolationCells({
   return [percentOf(kept), msOf(without), msOf(with_)]
 }
 
-/** `docs/peers.svg`: what a delivery costs each, and what each keeps beside a dead destination. */
+/**
+ * Returns the picture `docs/peers.svg`. It shows each program's CPU for a delivery, and the share of healthy
+ * messages that each program delivers beside a dead destination.
+ */
 export function peersPlot({ peers }: PeersResult): string {
   const barsOf = (valueOf: (of: PeerFigures) => Omit<Bar, 'name' | 'color'> | undefined): Bar[] =>
     peerNames.flatMap((name) => {

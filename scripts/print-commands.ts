@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import type { CommandTree } from './docs-faults.ts'
 
 /**
- * Has `src/main.ts` print its commands as JSON, a `CommandTree`, instead of running one:
+ * Makes `src/main.ts` print its commands as JSON (a `CommandTree`) instead of running a command:
  * `node --import ./scripts/print-commands.ts src/main.ts`.
  */
 Command.prototype.parseAsync = async function printCommands(this: Command) {

@@ -1,30 +1,30 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What the scripts here read of `package.json`. */
+/** The parts of `package.json` that the scripts read. */
 export type Manifest = {
   readonly name: string
   readonly version: string
   readonly devDependencies?: Readonly<Record<string, string>>
-  /** Whether the install scripts of a package may run. */
+  /** `true` for packages whose install scripts may run, `false` for packages whose scripts may not. */
   readonly allowScripts?: Readonly<Record<string, boolean>>
 }
 
 /** An entry of the lock file. */
 export type LockedPackage = {
   readonly version?: string
-  /** As the package says it: an SPDX expression. */
+  /** The licence by the package's manifest: an SPDX expression. */
   readonly license?: string
   readonly integrity?: string
-  /** Nothing that is shipped needs it. */
+  /** `true` if only development needs the package. It isn't shipped then. */
   readonly dev?: boolean
   readonly hasInstallScript?: boolean
   readonly devDependencies?: unknown
 }
 
-/** What they read of `package-lock.json`, version 3. */
+/** The parts of `package-lock.json` (version 3) that the scripts read. */
 export type Lock = {
-  /** By path: `node_modules/a/node_modules/b`. The project itself is ''. */
+  /** The packages by path, such as `node_modules/a/node_modules/b`. The path of the project itself is ''. */
   readonly packages: Readonly<Record<string, LockedPackage>>
 }
 

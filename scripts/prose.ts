@@ -1,4 +1,4 @@
-/** Words as `wc -w` counts them. */
+/** Counts words as `wc -w` does. */
 export function wordCount(text: string): number {
   return text.split(/\s+/).filter((word) => word !== '').length
 }
@@ -6,7 +6,10 @@ export function wordCount(text: string): number {
 /** A class and the lines from its head to its end. */
 export type LongestClass = { readonly file: string; readonly name: string; readonly lines: number }
 
-/** Finds the longest class of a file. Expects the formatter's layout: a class ends at the first `}` in column 1. */
+/**
+ * Finds the longest class of a file. Expects the formatter's layout: a class ends at the first `}` in column
+ * 1.
+ */
 export function longestClass(file: string, text: string): LongestClass | undefined {
   return [...text.matchAll(/^(?:export )?(?:abstract )?class (\w+)[\s\S]*?^}/gm)]
     .map(([body, name = '']) => ({ file, name, lines: body.split('\n').length }))
@@ -14,8 +17,8 @@ export function longestClass(file: string, text: string): LongestClass | undefin
 }
 
 /**
- * Words that open a sentence without a subject or a verb: the reader learns only later what the sentence is
- * about. A docblock that begins with one of them has to be read twice.
+ * Words that are neither a verb nor the beginning of a noun phrase. If a docblock begins with one of them,
+ * the reader learns only later what it is about, and has to read it twice.
  */
 const unclearOpeners = new Set(
   (
@@ -26,7 +29,10 @@ const unclearOpeners = new Set(
   ).split(' '),
 )
 
-/** Counts docblocks, and the share of them (0 to 1) that open with a verb or with a noun phrase. */
+/**
+ * Counts the docblocks of some files. `share` is the part of them, 0 to 1, that opens with a verb or a noun
+ * phrase.
+ */
 export function openerShare(texts: readonly string[]): { count: number; share: number } {
   const openers = texts.flatMap((text) =>
     [...text.matchAll(/\/\*\*[\s*]*([A-Za-z']+|[^\s*])/g)].map(([, word = '']) => word.toLowerCase()),

@@ -1,6 +1,9 @@
 import type { OverLimit, SizeLimits, SizeRule } from './sizes.ts'
 
-/** What is over the limits already: the sizes of all places, largest first, by file and rule. It only shrinks. */
+/**
+ * The sizes that are allowed although they are over the limits, by file and rule, the largest first. A change
+ * of the baseline may only remove or lower sizes.
+ */
 export type Baseline = Readonly<Record<string, Readonly<Partial<Record<SizeRule, readonly number[]>>>>>
 
 const meanings: Readonly<Record<SizeRule, string>> = {
@@ -9,7 +12,7 @@ const meanings: Readonly<Record<SizeRule, string>> = {
   'max-params': 'parameters of a function',
 }
 
-/** Lists what is over the limits, as the baseline holds it. Files are sorted. */
+/** Returns the baseline that allows exactly the places found. Its files are sorted. */
 export function baselineOf(found: readonly OverLimit[]): Baseline {
   const baseline: Record<string, Partial<Record<SizeRule, readonly number[]>>> = {}
   for (const { file, rule, size } of found.toSorted((a, b) => (a.file < b.file ? -1 : 1))) {
@@ -19,15 +22,16 @@ export function baselineOf(found: readonly OverLimit[]): Baseline {
   return baseline
 }
 
-/** Writes a baseline as its file has it, formatted: one list a line. */
+/** Returns the text of the baseline's file. Each list of sizes is on one line. */
 export function baselineText(baseline: Baseline): string {
   const text = JSON.stringify(baseline, null, 2)
   return `${text.replaceAll(/\[\s*([^\]]*?)\s*\]/g, (_, sizes: string) => `[${sizes.replaceAll(/\s+/g, ' ')}]`)}\n`
 }
 
 /**
- * Compares what is over the limits with the baseline. `grown`: what has become worse. `shrunk`: what has become
- * better, which the baseline has to follow, or it would be free to grow again. One line each; all are faults.
+ * Compares the places over the limits with the baseline, and returns one line for each difference. `grown`:
+ * the sizes that have become worse. `shrunk`: the sizes that have become better. The baseline must follow
+ * these, because otherwise they could grow again unnoticed. So both are faults.
  */
 export function compareWithBaseline(
   found: readonly OverLimit[],
@@ -54,7 +58,7 @@ function growthOf(sizes: readonly number[], before: readonly number[]): string |
   return grown < 0 ? undefined : `grew from ${before[grown]} to ${sizes[grown]}`
 }
 
-/** Places or sizes are fewer. */
+/** Returns true if there are fewer places than before, or if a size has become smaller. */
 function isBelow(sizes: readonly number[], before: readonly number[]): boolean {
   return before.some((size, index) => (sizes[index] ?? 0) < size)
 }

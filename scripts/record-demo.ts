@@ -7,15 +7,15 @@ import xterm from '@xterm/headless'
 import { type Colour, drawTerminal, type Frame, type Run } from './plots/terminal.ts'
 
 /**
- * Records `npm run demo` as docs/demo.svg: `node scripts/record-demo.ts`. Runs the demo in a terminal of its own
- * (`script`, of util-linux), takes a picture of the screen every two seconds, and draws what has changed. Draws
- * nothing when the demo fails.
+ * Records `npm run demo` as docs/demo.svg: `node scripts/record-demo.ts`. Runs the demo in a separate
+ * terminal (`script`, of util-linux), reads the screen every two seconds, and draws the screens that differ
+ * from the previous one. Draws nothing if the demo fails.
  */
 const root = resolve(import.meta.dirname, '..')
 const picture = join(root, 'docs/demo.svg')
 const everyMs = 2_000
 const columns = 130
-/** The table, and the checks below it. */
+/** Rows of the terminal, enough for the table and the checks below it. */
 const screenRows = 44
 
 const terminal = new xterm.Terminal({ cols: columns, rows: screenRows, allowProposedApi: true })
@@ -49,7 +49,7 @@ async function playDemo(): Promise<number> {
   return demo.exitCode ?? 1
 }
 
-/** Keeps the screen as it is now, unless nothing has changed. */
+/** Adds the present screen to the frames, unless it equals the last frame. */
 function takeFrame(): void {
   const { active } = terminal.buffer
   const lines = Array.from({ length: screenRows }, (_, row) => readLine(active.baseY + row))
@@ -57,7 +57,10 @@ function takeFrame(): void {
   if (JSON.stringify(frames.at(-1)?.lines) !== JSON.stringify(lines)) frames.push(frame)
 }
 
-/** Reads a line as pieces of one style each. A gap of two spaces begins a new piece, so that columns stay in line in any font. */
+/**
+ * Reads a line as pieces of one style each. A new piece also begins after a gap of two spaces, so that
+ * columns stay aligned in any font.
+ */
 function readLine(row: number): Run[] {
   const line = terminal.buffer.active.getLine(row)
   const runs: Run[] = []
@@ -88,7 +91,7 @@ function isOneStyle(a: Omit<Run, 'column' | 'text'>, b: Omit<Run, 'column' | 'te
   return a.colour === b.colour && a.isBold === b.isBold && a.isDim === b.isDim
 }
 
-/** Draws all frames, down to the last line that the last one has. */
+/** Draws all frames. The rows below the last line of the last frame are left out. */
 function draw(): string {
   const last = frames.at(-1)
   const rows = 1 + (last?.lines.findLastIndex((runs) => runs.length > 0) ?? 0)

@@ -1,6 +1,6 @@
-/** What a release is made of, and what keeps it from being made. Pure. */
+/** The plan of a release, and the faults that prevent the release. The functions here are pure. */
 
-/** Texts of the files that name the version, by their paths from the root. */
+/** The texts of the files that name the version, by their paths relative to the root. */
 export type VersionFiles = Readonly<Record<(typeof versionFiles)[number], string>>
 
 export const versionFiles = [
@@ -12,13 +12,16 @@ export const versionFiles = [
 
 export type ReleaseState = {
   readonly files: VersionFiles
-  /** What `git status --porcelain` prints. */
+  /** The output of `git status --porcelain`. */
   readonly status: string
   /** The commit that is released, 40 hex digits. */
   readonly head: string
-  /** The commit that the tag of this version names; `undefined` where there is no such tag. */
+  /** The commit that the tag of this version names. `undefined` if there is no such tag. */
   readonly tagged: string | undefined
-  /** The tag has to be there already, as in a workflow that it has started; absent: it must not be. */
+  /**
+   * The tag that must exist already, as in a workflow that the tag has started. `undefined`: the tag of this
+   * version must not exist yet.
+   */
   readonly expectedTag: string | undefined
 }
 
@@ -27,11 +30,11 @@ export type ReleasePlan = {
   readonly tag: string
   /** The section of the changelog, without its heading. */
   readonly notes: string
-  /** Each says what to do. None: it can be released. */
+  /** The faults that prevent the release, each with what to do. Without faults, the release can be made. */
   readonly faults: readonly string[]
 }
 
-/** `1.2.3`, `1.2.3-rc.1`: what npm and helm both take. */
+/** Matches a version that both npm and helm accept, such as `1.2.3` or `1.2.3-rc.1`. */
 const version = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$/
 
 export function isVersion(text: string): boolean {
@@ -91,7 +94,7 @@ type Lock = { version: string; packages: { '': { version: string } } }
 
 const unreleased = 'Unreleased'
 
-/** The sections of a changelog by the version in their headings. */
+/** Returns the sections of a changelog by the version in their headings. */
 function sectionsOf(changelog: string): ReadonlyMap<string, string> {
   const sections = new Map<string, string>()
   for (const part of changelog.split(/^## /m).slice(1)) {
@@ -102,14 +105,15 @@ function sectionsOf(changelog: string): ReadonlyMap<string, string> {
   return sections
 }
 
-/** Headings alone are none. */
+/** Returns true if a section has a line that is neither empty nor a heading. */
 function hasEntries(section: string): boolean {
   return section.split('\n').some((line) => line.trim() !== '' && !line.startsWith('#'))
 }
 
 /**
- * The files as a release of `next` needs them: its version everywhere, and what was unreleased in a section of its own, unless it has
- * one. `date`: YYYY-MM-DD.
+ * Returns the files as a release of the version `next` needs them. All files name this version. In the
+ * changelog, the unreleased entries become the section of this version, unless it already has a section.
+ * `date` is YYYY-MM-DD.
  */
 export function prepareFiles(files: VersionFiles, next: string, date: string): VersionFiles {
   const chart = files['deploy/helm/sluice/Chart.yaml']
@@ -117,7 +121,7 @@ export function prepareFiles(files: VersionFiles, next: string, date: string): V
   const heading = `## ${unreleased}\n\n## ${next} - ${date}\n`
   return {
     'package.json': files['package.json'].replace(/^( {2}"version": )".*"/m, `$1"${next}"`),
-    // Its own version, and that of its first package, the project.
+    // The lock file has the project's version twice: at its top, and in the entry of the project.
     'package-lock.json': files['package-lock.json']
       .replace(/^( {2}"version": )".*"/m, `$1"${next}"`)
       .replace(/^( {6}"version": )".*"/m, `$1"${next}"`),
@@ -137,16 +141,19 @@ export type Build = {
   readonly artifacts: readonly Artifact[]
   readonly version: string
   readonly commit: string
-  /** Of the repository, without a login; empty where it has no remote. */
+  /** The URL of the repository, without a login. Empty if the repository has no remote with an https URL. */
   readonly repository: string
-  /** What builds: a workflow's name and run, or a person's machine. */
+  /** The builder's id: the URL of a workflow's run, or a URN for a person's machine. */
   readonly builder: string
   readonly tools: Readonly<Record<string, string>>
-  /** Digest of package-lock.json, which names all that went into it. */
+  /** The SHA-256 of package-lock.json, which names all packages that the build used. */
   readonly lockSha256: string
 }
 
-/** An in-toto statement (v1) with SLSA's provenance (v1): which commit, lock file and tools made these files. Unsigned. */
+/**
+ * Returns an in-toto statement (v1) with SLSA's provenance (v1). It says from which commit and lock file, and
+ * with which tools, the artifacts were built. The statement isn't signed.
+ */
 export function provenanceOf(build: Build): object {
   const { artifacts, version: own, commit, repository, builder, tools, lockSha256 } = build
   return {

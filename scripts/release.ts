@@ -17,13 +17,13 @@ import {
 } from './release-plan.ts'
 
 /**
- * `npm run release`: checks that this commit can be released, makes its files, and tags it (docs/releasing.md). Nothing is pushed or
- * published.
+ * `npm run release`: checks that this commit can be released, makes the files of the release, and tags the
+ * commit (docs/releasing.md). Nothing is pushed or published.
  *
- *   --prepare VERSION   writes the version into all files that name it, and the changelog's section; no more
- *   --dry-run           all but the tag; the files are made in a folder that is removed
- *   --tagged TAG        in a workflow: the tag is there already, and has to be that of this commit
- *   --out FOLDER        where the files go (default: release/VERSION); it has to be empty
+ *   --prepare VERSION   only writes the version into all files that name it, and adds the changelog's section
+ *   --dry-run           makes no tag, and makes the files in a temporary folder that is removed
+ *   --tagged TAG        for a workflow: the tag must exist already, and must name this commit; makes no tag
+ *   --out FOLDER        the folder for the files, which must be empty (default: release/VERSION)
  */
 const root = resolve(import.meta.dirname, '..')
 const { values: flags } = parseArgs({
@@ -101,12 +101,15 @@ function read(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
 
-/** Makes tarball, chart and bill of materials; then a statement of where they are from, and checksums of all. The notes are the release's text. */
+/**
+ * Makes the files of a release: tarball, chart, bill of materials, a statement of their provenance, and
+ * checksums of all of these. Also writes `notes.md`, the text of the release, which has no checksum.
+ */
 function makeFiles({ version, notes }: ReleasePlan, folder: string): readonly Artifact[] {
   const helm = process.env['HELM'] ?? 'helm'
   const helmVersion = run(helm, ['version', '--short']).trim()
   run('npm', ['pack', '--loglevel=error', '--pack-destination', folder])
-  // npm and helm both call theirs sluice-VERSION.tgz.
+  // npm and helm both name their file sluice-VERSION.tgz, so the chart is made in another folder and renamed.
   const apart = join(folder, 'chart')
   run(helm, ['package', 'deploy/helm/sluice', '--destination', apart])
   renameSync(join(apart, `sluice-${version}.tgz`), join(folder, `sluice-chart-${version}.tgz`))
@@ -140,7 +143,7 @@ function digest(bytes: Buffer): string {
   return createHash('sha256').update(bytes).digest('hex')
 }
 
-/** As a browser opens it, without a login. */
+/** Returns the repository's https URL without a login. Returns an empty text if there is no such URL. */
 function repositoryUrl(): string {
   const { stdout, status } = spawnSync('git', ['remote', 'get-url', 'origin'], {
     cwd: root,
@@ -151,7 +154,7 @@ function repositoryUrl(): string {
   return url?.protocol === 'https:' ? `${url.origin}${url.pathname.replace(/\.git$/, '')}` : ''
 }
 
-/** A workflow's run, or somebody's machine, which proves less. */
+/** Returns the URL of the workflow's run, or a URN for a build by hand, which proves less. */
 function builderId(): string {
   const { GITHUB_SERVER_URL: server, GITHUB_REPOSITORY: repository, GITHUB_RUN_ID: id = '' } = process.env
   return id === '' ? 'urn:sluice:by-hand' : `${server}/${repository}/actions/runs/${id}`
@@ -159,7 +162,7 @@ function builderId(): string {
 
 function tag({ version, tag: name, notes }: ReleasePlan, folder: string): void {
   const message = `Sluice ${version}\n\n${notes}`
-  // Lines of a changelog that begin with # are no comments.
+  // By default, git drops lines that begin with # as comments. In a changelog these lines are headings.
   run('git', ['tag', '--annotate', '--cleanup=verbatim', '--file=-', name], message)
   console.log(`made ${folder}, and the tag ${name}; now: git push origin ${name}`)
 }

@@ -7,10 +7,13 @@ import { withLicence } from './dependencies.ts'
 import { readLock, readManifest } from './project-files.ts'
 
 /**
- * `npm run sbom`: writes what a production install is made of to `sluice.cdx.json`, or to the file that is named, as CycloneDX.
- * It is npm's own, of a lock file without the development packages: `npm sbom --omit dev` also leaves out production
- * packages that a development package asks for as well (npm 11: undici and yaml). `--with-node` adds the Node that runs this, as an
- * image has it.
+ * `npm run sbom`: writes a bill of materials (CycloneDX) of a production install to `sluice.cdx.json`, or to
+ * the file that the argument names. `--with-node` adds the Node.js that runs this script, for an image that
+ * contains it.
+ *
+ * `npm sbom` makes the bill from a lock file without the development packages. We don't use its flag
+ * `--omit dev`, because npm 11 then also leaves out production packages that a development package depends on
+ * too (undici and yaml).
  */
 const root = resolve(import.meta.dirname, '..')
 const { values, positionals } = parseArgs({
@@ -27,7 +30,7 @@ try {
   const shipped = Object.entries(lock.packages)
     .filter(([path, { dev }]) => path !== '' && !dev)
     .map(([path, entry]) => [path, withLicence(path, entry)] as const)
-  // npm takes the name of the folder for that of the project.
+  // npm uses the name of the folder as the name of the project.
   const folder = join(scratch, manifest.name)
   mkdirSync(folder)
   writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))

@@ -4,22 +4,22 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-/** Rules of oxlint that measure something. */
+/** The rules of oxlint that measure sizes. */
 export const sizeRules = ['max-lines', 'max-lines-per-function', 'max-params'] as const
 export type SizeRule = (typeof sizeRules)[number]
 
-/** The most that each rule allows: lines of a file, lines of a function, parameters of a function. */
+/** The limit of each rule: lines of a file, lines of a function, parameters of a function. */
 export type SizeLimits = Readonly<Record<SizeRule, number>>
 
-/** A place that is over its limit. `size` is what was measured, in the unit of the rule. */
+/** A place that is over its limit. `size` is the measured size, in the unit of the rule. */
 export type OverLimit = { readonly file: string; readonly rule: SizeRule; readonly size: number }
 
 const run = promisify(execFile)
 const maxOutputBytes = 64 * 1024 ** 2
 
 /**
- * Measures files and functions with oxlint, and resolves to all that are over `limits`. Paths are relative to
- * `root`. Rejects when oxlint fails, or answers in a form that this doesn't know.
+ * Measures files and functions with oxlint, and resolves to the places that are over `limits`. Paths are
+ * relative to `root`. Rejects if oxlint fails, or if its output has an unknown form.
  */
 export async function measureSizes(
   root: string,
@@ -41,13 +41,13 @@ async function runOxlint(root: string, flags: readonly string[]): Promise<string
   try {
     return (await run(oxlint, flags, { cwd: root, maxBuffer: maxOutputBytes })).stdout
   } catch (error) {
-    // Exit code 1 says that something is over a limit.
+    // oxlint ends with exit code 1 if a place is over its limit. Its output then lists these places.
     if (error instanceof Error && 'stdout' in error && error.stdout !== '') return String(error.stdout)
     throw error
   }
 }
 
-/** Reads what oxlint prints with `--format json`. Throws on a diagnostic without a measured size. */
+/** Reads the output of `oxlint --format json`. Throws on a diagnostic without a measured size. */
 export function readSizes(output: string): OverLimit[] {
   const report: unknown = JSON.parse(output)
   if (!hasDiagnostics(report)) throw new Error('oxlint printed no list of diagnostics')
@@ -68,7 +68,7 @@ function hasDiagnostics(value: unknown): value is Report {
   )
 }
 
-/** The configuration of oxlint that measures against `limits` and does nothing else. */
+/** Returns a configuration of oxlint that checks only the `limits`. */
 function sizeConfig(limits: SizeLimits): object {
   return {
     categories: { correctness: 'off' },

@@ -1,6 +1,8 @@
 import { SaxesParser } from 'saxes'
 
-/** Gives why a picture is no well-formed SVG, in one line; `undefined` where it is one. */
+/**
+ * Returns the reason why a text isn't a well-formed SVG, in one line. Returns `undefined` if it is one.
+ */
 export function svgFault(text: string): string | undefined {
   const parser = new SaxesParser({ xmlns: true })
   let fault: string | undefined

@@ -5,8 +5,10 @@ import process from 'node:process'
 import { createInterface } from 'node:readline'
 
 /**
- * Checks the Go client: gofmt, go vet, go test -race. Arguments are a command that runs beside it, whose exit code counts too.
- * TEST_GO_RESULTS names a file for `{"passed":N,"failed":N}`. Without Go it says so, and only the command counts.
+ * Checks the Go client with gofmt, go vet and go test -race. The arguments are a command that runs at the
+ * same time. The script fails if a check or this command fails. If Go isn't installed, the script prints a
+ * warning, and only the command counts. The variable TEST_GO_RESULTS names a file for the result:
+ * `{"passed":N,"failed":N}`.
  */
 
 type Outcome = { passed: number; failed: number }
@@ -20,7 +22,7 @@ async function checkGoClient(): Promise<Outcome> {
     return { passed: 0, failed: 0 }
   }
   const unformatted = await run('gofmt', ['-l', '.'])
-  // With the race detector's build, which the tests need anyway.
+  // With `-race`, vet uses the build that the tests need anyway.
   const vetted = await run('go', ['vet', '-race', './...'])
   const tested = await runTests()
   const faults = [
@@ -33,7 +35,9 @@ async function checkGoClient(): Promise<Outcome> {
   return outcome
 }
 
-/** Counts tests, and not their parts. A package that can't be built counts as one that fails. */
+/**
+ * Runs the tests and counts them, without subtests. A package that can't be built counts as a failed test.
+ */
 async function runTests(): Promise<Outcome> {
   const child = spawn('go', ['test', '-race', '-json', './...'], {
     cwd: folder,
@@ -74,7 +78,7 @@ function run(command: string, args: readonly string[]): Promise<{ code: number; 
   })
 }
 
-/** The exit code; 0 where there is no command. */
+/** Runs a command, and resolves to its exit code. Resolves to 0 if there is no command. */
 function runBeside([command, ...args]: readonly string[]): Promise<number> {
   if (command === undefined) return Promise.resolve(0)
   return new Promise((done) => {

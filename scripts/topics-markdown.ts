@@ -17,7 +17,7 @@ gateway. [growing.md](growing.md) says what \`sluice topics grow\` does, and [ac
 
 const heading = ['Topic', 'Holds', 'Key', 'Kept', 'Partitions', 'Read by', 'Written by']
 
-/** The text of `docs/topics.md`. */
+/** Returns the text of `docs/topics.md`. */
 export function topicsMarkdown(): string {
   const read = readConfig({ env: {} })
   if (!read.ok) throw new Error(read.message)

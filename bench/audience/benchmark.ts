@@ -28,19 +28,24 @@ export type AudienceSettings = {
   profileDir?: string
 }
 
-/** How many more members the large audience has. */
+/** The large audience has this many times the members of the small audience. */
 const times = 10
-/** V8 keeps now more, now fewer of the pages that it has used: the memory is the median of so many workers of each size. */
+/**
+ * Number of workers that are measured for each size of the audience. V8 keeps sometimes more and sometimes
+ * fewer of the pages that it has used, so the median of these workers is the result.
+ */
 const memoryWorkers = 3
 
 /**
- * What an audience costs one worker process, with its state on disk: a sync that creates it, one that changes a
- * hundredth of it, the state read again after it was deleted, and the comparing of what has not changed. Each Identify is
- * checked by user and value, and none may come twice. Before, both a tenth of the audience and all of it are created by workers
- * of their own, for the memory that they take.
+ * Measures what an audience costs one worker process that keeps its state on disk. The steps are: a sync
+ * creates the audience, a second sync adds and removes a hundredth of the members, a worker restores the
+ * state after the store was deleted, and workers compare values that have not changed. The benchmark checks
+ * each Identify by user and value, and fails if one comes twice. The memory is measured with three workers
+ * that create a tenth of the audience and three that create the whole audience.
  *
- * Unchanged single changes are older than the state that each of their users has; half of them have its value, half the other one.
- * They come after each user has got a newer version of its value, so that no sync can answer for them.
+ * The unchanged single changes are older than the states of their users. Half of these changes have the
+ * value of the user's state, half have the other value. Before these changes, a newer version of the user's
+ * value is written for each user. So a worker can't decide about the changes by the version of a sync.
  */
 export async function runAudienceBenchmark(settings: AudienceSettings): Promise<BenchmarkResult> {
   const { members = 1_000_000, profileDir } = settings
@@ -52,7 +57,7 @@ export async function runAudienceBenchmark(settings: AudienceSettings): Promise<
     const large: number[] = []
     for (let worker = 0; worker < memoryWorkers; worker++) {
       small.push(await memoryOf(stage, folder, new Cast(Math.round(members / times))))
-      // The last of the large ones plays all the rest.
+      // The last large audience is created by `playAll`, which goes on with the other steps.
       if (worker > 0) large.push(await memoryOf(stage, folder, new Cast(members)))
     }
     const played = await playAll(stage, folder, new Cast(members))
@@ -66,7 +71,7 @@ export async function runAudienceBenchmark(settings: AudienceSettings): Promise<
 
 const leastMembers = 1_000
 
-/** RSS of a worker that has created an audience, in MiB. */
+/** Returns the memory (RSS) of a worker that has created an audience, in MiB. */
 async function memoryOf(stage: Stage, folder: string, cast: Cast): Promise<number> {
   return withStand(stage, folder, (stand) =>
     withWorker(
@@ -128,7 +133,7 @@ async function playAll(stage: Stage, folder: string, cast: Cast): Promise<Played
 
     await upstream.writeChanges({
       users: cast.members,
-      // Newer than the last sync, and older than what each user has.
+      // Newer than the last sync, and older than the version that each user has now.
       atMs: nowMs - 1,
       isMember: (number) => number % 2 === 0,
     })
@@ -151,7 +156,7 @@ async function withStand<T>(stage: Stage, folder: string, use: (stand: Stand) =>
   }
 }
 
-/** `onLog` is given the log of the worker when it has ended. */
+/** Starts a worker, uses it, and stops it. After the worker has ended, `onLog` gets its log. */
 async function withWorker<T>(
   start: () => Promise<RunningWorker>,
   use: (worker: RunningWorker) => Promise<T>,

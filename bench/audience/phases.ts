@@ -5,31 +5,37 @@ import { median } from '../support/statistics.ts'
 import type { Stand } from './stand.ts'
 import type { Cast } from './users.ts'
 
-/** What so many users or changes took. */
+/** The time and the CPU time, in seconds, that `count` users or changes took. */
 export type Work = { count: number; seconds: number; cpuSeconds: number }
 
 export type Created = {
-  /** Until all memberships were in `memberships`. */
+  /** Seconds from the first part of the sync until the topic `memberships` held all memberships. */
   writtenS: number
   delivered: Work
   rssMib: number
 }
 
 export type Restored = {
-  /** From the worker's log: from when it began with the first unit to when it had the last. */
+  /** Time from the start of the first unit's restoration to the end of the last, by the worker's log. */
   seconds: number
   records: number
-  /** From the start of the process until it was ready. */
+  /** Seconds from the start of the worker process until it was ready. */
   readyS: number
 }
 
-/** Seldom: each look at the metrics costs the worker some milliseconds. */
+/**
+ * Time between two looks at a count. It is long because a read of the metrics costs the worker some
+ * milliseconds.
+ */
 const pollMs = 500
 const stuckMs = 60_000
 const settleMs = 5_000
 const rssSamples = 5
 
-/** A whole audience of new users. From when the first part is sent, to a worker that is ready. */
+/**
+ * Creates an audience of new users with one sync, at a worker that is ready. Times count from the moment
+ * when the first part is sent.
+ */
 export async function create(
   { receiver, upstream }: Stand,
   worker: RunningWorker,
@@ -52,7 +58,10 @@ export async function create(
   }
 }
 
-/** The audience again, with those who joined and without those who left; fails unless just these are told. */
+/**
+ * Sends a second sync, with the users who joined and without the users who left. Fails if the number of
+ * Identifies that come isn't the number of these users. `checkIdentifies` checks which users got them.
+ */
 export async function resync(
   { receiver, upstream }: Stand,
   worker: RunningWorker,
@@ -69,9 +78,12 @@ export async function resync(
   return { count, seconds, cpuSeconds: (worker.cpuUs() - cpuBeforeUs) / 1e6 }
 }
 
-/** Fails unless every user who ever was a member was told so once, and those who left that once: nothing else. */
+/**
+ * Fails unless every user who ever was a member got one Identify that says so, each user who left got one
+ * that says that, and nothing else came.
+ */
 export async function checkIdentifies({ receiver }: Stand, cast: Cast): Promise<void> {
-  // What should not come is given a moment to come.
+  // Wait, so that requests that should not come have time to come.
   await delay(settleMs)
   const { entered, left, unknown } = await receiver.report()
   if (unknown > 0) throw new BenchmarkFailure(`${unknown} requests are no Identify of the audience`)
@@ -85,7 +97,10 @@ export async function checkIdentifies({ receiver }: Stand, cast: Cast): Promise<
   }
 }
 
-/** Deletes the store, and starts a worker. */
+/**
+ * Deletes the store, and starts a worker, which then restores the store. `readyS`: seconds until it was
+ * ready.
+ */
 export async function restore(stand: Stand): Promise<{ worker: RunningWorker; readyS: number }> {
   stand.removeStore()
   const startedMs = performance.now()
@@ -95,7 +110,7 @@ export async function restore(stand: Stand): Promise<{ worker: RunningWorker; re
 
 type LogLine = { msg?: string; time?: string | number; tookMs?: number; records?: number }
 
-/** What the worker says in its log of what it restored. */
+/** Returns the number of records that the worker restored, and the time that this took, from its log. */
 export function readRestored(log: string): { seconds: number; records: number } {
   const units = log
     .split('\n')
@@ -113,7 +128,7 @@ export function readRestored(log: string): { seconds: number; records: number } 
   return { seconds: (endMs - startMs) / 1_000, records }
 }
 
-/** The audience once more, as it is: a ready worker finds that nothing has changed. */
+/** Sends the present audience once more to a ready worker, which finds that nothing has changed. */
 export async function compareSync({ upstream }: Stand, worker: RunningWorker, cast: Cast): Promise<Work> {
   const write = upstream.prepareSync(cast.after(), Date.now())
   await delay(settleMs)
@@ -126,8 +141,10 @@ export async function compareSync({ upstream }: Stand, worker: RunningWorker, ca
 }
 
 /**
- * Single changes that wait in Kafka for a worker which starts now: what its start costs is left out, and what it did before it
- * was ready.
+ * Measures how a worker that was just started handles single changes that waited in Kafka. The cost of the
+ * start, and the changes handled before the first look at the metrics, are left out. If this look finds
+ * more than half of the changes handled, the rest is too small to measure. Then all changes count, with all
+ * CPU time of the process since its start. `seconds` always begins at the first look.
  */
 export async function compareChanges(
   { memberships }: Stand,
@@ -158,7 +175,9 @@ function synced(metrics: string, outcome: 'joined' | 'left' | 'unchanged'): numb
   return sumMetric(metrics, 'sluice_audience_synced_users_total', { outcome })
 }
 
-/** Resolves once `count` gives `wanted`. Fails when it gives more, or nothing more for a minute. */
+/**
+ * Waits until `count` returns `wanted`. Fails if `count` returns more, or if it doesn't grow for a minute.
+ */
 async function grown(count: () => Promise<number>, wanted: number): Promise<void> {
   let last = 0
   let progressAtMs = performance.now()
@@ -175,7 +194,10 @@ async function grown(count: () => Promise<number>, wanted: number): Promise<void
   }
 }
 
-/** VmRSS of its /proc/self/status, when nothing more is to be done. */
+/**
+ * Returns the memory of a worker that has nothing to do any more, in MiB: the median of some samples of its
+ * metric `process_resident_memory_bytes` (VmRSS in /proc/self/status).
+ */
 async function restingRssMib(worker: RunningWorker): Promise<number> {
   await delay(settleMs)
   const samples: number[] = []

@@ -2,21 +2,25 @@ import { startChild } from '../support/child.ts'
 
 export type Command = { kind: 'begin'; users: number } | { kind: 'progress' } | { kind: 'report' }
 
-/** What came since `begin`, by number of the user, up to 255 each. `unknown`: requests that are no Identify of the audience. */
+/**
+ * Counts since `begin`. `entered` and `left`: by number of the user, the Identifies that say that the user
+ * is in the audience, and those that say that the user isn't. Each count stops at 255. `unknown`: requests
+ * that are no Identify of the audience.
+ */
 export type Report = { entered: Uint8Array; left: Uint8Array; unknown: number }
 
 export type Receiver = {
   /** `http://127.0.0.1:PORT` */
   origin: string
-  /** Forgets all before, and awaits users 0 to `users` - 1. */
+  /** Resets all counts. From now on, the users 0 to `users` - 1 are known. */
   begin(users: number): void
-  /** Requests that have come. */
+  /** Returns the number of requests since `begin`. */
   progress(): Promise<number>
   report(): Promise<Report>
   stop(): Promise<void>
 }
 
-/** Starts a server that takes all, in a process of its own, which ends with this one. */
+/** Starts a separate process with a server that accepts every request. The process ends with this one. */
 export async function startReceiver(): Promise<Receiver> {
   const child = startChild('../audience/receiver.ts')
   const port = Number(await child.next())
@@ -28,7 +32,7 @@ export async function startReceiver(): Promise<Receiver> {
       child.tell(command)
     },
     progress: async () => Number(await ask({ kind: 'progress' })),
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what it answers to this command
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the receiver's answer to this command
     report: async () => (await ask({ kind: 'report' })) as Report,
     stop: () => child.stop(),
   }

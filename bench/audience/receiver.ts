@@ -4,7 +4,11 @@ import { accepted, readRequests } from '../support/requests.ts'
 import type { Command, Report } from './receiver-process.ts'
 import { readIdentify } from './users.ts'
 
-/** A process that takes HTTP/1.1 requests, answers each with 200, and counts what each user's Identifies say. */
+/**
+ * The server of `startReceiver`, in a separate process. It answers each HTTP/1.1 request with 200. For each
+ * user it counts the Identifies that say that the user is in the audience, and those that say that the user
+ * isn't.
+ */
 
 const most = 255
 

@@ -4,7 +4,10 @@ import { rowOf } from '../support/table.ts'
 import type { Played } from './played.ts'
 import type { Work } from './phases.ts'
 
-/** RSS of the workers that created the audience, and of those that created a tenth of it: the medians. */
+/**
+ * All measurements. `rssMib`: median memory (RSS) of the workers that created the audience. `smallRssMib`:
+ * the same median for the workers that created a tenth of the audience.
+ */
 type Measured = Played & { members: number; rssMib: number; smallRssMib: number }
 
 export function resultOf(measured: Measured): BenchmarkResult {
@@ -16,7 +19,7 @@ export function resultOf(measured: Measured): BenchmarkResult {
     create_per_s: Math.round(members / created.writtenS),
     delivered_per_s: Math.round(members / created.delivered.seconds),
     create_cpu_us: round(cpuUsOf(created.delivered), 1),
-    /** The lower of the two. */
+    /** The lower of the two figures below. */
     compare_per_s: Math.min(syncPerS, changesPerS),
     compare_sync_per_s: syncPerS,
     compare_changes_per_s: changesPerS,

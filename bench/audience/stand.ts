@@ -7,15 +7,15 @@ import { sharedSecret } from '../support/worker-variables.ts'
 import { type Receiver, startReceiver } from './receiver-process.ts'
 import { openUpstream, spaceId, type Upstream } from './upstream.ts'
 
-/** Topics, a store and a receiver that no other part of the run has. */
+/** Topics, a store and a receiver that only one part of the run uses. */
 export type Stand = {
   receiver: Receiver
   upstream: Upstream
-  /** The name of the topic. */
+  /** Name of the topic with the states. */
   memberships: string
-  /** Resolves once the worker is ready. */
+  /** Starts a worker. Resolves once the worker is ready. */
   startWorker(): Promise<RunningWorker>
-  /** Deletes what the worker keeps on disk; none may run. */
+  /** Deletes the store on disk. No worker may run meanwhile. */
   removeStore(): void
   close(): Promise<void>
 }
@@ -34,16 +34,17 @@ export async function openStand(stage: Stage, folder: string): Promise<Stand> {
     }),
   )
   const scene = await stage.setScene({
-    // Of no use here: this destination has a receiver of its own, and the catalog beside it.
+    // `setScene` needs a fleet, but the worker doesn't use this one. The worker's catalog is `catalogFile`,
+    // which names the receiver above.
     fleet: { count: 1 },
     variables: {
       SLUICE_CATALOG_FILE: catalogFile,
       SLUICE_STATE_FOLDER: stateFolder,
       SLUICE_DELIVERY_MAX_IN_FLIGHT: '256',
-      // A slow machine is not to park what it is too slow for.
+      // On a slow machine deliveries wait longer. They must not be parked for that.
       SLUICE_DELIVERY_LANE_PATIENCE: '1m',
       SLUICE_DELIVERY_LANE_WAIT: '10m',
-      // A line for each of a million deliveries is more text than this process can look through.
+      // A log line for each of a million deliveries would be more text than this process can search.
       SLUICE_LOG_ATTEMPTS: 'false',
     },
   })

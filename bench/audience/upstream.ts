@@ -9,27 +9,34 @@ import { audience, userIdOf } from './users.ts'
 
 export const spaceId = 'shop-audiences'
 
-/** A change of each of users 0 to `users` - 1, in this order. */
+/** Single changes: one for each of the users 0 to `users` - 1, in this order. */
 export type Changes = { users: number; atMs: number; isMember: (number: number) => boolean }
 
-/** What produces to `audience-changes`. All is acknowledged when a call is done. */
+/** A producer for `audience-changes`. A write resolves after Kafka has acknowledged all its records. */
 export type Upstream = {
-  /** Cuts a whole audience into parts, and gives what writes them: cutting is not to be measured. */
+  /**
+   * Cuts a whole audience into parts, and returns a function that writes them. So a benchmark can leave out
+   * the time for cutting.
+   */
   prepareSync(members: Iterable<number>, atMs: number): () => Promise<void>
   writeChanges(changes: Changes): Promise<void>
   close(): Promise<void>
 }
 
-/** As `sluice audience sync` writes them. */
+/** The size of parts that `sluice audience sync` writes. */
 const maxPartBytes = 256 * 1024
-/** One a partition: a request holds the records of each as one batch, which a topic takes up to a size. */
+/**
+ * Number of parts in a request: one for each partition. A request holds the records of a partition as one
+ * batch, and a topic limits the size of a batch.
+ */
 const partsAtOnce = partitions
 const changesAtOnce = 5_000
 
 export async function openUpstream(brokers: readonly string[], topic: string): Promise<Upstream> {
   const producer = plainKafka(brokers).producer({
     createPartitioner: Partitioners.DefaultPartitioner,
-    // A new topic's partitions refuse the first writes now and then: what is written again is there once.
+    // The partitions of a new topic sometimes refuse the first writes. With this setting, a record that is
+    // written again is on the topic only once.
     idempotent: true,
   })
   await producer.connect()

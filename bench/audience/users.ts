@@ -1,4 +1,7 @@
-/** The users of the benchmark, by number: ids as long as those of a real space, scattered over partitions and over the store. */
+/**
+ * The users of the benchmark have numbers. Their ids are as long as those of a real space, and are spread
+ * over the partitions and over the store.
+ */
 
 const idBegin = '"userId":"'
 const idCharacters = 36
@@ -11,7 +14,7 @@ export function userIdOf(number: number): string {
   return `${part}-${part.slice(0, 4)}-4${part.slice(1, 4)}-8${part.slice(5, 8)}-${String(number).padStart(numberDigits, '0')}`
 }
 
-/** 32 bits that look random (the finisher of MurmurHash3). */
+/** Returns 32 bits that look random (the finisher of MurmurHash3). */
 function scramble(number: number): number {
   let bits = Math.imul(number + 1, 0x9e3779b1)
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)
@@ -23,7 +26,10 @@ const idMarker = Buffer.from(idBegin)
 const entered = Buffer.from(`"traits":{"${audience.property}":true}`)
 const left = Buffer.from(`"traits":{"${audience.property}":false}`)
 
-/** Whom an Identify is of, and what it says; `undefined` for any other body. */
+/**
+ * Reads the number of an Identify's user, and whether the user is a member. Returns `undefined` for any
+ * other body.
+ */
 export function readIdentify(body: Buffer): { number: number; isMember: boolean } | undefined {
   const at = body.indexOf(idMarker)
   if (at < 0) return undefined
@@ -33,7 +39,10 @@ export function readIdentify(body: Buffer): { number: number; isMember: boolean 
   return body.includes(left, end) ? { number, isMember: false } : undefined
 }
 
-/** Who is in the audience at first, who then leaves and who joins. One user in a hundred, spread over all. */
+/**
+ * The members of the audience at first, and those who leave and join at the second sync. One member in a
+ * hundred leaves, spread over all members, and as many new users join.
+ */
 export class Cast {
   readonly members: number
   readonly joining: number
@@ -43,12 +52,12 @@ export class Cast {
     this.joining = Math.floor(members / oneIn)
   }
 
-  /** All users that there ever are: their numbers are below it. */
+  /** Number of all users, including those who join. The number of every user is below it. */
   get users(): number {
     return this.members + this.joining
   }
 
-  /** As many as join. */
+  /** True if the user leaves at the second sync. As many users leave as join. */
   isLeaving(number: number): boolean {
     return number < this.joining * oneIn && number % oneIn === someRemainder
   }

@@ -12,12 +12,14 @@ import { inFlight, nodeH2, type Sending, sluice, undici } from './senders.ts'
 import { type Counts, type Servers, type ServerName, startServers } from './server-process.ts'
 
 /**
- * What a new connection costs Sluice's sender: receivers close it after each answer, and others keep it. Over TCP, and over TLS
- * 1.3 and 1.2 with certificates of ECDSA P-256, where receivers resume sessions and where they can't. And what a delivery
- * costs over HTTP/2, by undici's client and by Node's, beside Sluice's sender and undici over HTTP/1.1, all over TLS.
+ * Measures what a new connection costs Sluice's sender. Some receivers close the connection after each
+ * answer, others keep it. The connections are plain TCP, and TLS 1.3 and 1.2 with certificates of ECDSA
+ * P-256, to receivers that resume sessions and to receivers that can't. Also measures what a delivery costs
+ * over HTTP/2 with undici's client and with Node's, compared to Sluice's sender and undici over HTTP/1.1,
+ * all over TLS.
  *
- * All run in this process and have their turns within a run, so that the machine is the same for all. The receivers are another
- * process.
+ * All senders run in this process and take turns within a run, so the state of the machine is the same for
+ * all. The receivers run in another process.
  */
 export async function runConnectionsBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { runs = 3, messages = 600 } = settings
@@ -37,7 +39,7 @@ export async function runConnectionsBenchmark(settings: Settings): Promise<Bench
 }
 
 const turnsOfRun = 12
-/** Of the first turns, in which code is compiled, none counts. */
+/** The share of the turns that don't count. They are the first turns, in which code is compiled. */
 const warmupShare = 1 / 4
 
 function trust(authorityFile: string): void {
@@ -66,7 +68,11 @@ function openSides({ originOf }: Servers): Side[] {
   ]
 }
 
-/** `cpuUs`: of this process, for each delivery. */
+/**
+ * The results of one sender. `cpuUs`: CPU time of this process for each delivery. `connectionsEach`:
+ * connections for each delivery. `resumedShare`: the share of connections that resumed a TLS session, 0 to
+ * 1.
+ */
 type Measured = { cpuUs: number; connectionsEach: number; resumedShare: number }
 
 async function measure(

@@ -4,7 +4,7 @@ import { createAddressPolicy } from '../../src/address/policy.ts'
 import { createSender, type Target } from '../../src/delivery/sender.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 
-/** Posts so many bodies, with at most `inFlight` of them on their way, and resolves when all are answered. */
+/** Posts `count` bodies, with at most `inFlight` requests in flight. Resolves when all are answered. */
 export type Deliver = (count: number) => Promise<void>
 export type Sending = { deliver: Deliver; close(): Promise<void> }
 
@@ -14,7 +14,10 @@ const signature = '2ef7bde608ce5404e97d5f042f95f89f1c232871'
 const headers = ['User-Agent', 'Sluice/1.0', 'Content-Type', 'application/json']
 const signatureHeaders = ['X-Signature', signature]
 
-/** Keeps `inFlight` posts on their way: `post` calls back with the status. */
+/**
+ * Creates a `Deliver` that keeps `inFlight` requests in flight. `post` sends one request and calls back
+ * with the status of the answer. `Deliver` rejects if a status isn't 200.
+ */
 function deliverBy(post: (done: (status: number) => void) => void): Deliver {
   return (count) =>
     new Promise((resolve, reject) => {
@@ -34,7 +37,7 @@ function deliverBy(post: (done: (status: number) => void) => void): Deliver {
     })
 }
 
-/** Sluice's own sender, as a worker uses it. */
+/** Returns a `Sending` that uses Sluice's sender, as a worker does. */
 export function sluice(origin: string): Sending {
   const policy = createAddressPolicy(['127.0.0.0/8'])
   const sender = createSender({ policy, timeoutMs: 60_000, poolIdleMs: 30_000 })
@@ -51,7 +54,10 @@ export function sluice(origin: string): Sending {
   return { deliver, close: () => sender.close() }
 }
 
-/** undici alone over HTTP/1.1, or over one connection of HTTP/2. */
+/**
+ * Returns a `Sending` that uses only undici: over HTTP/1.1 with up to `inFlight` connections, or over one
+ * HTTP/2 connection.
+ */
 export function undici(origin: string, { isH2 }: { isH2: boolean }): Sending {
   const dispatcher: Dispatcher = isH2
     ? new Client(origin, { allowH2: true, pipelining: inFlight })
@@ -77,7 +83,7 @@ export function undici(origin: string, { isH2 }: { isH2: boolean }): Sending {
   return { deliver, close: () => dispatcher.close() }
 }
 
-/** Node's own client of HTTP/2, over one connection. */
+/** Returns a `Sending` that uses Node's own HTTP/2 client, over one connection. */
 export function nodeH2(origin: string): Sending {
   const session = connect(origin)
   const fields = {

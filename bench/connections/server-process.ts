@@ -1,8 +1,8 @@
 import { startChild } from '../support/child.ts'
 
 /**
- * What a receiver does: it keeps its connections or closes each after one answer; `full`: it knows no session again. `h2` speaks
- * HTTP/2 and keeps them.
+ * The kinds of receivers. A `kept` receiver keeps its connections. `h2` speaks HTTP/2 and also keeps its
+ * connections. All others close a connection after one answer. A `full` receiver resumes no TLS session.
  */
 export type ServerName =
   | 'plain kept'
@@ -14,26 +14,26 @@ export type ServerName =
   | 'tls 1.2 full'
   | 'h2'
 
-/** `resumed`: connections that resumed a TLS session. */
+/** Numbers for one receiver. `resumed`: connections that resumed a TLS session, which `h2` doesn't count. */
 export type Counts = { requests: number; connections: number; resumed: number }
 
 export type Ports = Record<ServerName, number>
 
 export type Servers = {
   readonly originOf: (name: ServerName) => string
-  /** What has come since the call before. */
+  /** Returns the counts since the last call. */
   counts(): Promise<Record<ServerName, Counts>>
   stop(): Promise<void>
 }
 
 export async function startServers(identitiesFile: string): Promise<Servers> {
   const child = startChild('../connections/servers.ts', [identitiesFile])
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what it sends first
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the child's first message
   const ports = (await child.next()) as Ports
   return {
     originOf: (name) => `${name.startsWith('plain') ? 'http' : 'https'}://127.0.0.1:${ports[name]}`,
     async counts() {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what it answers
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the child's answer
       return (await child.ask({})) as Record<ServerName, Counts>
     },
     stop: () => child.stop(),

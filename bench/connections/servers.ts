@@ -7,8 +7,9 @@ import { readIdentities } from '../support/tls.ts'
 import type { Counts, Ports, ServerName } from './server-process.ts'
 
 /**
- * `node servers.ts IDENTITIES`: receivers on loopback, a port each, in the ways of `ServerName`. Tells its parent the ports, and
- * at each message what has come since the one before.
+ * `node servers.ts IDENTITIES` starts one receiver of each kind of `ServerName`, each on its own port of
+ * loopback. This process sends its parent the ports. It answers each message of its parent with the counts
+ * since the message before.
  */
 
 const [identity] = readIdentities(process.argv[2])
@@ -30,7 +31,10 @@ const counts: Record<ServerName, Counts> = {
   h2: { ...none },
 }
 
-/** Answers each request, and then closes the connection unless the server's name says otherwise. */
+/**
+ * Returns a handler that answers each request on a connection. After the answer it closes the connection,
+ * unless the server's name ends with `kept`.
+ */
 function serve(name: ServerName): (socket: Socket) => void {
   const isKept = name.endsWith('kept')
   return (socket) => {
@@ -47,7 +51,9 @@ function serve(name: ServerName): (socket: Socket) => void {
 
 const v13: TlsOptions = { ...identity, minVersion: 'TLSv1.3' }
 const v12: TlsOptions = { ...identity, maxVersion: 'TLSv1.2' }
-/** Sessions that the server gives aren't known to it later: each handshake is a full one. */
+/**
+ * With these options the server can't resume the sessions that it issues, so each handshake is a full one.
+ */
 const forgetful: TlsOptions = { secureOptions: constants.SSL_OP_NO_TICKET }
 
 const h2 = createSecureServer({ ...identity, minVersion: 'TLSv1.3' })

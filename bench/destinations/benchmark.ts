@@ -9,19 +9,22 @@ import type { Stream } from '../support/streams.ts'
 import { percent, rowOf } from '../support/table.ts'
 
 /**
- * What a delivery costs the worker with 10,000 destinations, beside what it costs with 10: the same messages at
- * the same rate, by the clock, each to one destination, all evenly and in random order, as customers that know
- * nothing of each other get them. In the warm-up each has its turn, so that none is met for the first time later.
+ * Compares what a delivery costs the worker with 10,000 destinations (`many`) and with 10 (`few`). Both
+ * sides get the same messages at the same fixed rate. Each message goes to one destination. The messages
+ * are spread evenly over the destinations in random order, as if customers acted independently. In the
+ * warm-up the destinations take turns, so the worker knows each of them before the measurement starts.
  *
- * Destinations have a path each on 1,000 addresses of the loopback network, which is as many hosts: an address
- * needs a listener, and one process can't have 10,000 beside as many connections. The worker keeps a pool of
- * connections for each URL, so 10,000 hosts would cost it no more. There are no names to look up on either side.
+ * Each destination has its own path on one of 1,000 loopback addresses, which count as 1,000 hosts. Each
+ * address needs a listener, and one process can't have 10,000 listeners beside as many connections. The
+ * worker keeps a pool of connections for each URL, so 10,000 hosts would cost it no more. No side looks up
+ * names.
  *
- * On another side the catalog has the many, and ten of them get all messages: what the size of a catalog costs by itself,
- * and its memory.
+ * On the side `fewOfMany` the catalog holds the 10,000 destinations, and ten of them get all messages. This
+ * side shows the CPU cost and the memory of a large catalog alone.
  *
- * At 2,000/s a destination of 10,000 gets a message in 5 s on average. On the last side an idle connection is kept for
- * no more than 4 s (`delivery.poolIdle`): about half of the deliveries open one, and its price is that of connections.
+ * At 2,000 messages a second, each of 10,000 destinations gets a message every 5 s on average. On the side
+ * `reopened` an idle connection is closed after 4 s (`delivery.poolIdle`). About half of the deliveries
+ * open a connection there, so this side shows the cost of connections.
  */
 export async function runDestinationsBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const {
@@ -56,7 +59,7 @@ type Measured = {
   perS: number
   connectionsEach: number
   p99Ms: number
-  /** Memory (RSS) of the worker at the end. */
+  /** Memory (RSS) of the worker at the end, in MB. */
   residentMb: number
   othersShare: number
 }
@@ -84,7 +87,7 @@ async function runSide(
     special: [],
     fromS: warmupS,
     untilS,
-    // Times don't count here, only the mean rate.
+    // The producer may be late, because only the mean rate matters for the cost of a delivery.
     maxLateMs: 1_000,
     drainS: 100,
   })

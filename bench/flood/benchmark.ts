@@ -12,11 +12,13 @@ import { resultOf } from './result.ts'
 import type { Side, Flood } from './side.ts'
 
 /**
- * What a flood to one destination costs 99 others, and what becomes of it. The flooded one takes 50 requests a
- * second (`rateLimit`) and gets 500 for a minute, the others a steady rate between them. A pair is a run with
- * the flood and a run without. The ladder is shortened to 2 s, 5 s, 10 s and then 10 s again and again, so that
- * what was parked comes while we wait. After the flood the customer raises its limit to the rate of the flood,
- * by an edit of the catalog, or with `keepCap` leaves it, and waits ten times as long. Every message has to come.
+ * Measures what a flood of messages to one destination costs 99 others, and when the flood's messages are
+ * delivered. The flooded destination accepts 50 requests a second (`rateLimit`) and gets 500 messages a
+ * second for a minute. The others share a steady rate. A pair is a run with the flood and a run without.
+ * The ladder is shortened to 2 s, 5 s, 10 s and then always 10 s, so that parked messages are delivered
+ * during the run. After the flood, an edit of the catalog raises the limit to the rate of the flood. With
+ * `keepCap` the limit stays, and the benchmark waits ten times as long for the flood. The benchmark fails
+ * if a message doesn't come.
  */
 export async function runFloodBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { runs = 3, seconds = 60, rate = 1_000, keepCap = false, profileDir } = settings
@@ -39,7 +41,10 @@ const capPerS = 50
 const floodPerS = 10 * capPerS
 const firstRung = '2s'
 const ladder = { SLUICE_RETRY_LADDER: `${firstRung},5s,10s`, SLUICE_RETRY_THEN: '10s' }
-/** How long the others may take after the traffic; a rung or two of the ladder is in it. */
+/**
+ * The time after the traffic that messages may take, in seconds, in addition to the time for the flood.
+ * Several rungs of the ladder fit into this time.
+ */
 const spareS = 60
 
 function planWith(perSecond: number): ScenePlan {
@@ -97,7 +102,8 @@ function floodOf(
       `of ${messages} messages of the flood ${distinct} came, ${repeats} again, and ${dead} became dead letters`,
     )
   }
-  // A full bucket at the start is one second's worth.
+  // The rate limit starts with a full bucket, which allows the requests of one more second. 5 % is
+  // tolerance.
   const mostInWindow = capPerS * (seconds + 1) * 1.05
   if (inWindow > mostInWindow) {
     throw new BenchmarkFailure(

@@ -12,7 +12,7 @@ type Setup = {
   keepCap: boolean
 }
 
-/** Medians over the pairs; each pair is there as well. */
+/** Returns the medians over all pairs, and the figures of each pair. */
 export function resultOf(pairs: readonly FloodPair[], setup: Setup): BenchmarkResult {
   const { rate, seconds, warmupS, capPerS, floodPerS, keepCap } = setup
   const ratios = pairs.map((pair) => pair.with.latency.p99 / pair.without.latency.p99)

@@ -1,17 +1,23 @@
 import type { Pair } from '../support/pairs.ts'
 import type { Latency } from '../support/recorder-process.ts'
 
-/** `othersShare`: what other programs used of the machine, 0 to 1. */
+/**
+ * The results of one run. `latency` and `perS` are those of the destinations that aren't flooded.
+ * `othersShare`: the share of the machine that other programs used, 0 to 1.
+ */
 export type Side = { latency: Latency; perS: number; othersShare: number; flood: Flood | undefined }
 
-/** What became of the flood. `parked` counts messages, `hops` how often they were written to a retry topic. */
+/**
+ * The deliveries of the flood. `parked`: number of messages that were parked at least once. `hops`: number
+ * of writes of these messages to retry topics.
+ */
 export type Flood = {
   messages: number
   parked: number
   hops: number
-  /** Requests a second while it lasted. */
+  /** Requests a second that the flooded destination got during the flood. */
   perS: number
-  /** From its end until the last message came. */
+  /** Seconds from the end of the flood until its last message came. */
   drainedAfterS: number
 }
 

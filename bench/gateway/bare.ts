@@ -1,8 +1,8 @@
 import { fastify } from 'fastify'
 
 /**
- * `node bare.ts`: the least that a JSON API in Fastify can do. It parses the bodies that the gateway gets, drops them, and
- * answers the same. Its port is on its standard output.
+ * `node bare.ts` starts a minimal JSON API in Fastify. The API parses the bodies that the gateway gets,
+ * drops them, and gives the same answer as the gateway. This process writes its port to standard output.
  */
 const server = fastify({ logger: false, bodyLimit: 512_000 })
 for (const path of ['/v1/batch', '/v1/track'])

@@ -8,24 +8,31 @@ import { percent, rowOf } from '../support/table.ts'
 import { type Clients, type Command, type Sent, startClients } from './clients-process.ts'
 import { openSetting, type ServerName, type Setting } from './setting.ts'
 
-/** Messages in a batch. */
+/** Number of messages in a batch. */
 const batchMessages = 100
 const connections = 16
-/** Part of the messages that warm a server up; they are answered, and not measured. */
+/**
+ * The batches that warm a server up, as a share of the batches that are measured. They are sent in
+ * addition.
+ */
 const warmShare = 0.25
 const singlesPerSecond = 1_000
-/** The same for single calls, in seconds: a server has optimized its code by then. */
+/** How long single calls warm a server up, in seconds. After this time V8 has optimized the server's code. */
 const singleWarmS = 10
-/** A client that is later than this doesn't send what it is to send. */
+/**
+ * Limit on the p99 of the time by which single calls are sent late. Above it, the clients are too slow for
+ * their rate, and the benchmark fails.
+ */
 const maxLateMs = 10
 
 type Measured = { messagesPerS: number; cpuUs: number; othersShare: number }
 type Latency = Sent & { cpuUs: number; othersShare: number }
 
 /**
- * What a message of a batch costs the gateway until Kafka has acknowledged it (acks of all replicas), beside what the
- * same bodies cost a bare Fastify route that parses and drops them; both in one run, by turns. Then the same for single
- * calls at a fixed rate, and their latency.
+ * Measures what a message of a batch costs the gateway until Kafka has acknowledged it (acks of all
+ * replicas). For comparison, measures what the same bodies cost a bare Fastify route that parses and drops
+ * them. The two servers take turns in each run. Then measures the same for single calls at a fixed rate,
+ * and their latency.
  */
 export async function runGatewayBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { runs = 3, messages = 400_000, seconds = 30, profileDir } = settings
@@ -142,7 +149,10 @@ async function measureSingles(
   return { ...sent, cpuUs: cpuUs / (singlesPerSecond * seconds), othersShare }
 }
 
-/** A server of its own is warmed up by one command of the clients, and measured while they carry out the other. */
+/**
+ * Starts a new server. The clients warm the server up with the command `warm`, and the measurement runs
+ * while they carry out the command `measured`.
+ */
 async function measureWarm(
   { setting, clients, name }: { setting: Setting; clients: Clients; name: ServerName },
   commandsTo: (origin: string) => { warm: Command; measured: Command },
@@ -205,7 +215,7 @@ function tableOf(
   ].join('\n')
 }
 
-/** Messages a second that one core can take at this price. */
+/** Returns how many messages a second one core can handle if a message costs `cpuUs`. */
 function perCore(cpuUs: number): string {
   return whole(1_000_000 / cpuUs)
 }

@@ -1,17 +1,20 @@
 import { startChild } from '../support/child.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 
-/** One batch after the other on each connection, as fast as they are answered. */
+/** A command to send batches. Each connection sends the next batch as soon as the last one is answered. */
 export type Batches = {
   kind: 'batches'
   origin: string
   requests: number
   connections: number
-  /** In each batch. */
+  /** Number of messages in each batch. */
   messages: number
 }
 
-/** Single calls at a fixed rate; what is before `warmS` doesn't count. */
+/**
+ * A command to send single calls at a fixed rate. The latency of calls in the first `warmS` seconds doesn't
+ * count.
+ */
 export type Singles = {
   kind: 'singles'
   origin: string
@@ -23,10 +26,10 @@ export type Singles = {
 
 export type Command = Batches | Singles
 
-/** What the clients saw. `lateP99Ms`: how long after its time a single call was sent. */
+/** The clients' results. `lateP99Ms`: p99 of the time by which single calls were sent late. */
 export type Sent = {
   requests: number
-  /** Answers that were not 200. */
+  /** Number of answers with a status other than 200. */
   failed: number
   latencyMs: { p50: number; p99: number; max: number }
   lateP99Ms: number
@@ -34,12 +37,12 @@ export type Sent = {
 
 export type Clients = {
   readonly pid: number
-  /** Calls `onBegun` when all is made ready, just before the first request. */
+  /** Carries out `command`. Calls `onBegun` when the clients are ready, just before the first request. */
   run(command: Command, onBegun: () => void): Promise<Sent>
   stop(): Promise<void>
 }
 
-/** Starts the clients as a process of their own, which ends with this one. */
+/** Starts the clients in a separate process, which ends with this one. */
 export function startClients(): Clients {
   const child = startChild('../gateway/clients.ts')
   return {
@@ -49,7 +52,7 @@ export function startClients(): Clients {
       onBegun()
       const sent = await child.next()
       if (isFailure(sent)) throw new BenchmarkFailure(`the clients failed: ${sent.error}`)
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what it sends at its end
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the clients' last message
       return sent as Sent
     },
     stop: () => child.stop(),

@@ -5,14 +5,19 @@ import { sendAtRate } from '../support/open-loop.ts'
 import { percentile } from '../support/statistics.ts'
 import type { Batches, Command, Sent, Singles } from './clients-process.ts'
 
-/** Clients of the gateway: told what to send over IPC, and telling what became of it. */
+/**
+ * Clients of the gateway in a separate process. They get their commands and return their results over IPC.
+ */
 
 const writeKey = 'bench-write-key'
 const headers = {
   'content-type': 'application/json',
   authorization: `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`,
 }
-/** No id is in flight twice: there are more bodies than connections. */
+/**
+ * Number of different batches. It is higher than the number of connections, so that no message id is in
+ * flight twice.
+ */
 const bodyCount = 64
 const idDigits = 12
 
@@ -25,7 +30,7 @@ function batchBodies(messages: number): Buffer[] {
   })
 }
 
-/** Each connection posts one batch after the other. */
+/** Posts batches. Each connection posts one batch after the other. */
 async function sendBatches({ origin, requests, connections, messages }: Batches): Promise<Sent> {
   const pool = new Pool(origin, { connections, pipelining: 1 })
   const bodies = batchBodies(messages)
@@ -53,7 +58,7 @@ async function sendBatches({ origin, requests, connections, messages }: Batches)
   return summary(latenciesMs, failed, [])
 }
 
-/** By the clock, whatever the gateway makes of it: a message is sent when it is due. */
+/** Sends each single call when it is due by the clock, even if the gateway hasn't answered earlier calls. */
 async function sendSingles({ origin, perSecond, seconds, warmS, connections }: Singles): Promise<Sent> {
   const pool = new Pool(origin, { connections, pipelining: 1 })
   const total = perSecond * seconds
@@ -73,7 +78,8 @@ async function sendSingles({ origin, perSecond, seconds, warmS, connections }: S
     })
     await answer.dump()
     if (statusCode !== 200) failed++
-    // From when it was due: a gateway that stands still is not helped by a client that waits for it.
+    // The latency counts from when the call was due. Otherwise it would leave out the time for which calls
+    // wait while the gateway stalls.
     if (index >= warmS * perSecond) latenciesMs.push((monotonicUs() - dueUs) / 1_000)
   }
   process.send?.('begun')
@@ -87,7 +93,7 @@ async function sendSingles({ origin, perSecond, seconds, warmS, connections }: S
   return summary(latenciesMs, failed, lateMs)
 }
 
-/** The message with another number at the end of its id. */
+/** Returns the message with `index` at the end of its id. */
 function withId(text: string, index: number): string {
   const end = text.indexOf(idMarker) + idMarker.length + idCharacters
   return text.slice(0, end - idDigits) + String(index).padStart(idDigits, '0') + text.slice(end)

@@ -16,15 +16,15 @@ export type ServerName = 'bare' | 'gateway'
 /** A server under measurement. */
 export type Server = {
   origin: string
-  /** User and system time that it has used so far. */
+  /** Returns the user and system time that the server has used so far, in microseconds. */
   cpuUs(): number
-  /** Ends it as an operator would; fails when it ends with an error. */
+  /** Stops the server with SIGTERM, as an operator would. Fails if the server ends with an error. */
   stop(): Promise<void>
 }
 
 export type Setting = {
   start(name: ServerName): Promise<Server>
-  /** Records that the gateway has written so far. */
+  /** Returns the number of records that the gateway has written so far. */
   written(): Promise<number>
   close(): Promise<void>
 }
@@ -32,7 +32,7 @@ export type Setting = {
 const startTimeoutMs = 30_000
 const pollMs = 50
 
-/** Starts Kafka (or attaches to `KAFKA_BROKERS`) and makes the topics. */
+/** Starts Kafka (or attaches to `KAFKA_BROKERS`), and creates the topics. */
 export async function openSetting({
   profileDir,
   report,
@@ -40,7 +40,10 @@ export async function openSetting({
 }: {
   profileDir: string | undefined
   report: (line: string) => void
-  /** Of the catalog; the clients send with the key of the first. */
+  /**
+   * The sources in the catalog. The first must have the write key `bench-write-key`, with which the clients
+   * send.
+   */
   sources?: readonly object[]
 }): Promise<Setting> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
@@ -98,7 +101,10 @@ export async function openSetting({
 
 const countTries = 40
 
-/** Right after they were made, topics can't be asked for a moment. */
+/**
+ * Counts the records. Just after the topics were created, Kafka can't answer for a moment, so this function
+ * tries again for up to 10 s.
+ */
 async function countPatiently(brokers: readonly string[], prefix: string): Promise<number> {
   for (let tries = 1; ; tries++) {
     try {

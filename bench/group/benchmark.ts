@@ -12,21 +12,27 @@ import { rowOf } from '../support/table.ts'
 import { removeTopics } from '../support/topics.ts'
 
 export type GroupSettings = {
-  /** Members of the group, for one size alone. */
+  /** Number of members in the group. If it is set, only sizes with this number are measured. */
   members?: number
-  /** Partitions of each topic, for one size alone. */
+  /** Number of partitions of each topic. If it is set, only sizes with this number are measured. */
   units?: number
 }
 
-/** What one size of a group costs. */
+/** The costs of a group of one size. */
 type Measured = {
   members: number
   units: number
-  /** Until all of them had begun with all, from the start of the first. */
+  /** Time from the start of the first member until all members had joined and all partitions had started. */
   startMs: number
-  /** Of units that stay, when one more member joins: the longest time from when a record was there to when it was taken. */
+  /**
+   * The longest time from a record's append to its arrival at a member while one more member joins, over
+   * the units that keep their owner.
+   */
   joinStopMs: number
-  /** The same of units that move: when that member joins, and when it leaves in order. */
+  /**
+   * The longest time from a record's append to its arrival at a member, over the units that get another
+   * owner: while that member joins, and while it leaves in order.
+   */
   joinMoveMs: number
   leaveMoveMs: number
   idleCpuMsPerMember: number
@@ -44,10 +50,13 @@ const sizes = [
   [50, 1_000],
 ] as const
 const periodMs = 250
-/** Until what a start leaves behind is done. */
+/** Pause before a measurement, in which the members finish the work that follows a start. */
 const settleMs = 5_000
 
-/** What a group costs as it grows: members in one process, a topic that is read at once and one whose records wait. */
+/**
+ * Measures what a group costs at different sizes. All members run in this process. The group reads one
+ * topic without a wait, and one topic whose records wait.
+ */
 export async function runGroupBenchmark(settings: Settings & GroupSettings): Promise<BenchmarkResult> {
   const { seconds = 10, members, units } = settings
   const kafka = await startKafka({ heapMb: 1024, report: say })
@@ -131,14 +140,14 @@ async function createTopics(
   const admin = plainKafka(brokers).admin()
   await admin.connect()
   try {
-    // From when the broker has them: how fast they are written is no matter of the group.
+    // The broker sets the timestamps, so that the time for writing a record doesn't count.
     const configEntries = [{ name: 'message.timestamp.type', value: 'LogAppendTime' }]
     for (const topic of topics)
       await admin.createTopics({
         waitForLeaders: false,
         topics: [{ topic, numPartitions: partitions, configEntries }],
       })
-    // kafkajs' own wait gives up where the broker hasn't heard of its own topic yet.
+    // The wait that kafkajs offers fails if a broker doesn't know its own new topic yet.
     for (const topic of topics) while (!(await isServed(admin, topic))) await delay(50)
   } finally {
     await admin.disconnect()
@@ -153,7 +162,7 @@ async function isServed(admin: Admin, topic: string): Promise<boolean> {
   }
 }
 
-/** Source: the Kafka protocol: what a group's coordinator is asked. */
+/** Names of the requests to a group's coordinator, which the benchmark counts. Source: the Kafka protocol. */
 const ofCoordinator: ReadonlySet<string> = new Set([
   'FindCoordinator',
   'JoinGroup',
@@ -212,7 +221,7 @@ class Group {
     this.#members.push(member)
   }
 
-  /** All have begun with all that there is. */
+  /** Waits until all members have joined and have started all partitions. */
   async settled(): Promise<void> {
     for (;;) {
       const owned = this.#members.reduce((sum, { partitions }) => sum + [...partitions].length, 0)
@@ -247,12 +256,15 @@ class Group {
     }
   }
 
-  /** The longest time without a record while the members change, of units that stay and of those that move. */
+  /**
+   * Returns the longest time from a record's append to its arrival while the members change. `stayedMs`:
+   * over the units that keep their owner. `movedMs`: over the units that get another owner.
+   */
   async #longest(change: () => Promise<unknown>): Promise<{ stayedMs: number; movedMs: number }> {
     for (const arrivals of this.#arrivals.values()) Object.assign(arrivals, { longestMs: 0, hasMoved: false })
     await change()
     await this.settled()
-    // Those that moved are seen at their next record.
+    // A move of a unit is noticed only at the unit's next record.
     await delay(4 * periodMs)
     const longest = (isMoved: boolean): number => {
       const all = [...this.#arrivals.values()].filter(({ hasMoved }) => hasMoved === isMoved)
@@ -277,7 +289,7 @@ class Group {
     arrivals.owner = owner
   }
 
-  /** A client that counts what its consumers ask the coordinator. */
+  /** Creates a client that counts the requests of its consumers to the coordinator. */
   #kafka(): Kafka {
     const kafka = createKafka(
       {
@@ -301,7 +313,7 @@ class Group {
     return kafka
   }
 
-  /** A record to each unit, every so often. */
+  /** Writes a record to each unit every `periodMs` milliseconds, until it is stopped. */
   async #produce(): Promise<{ stop(): Promise<void> }> {
     const producer = plainKafka(this.#brokers).producer()
     await producer.connect()

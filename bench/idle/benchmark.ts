@@ -5,7 +5,7 @@ import { openStage, type Stage } from '../support/stage.ts'
 import { median, round } from '../support/statistics.ts'
 import { rowOf } from '../support/table.ts'
 
-/** What a worker costs that has nothing to do: with few units, and with many. */
+/** Measures the CPU time of a worker that has nothing to do, with few units and with many. */
 export async function runIdleBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { runs = 3, seconds = 20, profileDir } = settings
   const stage = await openStage({ destinations: 1, profileDir, report: say })
@@ -48,7 +48,7 @@ const sides = [
   ['few', fewUnits],
   ['many', manyUnits],
 ] as const
-/** Until what a start leaves behind is done. */
+/** Pause before the measurement, in which the worker finishes the work that follows its start. */
 const settleMs = 5_000
 
 async function idleCpuMs(stage: Stage, units: number, seconds: number): Promise<number> {

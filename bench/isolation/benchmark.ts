@@ -12,12 +12,16 @@ import { resultOf } from './result.ts'
 import type { Side, Tried } from './side.ts'
 
 /**
- * What two bad destinations cost the others. A pair is a run with them and a run without, in turn the one or
- * the other first; the traffic to the others is the same in both, by the clock, and in total half of what the
- * worker can do on this machine, which is measured first. 100 destinations, each with a host and a source of
- * its own: number 0 never answers and gets 10 % of the messages; number 1 answers after 4.9 s and gets 1 %, the
- * share of any other; the other 98 get 89 %. Without the two their 11 % aren't produced, so the run with them is
- * also the one with more to do. Latency is from the producer's call to the arrival, by one clock.
+ * Measures what two bad destinations cost the other destinations. A pair is a run with the two and a run
+ * without. The order of these two runs alternates from pair to pair. The traffic to the others is the same
+ * in both runs, at a fixed rate by the clock. The total rate is half of the worker's capacity on this
+ * machine. The benchmark measures this capacity first, unless `rate` gives it.
+ *
+ * There are 100 destinations, and each has its own host and its own source. Number 0 never answers and gets
+ * 10 % of the messages. Number 1 answers after 4.9 s and gets 1 %, which is about the share of a normal
+ * destination. The other 98 get 89 % together. Without the two, their 11 % aren't produced, so the worker
+ * has more to do in the run with them. Latency is the time from the producer's call to the arrival, by one
+ * clock.
  */
 export async function runIsolationBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { runs = 5, seconds = 60, messages = 80_000, tls = false, profileDir } = settings
@@ -43,14 +47,19 @@ export async function runIsolationBenchmark(settings: Settings): Promise<Benchma
 const destinations = 100
 const badCount = 2
 /**
- * Until the code of all five processes is compiled, and the breaker has opened: what was parked first is read again
- * after a minute, which is code of its own, and from then on as much is read again as is parked.
+ * The length of the warm-up, in seconds. By its end, the code of all five processes is compiled, and the
+ * breaker has opened. The worker reads the first parked messages again after a minute. This needs other
+ * code, which must be compiled too. From then on, the worker reads as many parked messages again as it
+ * parks.
  */
 const warmupS = 75
 const deadShare = 0.1
 const slowShare = 0.01
 const slowMs = 4_900
-/** How long after the traffic the last healthy message may come: one that was parked takes a minute, and shows. */
+/**
+ * The time after the traffic in which the last message to a healthy destination must come, in seconds. A
+ * parked message comes after a minute, so it still counts, and its latency shows it.
+ */
 const drainS = 100
 
 const plan: ScenePlan = { fleet: { count: destinations }, variables: {} }

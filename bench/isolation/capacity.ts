@@ -11,16 +11,23 @@ import { sharedSecret } from '../support/worker-variables.ts'
 const idleTimeoutMs = 30_000
 const pollMs = 200
 
-/** A full buffer is what is wanted here, and nobody's fault: nothing is to be parked for it. */
+/**
+ * Settings that keep the worker from parking messages when its buffer is full. The capacity is measured
+ * with a full buffer, and no destination is to blame for it.
+ */
 const patience = { SLUICE_DELIVERY_LANE_PATIENCE: '1m', SLUICE_DELIVERY_LANE_WAIT: '10m' }
 
-/** Deliveries a second: `alone` of a worker that finds all messages there, `shared` while as many are produced. */
+/**
+ * Deliveries a second. `alone`: with all messages on the topic before the worker starts. `shared`: while
+ * messages are produced at the rate `alone`.
+ */
 export type Capacity = { alone: number; shared: number }
 
 /**
- * What a worker can do on this machine for the destinations from `first` on. First with `messages` that are
- * there already. Then in company: as much again is produced by the clock while it delivers, as it will be when
- * we measure, since Kafka and the producer take a part of the machine that the first figure leaves out.
+ * Measures the capacity of a worker on this machine, for the destinations from `first` on. First, the
+ * worker delivers `messages` messages that are on the topic already. Then it delivers while messages are
+ * produced at the rate that was just measured. The second figure is closer to the benchmark, in which Kafka
+ * and the producer also need a part of the machine.
  */
 export async function measureCapacity(
   stage: Stage,

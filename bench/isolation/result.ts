@@ -7,7 +7,7 @@ import type { Capacity } from './capacity.ts'
 
 type Setup = { capacity: Capacity; ratePerS: number; seconds: number; warmupS: number }
 
-/** Medians over the pairs; each pair is there as well. */
+/** Returns the medians over all pairs, and the figures of each pair. */
 export function resultOf(pairs: readonly Pair<Side>[], setup: Setup): BenchmarkResult {
   const { capacity, ratePerS, seconds, warmupS } = setup
   const ratios = pairs.map((pair) => ({

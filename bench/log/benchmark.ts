@@ -19,13 +19,14 @@ const dayMs = 24 * hourMs
 const keptMs = 7 * dayMs
 const batchRows = 20_000
 const megabyte = 1024 ** 2
-/** What a row takes on disk at most, while it is written too. */
+/** The most bytes that a row takes on disk, also while it is written, in SQLite and in ClickHouse. */
 const sqliteBytes = 130
 const clickHouseBytes = 300
 
 /**
- * The index of the delivery log: a week of states is indexed and asked for. `rows_per_s` is for a second of CPU, without what makes the states; `rss` is
- * that of this process, which makes them as well.
+ * Measures the index of the delivery log: indexes the states of a week and queries them. `rows_per_s` is
+ * the rate for one second of CPU time, without the time for making the states. `rss_mb` is the memory of
+ * this process, which also makes the states.
  */
 export async function runLogBenchmark({
   rows = 5_000_000,
@@ -61,7 +62,7 @@ export async function runLogBenchmark({
   }
 }
 
-/** Says what will be on the disk at once, and fails where it has no room for that. */
+/** Says how much disk space the benchmark may need, and fails if there isn't enough. */
 function checkDisk(rows: number, clickhouse: boolean): void {
   const wanted = rows * Math.max(sqliteBytes, clickhouse ? clickHouseBytes : 0)
   const { bavail, bsize } = statfsSync(tmpdir())
@@ -121,7 +122,10 @@ function bytesIn(folder: string): number {
   return readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0)
 }
 
-/** A day later: how long it takes until what is too old is gone. */
+/**
+ * Sets the writer's clock a day ahead, and measures how long it takes to remove the files that are too old
+ * then.
+ */
 function expireDay(folder: string, fromMs: number): { tookMs: number; files: number } {
   const writer = new IndexWriter({ folder, keptMs, now: () => fromMs + keptMs + dayMs })
   const startedMs = performance.now()

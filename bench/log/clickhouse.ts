@@ -10,7 +10,10 @@ import { askAll, type QueryTimes, type Span } from './queries.ts'
 import { openStream } from './states.ts'
 
 export type ClickHouseFigures = {
-  /** For a second of CPU of Sluice, and of the engine with its merges; 0 where it runs elsewhere. */
+  /**
+   * Rows for one second of CPU time: of Sluice, and of the engine including its merges. `engine_rows_per_s`
+   * is 0 if the engine runs elsewhere.
+   */
   readonly rows_per_s: number
   readonly engine_rows_per_s: number
   readonly rows_per_s_wall: number
@@ -26,12 +29,15 @@ export type ClickHouseFigures = {
 const database = 'sluice_bench'
 const keptMs = 30 * 86_400_000
 const batchRows = 20_000
-/** As a process does that reads the topic. */
+/** Limit on the bytes that wait to be indexed. A process that reads the topic has the same limit. */
 const maxHeldBytes = 16 * 1024 ** 2
 
 type Used = { cpuS: number; wallS: number; engineCpuS: number; rssMb: readonly number[] }
 
-/** The same states and the same queries as in the files, in ClickHouse: by its HTTP interface, as it is used. */
+/**
+ * Measures ClickHouse with the same states and the same queries as the index in files. All requests go
+ * through ClickHouse's HTTP interface, as Sluice's requests do.
+ */
 export async function runOnClickHouse(span: Span): Promise<ClickHouseFigures> {
   const server = await startClickHouse()
   const clickHouse = connectClickHouse({ ...accessOf(server), timeoutMs: 300_000 })
@@ -67,7 +73,10 @@ export async function runOnClickHouse(span: Span): Promise<ClickHouseFigures> {
   }
 }
 
-/** By the part of Sluice that does it. What makes the states doesn't count. */
+/**
+ * Inserts all states with the part of Sluice that indexes the log. The time for making the states doesn't
+ * count.
+ */
 async function insertAll(
   { server, clickHouse, tables }: { server: TestClickHouse; clickHouse: ClickHouse; tables: Tables },
   span: Span,
@@ -126,7 +135,10 @@ function cpuSeconds(): number {
   return (user + system) / 1e6
 }
 
-/** What the TTL comes to in the end: the parts of a day are dropped. */
+/**
+ * Drops the partitions of one day, as the TTL does in the end. Returns how long this takes, in
+ * milliseconds.
+ */
 async function expireDay(clickHouse: ClickHouse, tables: Tables, fromMs: number): Promise<number> {
   const startedMs = performance.now()
   for (const table of [tables.attempts, tables.keys]) {

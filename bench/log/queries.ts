@@ -3,7 +3,7 @@ import { BenchmarkFailure } from '../support/failure.ts'
 import { percentile, round } from '../support/statistics.ts'
 import { destinationOf, messageIdOf, userOf } from './states.ts'
 
-/** What was indexed. */
+/** The number of rows that were indexed, and their time range. */
 export type Span = { readonly rows: number; readonly fromMs: number; readonly toMs: number }
 
 /** The p95 of each kind of query, in milliseconds. */
@@ -16,7 +16,10 @@ const queries = 300
 const always: LogFilter = { fromMs: 0, toMs: Infinity }
 const page = { limit: 100 }
 
-/** Each query asks for another place; none waits for another. */
+/**
+ * Runs all kinds of queries, one query at a time. Each query by message id or by user asks for another row.
+ * The other queries repeat after 200 different ones.
+ */
 export async function askAll(
   query: Pick<LogQuery, 'find' | 'search' | 'counts'>,
   { rows, fromMs, toMs }: Span,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { BlockWriter, type WrittenState } from '../../src/delivery-log/block-writer.ts'
 import type { IndexedBlock } from '../../src/delivery-log/sqlite/index-writer.ts'
 
-/** What a busy installation writes: many destinations, a few of them sick, over many hours. */
+/** The states that a busy installation writes over many hours: many destinations, some of them failing. */
 
 const partitions = 12
 const destinations = 200
@@ -10,12 +10,18 @@ const users = 1_000_000
 const statesInBlock = 200
 
 export type Stream = {
-  /** The next values of the topic, of so many states at least. */
+  /**
+   * Makes the next `states` states, or those that are left, and returns the blocks that became full. States
+   * of other blocks come with a later call. The last call returns all blocks.
+   */
   next(states: number): IndexedBlock[]
   readonly written: number
 }
 
-/** The same number gives the same state, always: so that queries can ask for what is there. */
+/**
+ * Returns the message id of a state. The same number always gives the same id, so queries can ask for ids
+ * that exist.
+ */
 export function messageIdOf(index: number): string {
   const hex = createHash('md5').update(String(index)).digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20)}`

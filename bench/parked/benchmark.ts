@@ -22,19 +22,22 @@ import { readTopic } from '../support/topic-reader.ts'
 
 export type ParkedSettings = {
   records?: number
-  /** Records a second, when they are written and so when they come due. */
+  /** The number of records a second, both when they are written and when they come due. */
   rate?: number
   profileDir?: string
 }
 
 /**
- * Whether parked records come out on time. A worker runs; records are written steadily to one retry topic, as a
- * worker would park them, and all are there before the first is due. A record is due when its tier's wait has
- * passed since the broker appended it, so they come due as steadily as they were written: at a rate that the worker
- * can take, since the promise is about timing. When each was appended is read from the topic afterwards. All are
- * to come, none early. While all wait, the worker's memory and CPU are looked at: it should have nothing to do.
+ * Measures whether parked records are delivered on time. While a worker runs, the benchmark writes records
+ * steadily to one retry topic, as a worker would park them. All records are written before the first is due.
+ * A record is due when the wait of its tier has passed since the broker appended it. So the records come due
+ * as steadily as they were written. The rate is one that the worker can deliver, because the promise is about
+ * timing. Afterwards, the benchmark reads from the topic when each record was appended. All records must
+ * arrive, and none early. While all records wait, the benchmark samples the memory and the CPU time of the
+ * worker, which should have nothing to do.
  *
- * Kafka, the worker and the receiver count by the clock of one machine; with `KAFKA_BROKERS` elsewhere its clock counts too.
+ * Kafka, the worker and the receiver use the clock of one machine. If `KAFKA_BROKERS` names another machine,
+ * the clock of that machine counts too.
  */
 export async function runParkedBenchmark(settings: ParkedSettings): Promise<BenchmarkResult> {
   const { records = 500_000, rate = 1_000, profileDir } = settings
@@ -50,15 +53,18 @@ export async function runParkedBenchmark(settings: ParkedSettings): Promise<Benc
   }
 }
 
-/** A lane each, so that none is too narrow. */
+/** The number of destinations. Each has its own lane, and with this number no lane is too narrow. */
 const destinations = 20
 const waitsMs = [1, 5, 10, 30, 60, 240].map((minutes) => minutes * 60_000)
 const warmup = { perS: 500, untilS: 30 }
-/** Before anything is parked. */
+/** How long the worker is observed before anything is parked. */
 const beforeMs = 15_000
-/** How long all of them wait together, at the least. */
+/** The least time for which all records wait together. */
 const minIdleMs = 30_000
-/** The worker asks for the ends of partitions every 5 s: until then it doesn't know of all. */
+/**
+ * How long the benchmark waits until the worker's gauge counts all records. The worker asks for the ends of
+ * partitions every 5 s.
+ */
 const gaugeMs = 6_000
 const marginMs = 1_000
 const pollMs = 500
@@ -70,7 +76,7 @@ async function run({ stage, receiver, folder, records, rate }: Run): Promise<Ben
   const catalogFile = join(folder, 'catalog.yaml')
   writeFleet(catalogFile, { count: destinations, urlOf: (number) => `${receiver.origin}/d/${number}` })
   const scene = await stage.setScene({
-    // Of no use here: these destinations have a receiver of their own, and the catalog beside it.
+    // The scene's fleet isn't used. The destinations of this benchmark have their own receiver and catalog.
     fleet: { count: 1 },
     variables: {
       SLUICE_CATALOG_FILE: catalogFile,
@@ -104,7 +110,10 @@ async function run({ stage, receiver, folder, records, rate }: Run): Promise<Ben
 
 type Run = { stage: Stage; receiver: Receiver; folder: string; records: number; rate: number }
 
-/** The shortest customary wait in which all can be written, and wait together for a while. */
+/**
+ * Returns the shortest of the usual waits in which all records can be written, and then wait together for a
+ * while.
+ */
 function waitFor(records: number, rate: number): number {
   const neededMs = (records / rate) * 1_000 + gaugeMs + minIdleMs + marginMs
   const waitMs = waitsMs.find((candidate) => candidate >= neededMs)
@@ -136,7 +145,7 @@ async function playPhases({ stage, receiver, worker, records, rate, waitMs, topi
   if (come > 0) throw new BenchmarkFailure(`${come} came while they were written: the machine is too slow`)
   await delay(gaugeMs)
   await play('waiting', delay(Math.max(0, firstDueAtMs - marginMs - Date.now())))
-  // A record that the worker could not take is parked once more: that is late, and not lost.
+  // A record that the worker can't take is parked once more. The record is then late and not lost.
   await play('coming due', allArrived(receiver, records, lastDueAtMs + waitMs + minIdleMs))
   return phases
 }
@@ -152,7 +161,9 @@ type Play = {
   scene: { topic: string }
 }
 
-/** A worker that waits has delivered before: its code is compiled and its memory has grown. */
+/**
+ * Lets the worker deliver messages, so that its code is compiled and its memory has grown before it waits.
+ */
 async function warmUp({
   stage,
   receiver,
@@ -184,7 +195,10 @@ async function allArrived(receiver: Receiver, records: number, deadlineAtMs: num
   }
 }
 
-/** By number of the message: when its record was appended, in epoch milliseconds. */
+/**
+ * Returns when the record of each message was appended, in epoch milliseconds. The index is the message
+ * number.
+ */
 async function readAppends(
   brokers: readonly string[],
   topic: string,
@@ -193,7 +207,7 @@ async function readAppends(
   const appendedAtMs = new Float64Array(records)
   await readTopic(brokers, topic, ({ headers, timestamp }) => {
     const number = Number(String(headers?.['message-id']).slice(-12))
-    // One that was parked once more is there twice.
+    // A record that was parked once more is there twice.
     if (appendedAtMs[number] === 0) appendedAtMs[number] = Number(timestamp)
   })
   const unread = appendedAtMs.filter((atMs) => atMs === 0).length

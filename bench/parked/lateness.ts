@@ -1,19 +1,24 @@
 import { percentile } from '../support/statistics.ts'
 
-/** From when a record was due to when it came, in milliseconds. */
+/**
+ * The times between the due time of a record and its arrival, in milliseconds, and the counts of the records.
+ */
 export type Lateness = {
   p50Ms: number
   p99Ms: number
   maxMs: number
-  /** Below 0 when any came early. */
+  /** The least lateness. It is negative if a record arrived early. */
   leastMs: number
   early: number
   missing: number
-  /** Records that came due in a second: on average, and in the fullest. */
+  /** The number of records that came due in a second: the mean, and the largest number. */
   duePerS: { mean: number; max: number }
 }
 
-/** Both lists are by number of the message, in epoch milliseconds; 0 in `arrivedAtMs` is a record that didn't come. */
+/**
+ * Returns the lateness of all records. The index of both lists is the message number, and their times are in
+ * epoch milliseconds. A 0 in `arrivedAtMs` is a record that didn't arrive.
+ */
 export function latenessOf({
   appendedAtMs,
   arrivedAtMs,

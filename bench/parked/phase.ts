@@ -3,22 +3,22 @@ import { watchOthers } from '../support/machine-cpu.ts'
 import { type RunningWorker, sumMetric } from '../support/running-worker.ts'
 import { median } from '../support/statistics.ts'
 
-/** What a worker used while something went on. */
+/** The resources that a worker used during a phase of the benchmark. */
 export type Phase = {
   rssBytes: number
   maxRssBytes: number
   heapBytes: number
-  /** Of one CPU, 0 to 1 and above. */
+  /** The CPU time as a share of one CPU. It may be above 1. */
   cpuShare: number
-  /** Of the machine, by other programs: 0 to 1. */
+  /** The share of the machine's CPU time that other programs used, from 0 to 1. */
   othersShare: number
-  /** `sluice_parked_records` of the tier: the least and the most. */
+  /** The smallest and the largest value of `sluice_parked_records` for the tier. */
   parked: { min: number; max: number }
 }
 
 const sampleMs = 2_000
 
-/** Watches the worker until `work` is done; medians over all samples. */
+/** Samples the worker until `work` is done. Sizes are medians of all samples. */
 export async function observe(worker: RunningWorker, tier: string, work: Promise<unknown>): Promise<Phase> {
   const isOver = work.then(
     () => true,
@@ -52,7 +52,7 @@ async function sample(
 ): Promise<{ rssBytes: number; heapBytes: number; parked: number }> {
   const metrics = await worker.metrics()
   return {
-    // VmRSS of its /proc/self/status.
+    // This metric is VmRSS in the worker's /proc/self/status.
     rssBytes: sumMetric(metrics, 'process_resident_memory_bytes'),
     heapBytes: sumMetric(metrics, 'nodejs_heap_size_used_bytes'),
     parked: sumMetric(metrics, 'sluice_parked_records', { tier }),

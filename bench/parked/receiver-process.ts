@@ -2,9 +2,15 @@ import { startChild } from '../support/child.ts'
 
 export type Command = { kind: 'begin'; messages: number } | { kind: 'progress' } | { kind: 'report' }
 
-/** `unknown`: requests without the number of a message of this run. */
+/**
+ * What has arrived at the receiver. `unknown` counts the requests without the number of a message of this
+ * run.
+ */
 export type Report = {
-  /** By number of the message: when it came first, in epoch milliseconds; 0 for never. */
+  /**
+   * When each message arrived for the first time, in epoch milliseconds, or 0 for a message that didn't
+   * arrive. The index is the message number.
+   */
   arrivedAtMs: Float64Array
   repeats: number
   unknown: number
@@ -13,15 +19,15 @@ export type Report = {
 export type Receiver = {
   /** `http://127.0.0.1:PORT` */
   origin: string
-  /** Forgets all before, and awaits messages 0 to `messages` - 1. */
+  /** Forgets all earlier messages, and awaits the messages 0 to `messages` - 1. */
   begin(messages: number): void
-  /** Distinct messages that have come. */
+  /** Returns the number of distinct messages that have arrived. */
   progress(): Promise<number>
   report(): Promise<Report>
   stop(): Promise<void>
 }
 
-/** Starts a server that takes all, in a process of its own, which ends with this one. */
+/** Starts a process with a server that accepts every request. The process ends with this process. */
 export async function startReceiver(): Promise<Receiver> {
   const child = startChild('../parked/receiver.ts')
   const port = Number(await child.next())
@@ -33,7 +39,7 @@ export async function startReceiver(): Promise<Receiver> {
       child.tell(command)
     },
     progress: async () => Number(await ask({ kind: 'progress' })),
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what it answers to this command
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the child's answer to this command
     report: async () => (await ask({ kind: 'report' })) as Report,
     stop: () => child.stop(),
   }

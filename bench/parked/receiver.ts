@@ -4,7 +4,7 @@ import { accepted, readRequests } from '../support/requests.ts'
 import type { Command, Report } from './receiver-process.ts'
 import { numberOf } from './records.ts'
 
-/** A process that takes HTTP/1.1 requests, answers each with 200, and notes when each message came first. */
+/** Runs as a process. Answers each HTTP/1.1 request with 200, and records when each message first arrived. */
 
 let arrivedAtMs = new Float64Array(0)
 let counts = { distinct: 0, repeats: 0, unknown: 0 }
@@ -15,7 +15,7 @@ function take(_head: string, body: Buffer): void {
   if (before === undefined) counts.unknown++
   else if (before > 0) counts.repeats++
   else {
-    // The clock that Kafka and the worker count by.
+    // Kafka and the worker use this clock too.
     arrivedAtMs[number] = Date.now()
     counts.distinct++
   }

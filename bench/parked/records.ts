@@ -6,16 +6,16 @@ import { destinationIdOf, sourceIdOf } from '../support/streams.ts'
 const marker = Buffer.from(idMarker)
 const numberDigits = 12
 
-/** What all parked records of a run have in common. Times in epoch milliseconds. */
+/** The values that all parked records of a run have in common. Times are in epoch milliseconds. */
 export type Parking = {
-  /** They take turns. */
+  /** The number of destinations. The records go to them in turn. */
   destinations: number
   eventsTopic: string
   firstSeenMs: number
   expiresAtMs: number
 }
 
-/** Record `number` as a worker parks it after its first attempt: about 230 bytes of body. */
+/** Returns record `number` as a worker parks it after its first attempt. The body has about 230 bytes. */
 export function parkedRecord(number: number, parking: Parking): Message {
   const { destinations, eventsTopic, firstSeenMs, expiresAtMs } = parking
   const messageId = `00000000-0000-4000-8000-${String(number).padStart(numberDigits, '0')}`
@@ -47,7 +47,7 @@ export function parkedRecord(number: number, parking: Parking): Message {
   return { key: userId, value: JSON.stringify(message), headers }
 }
 
-/** The number of the message that a body holds; NaN for another body. */
+/** Returns the number of the message in a body. Returns NaN for a body without one. */
 export function numberOf(body: Buffer): number {
   const at = body.indexOf(marker)
   if (at < 0) return Number.NaN

@@ -14,12 +14,15 @@ type Measured = {
   destinations: number
   lateness: Lateness
   phases: ReadonlyMap<PhaseName, Phase>
-  /** Records that were parked once more. */
+  /** The number of records that were parked once more. */
   hops: number
   repeats: number
 }
 
-/** Above it, or when any had to be parked once more, the worker could take no more: its lateness is that of its throughput. */
+/**
+ * The CPU share above which the worker is saturated. It is also saturated if a record was parked once more.
+ * The throughput of a saturated worker decides the lateness.
+ */
 const saturatedShare = 0.9
 
 export function resultOf(measured: Measured): BenchmarkResult {

@@ -5,12 +5,13 @@ import { plainKafka } from '../support/plain-kafka.ts'
 const tickMs = 50
 const maxBatchRecords = 1_000
 
-/** Writes records 0 to `count` - 1 to a topic, each once, `perS` a second. */
+/** Writes the records 0 to `count` - 1 to a topic, each once, at `perS` records a second. */
 export async function produceSteadily(
   brokers: readonly string[],
   { topic, count, perS, recordAt }: Plan,
 ): Promise<void> {
-  // With one send at a time its sequence numbers keep a repeated send from writing twice.
+  // There is one send at a time. So the producer's sequence numbers keep a repeated send from writing a
+  // record twice.
   const producer = plainKafka(brokers).producer({
     createPartitioner: Partitioners.DefaultPartitioner,
     idempotent: true,

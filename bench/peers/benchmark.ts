@@ -7,11 +7,15 @@ import { resultOf } from './result.ts'
 import { measureThroughput } from './throughput.ts'
 
 /**
- * The worker beside other ways to take events from Kafka and post them, each to the URL of its destination: a
- * naive program of franz-go and Go's own HTTP client, and Confluent's parallel consumer with Vert.x; and, as
- * what this stack costs at least, kafkajs with undici, without and with canonical JSON and a signature, and undici alone. First what a
- * delivery costs each, by turns on one preloaded topic; then what each keeps of the healthy traffic when a
- * tenth of all messages goes to a destination that never answers.
+ * Compares the worker with other programs that read events from Kafka and post each event to the URL of its
+ * destination:
+ * - a naive program with franz-go and Go's own HTTP client
+ * - Confluent's parallel consumer with Vert.x
+ *
+ * Three programs of the worker's own stack show the least cost: kafkajs with undici, the same with canonical
+ * JSON and a signature, and undici alone. The first part measures the cost of a delivery, by turns on one
+ * preloaded topic. The second part measures how much of the healthy traffic is left if a tenth of all
+ * messages goes to a destination that never answers.
  */
 export async function runPeersBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { runs = 3, messages = 400_000, seconds = 30, rate: ratePerS = 2_000, profileDir } = settings

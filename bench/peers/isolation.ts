@@ -15,8 +15,8 @@ import { type Side, sideOf } from './side.ts'
 export const deadShare = 0.1
 
 /**
- * So long that it is a minute and more for the runs that count: what a worker parks first is read again after
- * a minute.
+ * Returns the warm-up in seconds. It is longer than a minute for the default length of a run, because the
+ * worker reads its first parked messages again after a minute.
  */
 export function warmupOf(seconds: number): number {
   return Math.ceil(2.5 * seconds)
@@ -27,18 +27,19 @@ const plan: ScenePlan = {
   fleet: { count: destinations },
   variables: { SLUICE_DELIVERY_MAX_IN_FLIGHT: String(inFlight) },
 }
-/** The worker's default. */
+/** The timeout of a request, as in the worker's defaults. */
 const timeoutMs = 5_000
-/** How long after the traffic a message may come and still count for the p99. */
+/** How long after the end of the traffic a message may arrive and still count for the p99. */
 const drainS = 10
 
 type Load = { ratePerS: number; seconds: number }
 
 /**
- * What a destination that never answers costs the 99 others, for each that has to isolate it. The traffic to
- * the others is the same by the clock with it and without; its own messages are added to that, a tenth of
- * all. That messages to the others don't come is a result with it, for the worker too; without it, it is a
- * failure.
+ * Measures what a destination that never answers costs the 99 others, for each program that reads from Kafka.
+ * The traffic to the others follows the same clock with and without the dead destination. The messages to the
+ * dead destination are added to this traffic, and are a tenth of all. If messages to the others don't arrive,
+ * this is a result of the side with the dead destination, also for the worker. On the side without it, this
+ * is a failure.
  */
 export async function measureIsolation(
   programs: Readonly<Record<ProgramName, Program>>,
@@ -95,7 +96,9 @@ async function runSide({ stage, programs, name, side }: Run, { ratePerS, seconds
   return measured
 }
 
-/** Neither program signs. The group is new, as the topic is. */
+/**
+ * Returns a sender that runs one of the programs. The programs don't sign. The topic and the group are new.
+ */
 function senderOf(name: ProgramName, program: Program, stage: Stage): LegSender {
   const urlsFile = join(stage.folder, 'urls')
   writeUrls(urlsFile, destinations, (number) => stage.recorder.urlOf(number))

@@ -1,4 +1,4 @@
-/** What is measured beside each other; with how it is called in the table. */
+/** The names of the compared programs, with their names in the table. */
 export const labels = {
   worker: 'sluice worker, signed',
   'franz-go': 'franz-go + net/http, naive',
@@ -19,7 +19,7 @@ export const peerNames: readonly PeerName[] = [
   'worker',
 ]
 
-/** Those that read from Kafka what goes to several destinations: the others have nothing to isolate. */
+/** The programs that deliver from Kafka to several destinations. The others have nothing to isolate. */
 export const isolatedNames = ['worker', 'franz-go', 'parallel-consumer'] as const
 
 export type IsolatedName = (typeof isolatedNames)[number]

@@ -7,19 +7,19 @@ import type { RunningSender } from '../support/running-worker.ts'
 import { startProgram, type SenderProcess } from '../support/sender-process.ts'
 import type { Program } from './programs.ts'
 
-/** What a program that isn't Sluice's has to do. */
+/** The task of a program that isn't Sluice. */
 export type Task = {
   brokers: readonly string[]
   topic: string
   group: string
-  /** As `writeUrls` has written it. */
+  /** A file that `writeUrls` has written. */
   urlsFile: string
   inFlight: number
   timeoutMs: number
   outputFile: string
 }
 
-/** Writes where the messages to destinations 0 to `count` - 1 go: a URL a line. */
+/** Writes the URLs of the destinations 0 to `count` - 1 to a file, one a line. */
 export function writeUrls(file: string, count: number, urlOf: (destination: number) => string): void {
   writeFileSync(file, Array.from({ length: count }, (_, number) => `${urlOf(number)}\n`).join(''))
 }
@@ -30,7 +30,7 @@ export function startTask(program: Program, task: Task): SenderProcess {
   return startProgram(program.command, [...program.args, ...args], { outputFile })
 }
 
-/** Resolves once the program has its partitions, which is when a worker calls itself ready. */
+/** Starts the program. Resolves when it has its partitions. A worker calls itself ready at the same point. */
 export async function startPeer(program: Program, task: Task): Promise<RunningSender> {
   const sender = startTask(program, task)
   const failure = (problem: string): BenchmarkFailure =>

@@ -7,20 +7,20 @@ import { promisify } from 'node:util'
 import { cacheFolder, ensureDownload, findDownload } from '../../src/development/maven-download.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 
-/** A program that isn't Sluice's, with its first arguments; what it has to do comes behind them. */
+/** A program that isn't Sluice, with its first arguments. The arguments of a task follow them. */
 export type Program = { command: string; args: readonly string[] }
 
 export type ProgramName = 'franz-go' | 'parallel-consumer'
 
-/** What the library says of itself in `go.mod` and `pom.xml`. */
+/** The versions of the libraries in `go.mod` and `pom.xml`. */
 export const versions: Readonly<Record<ProgramName, string>> = {
   'franz-go': versionIn('franz-go/go.mod', /^require \S+\/franz-go v(\S+)$/m),
   'parallel-consumer': versionIn('parallel-consumer/pom.xml', /-vertx<\/artifactId>\s*<version>([^<]+)</),
 }
 
 /**
- * Builds the programs, unless they are in the cache as their sources are now. Fails with what is missing on
- * this machine: before anything else is built or started.
+ * Builds the programs, unless the cache has them for the present sources. Fails if this machine lacks a tool,
+ * before anything is built or started. The error names the missing tools.
  */
 export async function buildPrograms(report: (line: string) => void): Promise<Record<ProgramName, Program>> {
   await requireTools()
@@ -43,11 +43,11 @@ export async function buildPrograms(report: (line: string) => void): Promise<Rec
 const run = promisify(execFile)
 const buildTimeoutMs = 9 * 60_000
 
-/** What is compiled: a change of it gives a cached program another name. */
+/** The compiled files. If one of them changes, the program gets another name in the cache. */
 const goFiles = ['main.go', 'go.mod', 'go.sum']
 const javaFiles = ['Peer.java', 'pom.xml']
 
-/** How each is asked whether it runs, and what Debian has it in. */
+/** The tools, each with the arguments that test whether it runs, and with its Debian package. */
 const tools = {
   go: { asked: ['version'], package: 'golang-go (1.26 or later)' },
   java: { asked: ['-version'], package: 'openjdk-17-jdk-headless' },
@@ -81,7 +81,7 @@ function franzGoFile(): string {
   return join(cacheFolder(), `peer-franz-go-${digestOf('franz-go', goFiles)}`)
 }
 
-/** Gives the program's file, which appears whole or not at all. */
+/** Returns the file of the program, and builds it if it is missing. The file appears whole or not at all. */
 async function buildFranzGo(report: (line: string) => void): Promise<string> {
   const program = franzGoFile()
   if (existsSync(program)) return program
@@ -105,7 +105,7 @@ function parallelConsumerName(): string {
   return `peer-parallel-consumer-${digestOf('parallel-consumer', javaFiles)}`
 }
 
-/** Gives the folder of its jars, with our class beside them. */
+/** Returns a folder with the library's jars and the compiled class of `Peer.java`. */
 async function buildParallelConsumer(report: (line: string) => void): Promise<string> {
   return ensureDownload(
     {

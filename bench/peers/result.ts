@@ -9,7 +9,7 @@ import { type IsolatedName, isolatedNames, labels, type PeerName, peerNames } fr
 import type { ProgramName } from './programs.ts'
 import type { Side } from './side.ts'
 
-/** What both parts have measured, each run of it. */
+/** The measurements of all runs of both parts. */
 export type Measured = {
   throughput: ReadonlyMap<PeerName, readonly Measurement[]>
   isolation: readonly Pair<Record<IsolatedName, Side>>[]
@@ -26,12 +26,12 @@ export type Setup = {
   versions: Readonly<Record<ProgramName, string>>
 }
 
-/** Medians over the runs, and over the pairs; each pair is there as well. */
+/** Returns the medians of all runs and of all pairs. The figures contain each pair too. */
 export function resultOf(measured: Measured, setup: Setup): BenchmarkResult {
   return { table: tableOf(measured, setup), figures: figuresOf(measured, setup) }
 }
 
-/** What is left of the healthy traffic, and its p99: `undefined` where most runs had none. */
+/** The share of the healthy traffic that is left, and its p99. A p99 is `undefined` if most runs had none. */
 type Isolation = { kept: number; p99Ms: Pair<number | undefined> }
 
 function isolationOf(pairs: readonly Pair<Side>[]): Isolation {
@@ -44,7 +44,7 @@ function isolationOf(pairs: readonly Pair<Side>[]): Isolation {
   }
 }
 
-/** A run without a p99 is slower than any that has one. */
+/** Returns the median of the p99. A run without a p99 counts as slower than every run with one. */
 function p99Of(sides: readonly Side[]): number | undefined {
   const p99Ms = median(sides.map((side) => side.p99Ms ?? Number.POSITIVE_INFINITY))
   return Number.isFinite(p99Ms) ? p99Ms : undefined
@@ -100,7 +100,7 @@ function ratioCells(name: PeerName, measured: Measured): string[] {
   return ['', all.toFixed(2), warm.toFixed(2)]
 }
 
-/** CPU a delivery of the worker by that of another. */
+/** Returns the worker's CPU time for a delivery, divided by that of another program. */
 function ratiosTo(name: PeerName, measured: Measured): { all: number; warm: number } {
   const worker = throughputOf('worker', measured)
   const other = throughputOf(name, measured)

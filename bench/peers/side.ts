@@ -1,19 +1,19 @@
 import type { GroupReport } from '../support/recorder-process.ts'
 
-/** What became of the messages to the destinations that answer. */
+/** The figures of the messages to the destinations that answer. */
 export type Side = {
-  /** Those that came in the window, a second. */
+  /** The messages that arrived in the window, as a rate a second. */
   perS: number
   /**
-   * From the producer's call to the arrival, of those of the window; `undefined` when one in a hundred did
-   * not come.
+   * The p99 of the time from the producer's call to the arrival, for the messages that were produced in the
+   * window. `undefined` if one in a hundred of these messages didn't arrive.
    */
   p99Ms: number | undefined
-  /** Of the machine, by other programs: 0 to 1. */
+  /** The share of the machine's CPU time that other programs used, from 0 to 1. */
   othersShare: number
 }
 
-/** `producedPerS` were produced for them, for so many seconds. */
+/** Returns the figures of a run in which `producedPerS` messages a second were produced for `seconds`. */
 export function sideOf(
   { inWindow, latency }: Pick<GroupReport, 'inWindow' | 'latency'>,
   { producedPerS, seconds, othersShare }: { producedPerS: number; seconds: number; othersShare: number },

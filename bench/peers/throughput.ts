@@ -9,10 +9,16 @@ import { type PeerName, peerNames } from './names.ts'
 import { startTask, writeUrls } from './peer.ts'
 import type { Program, ProgramName } from './programs.ts'
 
-/** As the worker's: who stands still doesn't read his answers. */
+/**
+ * The timeout of a request, as for the worker. It is long, because a suspended program doesn't read its
+ * answers.
+ */
 const timeoutMs = 60_000
 
-/** Has each deliver a preloaded topic to a receiver of its own, by turns; gives all runs of each. */
+/**
+ * Makes all programs deliver by turns, and returns all runs of each program. They deliver the same preloaded
+ * topic, each to a separate receiver.
+ */
 export async function measureThroughput(
   programs: Readonly<Record<ProgramName, Program>>,
   { runs, messages, profileDir }: { runs: number; messages: number; profileDir: string | undefined },
@@ -42,7 +48,7 @@ export async function measureThroughput(
   return measured
 }
 
-/** Each run reads the topic in a consumer group of its own. */
+/** Returns a sender that runs a program. Each run reads the topic in a new consumer group. */
 function programSender(
   name: ProgramName,
   program: Program,

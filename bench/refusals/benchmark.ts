@@ -13,10 +13,12 @@ import { resultOf } from './result.ts'
 import type { Side, Round } from './side.ts'
 
 /**
- * What a flood of requests that are refused costs the others at a gateway. Single calls of another source come at a fixed rate,
- * from a process of their own. A round is a run of them without a flood, and one with each of the floods, forwards and then
- * backwards; each flood makes a pair with the run without it of its round. The floods are open loop at a rate that is given: one
- * that is as fast as its answers takes all of a machine that it shares with the gateway, whatever that makes of it.
+ * Measures what a flood of refused requests costs the other clients of a gateway. A separate process, the
+ * prober, makes single calls of another source at a fixed rate. A round consists of one run without a flood,
+ * and one run with each flood. Every second round has the runs in reverse order. Each run with a flood makes
+ * a pair with the run without a flood of the same round. The floods are open loop, at a given rate. A flood
+ * that sends as fast as it is answered would use the whole machine, which it shares with the gateway, however
+ * the gateway refuses it.
  */
 export async function runRefusalsBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { runs = 3, seconds = 12, rate = 1_000, profileDir } = settings
@@ -58,12 +60,16 @@ const connections = 20
 const probesPerS = 200
 const warmupS = 3
 const leadS = 1
-/** A client that is later than this doesn't send what it is to send. */
+/**
+ * The largest p99 of the prober's lateness. A prober that is later doesn't make its calls at the given rate.
+ */
 const maxLateMs = 10
 const tries = 4
-/** A flood may fall short of its rate by so much. */
+/** The least share of its rate that a flood must reach. */
 const leastShare = 0.95
-/** A source that is over its rate may send a message now and then. */
+/**
+ * The largest share of a flood that may be accepted. A source over its rate may still send a few messages.
+ */
 const mostTaken = 0.01
 
 const noShare = (): number => 0
@@ -101,7 +107,10 @@ async function measure(stand: Stand, name: SideName, seconds: number): Promise<T
   return { latency, lateP99Ms, cpu, othersShare: used, flooded, fault }
 }
 
-/** Runs whose prober was held up are made again: even a burst of other programs that adds up to little is all of a p99. */
+/**
+ * Measures a run, and repeats it if the prober was late. Even a short burst of other programs, which is a
+ * small share of the run, can decide a p99.
+ */
 async function measureOnTime(stand: Stand, name: SideName, seconds: number): Promise<Side> {
   for (let attempt = 1; ; attempt++) {
     const side = await measureInQuiet(() => measure(stand, name, seconds))
@@ -112,7 +121,7 @@ async function measureOnTime(stand: Stand, name: SideName, seconds: number): Pro
   }
 }
 
-/** Why the figures of a run must not be used. */
+/** Returns the reason why the figures of a run can't be used, or `undefined`. */
 function faultOf(name: SideName, sent: Sent, flooded: Flooded | undefined, rate: number): string | undefined {
   if (sent.failed > 0) return `${name}: ${sent.failed} answers to the others were not 200`
   if (name === 'no flood' || flooded === undefined) return undefined
@@ -139,7 +148,10 @@ function cpuOf({ server, clients, flood }: Stand): CpuUs {
   }
 }
 
-/** The rest is Kafka, where this started it, and the benchmark itself. */
+/**
+ * Returns the shares of one core. The rest is the benchmark itself, and Kafka if the benchmark has started
+ * it.
+ */
 function sharesBetween(from: CpuUs, to: CpuUs): Side['cpu'] {
   const spanUs = (to.atMs - from.atMs) * 1_000
   const gateway = (to.gateway - from.gateway) / spanUs

@@ -1,36 +1,39 @@
 import { startChild } from '../support/child.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 
-/** One source, or someone who is none, that sends batches by the clock and heeds no answer. */
+/**
+ * The plan of a flood. One sender, which may not be a known source, sends batches at a fixed rate and doesn't
+ * react to the answers.
+ */
 export type FloodPlan = {
   origin: string
   perSecond: number
   connections: number
-  /** Where the write key stands: in the head (Basic authentication), or in the body alone. */
+  /** Whether the write key is in the head (Basic authentication) or only in the body. */
   keyIn: 'head' | 'body'
   writeKey: string
 }
 
-/** What became of it. */
+/** The figures of a flood. */
 export type Flooded = {
-  /** Answers by status. */
+  /** The number of answers with each status. */
   statuses: Record<number, number>
   perS: number
-  /** How long after its time a request was sent. */
+  /** The p99 of the time between the due time of a request and its sending, in milliseconds. */
   lateP99Ms: number
-  /** Of a body as it is sent. */
+  /** The length of a body as it is sent. */
   bodyBytes: number
 }
 
 export type Flood = {
   readonly pid: number
   begin(plan: FloodPlan): Promise<void>
-  /** Resolves when the last request has its answer. */
+  /** Ends the flood. Resolves when the last request has been answered. */
   end(): Promise<Flooded>
   stop(): Promise<void>
 }
 
-/** A process that floods when it is told to, and ends with this one. */
+/** Starts a process that floods a gateway on command. The process ends with this process. */
 export function startFlood(): Flood {
   const child = startChild('../refusals/flood.ts')
   return {
@@ -41,7 +44,7 @@ export function startFlood(): Flood {
     async end() {
       const flooded = await child.ask({ kind: 'end' })
       if (isFailure(flooded)) throw new BenchmarkFailure(`the flood failed: ${flooded.error}`)
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what it sends at its end
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the child's last message of a flood
       return flooded as Flooded
     },
     stop: () => child.stop(),

@@ -6,11 +6,11 @@ import { sendAtRate } from '../support/open-loop.ts'
 import { percentile } from '../support/statistics.ts'
 import type { Flooded, FloodPlan } from './flood-process.ts'
 
-/** Told over IPC to flood a gateway and to stop, and telling what became of it. */
+/** Runs as a process. Commands over IPC start and end a flood of a gateway. Sends the figures at the end. */
 
 const leastBodyBytes = 10_000
 
-/** A batch that takes 10 KB in gzip. */
+/** Returns a batch that takes at least 10 kB in gzip. `shared` is the JSON before the messages. */
 function bodyWith(shared: string): Buffer {
   const batch: string[] = []
   for (;;) {

@@ -1,6 +1,6 @@
 import type { FloodPlan } from './flood-process.ts'
 
-/** What each flood sends, and how it is refused. */
+/** The write key of each flood, its place, and the status with which the gateway must refuse the flood. */
 export const floods = {
   'unknown key': { keyIn: 'head', writeKey: 'nobody', status: 401 },
   'unknown key in the body': { keyIn: 'body', writeKey: 'nobody', status: 401 },

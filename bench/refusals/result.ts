@@ -7,7 +7,10 @@ import { floodNames, type SideName } from './floods.ts'
 
 type Setup = { rate: number; seconds: number; connections: number; probesPerS: number }
 
-/** The figure is the worst of the floods; each is a median over its pairs, and each pair is there as well. */
+/**
+ * Returns the result. `others_p99_ratio` is that of the worst flood. The ratio of a flood is the median of
+ * its pairs. The figures contain each pair too.
+ */
 export function resultOf(rounds: readonly Round[], setup: Setup): BenchmarkResult {
   const { rate, seconds, connections, probesPerS } = setup
   const bases = rounds.map((sides) => sideIn(sides, 'no flood'))

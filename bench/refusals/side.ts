@@ -2,12 +2,15 @@ import type { Sent } from '../gateway/clients-process.ts'
 import type { Flooded } from './flood-process.ts'
 import type { SideName } from './floods.ts'
 
-/** Of one run. CPU is a share of one core; what comes before the measured time, `leadS`, counts in it too. */
+/**
+ * The figures of one run. CPU times are shares of one core. They include `leadS`, the time before the
+ * latencies are measured.
+ */
 export type Side = {
   latency: Sent['latencyMs']
   lateP99Ms: number
   cpu: { gateway: number; prober: number; flood: number; rest: number }
-  /** Of the machine. */
+  /** The share of the machine's CPU time that other programs used, from 0 to 1. */
   othersShare: number
   flooded: Flooded | undefined
 }

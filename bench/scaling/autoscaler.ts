@@ -1,7 +1,9 @@
 /**
- * How many pods Kubernetes' HorizontalPodAutoscaler asks for, with metrics as KEDA and the Prometheus adapter give them. Pure but for its
- * memory; times are in seconds. Source: k8s.io/kubernetes v1.37, pkg/controller/podautoscaler: `GetExternalPerPodMetricReplicas`,
- * `stabilizeRecommendationWithBehaviors`, `convertDesiredReplicasWithBehaviorRate`.
+ * Computes how many pods Kubernetes' HorizontalPodAutoscaler asks for, with metrics as KEDA and the
+ * Prometheus adapter provide them. The autoscaler remembers its earlier decisions, and has no other effects.
+ * Times are in seconds. Source: k8s.io/kubernetes v1.37, pkg/controller/podautoscaler:
+ * `GetExternalPerPodMetricReplicas`, `stabilizeRecommendationWithBehaviors`,
+ * `convertDesiredReplicasWithBehaviorRate`.
  */
 
 export type Policy = { type: 'Pods' | 'Percent'; value: number; periodSeconds: number }
@@ -11,12 +13,17 @@ export type Behavior = {
   scaleDown: { stabilizationWindowSeconds: number; policies: readonly Policy[] }
 }
 
-/** What is asked for, and how much of it one pod is given; undefined where nobody tells it. */
+/**
+ * The value of a metric, and how much of it one pod should have. The value is undefined if it isn't known.
+ */
 export type Reading = { value: number | undefined; perPod: number }
 
 type Event = { atS: number; change: number }
 
-/** The share by which a metric may be off before it changes anything: what the controller manager begins with. */
+/**
+ * The deviation of a metric from its target, as a share, up to which the number of pods stays. This is the
+ * default of the controller manager.
+ */
 const tolerance = 0.1
 
 export class Autoscaler {
@@ -33,7 +40,7 @@ export class Autoscaler {
     this.#behavior = behavior
   }
 
-  /** The number of pods from now on. */
+  /** Returns the number of pods from now on. */
   decide(nowS: number, pods: number, readings: readonly Reading[]): number {
     const asked = askedBy(readings, pods)
     if (asked === undefined) return pods
@@ -43,7 +50,10 @@ export class Autoscaler {
     return next
   }
 
-  /** Up to the least that was asked for within one window, down to the most within the other. */
+  /**
+   * Returns the number of pods after stabilization. It rises at most to the smallest number of the window for
+   * scaling up, and falls at most to the largest number of the window for scaling down.
+   */
   #stabilized(nowS: number, pods: number, asked: number): number {
     const within = (windowS: number): number[] =>
       this.#asked.filter(({ atS }) => atS > nowS - windowS).map((one) => one.pods)
@@ -72,13 +82,16 @@ export class Autoscaler {
     return type === 'Pods' ? atStart - value : Math.trunc(atStart * (1 - value / 100))
   }
 
-  /** How many there were when the period began. */
+  /** Returns the number of pods at the beginning of the period. */
   #before(nowS: number, pods: number, periodS: number): number {
     return pods - changedSince(this.#ups, nowS - periodS) + changedSince(this.#downs, nowS - periodS)
   }
 }
 
-/** The most that any of them asks for. Where one isn't told, no fewer than there are; where none is, undefined. */
+/**
+ * Returns the largest number of pods that a reading asks for. If a value isn't known, returns at least the
+ * present number of pods. If no value is known, returns undefined.
+ */
 function askedBy(readings: readonly Reading[], pods: number): number | undefined {
   const asked = readings.flatMap(({ value, perPod }) => {
     if (value === undefined) return []

@@ -11,12 +11,15 @@ const sizes = [
   { partitions: 48, processesPerPod: 2 },
   { partitions: 48, processesPerPod: 4 },
 ] as const
-/** Of what all processes together could do, at the height of the load. */
+/** The heights of the load, as shares of what all processes together could do. */
 export const shares = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8] as const
 
 type Row = { kind: Kind; partitions: number; processesPerPod: number } & Outcome
 
-/** Numbers of pods over an hour of a load that rises tenfold and falls: the worst of several heights, by what the pods are asked for by. */
+/**
+ * Simulates the number of pods during a load that rises tenfold and falls again. The benchmark compares two
+ * triggers of the autoscaler, with the worst outcome of several heights of the load.
+ */
 export async function runScalingBenchmark(): Promise<BenchmarkResult> {
   const rows = kinds.flatMap((kind) =>
     sizes.map((size): Row => {

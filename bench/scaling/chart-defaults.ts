@@ -17,12 +17,12 @@ type Values = {
   }
 }
 
-/** What the Helm chart scales by where nobody says otherwise. */
+/** The defaults of the Helm chart for scaling. */
 export type ChartDefaults = {
   partitions: number
   processesPerPod: number
   leastPods: number
-  /** A share, of the cores of a pod's processes. */
+  /** The target utilization, as a share of the cores of a pod's processes. */
   utilization: number
   drainS: number
   behavior: Behavior
@@ -30,7 +30,10 @@ export type ChartDefaults = {
 
 const file = resolve(import.meta.dirname, '../../deploy/helm/sluice/values.yaml')
 
-/** Reads its values.yaml. The two pods a minute are those of `sluice.scalingBehavior`. */
+/**
+ * Reads the chart's values.yaml. The two pods a minute are the same as in the template
+ * `sluice.scalingBehavior`.
+ */
 export function chartDefaults(): ChartDefaults {
   const { topics, worker }: Values = parse(readFileSync(file, 'utf8'))
   const { minReplicas, targetUtilization, drainSeconds, scaleUp, scaleDown } = worker.autoscaling

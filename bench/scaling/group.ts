@@ -1,35 +1,38 @@
 import { assignSticky } from '../../src/kafka/sticky.ts'
 
-/** What the simulated workers take, and for how long what moves stands still. */
+/** The capacity of the simulated workers, and the times for which partitions are not read. */
 export type Costs = {
-  /** Records that a process takes a second when it does nothing else. */
+  /** The number of records that a process takes a second when it does nothing else. */
   perSecond: number
-  /** From when a pod is asked for until its processes join the group. */
+  /** The time from the request for a pod until its processes join the group. */
   startS: number
-  /** Between a join or a leave and the first record of a partition that has moved. */
+  /** The time between a join or a leave and the first record of a partition that has moved. */
   handoverS: number
-  /** From the stop of a pod until the group gives its partitions to others: the session, where the pod doesn't leave. */
+  /**
+   * The time from the stop of a pod until the group gives the pod's partitions to others. It is the session
+   * timeout if the pod doesn't leave the group.
+   */
   leaveS: number
-  /** Cores of a process that has nothing to do. */
+  /** The number of cores that a process uses when it has nothing to do. */
   idleCores: number
 }
 
 type Process = { readonly id: string; readonly pod: number; since: number; units: readonly number[] }
 
-/** What a pod has told so far, as Prometheus sees it. */
+/** The counters of a pod so far, as Prometheus sees them. */
 export type Told = { cpuSeconds: number; records: number }
 
 /**
- * Workers that share the partitions as the real members do (`assignSticky`, with their claims), each process with its own capacity. A
- * partition that moves stands still for as long as a handover takes.
+ * Simulates a group of workers that share the partitions as the real members do (`assignSticky`, with their
+ * claims). Each process has its own capacity. Nobody reads a partition that moves until its handover is over.
  */
 export class Group {
   readonly #costs: Costs
   readonly #processesPerPod: number
-  /** Records that wait, by partition. */
+  /** The number of records that wait in each partition. */
   readonly waiting: number[]
   readonly #pausedUntilS: number[]
-  /** Retries that are due: taken with all else, and no lag. */
+  /** The number of retries that are due. All processes take them, and they don't count as lag. */
   #due = 0
   #processes: Process[] = []
   readonly #starting = new Map<number, number>()
@@ -52,17 +55,17 @@ export class Group {
     return this.waiting.reduce((sum, one) => sum + one, 0)
   }
 
-  /** Records that wait in the partition that has the most. */
+  /** The number of waiting records in the partition that has the most of them. */
   get mostWaiting(): number {
     return Math.max(...this.waiting)
   }
 
-  /** Pods whose processes are in the group. */
+  /** The number of pods whose processes are in the group. */
   get pods(): number {
     return new Set(this.#processes.map(({ pod }) => pod)).size
   }
 
-  /** Starts and ends pods as a StatefulSet does: the highest number goes first. */
+  /** Starts and ends pods as a StatefulSet does. The pod with the highest number ends first. */
   scale(nowS: number, pods: number): void {
     for (let pod = 0; pod < pods; pod++)
       if (!this.told.has(pod)) {
@@ -79,7 +82,10 @@ export class Group {
     this.#rebalance(nowS, this.#costs.leaveS)
   }
 
-  /** One second: what has come, by partition, and the retries that have become due. */
+  /**
+   * Simulates one second. `arrived` is the number of new records by partition. `due` is the number of new
+   * retries.
+   */
   step(nowS: number, arrived: readonly number[], due: number): void {
     const ready = [...this.#starting].filter(([, atS]) => atS <= nowS)
     for (const [pod] of ready) this.#join(pod)
@@ -103,7 +109,7 @@ export class Group {
     let left = perSecond - retried
     let taken = 0
     const open = units.filter((unit) => (this.#pausedUntilS[unit] ?? 0) <= nowS)
-    // The partition with the least first: what it leaves is for the others.
+    // The partition with the fewest records comes first. The others can use the capacity that it leaves.
     for (const [place, unit] of open.toSorted((a, b) => this.#of(a) - this.#of(b)).entries()) {
       const share = Math.min(this.#of(unit), left / (open.length - place))
       this.waiting[unit] = this.#of(unit) - share
@@ -120,7 +126,10 @@ export class Group {
     return this.waiting[unit] ?? 0
   }
 
-  /** Each change of the members is one. `unreadS`: how long the partitions of those that left have no owner. */
+  /**
+   * Assigns the partitions again after a change of the members. `unreadS` is how long the partitions of the
+   * members that left have no owner.
+   */
   #rebalance(nowS: number, unreadS = 0): void {
     this.#rebalances++
     const claims = this.#processes.map(({ id, since, units }) => ({ memberId: id, sinceMs: since, units }))

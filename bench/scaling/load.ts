@@ -1,21 +1,27 @@
-/** Messages a second over time, and what of them goes to a destination that is dead for a while. Times are in seconds. */
+/**
+ * A rate of messages over time, with a share of them for a destination that is dead for a while. Times are in
+ * seconds.
+ */
 export type Load = {
-  /** At its lowest. */
+  /** The lowest rate. */
   perSecond: number
-  /** At its height it is so many times as much. */
+  /** The highest rate as a multiple of the lowest rate. */
   rise: number
   riseAtS: number
-  /** How long the rise, and the fall, take. */
+  /** The duration of the rise, and of the fall. */
   slopeS: number
   fallAtS: number
   untilS: number
-  /** Each second is up to so much above or below, as a share. */
+  /** The largest deviation of a second from the mean rate, as a share. */
   noise: number
-  /** A destination that gets this share fails from then until then; its messages are parked, and tried again. */
+  /**
+   * The destination that fails from `fromS` until `untilS`, and its share of all messages. Its messages are
+   * parked, and tried again.
+   */
   dead: { share: number; fromS: number; untilS: number }
 }
 
-/** Half an hour is steady at its height, and as long after the fall. */
+/** A load that stays at its height for 45 minutes, and at its lowest rate for 45 minutes after the fall. */
 export const anHour: Omit<Load, 'perSecond'> = {
   rise: 10,
   riseAtS: 600,
@@ -26,7 +32,7 @@ export const anHour: Omit<Load, 'perSecond'> = {
   dead: { share: 0.1, fromS: 2_100, untilS: 2_700 },
 }
 
-/** What comes, before noise. */
+/** Returns the rate at a time, without noise. */
 export function meanAt(atS: number, load: Load): number {
   const up = clamp((atS - load.riseAtS) / load.slopeS)
   const down = clamp((atS - load.fallAtS) / load.slopeS)
@@ -37,7 +43,10 @@ function clamp(share: number): number {
   return Math.min(1, Math.max(0, share))
 }
 
-/** Numbers from 0 to 1, the same for the same seed. Source: mulberry32, Tommy Ettinger (public domain). */
+/**
+ * Returns a function that returns random numbers from 0 to 1. The same seed gives the same numbers. Source:
+ * mulberry32, Tommy Ettinger (public domain).
+ */
 export function randomOf(seed: number): () => number {
   let state = seed
   return () => {

@@ -2,10 +2,10 @@ import type { Told } from './group.ts'
 
 type Sample = { atS: number } & Told
 
-/** What Prometheus has scraped of each pod, and the rates that it makes of it. Times are in seconds. */
+/** The samples that Prometheus has scraped from each pod, and the rates of them. Times are in seconds. */
 export class Scraped {
   readonly #samples = new Map<number, Sample[]>()
-  /** At the last scrape. */
+  /** The lag at the last scrape. */
   lag = 0
 
   scrape(atS: number, told: ReadonlyMap<number, Told>, lag: number): void {
@@ -18,7 +18,7 @@ export class Scraped {
     this.lag = lag
   }
 
-  /** `sum(rate(…[window]))`; undefined where no pod has two samples. */
+  /** Returns `sum(rate(…[window]))`. Returns undefined if no pod has two samples. */
   rate(nowS: number, windowS: number, of: keyof Told): number | undefined {
     const rates = [...this.#samples.values()].flatMap((samples) => {
       const [first, last] = [samples.find(({ atS }) => atS > nowS - windowS), samples.at(-1)]

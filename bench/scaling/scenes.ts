@@ -5,20 +5,27 @@ import type { Moment, Scene } from './simulation.ts'
 import { byLag, byWork } from './triggers.ts'
 
 /**
- * A process of a mid-sized machine. Moved partitions stand still for longer than the real members let them (`npm run bench -- group`): a
- * request that is under way ends first. Pods leave the group when they stop, as the chart has them do where it scales them.
+ * The costs on a mid-sized machine. `handoverS` is longer than `npm run bench -- group` measures, because a
+ * request that is in flight ends first. Pods leave the group when they stop. The chart configures this for
+ * the pods that it scales.
  */
 const costs: Costs = { perSecond: 4_000, startS: 40, handoverS: 5, leaveS: 0, idleCores: 0.05 }
 
-/** The default of `kafka.sessionTimeout`: so long the group keeps the partitions of a static member that doesn't leave. */
+/**
+ * The default of `kafka.sessionTimeout`. The group keeps the partitions of a static member that doesn't leave
+ * for this time.
+ */
 export const sessionS = 30
 
-/** What the chart did before: 5,000 unsettled records a pod. */
+/** The number of unsettled records a pod by which an earlier version of the chart scaled. */
 const lagPerPod = 5_000
 
 export type Kind = 'lag alone' | 'work and lag'
 
-/** The chart's defaults on an hour's load whose height takes that share of all that the partitions' processes could. */
+/**
+ * Returns a scene with the chart's defaults and the load `anHour`. `share` is the height of the load, as a
+ * share of what one process for each partition could do.
+ */
 export function sceneOf(
   kind: Kind,
   {
@@ -50,20 +57,29 @@ export function sceneOf(
   }
 }
 
-/** When the load has been at its height for a quarter of an hour, and when it begins to fall. */
+/**
+ * The time in which the number of pods should be steady. It begins when the load has been at its height for a
+ * quarter of an hour, and ends when the load begins to fall.
+ */
 const steady = { fromS: anHour.riseAtS + anHour.slopeS + 900, untilS: anHour.fallAtS }
 
 export type Outcome = {
-  /** Changes of the number of pods in those 30 minutes. */
+  /** The number of changes of the number of pods in the steady 30 minutes. */
   steadyChanges: number
-  /** Of the whole run. */
+  /** The number of changes of the number of pods in the whole run. */
   changes: number
   fewest: number
   most: number
-  /** How far behind, in seconds of what comes: at most, and at most from five minutes after the rise on. */
+  /**
+   * The largest lag of the whole run, in seconds. This is the number of waiting records, divided by the mean
+   * rate of new messages.
+   */
   behindS: number
+  /** The largest lag from five minutes after the rise on, in seconds. */
   laterBehindS: number
-  /** The same of the partition that waits for the longest, while pods leave after the fall. */
+  /**
+   * The largest lag of one partition from the beginning of the fall on, in seconds. In this time, pods leave.
+   */
   leavingBehindS: number
 }
 

@@ -16,28 +16,33 @@ export type Scene = {
   seed: number
 }
 
-/** A moment, every 15 s. */
+/** The state of the simulation at one of the moments, which are 15 s apart. */
 export type Moment = {
   atS: number
   perSecond: number
-  /** Without noise. */
+  /** The rate without noise. */
   meanPerSecond: number
-  /** That are asked for; those that start are among them. */
+  /** The number of pods that the autoscaler asks for, including those that still start. */
   pods: number
   lag: number
-  /** How far behind the partition was that waited for the longest since the last moment, in seconds of what comes. */
+  /**
+   * The largest lag of one partition since the last moment, in seconds. This is the number of its waiting
+   * records, divided by its mean rate of new messages.
+   */
   partitionBehindS: number
   rebalances: number
 }
 
-/** How often Prometheus asks the pods, and the HorizontalPodAutoscaler Prometheus. */
+/**
+ * The period in which Prometheus scrapes the pods, and in which the HorizontalPodAutoscaler asks Prometheus.
+ */
 const periodS = 15
-/** Until the number of pods is that of the load before its rise. */
+/** The time before the start of the load. In this time, the number of pods adapts to the lowest rate. */
 const headStartS = 900
-/** The first waits of `retry.ladder`. */
+/** The first waits of `retry.ladder`, in seconds. */
 const ladderS = [60, 600]
 
-/** Plays a load on workers that an autoscaler adds and takes away. */
+/** Simulates a load on workers that an autoscaler adds and removes. */
 export function simulate(scene: Scene): Moment[] {
   const { load, costs, processesPerPod, partitions, trigger, behavior, leastPods, mostPods } = scene
   const random = randomOf(scene.seed)
@@ -75,7 +80,10 @@ export function simulate(scene: Scene): Moment[] {
   return moments
 }
 
-/** What fails now is tried again after the ladder's waits: what comes after the first, and what fails again after the second. */
+/**
+ * Plans the retries of the messages that fail now. New messages are tried again after the first wait of the
+ * ladder, and failing retries after the second wait.
+ */
 function park(
   retries: Map<number, number>,
   { nowS, dead, perSecond, due }: { nowS: number; dead: Load['dead']; perSecond: number; due: number },

@@ -1,18 +1,21 @@
 import type { Reading } from './autoscaler.ts'
 import type { Scraped } from './prometheus.ts'
 
-/** What pods are asked for by. */
+/** A function that returns the readings by which the autoscaler scales. */
 export type Trigger = (scraped: Scraped, nowS: number) => Reading[]
 
-/** Over which work is counted: `[2m]` of the chart's queries. */
+/** The window of the rates in seconds: `[2m]` in the chart's queries. */
 const windowS = 120
 
-/** The unsettled records alone: what is there to be compared with. */
+/** Returns a trigger that uses only the unsettled records. It is the baseline of the comparison. */
 export function byLag(perPod: number): Trigger {
   return (scraped) => [{ value: scraped.lag, perPod }]
 }
 
-/** The chart's `work`: cores in use, and those that working off the lag within `drainS` takes beside. */
+/**
+ * Returns the trigger `work` of the chart. It counts the cores in use, and the additional cores that are
+ * needed to work off the lag within `drainS`.
+ */
 export function byWork({ coresPerPod, drainS }: { coresPerPod: number; drainS: number }): Trigger {
   return (scraped, nowS) => [{ value: workOf(scraped, nowS, drainS), perPod: coresPerPod }]
 }

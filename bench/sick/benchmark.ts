@@ -5,12 +5,16 @@ import { type Played, resultOf } from './result.ts'
 import { destinationsOf, ladderOf, type Scene, scenes } from './scenes.ts'
 import { simulate } from './simulation.ts'
 
-/** `minutes`: how long messages come. `rate`: to each sick hook, a second; there is that scene alone then. */
+/**
+ * `minutes` is how long messages arrive. `rate` is the number of messages a second to each sick hook. With
+ * `rate`, only the scenes of that rate are simulated.
+ */
 export type SickSettings = Settings & { minutes?: number }
 
 /**
- * What sick hooks get of their messages in four hours: those that fail 50, 90, 99 and 100 % of requests, and one that never answers, beside
- * healthy ones. One real pipeline on a virtual clock, with every setting at its default.
+ * Measures how many of their messages sick hooks get in four hours. The sick hooks fail 50, 90, 99 and 100 %
+ * of their requests, and one never answers. There are healthy hooks too. The benchmark runs a real pipeline
+ * on a virtual clock, with every setting at its default, except that one scene has a faster ladder.
  */
 export async function runSickBenchmark({ rate, minutes }: SickSettings): Promise<BenchmarkResult> {
   const chosen = rate === undefined ? scenes : scenesAt(rate)
@@ -32,7 +36,7 @@ export async function runSickBenchmark({ rate, minutes }: SickSettings): Promise
 
 const usualMessages = 60_000
 
-/** Those of that rate, or one of its own. */
+/** Returns the scenes of that rate. If there is none, returns a new scene of that rate. */
 function scenesAt(perSecond: number): readonly Scene[] {
   const known = scenes.filter((scene) => scene.perSecond === perSecond)
   if (known.length > 0) return known

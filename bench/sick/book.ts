@@ -4,14 +4,14 @@ const open = 0
 const delivered = 1
 const dead = 2
 
-/** What became of the messages of one destination, and of each of them at each hook. */
+/** Records the fate of the messages of one destination, and of each message at each hook. */
 export class Book {
   readonly hooks: readonly HookPage[]
-  /** Messages that have come. */
+  /** The number of messages that have arrived. */
   messages = 0
-  /** Dead letters by their reason. */
+  /** The number of dead letters by reason. */
   readonly dead = new Map<string, number>()
-  /** Records put on retry topics. */
+  /** The number of records that were written to retry topics. */
   parked = 0
   #ended = 0
   readonly #fate: Uint8Array
@@ -23,7 +23,7 @@ export class Book {
     this.#appendedMs = new Float64Array(messages)
   }
 
-  /** Messages that are neither delivered nor dead letters. */
+  /** The number of messages that are neither delivered nor dead letters. */
   get unfinished(): number {
     return this.messages - this.#ended
   }
@@ -52,19 +52,22 @@ export class Book {
   }
 }
 
-/** What one hook was asked, by message. */
+/** Records the requests to one hook, by message. */
 export class HookPage {
   readonly model: HookModel
   requests = 0
   inFlight = 0
   inFlightMost = 0
-  /** Messages that were posted to it at least once. */
+  /** The number of messages that were posted to the hook at least once. */
   tried = 0
-  /** Messages that it has taken at least once. */
+  /** The number of messages that the hook has accepted at least once. */
   taken = 0
   readonly #requests: Uint16Array
   readonly #isTaken: Uint8Array
-  /** From the append of each message to its first request, in milliseconds. */
+  /**
+   * The times from the append of a message to its first request, in milliseconds, in order of the first
+   * requests.
+   */
   readonly #firstAfterMs: Float32Array
 
   constructor(model: HookModel, messages: number) {
@@ -74,7 +77,10 @@ export class HookPage {
     this.#firstAfterMs = new Float32Array(messages)
   }
 
-  /** A request of a message is made, so long after the message was appended; gives how many it has had before. */
+  /**
+   * Records a request of a message, `afterMs` after the append of the message. Returns the number of earlier
+   * requests of the message.
+   */
   posted(message: number, afterMs: number): number {
     const before = this.#requests[message] ?? 0
     if (before === 0) this.#firstAfterMs[this.tried++] = afterMs
@@ -92,7 +98,9 @@ export class HookPage {
     this.taken++
   }
 
-  /** From append to first request, of those that had one: ascending, in milliseconds. */
+  /**
+   * Returns the times from the append of a message to its first request, in milliseconds, in ascending order.
+   */
   firstTries(): Float32Array {
     return this.#firstAfterMs.slice(0, this.tried).sort()
   }

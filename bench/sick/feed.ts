@@ -1,4 +1,4 @@
-/** Messages at an even pace, by seconds of the simulation. */
+/** Messages at an even rate. The times are in seconds from the start of the simulation. */
 export type Feed = { readonly fromS: number; readonly untilS: number; readonly perSecond: number }
 
 export function messagesOf(feeds: readonly Feed[]): number {
@@ -9,8 +9,9 @@ export function messagesOf(feeds: readonly Feed[]): number {
 }
 
 /**
- * Calls `arrive` at the time of each message, feed by feed; resolves after the last. `phase`, 0 to 1: how far the first of each feed is
- * into the time between two, so that those of several destinations don't come at once.
+ * Calls `arrive` at the time of each message, feed by feed. Resolves after the last message. `phase` (0 to 1)
+ * is the delay of the first message of each feed, as a share of the time between two messages. With different
+ * phases, the messages of several destinations don't arrive at the same time.
  */
 export async function play(
   feeds: readonly Feed[],

@@ -3,33 +3,36 @@ import type { Book } from './book.ts'
 import { tryPatiently } from './patient-retrier.ts'
 import type { Simulated } from './simulation.ts'
 
-/** What a hook got of what it should. */
+/** The figures of one hook. */
 export type HookMeasure = {
   destinationId: string
   model: string
   messages: number
-  /** Messages that were never posted to it, however they ended. */
+  /** The number of messages that were never posted to the hook, whatever became of them. */
   untried: number
   taken: number
-  /** Of what a retrier takes to it that makes every try on time; nothing where that is nothing. */
+  /**
+   * The accepted messages, divided by those that the patient retrier delivers, which makes every try on time.
+   * `undefined` if the patient retrier delivers nothing.
+   */
   deliveredRatio: number | undefined
   requestsEach: number
-  /** The same of that retrier. */
+  /** The requests of the patient retrier for each message. */
   patientRequestsEach: number
-  /** From a message's append to its first request. */
+  /** The time from the append of a message to its first request. */
   firstTryMs: { p50: number; p99: number; most: number }
   inFlightMost: number
 }
 
-/** What became of the messages of a destination. */
+/** The figures of one destination. */
 export type DestinationMeasure = {
   id: string
   messages: number
   hooks: readonly HookMeasure[]
-  /** Records on retry topics, for each message. */
+  /** The number of records on retry topics for each message. */
   parkedEach: number
   dead: Readonly<Record<string, number>>
-  /** Neither delivered nor dead letters at the end. */
+  /** The number of messages that are neither delivered nor dead letters at the end. */
   unfinished: number
 }
 

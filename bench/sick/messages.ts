@@ -1,13 +1,16 @@
 import { partitionOf } from '../../src/message/partitioner.ts'
 
-/** The messages of a simulation: numbered by destination, so that the body of a request tells which it is. */
+/**
+ * Makes the messages of a simulation. They are numbered at each destination, so that the body of a request
+ * identifies the message.
+ */
 
 const users = 1_000
 const marker = Buffer.from('"messageId":"')
 const digitZero = 0x30
 const dash = 0x2d
 
-/** The user of a message, as the key of its record, and where that is put. */
+/** Returns the number of the user of a message, and the key of the record. */
 export function placeOf(destination: number, message: number): { key: Buffer; user: number } {
   const user = Math.imul(message + 1, 0x9e3779b1) + destination
   return { key: keys[(user >>> 0) % users] ?? noKey, user: (user >>> 0) % users }
@@ -16,7 +19,7 @@ export function placeOf(destination: number, message: number): { key: Buffer; us
 const keys = Array.from({ length: users }, (_, user) => Buffer.from(`user-${user}`))
 const noKey = Buffer.alloc(0)
 
-/** The partition of each user. */
+/** Returns the partition of each user. */
 export function partitionsOfUsers(partitions: number): readonly number[] {
   return keys.map((key) => partitionOf(key.toString(), partitions))
 }
@@ -25,12 +28,12 @@ function messageIdOf(destination: number, message: number): string {
   return `${destination}-${message}`
 }
 
-/** A Segment `track` call, as it comes out of the gateway. */
+/** Returns a Segment `track` call as the gateway writes it. */
 export function messageText(destination: number, message: number, user: number): string {
   return `{"type":"track","messageId":"${messageIdOf(destination, message)}","userId":"user-${user}","event":"Order Completed","timestamp":"2026-01-01T00:00:00.000Z","version":1,"context":{"library":{"name":"analytics-node","version":"2.1.0"}},"properties":{"orderId":"50314b8e9bcf","total":25,"currency":"EUR","products":[{"sku":"G-32","price":12.5,"quantity":2}]}}`
 }
 
-/** The number of the message in a body. */
+/** Returns the number of the message in a body. Throws if the body has no message id. */
 export function messageOf(body: Uint8Array): number {
   const bytes = body instanceof Buffer ? body : Buffer.from(body.buffer, body.byteOffset, body.length)
   const start = bytes.indexOf(marker)

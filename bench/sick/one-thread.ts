@@ -1,13 +1,13 @@
 /**
- * What a worker's one thread has to do, in virtual time: that stands still while code runs, so what it would have cost makes what comes
- * after it late.
+ * Models the work of a worker's one thread in virtual time. Virtual time stands still while code runs. So the
+ * time that the code would have taken delays the following work.
  */
 export class OneThread {
-  /** All that it has done, in milliseconds. */
+  /** The total time of all work, in milliseconds. */
   busyMs = 0
   #untilMs = 0
 
-  /** Gives how long it is, from now, until the thread has done what it was given before and this. Milliseconds. */
+  /** Adds work of `us` microseconds. Returns the time from now until all work is done, in milliseconds. */
   spend(us: number): number {
     const nowMs = performance.now()
     this.#untilMs = Math.max(this.#untilMs, nowMs) + us / 1_000
@@ -15,7 +15,7 @@ export class OneThread {
     return this.#untilMs - nowMs
   }
 
-  /** How long it is until it has done all that it was given, in milliseconds. */
+  /** The time from now until all work is done, in milliseconds. */
   get behindMs(): number {
     return Math.max(0, this.#untilMs - performance.now())
   }

@@ -2,12 +2,12 @@ import { judge } from '../../src/delivery/verdict.ts'
 import { type Ladder, nextStep } from '../../src/retry/ladder.ts'
 import type { HookModel } from './hook-models.ts'
 
-/** What a message comes to. */
+/** The fate of a message, and the number of its requests. */
 export type Fate = { isTaken: boolean; requests: number }
 
 /**
- * The yardstick: a retrier that knows no breaker and no limit, and makes each try of the ladder on time. What it delivers is all
- * that the hook would have taken.
+ * Returns the fate of a message with the patient retrier, which has no breaker and no limits, and makes each
+ * try of the ladder on time. It delivers every message that the hook would accept, and so is the yardstick.
  */
 export function tryPatiently(
   model: HookModel,

@@ -1,16 +1,16 @@
 import type { RecordContent } from '../../src/message/held-record.ts'
 import type { OutboundRecord } from '../../src/pipeline/outbound-record.ts'
 
-/** What is written of a record: `null` of a key or value is written as nothing. */
+/** The parts of a record that the queue keeps. A key or value of `null` is written as an empty one. */
 export type WrittenRecord = Pick<OutboundRecord, 'key' | 'value' | 'headers'>
 
 const chunkBytes = 256 * 1024
-/** Append time, length of the key, of the value, and of the headers. */
+/** The bytes of a frame: the append time, and the lengths of the key, the value and the headers. */
 const frameBytes = 8 + 3 * 4
 
 /**
- * Records of a log, first in, first out. They are kept as bytes in large pieces: a million that wait for hours would else be looked at
- * by the garbage collector again and again.
+ * A queue of the records of a log, first in, first out. The records are bytes in large chunks. As objects, a
+ * million records that wait for hours would be visited by the garbage collector again and again.
  */
 export class RecordQueue {
   #chunks: Buffer[] = []
@@ -22,7 +22,7 @@ export class RecordQueue {
     return this.#length
   }
 
-  /** When the first record was appended, in epoch milliseconds; nothing while it is empty. */
+  /** The append time of the first record, in epoch milliseconds. `undefined` while the queue is empty. */
   get headMs(): number | undefined {
     return this.#length === 0 ? undefined : this.#head.readDoubleLE(this.#readAt)
   }
@@ -41,7 +41,7 @@ export class RecordQueue {
     this.#length++
   }
 
-  /** Takes the first one out; its key and value are slices of many records. */
+  /** Removes and returns the first record. Its key and value are slices of a chunk with many records. */
   shift(): RecordContent {
     const chunk = this.#head
     const start = this.#readAt
@@ -57,7 +57,7 @@ export class RecordQueue {
     }
   }
 
-  /** The piece that has the first record. */
+  /** The chunk that contains the first record. */
   get #head(): Buffer {
     const [first, second] = this.#chunks
     if (first !== undefined && (second === undefined || this.#readAt < endOf(first))) return first
@@ -78,7 +78,7 @@ export class RecordQueue {
   }
 }
 
-/** The last bytes of a full piece say where its records end. */
+/** The number of bytes at the end of a full chunk that contain the position where its records end. */
 const endBytes = 4
 
 function endOf(chunk: Buffer): number {

@@ -12,7 +12,7 @@ export type Played = {
   destinations: readonly DestinationMeasure[]
 }
 
-/** The worst of all scenes, of each figure; each scene is there as well. */
+/** Returns the result. Each figure is the worst of all scenes, and the figures contain each scene too. */
 export function resultOf(played: readonly Played[]): BenchmarkResult {
   const sick = played.flatMap(({ destinations }) => sickOf(destinations).flatMap(({ hooks }) => hooks))
   const figures = {
@@ -42,7 +42,10 @@ function sickOf(destinations: readonly DestinationMeasure[]): readonly Destinati
   return destinations.filter((destination) => !isHealthy(destination))
 }
 
-/** What of the healthy ones differs least from what they all got: the slowest of each. */
+/**
+ * Returns the sums of the messages and parked records of all healthy destinations, and the largest of their
+ * times.
+ */
 function healthyOf(destinations: readonly DestinationMeasure[]): {
   messages: number
   parked: number

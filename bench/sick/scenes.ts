@@ -3,24 +3,31 @@ import { failing, healthy, type HookModel, silent } from './hook-models.ts'
 import type { Feed } from './feed.ts'
 import { defaultSettings, type SimulatedDestination } from './simulation.ts'
 
-/** Hooks that are sick all the time, each of a destination of its own, beside healthy ones. */
+/** A scene with hooks that are sick all the time, each of a separate destination, and with healthy hooks. */
 export type Scene = {
-  /** Messages a second to each sick hook. */
+  /** The number of messages a second to each sick hook. */
   readonly perSecond: number
-  /** How long messages come. The hooks stay as they are until the ladder of the last message is over. */
+  /** How long messages arrive. The hooks stay sick until the ladder of the last message is over. */
   readonly feedS: number
-  /** How long messages come to the healthy ones, each time that they do. */
+  /** The length of each of the periods in which messages arrive for the healthy hooks. */
   readonly healthyS: number
-  /** How many times as fast the ladder is. Its tries are as many, so as much comes a second as does after hours of a slow one. */
+  /**
+   * The factor by which the ladder is faster than the default. A faster ladder has the same number of tries.
+   * So after a short time there are as many tries a second as after hours with the default ladder.
+   */
   readonly ladderTimes: number
 }
 
-/** 72,000 messages to each hook, or 60,000: enough that a hundredth of what is delivered is told from chance. */
+/**
+ * The scenes of the benchmark. Each sick hook gets 72,000 messages in the first scene, 60,000 in the second
+ * and the third, and 24,000 in the last. With 60,000 messages, a difference of a hundredth of the delivered
+ * messages can be told from chance.
+ */
 export const scenes: readonly Scene[] = [
   { perSecond: 5, feedS: 4 * 3_600, healthyS: 30, ladderTimes: 1 },
   { perSecond: 50, feedS: 20 * 60, healthyS: 30, ladderTimes: 1 },
   { perSecond: 500, feedS: 2 * 60, healthyS: 30, ladderTimes: 1 },
-  // All is there at the same time: first tries, those in between, and last ones.
+  // With the fast ladder, first tries, later tries and last tries happen at the same time.
   { perSecond: 50, feedS: 8 * 60, healthyS: 30, ladderTimes: 60 },
 ]
 
@@ -34,7 +41,7 @@ export const sickModels: readonly HookModel[] = [
   silent(deadlineMs),
 ]
 
-/** The default ladder, as many times as fast as the scene says. */
+/** Returns the default ladder with its times divided by `ladderTimes`. */
 export function ladderOf({ ladderTimes }: Scene): Ladder {
   const { waitsMs, thenMs, limitMs } = defaultSettings().ladder
   return {
@@ -45,7 +52,10 @@ export function ladderOf({ ladderTimes }: Scene): Ladder {
 }
 
 const healthyCount = 10
-/** So many times the messages of all sick ones together, as far as one process can carry that. */
+/**
+ * The messages to all healthy destinations, as a multiple of the messages to all sick ones. The rate is
+ * limited to what one process can deliver.
+ */
 const healthyTimes = 10
 const mostHealthyPerSecond = 5_000
 
@@ -72,8 +82,9 @@ export function destinationsOf({
 }
 
 /**
- * When healthy destinations get messages, in seconds; all of the time would take minutes, and what the sick ones do to them is seen as
- * well: while they fall sick, while they are, and an hour after, when most of what was parked comes back.
+ * Returns the starts of the periods in which healthy destinations get messages, in seconds. Messages all the
+ * time would make the simulation take minutes. Three periods show the effects of the sick hooks as well: when
+ * the hooks become sick, while they are sick, and an hour later, when most parked messages come back.
  */
 function startsOfHealthy({ feedS, healthyS, ladderTimes }: Omit<Scene, 'perSecond'>): readonly number[] {
   const hourLater = (3_600 + 600 + 60) / ladderTimes

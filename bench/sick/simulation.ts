@@ -16,7 +16,7 @@ import { createVirtualSender, type VirtualHook } from './virtual-hooks.ts'
 import { VirtualKafka } from './virtual-kafka.ts'
 import { startVirtualTime } from './virtual-time.ts'
 
-/** A destination with a source of its own: how its hooks behave, and when it gets how much. */
+/** A destination with a separate source, with the models of its hooks and its messages. */
 export type SimulatedDestination = {
   readonly id: string
   readonly hooks: readonly HookModel[]
@@ -26,37 +26,44 @@ export type SimulatedDestination = {
 
 export type SimulationOptions = {
   readonly destinations: readonly SimulatedDestination[]
-  /** Of the pipeline, where they are to be other than the defaults of the configuration. */
+  /** The settings of the pipeline that differ from the defaults of the configuration. */
   readonly settings?: Partial<PipelineOptions>
 }
 
 export type Simulated = {
   readonly destinations: readonly { readonly id: string; readonly book: Book }[]
   readonly ladder: Ladder
-  /** When it began, in epoch milliseconds of its own clock. */
+  /** The start of the simulation on the virtual clock, in epoch milliseconds. */
   readonly startMs: number
-  /** How long it was on its own clock, and how long it took. */
+  /** The length of the simulation on the virtual clock. */
   readonly virtualMs: number
+  /** The real time that the simulation took. */
   readonly realMs: number
   readonly events: number
-  /** Records that were held at once, and deliveries that were in flight in lanes, at most. */
+  /** The largest number of records that the pipeline held at once. */
   readonly heldMost: number
+  /** The largest number of deliveries that were in flight in lanes at once. */
   readonly inFlightMost: number
-  /** The share of its time that the worker's thread had to do something: 0 to 1. */
+  /** The share of the time in which the worker's thread was busy, from 0 to 1. */
   readonly busyShare: number
 }
 
 const startMs = Date.UTC(2026, 0, 1)
-/** The last messages have their ladder, and a while to come back from its last rung. */
+/**
+ * How long the simulation goes on after the ladder of the last messages, so that their last tries can end.
+ */
 const afterFeedMs = 15 * 60_000
 const partitions = 12
-/** Of the worker's thread, in microseconds: to take a record, and to produce one. */
+/** The time that the worker's thread needs to take a record, in microseconds. */
 const recordUs = 15
+/** The time that the worker's thread needs to produce a record, in microseconds. */
 const produceUs = 25
 
 /**
- * Runs a real pipeline, with its lanes, breakers and ladder, between a virtual Kafka and hooks that behave by a model, until each message
- * has ended and each hook has had each, or the ladder of the last is over. No socket, no sleep: hours take seconds. One at a time.
+ * Runs a real pipeline, with its lanes, breakers and ladder, between a virtual Kafka and modelled hooks. The
+ * simulation ends when each message has ended and was tried at each hook, or when the ladder of the last
+ * message is over. Hours take seconds, because there are no sockets and no real waits. Only one simulation
+ * may run at a time.
  */
 export async function simulate(options: SimulationOptions): Promise<Simulated> {
   const beganMs = performance.now()
@@ -197,7 +204,7 @@ class World {
   }
 }
 
-/** What a worker has that is told nothing. */
+/** Returns the pipeline settings of a worker with the default configuration. */
 export function defaultSettings() {
   const read = readConfig({ env: {} })
   if (!read.ok) throw new Error(read.message)
@@ -206,7 +213,7 @@ export function defaultSettings() {
   return { ...pipelineSettings(config), bulkhead: bulkheadWith(delivery, delivery.maxInFlightSick) }
 }
 
-/** Hears nothing; throws what is a fault. */
+/** An observer that ignores everything, and throws the errors that it gets. */
 export const silentObserver: PipelineOptions['observer'] = {
   attempted() {},
   delivered() {},
@@ -233,7 +240,7 @@ function catalogOf(destinations: readonly SimulatedDestination[]): () => Catalog
   return () => catalog
 }
 
-/** What the catalog gives a destination of which it says nothing but its hooks. */
+/** Returns a destination with the catalog's defaults. */
 function definitionOf({ id, hooks, strategy = 'all' }: SimulatedDestination): DestinationDefinition {
   return {
     id,

@@ -5,15 +5,16 @@ import { messageOf } from './messages.ts'
 import type { OneThread } from './one-thread.ts'
 
 /**
- * Of the worker's thread, in microseconds. A delivery that succeeds takes 90 in all (`bench -- worker`); a new connection by TLS takes
- * several times as much, and one whose request timed out is never used again.
+ * The time that the worker's thread needs for a request, in microseconds. A successful delivery takes 90 in
+ * all (`bench -- worker`). A new TLS connection takes several times as much. A connection whose request timed
+ * out is never used again.
  */
 const requestUs = 75
 const connectionUs = 500
 
 export type VirtualHook = { readonly origin: string; readonly page: HookPage; readonly book: Book }
 
-/** Sends to hooks that answer by their model, and writes down what each was asked. */
+/** Returns a sender to hooks that answer by their model. The sender records all requests. */
 export function createVirtualSender(hooks: readonly VirtualHook[], thread: OneThread): Sender {
   const served = new Map(hooks.map((hook) => [hook.origin, { ...hook, idleConnections: 0 }]))
   return {

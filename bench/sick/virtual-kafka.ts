@@ -8,23 +8,28 @@ export type VirtualKafkaOptions = {
   /** How long the records of a topic wait before they are due, in milliseconds. */
   waits: ReadonlyMap<string, number>
   onRecord: (record: HeldRecord, content: RecordContent) => void
-  /** How long it is until the process that fetches has done what it was given, in milliseconds. */
+  /** Returns the time until the fetching process has done its present work, in milliseconds. */
   behindMs: () => number
 }
 
 type Batch = { sinceMs: number; records: OutboundRecord[]; written: Promise<void> }
 
-/** From the call of the producer until the broker has it, and from there to who waits for it. */
+/** The time from the producer's call until the record is in the log. */
 const appendMs = 2
+/** The time of a fetch. */
 const fetchMs = 2
-/** As the consumer has them. */
+/** This value and the next two are those of the real consumer. */
 const fetchBytes = 64 * 1024
 const headPeriodMs = 500
 const lateAfterMs = 10_000
 
 /**
- * Kafka and the group's consumer, as far as a pipeline feels them: logs in order, retry topics of which the head alone is looked at,
- * fetches of 64 KB, pauses when the buffer is full or a lane can't keep up, and the window of what may be settled out of order.
+ * Simulates what a pipeline notices of Kafka and the group's consumer:
+ * - logs in order
+ * - retry topics of which the consumer waits only for the first record
+ * - fetches of 64 KiB
+ * - pauses when the buffer is full or a lane can't keep up
+ * - the window of the records that may be settled out of order
  */
 export class VirtualKafka {
   readonly #options: VirtualKafkaOptions
@@ -32,7 +37,7 @@ export class VirtualKafka {
   #batch: Batch = { sinceMs: 0, records: [], written: Promise.resolve() }
   #isFull = false
   #isCongested = false
-  /** Records that are in a log, and not handed out. */
+  /** The number of records that are in a log and not handed out. */
   waiting = 0
 
   constructor(options: VirtualKafkaOptions) {
@@ -43,7 +48,7 @@ export class VirtualKafka {
     }
   }
 
-  /** Puts a record into the log now. */
+  /** Appends a record to the log at once. */
   append(topic: string, partition: number, record: WrittenRecord): void {
     const log = this.#logs.get(topic)?.[partition]
     if (log === undefined) throw new Error(`there is no partition ${topic}/${partition}`)
@@ -52,7 +57,10 @@ export class VirtualKafka {
     this.#fetchSoon(log)
   }
 
-  /** Resolves once the record is in the log. What is produced in the same millisecond goes there together. */
+  /**
+   * Produces a record. Resolves when the record is in the log. Records that are produced in the same
+   * millisecond are appended together.
+   */
   async produce(record: OutboundRecord): Promise<'acknowledged'> {
     const nowMs = Date.now()
     if (this.#batch.sinceMs !== nowMs) this.#batch = this.#beginBatch(nowMs)
@@ -99,7 +107,7 @@ export class VirtualKafka {
   }
 
   #fetch(log: Log): void {
-    // A process that is busy comes to its next fetch late.
+    // A busy process fetches late.
     const behindMs = this.#options.behindMs()
     if (behindMs > 1) {
       this.#fetchSoon(log, Math.ceil(behindMs))
@@ -131,7 +139,10 @@ export class VirtualKafka {
     return recordBytes + (content.key?.length ?? 0) + (content.value?.length ?? 0)
   }
 
-  /** A head that is due soon is looked at in the partition's turn, as the consumer does it. */
+  /**
+   * Waits for the first record of a log. If it is due soon, the next look is at the partition's turn, as in
+   * the consumer.
+   */
   #waitForHead(log: Log, dueMs: number): void {
     const { partition } = log
     const nowMs = Date.now()
@@ -152,17 +163,17 @@ export class VirtualKafka {
   }
 }
 
-/** What a record has beside key and value: headers, most of all. */
+/** The bytes of a record without key and value. Most of them are headers. */
 const recordBytes = 300
 
-/** A partition: what was handed out of it, and the records that follow. */
+/** The log of a partition, with the state of the consumer and the records that are not handed out. */
 class Log {
   readonly partition: Partition
   readonly records = new RecordQueue()
   isFetching = false
-  /** The last record was handed out late. */
+  /** True if the last record was handed out late. */
   isBehind = false
-  /** Its head isn't due yet. */
+  /** True while the first record isn't due. */
   isWaiting = false
   handedOut = 0
 

@@ -2,22 +2,25 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { install } from '@sinonjs/fake-timers'
 
 /**
- * A clock that goes from event to event: while it runs, the timers, `Date` and `performance.now` of this process are its own, and hours
- * pass in seconds. What is waited for by real sockets or files waits for ever.
+ * A virtual clock that jumps from event to event, so that hours pass in seconds. It replaces the timers,
+ * `Date` and `performance.now` of this process. Code that waits for real sockets or files waits forever.
  */
 export type VirtualTime = {
-  /** Lets all happen in its order, and what each event leads to at once, until `isOver` says so or nothing is to come. */
+  /**
+   * Runs the events in order of time, each with all that it causes at once. Resolves when `isOver` returns
+   * true or no event is left.
+   */
   run(isOver: () => boolean): Promise<void>
-  /** Events that have happened. */
+  /** The number of events so far. */
   readonly events: number
-  /** Gives the process its own clock back. */
+  /** Restores the real clock of the process. */
   end(): void
 }
 
-/** `performance.now` begins a while after 0: 0 means never to some. */
+/** The first value of `performance.now`. It isn't 0, because some code uses 0 for "never". */
 const headStartMs = 60_000
 
-/** Begins at `startMs` (epoch milliseconds). Only one at a time. */
+/** Starts a virtual clock at `startMs` (epoch milliseconds). Only one clock may run at a time. */
 export function startVirtualTime(startMs: number): VirtualTime {
   const clock = install({
     now: startMs - headStartMs,
@@ -39,7 +42,7 @@ export function startVirtualTime(startMs: number): VirtualTime {
       while (!isOver() && clock.countTimers() > 0) {
         clock.next()
         events++
-        // A turn of the real event loop: all that has been resolved goes on, as far as it can.
+        // After a turn of the real event loop, all code behind settled promises has run as far as it can.
         await turn()
       }
     },

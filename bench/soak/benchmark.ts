@@ -23,18 +23,19 @@ import { faultOf } from './trust.ts'
 
 export type SoakSettings = {
   minutes?: number
-  /** Messages a second, to all destinations together. */
+  /** The number of messages a second to all destinations together. */
   rate?: number
   profileDir?: string
 }
 
 /**
- * Whether the worker's memory stays what it is. One worker process, a steady load by the clock to 50 destinations,
- * and trouble all the time: one never answers, one is slow, one answers half of its requests with 500, one resets
- * connections. Receivers are restarted and the catalog is edited along the way, in the same manner in each quarter.
- * The ladder is shortened to 5 s, 15 s and 45 s, and given up after 90 s, so that retries and dead letters are
- * steady long before the second quarter. The last quarter's median RSS and heap are compared with the second's.
- * At the end every message is looked for: at its receiver, and in the dead letters.
+ * Measures whether the worker's memory stays constant. One worker process gets a steady load by the clock for
+ * 50 destinations. Four destinations make trouble all the time: one never answers, one is slow, one answers
+ * half of its requests with 500, and one resets connections. The benchmark also restarts receivers and edits
+ * the catalog, in the same way in each quarter. The ladder is shortened to 5 s, 15 s and 45 s, with a limit
+ * of 90 s, so that retries and dead letters are steady long before the second quarter. The benchmark compares
+ * the median RSS and heap of the last quarter with those of the second. At the end it looks for every
+ * message, at its receiver and in the dead letters.
  */
 export async function runSoakBenchmark(settings: SoakSettings): Promise<BenchmarkResult> {
   const { minutes = 20, rate = 300, profileDir } = settings
@@ -63,7 +64,10 @@ const ladder = {
   SLUICE_RETRY_THEN: '45s',
   SLUICE_RETRY_LIMIT: '90s',
 }
-/** The ladder's limit, and as much again for a busy machine. */
+/**
+ * How long the last messages may take, in seconds: the limit of the ladder, and as much again for a busy
+ * machine.
+ */
 const drainS = 180
 const leadUs = 500_000
 const downMs = 2_000
@@ -86,7 +90,7 @@ async function run({ stage, customers, catalogFile, stream }: Run): Promise<Benc
     })
   writeCatalog({ isOff: false, secret: 0 })
   const scene = await stage.setScene({
-    // Of no use here: these destinations have receivers of their own, and the catalog beside them.
+    // The scene's fleet isn't used. The destinations of this benchmark have their own receivers and catalog.
     fleet: { count: 1 },
     variables: { SLUICE_CATALOG_FILE: catalogFile, ...ladder },
   })
@@ -123,7 +127,7 @@ async function run({ stage, customers, catalogFile, stream }: Run): Promise<Benc
   }
 }
 
-/** The first sample is from the start, the others are evenly spread up to the end. */
+/** Returns one sample of the start, and further samples at even distances up to the end. */
 async function sampleAll(worker: RunningWorker, startUs: number, lengthS: number): Promise<Sample[]> {
   const samples: Sample[] = []
   const count = quarters * samplesOfQuarter
@@ -137,19 +141,19 @@ async function sampleAll(worker: RunningWorker, startUs: number, lengthS: number
   return samples
 }
 
-/** Waits until every message has come to an end. */
+/** Waits until every message has ended, at most `drainS`. Returns the last sample. */
 async function drained(worker: RunningWorker, { messages }: Produced): Promise<Sample> {
   const deadlineMs = performance.now() + drainS * 1_000
   for (;;) {
     const sample = await takeSample(worker)
     const isDone = sample.events >= messages && openMessages(sample) === 0
-    // What is missing then is looked for, message by message.
+    // After the deadline, `findLosses` finds the missing messages.
     if (isDone || performance.now() > deadlineMs) return sample
     await delay(pollMs)
   }
 }
 
-/** Edits of the catalog that the worker has taken over. */
+/** Returns the number of edits of the catalog that the worker has loaded. */
 function countEdits(log: string): number {
   return log.split('"msg":"the catalog has changed"').length - 1
 }

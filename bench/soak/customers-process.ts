@@ -2,17 +2,18 @@ import { startChild } from '../support/child.ts'
 import { addressOf } from '../support/recorder-process.ts'
 
 /**
- * `healthy` and `slow` take all, the one at once; `failing` answers half of the requests with 500; `dead` never
- * answers; `resetting` resets the connection instead of answering.
+ * How a destination answers. `healthy` accepts all requests at once, and `slow` after two seconds. `failing`
+ * answers half of the requests with 500. `dead` never answers. `resetting` resets the connection instead of
+ * answering.
  */
 export type Behaviour = 'healthy' | 'dead' | 'slow' | 'failing' | 'resetting'
 
 export type Plan = {
-  /** By number of the destination. */
+  /** The behaviours of the destinations. The index is the number of the destination. */
   behaviours: readonly Behaviour[]
-  /** A request may be signed with any of them. */
+  /** The secrets with which a request may be signed. */
   secrets: readonly string[]
-  /** Their numbers are 0 to `messages` - 1. */
+  /** The number of messages. They are numbered from 0. */
   messages: number
 }
 
@@ -23,31 +24,32 @@ export type Command =
 
 export type Report = {
   requests: number
-  /** By number of the message: 1 when it was answered with 200. */
+  /** 1 for each message that was answered with 200. The index is the message number. */
   accepted: Uint8Array
-  /** Requests with a message that had been accepted before. */
+  /** The number of accepted requests with a message that had been accepted before. */
   repeats: number
-  /** Requests without the number of a message of this run. */
+  /** The number of requests without the number of a message of this run. */
   unknown: number
-  /** Requests by the secret that they were signed with, and those that were signed with none of them. */
+  /** The number of requests that were signed with each secret. */
   signedWith: readonly number[]
+  /** The number of requests that were signed with no secret of the plan. */
   wronglySigned: number
 }
 
 export type Customers = {
   urlOf(destination: number): string
-  /** Cuts all connections of these servers, and refuses new ones for a while. */
+  /** Closes all connections of these servers, and refuses new ones for `downMs`. */
   restart(destinations: readonly number[], downMs: number): void
-  /** Distinct messages accepted so far. */
+  /** Returns the number of distinct messages accepted so far. */
   progress(): Promise<number>
   report(): Promise<Report>
   stop(): Promise<void>
 }
 
-/** How long `slow` takes to answer. */
+/** How long a `slow` destination takes to answer, in milliseconds. */
 export const slowMs = 2_000
 
-/** Starts a server for each destination, all in one process, which ends with this one. */
+/** Starts one process with a server for each destination. The process ends with this process. */
 export async function startCustomers(plan: Plan): Promise<Customers> {
   const child = startChild('../soak/customers.ts', [JSON.stringify(plan)])
   const port = Number(await child.next())
@@ -59,7 +61,7 @@ export async function startCustomers(plan: Plan): Promise<Customers> {
       child.tell(command)
     },
     progress: async () => Number(await ask({ kind: 'progress' })),
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what it answers to this command
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the child's answer to this command
     report: async () => (await ask({ kind: 'report' })) as Report,
     stop: () => child.stop(),
   }

@@ -7,7 +7,7 @@ import { accepted, readRequests } from '../support/requests.ts'
 import { readStamp } from '../support/stamped-messages.ts'
 import { type Behaviour, type Command, type Plan, type Report, slowMs } from './customers-process.ts'
 
-/** `customers.ts PLAN`: the servers of all destinations, one each, in one process. */
+/** Runs as a process (`customers.ts PLAN`) with one server for each destination. */
 
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by customers-process.ts
 const plan = JSON.parse(process.argv[2] ?? '') as Plan
@@ -69,7 +69,7 @@ class Customer {
     this.#server = createServer({ noDelay: true }, (socket) => this.#serve(behaviour, socket))
   }
 
-  /** Gives the port. */
+  /** Starts to listen. Returns the port. */
   async listen(): Promise<number> {
     this.#server.listen({ ...this.#address, backlog: 1_024 })
     await once(this.#server, 'listening')
@@ -78,7 +78,7 @@ class Customer {
   }
 
   restart(downMs: number): void {
-    // One that is down already comes back as it was going to.
+    // A server that is down already comes back at its planned time.
     if (!this.#server.listening) return
     this.#server.close(() => setTimeout(() => void this.listen(), downMs))
     for (const socket of this.#sockets) socket.destroy()

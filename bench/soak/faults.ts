@@ -6,18 +6,22 @@ export type Fault =
   | { kind: 'turn on' }
   | { kind: 'change secret' }
 
-/** `atS`: seconds from the start of the quarter. */
+/** A fault and its time. `atS` is in seconds from the start of the quarter. */
 export type TimedFault = { atS: number; fault: Fault }
 
 const restartEveryS = 10
 const editRoundS = 100
-/** In a shorter quarter than this no restart of all of them has been got over before the next. */
+/**
+ * The least length of a quarter with a restart of all receivers. In a shorter quarter, the worker would not
+ * have recovered from the restart before the next one.
+ */
 const longQuarterS = 120
 
 /**
- * The faults of a quarter of the soak, in order: the same ones at the same times in each, so that quarters can be
- * compared. Healthy receivers are restarted one by one, and once all together; a destination is turned off and on
- * again, and the secret of another is changed. The more often, the longer the quarter is.
+ * Returns the faults of a quarter of the soak, in order. Each quarter has the same faults at the same times,
+ * so that quarters can be compared. Healthy receivers are restarted one by one, and in a long quarter once
+ * all together. One destination is turned off and on again, and the secret of another is changed. A longer
+ * quarter has more faults.
  */
 export function faultsOfQuarter(quarterS: number): readonly TimedFault[] {
   const restarts = Math.ceil(quarterS / restartEveryS)
@@ -37,7 +41,7 @@ export function faultsOfQuarter(quarterS: number): readonly TimedFault[] {
   return faults.toSorted((a, b) => a.atS - b.atS)
 }
 
-/** How many of them edit the catalog. */
+/** Returns the number of faults that edit the catalog. */
 export function editsIn(faults: readonly TimedFault[]): number {
   return faults.filter(({ fault }) => fault.kind !== 'restart').length
 }

@@ -1,14 +1,14 @@
 import { sharedSecret } from '../support/worker-variables.ts'
 import type { Behaviour } from './customers-process.ts'
 
-/** The destinations of the soak, by number. The first ones are special, all after them healthy. */
+/** The behaviours of the first destinations of the soak. All later destinations are healthy. */
 const special = ['dead', 'slow', 'failing', 'resetting'] as const satisfies readonly Behaviour[]
 
-/** Healthy, and its owner turns it off and on again: what comes meanwhile isn't routed. */
+/** The healthy destination that is turned off and on again. Its messages aren't routed while it is off. */
 export const switchedDestination = special.length
-/** Healthy, and its owner changes its secret. */
+/** The healthy destination whose secret is changed. */
 const rotatedDestination = special.length + 1
-/** Healthy, and nobody touches its catalog entry. */
+/** The first of the healthy destinations whose catalog entries stay the same. */
 export const firstPlainDestination = special.length + 2
 export const destinationCount = 50
 
@@ -19,7 +19,7 @@ export const behaviours: readonly Behaviour[] = Array.from(
 
 export const secrets: readonly [string, string] = [sharedSecret, `${sharedSecret}, the next one`]
 
-/** What the catalog says of destinations, as far as it is edited along the way. */
+/** The parts of the catalog that are edited during the soak. */
 export type CatalogState = { isOff: boolean; secret: 0 | 1 }
 
 export function settingsOf({ isOff, secret }: CatalogState): ReadonlyMap<number, object> {
@@ -29,7 +29,9 @@ export function settingsOf({ isOff, secret }: CatalogState): ReadonlyMap<number,
   ])
 }
 
-/** Whether each of its messages has to come: it takes all that is sent to it, and is always on. */
+/**
+ * Returns true for a destination that accepts all requests and is always on. All its messages must arrive.
+ */
 export function takesAll(destination: number): boolean {
   return destination === special.indexOf('slow') || destination > switchedDestination
 }

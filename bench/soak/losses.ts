@@ -3,21 +3,23 @@ import { destinationOf, type Stream } from '../support/streams.ts'
 import type { Report } from './customers-process.ts'
 import { switchedDestination, takesAll } from './fleet.ts'
 
-/** What has not come to its receiver, by where it is. */
+/** The numbers of messages that have not arrived at their receivers. */
 export type Losses = {
-  /** Messages to destinations that take all: they are missing wherever they are. */
+  /**
+   * Messages to destinations that accept all requests. They count as missing even if they are dead letters.
+   */
   healthyMissing: number
-  /** Those of them that are in the dead letters: why, and how many. */
+  /** The dead letters among the messages of `healthyMissing`: their number by reason. */
   healthyDead: ReadonlyMap<string, number>
-  /** Of the others: in the dead letters, as it should be. */
+  /** Messages to other destinations that are in the dead letters, as they should be. */
   dead: number
-  /** Of the one that was off at times: in the dead letters neither. */
+  /** Messages to the destination that was off at times that aren't in the dead letters either. */
   notRouted: number
-  /** Nowhere. */
+  /** Messages to other destinations that are nowhere. */
   lost: number
 }
 
-/** Compares what was produced with what was accepted and what is in the dead letters, message by message. */
+/** Looks for each produced message among the accepted ones and in the dead letters. */
 export async function findLosses({
   brokers,
   deadLetters,
@@ -26,7 +28,7 @@ export async function findLosses({
   accepted,
 }: {
   brokers: readonly string[]
-  /** The topic. */
+  /** The topic of the dead letters. */
   deadLetters: string
   stream: Stream
   messages: number

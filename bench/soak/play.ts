@@ -5,7 +5,7 @@ import type { Fault, TimedFault } from './faults.ts'
 import type { CatalogState } from './fleet.ts'
 import { quarters } from './result.ts'
 
-/** Gives what makes a fault happen. Receivers that are restarted are down for `downMs`. */
+/** Returns a function that carries out a fault. Restarted receivers are down for `downMs`. */
 export function actor({
   customers,
   writeCatalog,
@@ -35,7 +35,10 @@ export function actor({
   }
 }
 
-/** Plays the faults of a quarter in each quarter, by the clock of `monotonicUs`, until the end or an abort. */
+/**
+ * Carries out the faults at their times in each quarter, by the clock of `monotonicUs`, until the end or an
+ * abort.
+ */
 export async function playFaults({
   startUs,
   quarterS,

@@ -12,17 +12,17 @@ export const quarters = 4
 export const samplesOfQuarter = 60
 
 type Measured = {
-  /** One from the start, and `samplesOfQuarter` of each quarter. */
+  /** One sample of the start, and `samplesOfQuarter` samples of each quarter. */
   samples: readonly Sample[]
-  /** When all had come to an end. */
+  /** The sample after all messages had ended. */
   last: Sample
   report: Report
   losses: Losses
   produced: Produced
   edits: { made: number; taken: number }
-  /** Of each quarter. */
+  /** The faults of each quarter. */
   faults: readonly TimedFault[]
-  /** Of the machine, by other programs: 0 to 1. */
+  /** The share of the machine's CPU time that other programs used, from 0 to 1. */
   othersShare: number
   stream: Stream
 }

@@ -1,25 +1,26 @@
 import { type RunningWorker, sumMetric } from '../support/running-worker.ts'
 
-/** A moment of the worker. Counts are since its start. */
+/** A sample of the worker. Counts are totals since the worker's start. */
 export type Sample = {
   rssBytes: number
   heapBytes: number
-  /** Records taken from the events topic, and from retry topics. */
+  /** The number of records taken from the topic `events`. */
   events: number
+  /** The number of records taken from retry topics. */
   retries: number
   delivered: number
   dead: number
-  /** Messages for a destination that was off. */
+  /** The number of messages for a destination that was off. */
   notRouted: number
 }
 
-/** Fails when the worker has ended, with what its log says. */
+/** Takes a sample. If the worker has ended, the error contains its log. */
 export async function takeSample(worker: RunningWorker): Promise<Sample> {
   const text = await metricsOf(worker)
   const sum = (name: string, labels?: Record<string, string>): number => sumMetric(text, name, labels)
   const events = sum('sluice_records_total', { topic: 'events' })
   return {
-    // VmRSS of its /proc/self/status.
+    // This metric is VmRSS in the worker's /proc/self/status.
     rssBytes: sum('process_resident_memory_bytes'),
     heapBytes: sum('nodejs_heap_size_used_bytes'),
     events,
@@ -30,7 +31,7 @@ export async function takeSample(worker: RunningWorker): Promise<Sample> {
   }
 }
 
-/** Messages that have been read and have not come to an end. */
+/** Returns the number of messages that the worker has read and that haven't ended. */
 export function openMessages({ events, delivered, dead, notRouted }: Sample): number {
   return events - delivered - dead - notRouted
 }
@@ -43,7 +44,7 @@ async function metricsOf(worker: RunningWorker): Promise<string> {
   try {
     return await worker.metrics()
   } catch (error) {
-    // Tells why, when it has ended.
+    // If the worker has ended, `stop` throws an error that says why.
     await worker.stop()
     throw error
   }

@@ -3,7 +3,9 @@ import type { Report } from './customers-process.ts'
 import type { Losses } from './losses.ts'
 import type { Sample } from './samples.ts'
 
-/** Says what was lost, or why the figures of a soak can't be trusted; `undefined` when all is well. */
+/**
+ * Returns what was lost, or why the figures of a soak can't be trusted. Returns `undefined` if all is well.
+ */
 export function faultOf({
   produced,
   planned,
@@ -17,7 +19,7 @@ export function faultOf({
   report: Report
   losses: Losses
   last: Sample
-  /** Of the catalog: how many were made, and how many the worker has taken over. */
+  /** The number of edits of the catalog, and how many of them the worker has loaded. */
   edits: { made: number; taken: number }
 }): string | undefined {
   const { messages, acknowledged, errors } = produced

@@ -16,8 +16,9 @@ import { sluiceMain } from '../support/topics.ts'
 import { sharedSecret } from '../support/worker-variables.ts'
 
 /**
- * What a start takes: `sluice --help` as it is built and from its sources, beside Node with an empty program; and a worker of
- * one process from its start until `/readyz` says yes, on a Kafka that has served the runs before. Then the memory of this
+ * Measures how long starts take, and the memory of a worker. It measures `sluice --help` as built and from
+ * its sources, compared with Node with an empty program. It measures a worker of one process from its start
+ * until `/readyz` succeeds, on a Kafka that has served earlier runs. Then it measures the memory of this
  * worker while it has nothing to do, and under a steady load.
  */
 export async function runStartBenchmark(settings: Settings): Promise<BenchmarkResult> {
@@ -27,7 +28,7 @@ export async function runStartBenchmark(settings: Settings): Promise<BenchmarkRe
   const stage = await openStage({ destinations, profileDir, report: say })
   const workers: Measured[] = []
   try {
-    // The first start meets a Kafka that hasn't served any.
+    // Run 0 doesn't count, because Kafka has served no worker before it.
     for (let run = 0; run <= runs; run++) {
       const measured = await measureWorker(stage, { rate, seconds: run === 0 ? 1 : seconds })
       say(`run ${run}: ${describe(measured)}${run === 0 ? ' (not counted)' : ''}`)
@@ -42,7 +43,7 @@ export async function runStartBenchmark(settings: Settings): Promise<BenchmarkRe
 const destinations = 100
 const partitions = 12
 const helpRuns = 20
-/** Until what a start leaves behind is done, and V8 has given back what it doesn't need. */
+/** The wait until the work after a start is done, and V8 has released the memory that it doesn't need. */
 const settleMs = 20_000
 const sampleEveryMs = 1_000
 const drainMs = 60_000
@@ -65,11 +66,16 @@ type ProgramName = keyof typeof programs
 
 type Taken = { wallMs: number; cpuMs: number }
 
-/** Makes a process write the CPU time that it has used, in microseconds, as the last line of its standard error. */
+/**
+ * A module that makes a process write its CPU time, in microseconds, as the last line of its standard error.
+ */
 const tellCpu =
   'data:text/javascript,process.on("exit",()=>{const{user,system}=process.cpuUsage();process.stderr.write("\\n"+(user+system))})'
 
-/** All have their turn in each round, so that the machine is the same for all. */
+/**
+ * Returns the medians of each program. The programs take turns, so that changes of the machine affect all
+ * equally.
+ */
 function measureHelp(): Record<ProgramName, Taken> {
   const taken: Record<ProgramName, Taken[]> = { bare: [], built: [], sources: [] }
   for (let run = 0; run < helpRuns; run++) {
@@ -110,7 +116,9 @@ async function measureWorker(stage: Stage, load: { rate: number; seconds: number
   }
 }
 
-/** The median of a sample a second, from the second third of the load on. */
+/**
+ * Returns the median memory under load, with a sample a second. The first third of the load doesn't count.
+ */
 async function loadedMemory(
   { recorder, brokers }: Stage,
   { topic }: Scene,
@@ -138,7 +146,7 @@ async function loadedMemory(
   }
 }
 
-/** What isn't delivered by then was no load. */
+/** Waits until all messages have arrived. Fails after a minute, because undelivered messages were no load. */
 async function allArrived(recorder: Recorder, messages: number): Promise<void> {
   const deadlineMs = performance.now() + drainMs
   for (let come = 0; come < messages; { others: come } = await recorder.progress()) {

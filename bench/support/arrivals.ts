@@ -6,13 +6,17 @@ import { percentile } from './statistics.ts'
 
 type Counts = { requests: number; distinct: number }
 
-/** All that came in a run: nothing is summed up before the end, so that percentiles are exact. */
+/**
+ * Records everything that arrives in a run. The sums are made only at the end, so that percentiles are exact.
+ */
 export class Arrivals {
   readonly #special: ReadonlyMap<number, { index: number; answerAfterMs: number | 'never' }>
   readonly #signatures: SignatureCheck
-  /** By number of the message: when it was produced and when it came first, 0 for not yet, and to which group. */
+  /** When each message was produced. The index of this list and of the next two is the message number. */
   readonly #producedUs: Float64Array
+  /** When each message arrived for the first time, or 0 for a message that hasn't arrived. */
   readonly #arrivedUs: Float64Array
+  /** The place of each message's destination in `special`, or -1 for the others. */
   readonly #group: Int32Array
   readonly #others: Counts = newCounts()
   readonly #specialCounts: readonly Counts[]
@@ -35,7 +39,7 @@ export class Arrivals {
     this.#connectedUs.push(monotonicUs())
   }
 
-  /** Notes a request, and gives when to answer it. */
+  /** Records a request. Returns after how many milliseconds to answer it. */
   take(destination: number, head: string, body: Buffer): number | 'never' {
     const special = this.#special.get(destination)
     const counts = (special === undefined ? undefined : this.#specialCounts[special.index]) ?? this.#others

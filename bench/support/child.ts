@@ -3,22 +3,23 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { BenchmarkFailure } from './failure.ts'
 
-/** A script of this folder in a process of its own, which answers what it is asked and ends with this process. */
+/** A child process that runs a script. It answers commands, and ends with this process. */
 export type Child = {
   readonly pid: number
-  /** What it sends next. One may wait at a time. */
+  /** Resolves with the next message of the child. Only one caller may wait at a time. */
   next(): Promise<unknown>
-  /** Sends it `command`. */
+  /** Sends a command to the child. */
   tell(command: object): void
-  /** Sends it `command`, and gives what it sends next. */
+  /** Sends a command to the child, and resolves with the next message of the child. */
   ask(command: object): Promise<unknown>
   stop(): Promise<void>
 }
 
+/** Starts a script in a child process. The path of `script` is relative to this folder. */
 export function startChild(script: string, args: readonly string[] = []): Child {
   const child = fork(join(import.meta.dirname, script), [...args], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    // Millions of numbers arrive as they are, and not as text.
+    // This setting sends millions of numbers in binary form and not as text.
     serialization: 'advanced',
   })
   const exited = once(child, 'exit')

@@ -2,17 +2,23 @@ import { writeFileSync } from 'node:fs'
 import { destinationIdOf, sourceIdOf } from './streams.ts'
 import { sharedSecret } from './worker-variables.ts'
 
-/** The destinations of a run, numbered from 0, each behind a source of its own: a message goes to exactly one. */
+/**
+ * The destinations of a run, numbered from 0. Each destination has a separate source, so that a message goes
+ * to exactly one destination.
+ */
 export type Fleet = {
   count: number
   urlOf: (destination: number) => string
-  /** What the catalog says of some of them beside the URL and the secret. */
+  /** Further settings of some destinations in the catalog. They may override the shared secret. */
   settings?: ReadonlyMap<number, object>
-  /** Sources that no destination is connected to. */
+  /** Sources without a connected destination. */
   otherSources?: readonly object[]
 }
 
-/** Writes the catalog of a fleet; over an earlier one it is an edit, which the worker takes within a second. */
+/**
+ * Writes the catalog of a fleet. If the file has an earlier catalog, this is an edit, which a worker loads
+ * within a second.
+ */
 export function writeFleet(file: string, { count, urlOf, settings, otherSources = [] }: Fleet): void {
   const numbers = Array.from({ length: count }, (_, index) => index)
   const catalog = {
@@ -25,6 +31,7 @@ export function writeFleet(file: string, { count, urlOf, settings, otherSources 
       hooks: [{ url: urlOf(number) }],
     })),
   }
-  // YAML of 100,000 destinations would take a worker half a minute to read.
+  // The catalog is written as JSON, because a worker would need half a minute to read YAML of 100,000
+  // destinations.
   writeFileSync(file, JSON.stringify(catalog, null, 1))
 }

@@ -11,50 +11,65 @@ import { destinationOf, messagesOf, messagesOfAll, type Stream } from './streams
 import { faultOf } from './trust.ts'
 import { sharedSecret } from './worker-variables.ts'
 
-/** One run: a fresh sender, and traffic by the clock. Times are seconds from the start of the traffic. */
+/**
+ * The plan of one run with a new sender and traffic by the clock. Times are in seconds from the start of the
+ * traffic.
+ */
 export type Leg = {
   name: string
-  /** Default: a worker. */
+  /** The sender. Default: a worker. */
   sender?: LegSender
   plan: ScenePlan
   streams: readonly Stream[]
   special: readonly Special[]
-  /** What counts; what is before is warm-up. */
+  /** The start of the window that is measured. The time before it is the warm-up. */
   fromS: number
+  /** The end of the window that is measured. */
   untilS: number
-  /** Specials of which all must come before the leg ends, by their place in `special`. */
+  /**
+   * The special destinations whose messages must all arrive before the leg ends, by their place in `special`.
+   */
   awaited?: readonly number[]
-  /** How far the producer may be behind its clock, by its p99. */
+  /** The largest p99 of the producer's lateness. */
   maxLateMs: number
-  /** How long after the traffic all awaited messages may take. */
+  /** How long after the end of the traffic the awaited messages may arrive. */
   drainS: number
-  /** Whether awaited messages that don't come in this time, or come again, are a result and no fault. */
+  /**
+   * If true, awaited messages that are missing after `drainS`, or that are repeated, are a result and no
+   * fault.
+   */
   mayMiss?: boolean
-  /** Called when all is produced. */
+  /** Called when all messages are produced. */
   afterTraffic?: (scene: Scene) => void
 }
 
-/** What delivers in a leg. */
+/** The sender of a leg. */
 export type LegSender = {
-  /** Whether what it sends is signed. */
+  /** True if the sender signs its requests. */
   signs: boolean
-  /** Resolves once it is ready: it has joined its group. */
+  /** Starts the sender. Resolves when it has joined its group, and so is ready. */
   start(scene: Scene): Promise<RunningSender>
 }
 
 export type LegResult = {
   report: RecorderReport
-  /** Messages that were produced. */
+  /** The numbers of produced messages, for the special destinations and for the others. */
   expected: Progress
-  /** The last message was produced then, on the clock of `monotonicUs`. */
+  /**
+   * The time after the window at which all messages were produced and answered, on the clock of
+   * `monotonicUs`.
+   */
   trafficEndUs: number
-  /** CPU time of the sender in the window. */
+  /** The CPU time of the sender in the window. */
   cpuUs: number
-  /** The share of the machine that other programs used in the window, 0 to 1: what is measured suffers from it. */
+  /**
+   * The share of the machine's CPU time that other programs used in the window, from 0 to 1. It distorts the
+   * results.
+   */
   othersShare: number
   window: Span
   log: string
-  /** Empty for a sender that has none. */
+  /** The text of the sender's metrics. Empty for a sender without metrics. */
   metrics: string
   /** When the sender was stopped, in epoch milliseconds. */
   stoppedAtMs: number
@@ -66,9 +81,10 @@ const leadUs = 500_000
 const pollMs = 200
 
 /**
- * Runs a leg; again, up to four times in all, where other programs used more than a tenth of the machine. Fails
- * when there was no quiet, when anything is missing or repeated, or when the producer or the servers
- * were too slow to trust the figures.
+ * Runs a leg. If other programs used more than a tenth of the machine, runs it again, up to four times in
+ * all. Fails if all runs were disturbed, if a message is missing or repeated, or if the producer or the
+ * servers were too slow to trust the figures. Without a Kafka that the benchmark has started, there is only
+ * one run.
  */
 export async function runLeg(stage: Stage, leg: Leg): Promise<LegResult> {
   const once = (): Promise<Tried<LegResult>> => runOnce(stage, leg)
@@ -159,7 +175,7 @@ function missingOf(expected: Progress, come: Progress, awaited: readonly number[
   )
 }
 
-/** Where a worker has what didn't come. */
+/** Returns a worker's counts of the places where missing messages may be. */
 function stateIn(metrics: string | undefined): string {
   if (metrics === undefined) return 'it has no metrics'
   const names = {

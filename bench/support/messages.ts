@@ -1,21 +1,27 @@
-/** The messages that benchmarks deliver: numbered, the same in every process, each of the same length. */
+/**
+ * Makes the messages that benchmarks deliver. They are numbered, the same in every process, and of equal
+ * length.
+ */
 
-/** The header `source-id` of the records. */
+/** The value of the header `source-id` of the records. */
 export const sourceId = 'shop'
 
-/** Bytes of the value of a record. */
+/** The number of bytes of the value of a record. */
 export const messageBytes = 1_024
 
-/** Stands before the id in the text of a message, in a producer's spelling and in the canonical one. */
+/** The text before the id in a message. It is the same in a producer's spelling and in the canonical one. */
 export const idMarker = '"messageId":"'
 
-/** Of a `messageId`; its last 12 characters are the number of the message in decimal digits. */
+/** The length of a `messageId`. Its last 12 characters are the number of the message in decimal digits. */
 export const idCharacters = 36
 
 const users = 5_000
 const startMs = Date.UTC(2026, 0, 1)
 
-/** Prices in cents. Some names need an escape in JSON, some are not ASCII, as in real shops. */
+/**
+ * The products with their prices in cents. As in real shops, one name needs an escape in JSON, and one isn't
+ * ASCII.
+ */
 const products = [
   ['Monopoly: 3rd Edition', 'Games', 1_999],
   ['UNO Card Game', 'Games', 850],
@@ -29,12 +35,15 @@ const products = [
   ['Travel Adapter', 'Travel', 1_825],
 ] as const
 
-/** The user of message `index`, and the key of its record. */
+/** Returns the user of message `index`, which is also the key of its record. */
 export function userIdOf(index: number): string {
   return `user-${String(hash(index, 1) % users).padStart(5, '0')}`
 }
 
-/** Message `index` as an upstream service writes it: a Segment `track` call of `messageBytes` bytes. */
+/**
+ * Returns message `index` as an upstream service writes it, as a Segment `track` call of `messageBytes`
+ * bytes.
+ */
 export function messageAt(index: number): Buffer {
   const at = new Date(startMs + index).toISOString()
   const orderId = `50314b8e9bcf${hash(index, 2).toString(16).padStart(8, '0')}`
@@ -89,7 +98,10 @@ function productLine(index: number, salt: number) {
   }
 }
 
-/** 32 bits that look random, and are the same each time (the finisher of MurmurHash3). */
+/**
+ * Returns 32 bits that look random, and are always the same for the same arguments (the finisher of
+ * MurmurHash3).
+ */
 function hash(index: number, salt: number): number {
   let bits = Math.imul(index + 1, 0x9e3779b1) ^ Math.imul(salt, 0x85ebca6b)
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)

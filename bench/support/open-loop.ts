@@ -1,6 +1,9 @@
 import { monotonicUs } from './clock.ts'
 
-/** Calls `send` at a fixed rate by the clock, whatever becomes of the calls before, until `isOver`; resolves after the last. */
+/**
+ * Calls `send` at a fixed rate by the clock until `isOver` returns true, without waiting for earlier calls.
+ * Resolves after the last call.
+ */
 export function sendAtRate(
   perSecond: number,
   send: (index: number, dueUs: number) => void,

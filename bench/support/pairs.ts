@@ -1,9 +1,12 @@
-/** Two runs that are compared: `without` the trouble, and `with` it. */
+/** Two runs that are compared, one without the trouble and one with it. */
 export type Pair<T> = { without: T; with: T }
 
 export type SideName = keyof Pair<unknown>
 
-/** Measures pairs, the one side first and then the other first, so that a machine that grows slower favours none. */
+/**
+ * Measures pairs of runs. The first side of a pair alternates, so that a machine that becomes slower favours
+ * neither side.
+ */
 export async function measurePairs<T>(
   count: number,
   measure: (side: SideName, pair: number) => Promise<T>,

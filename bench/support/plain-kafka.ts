@@ -1,6 +1,6 @@
 import { Kafka, logLevel } from 'kafkajs'
 
-/** A client with the library's own settings, that logs nothing. */
+/** Returns a client that has the default settings of the library and logs nothing. */
 export function plainKafka(brokers: readonly string[]): Kafka {
   silenceTimerWarnings()
   return new Kafka({ brokers: [...brokers], clientId: 'bench', logLevel: logLevel.NOTHING })
@@ -8,7 +8,10 @@ export function plainKafka(brokers: readonly string[]): Kafka {
 
 let isSilenced = false
 
-/** kafkajs 2.2.4 sets timers in the past, for which Node prints a warning. Only that one is left out. */
+/**
+ * Suppresses Node's warning about timers in the past, which kafkajs 2.2.4 sets. All other warnings are still
+ * printed.
+ */
 function silenceTimerWarnings(): void {
   if (isSilenced) return
   isSilenced = true

@@ -5,9 +5,9 @@ import { plainKafka } from './plain-kafka.ts'
 const batchRecords = 500
 
 /**
- * Writes records 0 to `count` - 1 to an empty topic, as an upstream service would. Each is
- * there once: a new topic's partitions refuse the first writes now and then, and without sequence numbers the
- * client would then write those of the others again.
+ * Writes the records 0 to `count` - 1 to an empty topic, as an upstream service would, each exactly once. The
+ * producer is idempotent, because the partitions of a new topic sometimes refuse the first writes. Without
+ * sequence numbers, the client would then write the records of the other partitions again.
  */
 export async function preload(
   brokers: readonly string[],

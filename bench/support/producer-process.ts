@@ -7,33 +7,36 @@ export type Plan = {
   brokers: readonly string[]
   topic: string
   streams: readonly Stream[]
-  /** Whether it keeps its rate counts from then on, in seconds from its start. */
+  /** The time from which the producer's lateness counts, in seconds from its start. */
   fromS: number
 }
 
-/** What became of a plan. `late`: how long after its time a message was produced, in milliseconds. */
+/**
+ * The figures of a plan that was carried out. `late` is the time between the due time of a message and its
+ * production, in milliseconds.
+ */
 export type Produced = {
   messages: number
   acknowledged: number
   late: { p99: number; max: number }
-  /** What Kafka refused, in words. */
+  /** The distinct error messages of failed sends. */
   errors: readonly string[]
 }
 
 export type Producer = {
-  /** Begins at that moment of `monotonicUs`; resolves when all is produced and answered. */
+  /** Begins at the time `atUs` of `monotonicUs`. Resolves when all messages are produced and answered. */
   run(atUs: number): Promise<Produced>
   stop(): Promise<void>
 }
 
-/** Starts an upstream service, in a process of its own; it is connected when this resolves. */
+/** Starts a child process that acts as an upstream service. Resolves when it is connected to Kafka. */
 export async function startProducer(plan: Plan): Promise<Producer> {
   const child = startChild('producer.ts', [JSON.stringify(plan)])
   await child.next()
   return {
     async run(atUs) {
       const command: Command = { kind: 'start', atUs }
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what it sends at its end
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the child's message at its end
       return (await child.ask(command)) as Produced
     },
     stop: () => child.stop(),

@@ -7,8 +7,8 @@ import { percentile } from './statistics.ts'
 import { destinationOf, dueUs, messagesOf, sourceIdOf, type Stream } from './streams.ts'
 
 /**
- * `producer.ts PLAN`: produces by the clock, whatever Kafka and the worker make of it (an open loop): a message
- * is produced when it is due, and not when an earlier one was answered.
+ * Runs as a process (`producer.ts PLAN`), and produces messages by the clock, as an open loop. Each message
+ * is produced when it is due, without waiting for the answers to earlier messages.
  */
 
 const tickMs = 5
@@ -72,6 +72,6 @@ process.on('message', ({ atUs }: Command) => {
 })
 process.on('disconnect', () => process.exit(0))
 await producer.connect()
-// Made before the clock runs.
+// Makes the templates of all messages before the clock runs.
 for (let index = 0; index < 1_024; index++) stampedMessage(index, 0)
 process.send?.('connected')

@@ -4,18 +4,18 @@ import { watchOthers } from './machine-cpu.ts'
 import { say } from './say.ts'
 import { percent } from './table.ts'
 
-/** Above it, the other programs of the machine are what is measured. */
+/** The largest share of the machine that other programs may use. Above it, they would distort the figures. */
 const maxOthersShare = 0.1
 const tries = 4
 const sampleMs = 3_000
 const longestWaitMs = 120_000
 
-/** A run, with what is wrong with it: nothing as a rule. */
+/** A run with its fault, if it has one. */
 export type Tried<T> = T & { othersShare: number; fault: string | undefined }
 
 /**
- * Runs that other programs of the machine took part in are made again when it is quiet, whatever came of them.
- * Fails where that doesn't come, and with the fault of a run that nobody disturbed.
+ * Measures a run, and repeats it if other programs of the machine disturbed it, even if it had a fault. Fails
+ * if all tries were disturbed. Fails with the fault of a run that wasn't disturbed.
  */
 export async function measureInQuiet<T>(measure: () => Promise<Tried<T>>): Promise<Tried<T>> {
   for (let attempt = 1; ; attempt++) {
@@ -34,7 +34,9 @@ export function faultless<T>(measured: Tried<T>): Tried<T> {
   return measured
 }
 
-/** Until others use little of the machine for three seconds; no longer than two minutes. */
+/**
+ * Waits until other programs use little of the machine for three seconds, or about two minutes have passed.
+ */
 async function waitForQuiet(): Promise<void> {
   const deadlineMs = performance.now() + longestWaitMs
   for (;;) {

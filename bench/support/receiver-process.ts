@@ -1,19 +1,26 @@
 import { startChild } from './child.ts'
 import type { Certificates } from './tls.ts'
 
-/** A moment of a run by the monotonic clock: the sender's CPU time so far, when so many distinct messages had come. */
+/**
+ * The state at a time of a run: the number of distinct messages that have arrived, and the sender's CPU time
+ * so far. The time is on the monotonic clock.
+ */
 export type Mark = { distinct: number; atMs: number; cpuUs: number }
 
-/** What has come since `begin`. `unknown`: requests without the number of a message of this run. */
+/**
+ * What has arrived since `begin`. `unknown` counts the requests without the number of a message of this run.
+ */
 export type Report = {
   deliveries: number
   distinct: number
   repeats: number
   unknown: number
   connections: number
-  /** Of those that were checked; none are without a secret. */
+  /**
+   * The number of checked signatures, and of the wrong ones among them. Without a secret, none are checked.
+   */
   signatures: { checked: number; wrong: number }
-  /** The first delivery, the middle one and the last, as far as they have come. */
+  /** The marks of the first, the middle and the last message, as far as they have arrived. */
   marks: readonly Mark[]
 }
 
@@ -23,11 +30,14 @@ export type Command =
   | { kind: 'report' }
 
 export type Receiver = {
-  /** `http://127.0.0.1:PORT`, or `https:`. */
+  /** `http://127.0.0.1:PORT` or `https://127.0.0.1:PORT`. */
   origin: string
-  /** Forgets all before; `expected` messages are awaited. With a secret, one in 100 signatures is checked. */
+  /**
+   * Forgets everything earlier, and awaits `expected` messages. With a secret, one in 100 signatures is
+   * checked.
+   */
   begin(run: { expected: number; secret: string | undefined }): void
-  /** Names the process whose CPU time is noted; at the latest before its first delivery. */
+  /** Sets the process whose CPU time is recorded. Must be called before the first delivery of the process. */
   watch(pid: number): void
   report(): Promise<Report>
   stop(): Promise<void>
@@ -35,7 +45,10 @@ export type Receiver = {
 
 const host = '127.0.0.1'
 
-/** Starts the receiver as a process of its own, which ends with this one. Over TLS where it is given a certificate. */
+/**
+ * Starts a process with the receiver. The process ends with this process. With `certificates` the receiver
+ * uses TLS.
+ */
 export async function startReceiver(certificates?: Certificates): Promise<Receiver> {
   const child = startChild('receiver.ts', certificates === undefined ? [] : [certificates.fileFor([host])])
   const command = (value: Command): void => child.tell(value)
@@ -46,7 +59,7 @@ export async function startReceiver(certificates?: Certificates): Promise<Receiv
     watch: (pid) => command({ kind: 'watch', pid }),
     async report() {
       const question: Command = { kind: 'report' }
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the only message that it sends when asked
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the child's only answer
       return (await child.ask(question)) as Report
     },
     stop: () => child.stop(),

@@ -8,8 +8,9 @@ import { SignatureCheck } from './signature-check.ts'
 import { createReceivingServer, readIdentities } from './tls.ts'
 
 /**
- * `receiver.ts [IDENTITIES]`: a process that takes HTTP/1.1 requests, over TLS where it is given an identity, and answers each with 200. It counts, finds repeats, and notes what
- * CPU time the sender's process had used at the first delivery, the middle one and the last.
+ * Runs as a process (`receiver.ts [IDENTITIES]`), and answers each HTTP/1.1 request with 200. With a file of
+ * identities it uses TLS. It counts requests and repeats. It records the CPU time of the sender's process at
+ * the first, the middle and the last message.
  */
 
 const marker = Buffer.from(idMarker)
@@ -52,7 +53,7 @@ class Run {
     return { ...this.#counts, signatures, marks: this.#marks }
   }
 
-  /** Three moments: the first delivery, the middle one, the last. */
+  /** Records a mark if this is the first, the middle or the last message. */
   #mark(distinct: number): void {
     if (distinct !== 1 && distinct !== Math.ceil(this.#expected / 2) && distinct !== this.#expected) return
     if (this.senderPid === undefined) throw new Error('a delivery came before the sender was named')
@@ -62,7 +63,7 @@ class Run {
 
 let run = new Run(0, undefined)
 
-/** The number of the message that a body holds, -1 for another body. */
+/** Returns the number of the message in a body. Returns -1 for a body without one. */
 function numberOf(body: Buffer): number {
   const at = body.indexOf(marker)
   if (at < 0) return -1

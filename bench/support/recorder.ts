@@ -6,8 +6,9 @@ import { accepted, readRequests } from './requests.ts'
 import { createReceivingServer, readIdentities } from './tls.ts'
 
 /**
- * `recorder.ts ADDRESSES [IDENTITIES]`: the servers of all customers in one process, which notes when each message came; over TLS where it is given their identities.
- * It keeps idle connections open: when one is closed is the sender's doing.
+ * Runs as a process (`recorder.ts ADDRESSES [IDENTITIES]`) with the servers of all customers, and records
+ * when each message arrives. With a file of identities it uses TLS. It keeps idle connections open, so only
+ * the sender closes them.
  */
 
 let arrivals = new Arrivals({ messages: 0, secret: '-', special: [] })

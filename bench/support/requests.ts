@@ -2,19 +2,20 @@ import type { Socket } from 'node:net'
 
 const endOfHead = Buffer.from('\r\n\r\n')
 
-/** Hands over each request that comes on a connection, as soon as it is complete. */
+/** Calls `onRequest` with each request of a connection, as soon as the request is complete. */
 export function readRequests(socket: Socket, onRequest: (head: string, body: Buffer) => void): void {
   let pending: Buffer | undefined
   socket.on('data', (chunk: Buffer) => {
     pending = takeRequests(pending === undefined ? chunk : Buffer.concat([pending, chunk]), onRequest)
   })
-  // A sender that is stopped, or that has waited long enough, cuts its connections.
+  // A sender closes its connections when it is stopped, or when a request takes too long.
   socket.on('error', () => socket.destroy())
 }
 
 /**
- * Takes all complete HTTP/1.1 requests off the front of `bytes`, hands over each, and gives back the rest.
- * `head` ends with its last line; bodies have a `Content-Length`. node:http would cost more than what is measured.
+ * Calls `onRequest` with each complete HTTP/1.1 request at the front of `bytes`, and returns the rest. `head`
+ * ends after its last line. Bodies must have a `Content-Length`. node:http isn't used here, because it would
+ * cost more than the measured sender.
  */
 function takeRequests(bytes: Buffer, onRequest: (head: string, body: Buffer) => void): Buffer | undefined {
   let rest = bytes
@@ -31,7 +32,7 @@ function takeRequests(bytes: Buffer, onRequest: (head: string, body: Buffer) => 
   return undefined
 }
 
-/** What a receiver answers to a request that it takes. */
+/** The answer of a receiver to a request that it accepts. */
 export const accepted = Buffer.from(
   'HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok',
 )

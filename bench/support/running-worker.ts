@@ -4,22 +4,22 @@ import { BenchmarkFailure } from './failure.ts'
 import { startSender } from './sender-process.ts'
 import { sluiceMain } from './topics.ts'
 
-/** What delivers, as an operator runs it, its log in a file. */
+/** A running program that delivers messages. It runs as an operator would run it, with its log in a file. */
 export type RunningSender = {
-  /** User and system time that it has used so far, its child processes' as well. */
+  /** Returns the user and system time of the program and its child processes so far, in microseconds. */
   cpuUs(): number
-  /** The text of `/metrics`, where it has that. */
+  /** Returns the text of `/metrics`. Missing for a program without metrics. */
   metrics?(): Promise<string>
-  /** Ends it as an operator would, and gives its log. Fails when it had ended before, or ends with an error. */
+  /** Ends the program as an operator would, and returns its log. Fails if the program had ended before. */
   stop(): Promise<string>
-  /** Ends it, whatever comes of it. */
+  /** Ends the program if it still runs, without a check of how it ends. */
   abandon(): Promise<void>
 }
 
-/** `sluice worker`. */
+/** A running `sluice worker`. Its `stop` also fails if the exit code isn't 0. */
 export type RunningWorker = RunningSender & {
   metrics(): Promise<string>
-  /** From its start until it was ready. */
+  /** The time from the start of the worker until it was ready. */
   readonly readyMs: number
 }
 
@@ -27,12 +27,12 @@ const readyTimeoutMs = 60_000
 const pollMs = 20
 const shownLines = 20
 
-/** Resolves once it is ready: it has joined its group. */
+/** Starts a worker. Resolves when the worker has joined its group, and so is ready. */
 export async function startWorker(options: {
   outputFile: string
   variables: Record<string, string>
   nodeFlags: readonly string[]
-  /** The program's entry: by default that of the sources. */
+  /** The main file of the program. Default: the main file of the sources. */
   main?: string | undefined
 }): Promise<RunningWorker> {
   const startedMs = performance.now()
@@ -81,7 +81,7 @@ function portIn(log: string): string | undefined {
   return line === undefined ? undefined : /"port":(\d+)/.exec(line)?.[1]
 }
 
-/** The value of a metric in Prometheus' text format, summed over its series whose labels contain `labels`. */
+/** Returns the sum of a metric in Prometheus' text format, over its series whose labels contain `labels`. */
 export function sumMetric(text: string, name: string, labels: Record<string, string> = {}): number {
   const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
   return text

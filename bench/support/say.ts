@@ -1,4 +1,4 @@
-/** Progress goes to standard error: standard output is for the result. */
+/** Prints a line of progress to standard error, because standard output is for the result. */
 export function say(line: string): void {
   console.error(line)
 }

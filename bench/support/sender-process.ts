@@ -3,15 +3,15 @@ import { once } from 'node:events'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { BenchmarkFailure } from './failure.ts'
 
-/** A process under measurement. Its output goes to a file, as a log would. */
+/** A process that is measured. Its output goes to a file, as a log would. */
 export type SenderProcess = {
   readonly pid: number
   readonly isRunning: boolean
-  /** The exit code when it ends by itself; null when a signal ended it. */
+  /** Resolves when the process has ended, with its exit code, or with null if a signal has ended it. */
   readonly ended: Promise<number | null>
-  /** All that it has written so far. */
+  /** Returns all output of the process so far. */
   output(): string
-  /** Sends SIGTERM, after 20 s SIGKILL, and resolves as `ended`. */
+  /** Sends SIGTERM, and SIGKILL 20 s later if the process still runs. Resolves as `ended`. */
   stop(): Promise<number | null>
 }
 
@@ -23,12 +23,12 @@ process.on('exit', () => {
 
 type SenderOptions = { outputFile: string; variables?: Record<string, string> }
 
-/** Starts `node ARGUMENTS` with exactly the variables that are given, beside PATH and HOME. */
+/** Starts Node with the arguments. The process gets only the given variables, PATH and HOME. */
 export function startSender(args: readonly string[], options: SenderOptions): SenderProcess {
   return startProgram(process.execPath, args, options)
 }
 
-/** The same for a program that isn't Node. It must be there. */
+/** Starts a program as `startSender` starts Node. Fails if the program doesn't exist. */
 export function startProgram(
   command: string,
   args: readonly string[],

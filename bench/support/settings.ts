@@ -1,22 +1,22 @@
-/** What a benchmark is told; what is left out has a default of its own in each. */
+/** The settings of a benchmark. Each benchmark has its own defaults for missing settings. */
 export type Settings = {
-  /** How often each side is measured, or how many pairs. */
+  /** How often each side is measured, or the number of pairs. */
   runs?: number
   messages?: number
-  /** The length of a run. */
+  /** The length of a run in seconds. */
   seconds?: number
-  /** Messages a second. */
+  /** The number of messages a second. */
   rate?: number
   destinations?: number
   processes?: number
-  /** Also measures what the delivery log costs. */
+  /** If true, the benchmark also measures the cost of the delivery log. */
   log?: boolean
-  /** The receivers speak TLS. */
+  /** If true, the receivers use TLS. */
   tls?: boolean
-  /** The flooded destination keeps its cap after the flood. */
+  /** If true, the flooded destination keeps its cap after the flood. */
   keepCap?: boolean
   profileDir?: string
 }
 
-/** A result as a table for people, and as plain data. */
+/** The result of a benchmark, as a table for people and as plain data. */
 export type BenchmarkResult = { table: string; figures: object }

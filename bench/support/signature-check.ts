@@ -1,9 +1,12 @@
 import { createHmac, createSecretKey, type KeyObject } from 'node:crypto'
 
-/** One in so many signatures is checked: all would cost as much as the sender spends on them. */
+/**
+ * The number of requests for each checked signature. To check all would cost the receiver as much as the
+ * sender spends on them.
+ */
 const checkedEvery = 100
 
-/** Checks `X-Signature` of some of the requests that it is shown. */
+/** Checks `X-Signature` of one in 100 requests. */
 export class SignatureCheck {
   readonly #key: KeyObject
   readonly counts = { checked: 0, wrong: 0 }

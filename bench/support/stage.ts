@@ -10,35 +10,41 @@ import { createCertificates } from './tls.ts'
 import { applyTopics, removeTopics } from './topics.ts'
 import { workerVariables } from './worker-variables.ts'
 
-/** Kafka and the customers' servers, for all runs of a benchmark. */
+/** Kafka and the customers' servers that all runs of a benchmark share. */
 export type Stage = {
   brokers: readonly string[]
   recorder: Recorder
-  /** For files of the runs; it goes with the stage. */
+  /** A folder for files of the runs. It is removed when the stage is closed. */
   folder: string
-  /** Kafka is one of our own processes, so what is not ours on this machine is somebody else's. */
+  /**
+   * True if Kafka is a child of this process. Then all other programs of the machine have nothing to do with
+   * the benchmark.
+   */
   ownsKafka: boolean
-  /** Topics and a catalog of a run's own: nothing that an earlier run left is read again. */
+  /** Makes new topics and a new catalog for a run, so that it reads nothing of earlier runs. */
   setScene(plan: ScenePlan): Promise<Scene>
   close(): Promise<void>
 }
 
 export type ScenePlan = {
   fleet: Omit<Fleet, 'urlOf'>
-  /** `SLUICE_…` variables beside those of every worker. */
+  /** `SLUICE_…` variables in addition to those of every worker. */
   variables: Record<string, string>
 }
 
 export type Scene = {
-  /** Where the worker reads. */
+  /** The topic of events that the worker reads. */
   topic: string
-  /** `main`: the entry of another build of the program than its sources. */
+  /** Starts a worker. `main` is the main file of another build than the sources. */
   startWorker(options?: { main?: string }): Promise<RunningWorker>
   /** Edits the catalog. */
   rewriteCatalog(fleet: Omit<Fleet, 'urlOf'>): void
 }
 
-/** Starts Kafka (or attaches to `KAFKA_BROKERS`) and servers for that many destinations, with `tls` over TLS. */
+/**
+ * Starts Kafka, or attaches to `KAFKA_BROKERS`, and starts the servers of the destinations. With `tls` the
+ * servers use TLS.
+ */
 export async function openStage({
   destinations,
   tls = false,

@@ -1,11 +1,14 @@
 import { idCharacters, idMarker, messageAt, userIdOf } from './messages.ts'
 
 /**
- * Messages that carry when they were produced, and their number, in the `messageId`:
+ * Makes messages whose `messageId` contains their number and when they were produced. For example,
  * `00004711-0815-0042-1234-000000000017` is number 17, produced at 4711081500421234 µs of `monotonicUs`.
  */
 
-/** So many different ones; only their ids are written anew, since making one would cost as much as producing it. */
+/**
+ * The number of different messages. Only their ids are written again for each use, because making a message
+ * would cost as much as producing it.
+ */
 const templateCount = 1_024
 const marker = Buffer.from(idMarker)
 
@@ -13,7 +16,7 @@ type Template = { key: string; value: Buffer; idAt: number }
 
 const templates: Template[] = []
 
-/** Key and value of a record. */
+/** Returns the key and the value of a record. */
 export function stampedMessage(number: number, atUs: number): { key: string; value: Buffer } {
   const template = templateOf(number % templateCount)
   const value = Buffer.from(template.value)
@@ -23,7 +26,9 @@ export function stampedMessage(number: number, atUs: number): { key: string; val
   return { key: template.key, value }
 }
 
-/** Reads the stamp of a body; `undefined` for one that has none. */
+/**
+ * Returns the number and the time in the `messageId` of a body. Returns `undefined` for a body without them.
+ */
 export function readStamp(body: Buffer): { number: number; atUs: number } | undefined {
   const at = body.indexOf(marker)
   if (at < 0) return undefined

@@ -1,4 +1,7 @@
-/** The middle value; of an even number of values the mean of the two in the middle. NaN for none. */
+/**
+ * Returns the middle value, or the mean of the two middle values of an even number of values. Returns NaN for
+ * no values.
+ */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b)
   const upper = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
@@ -6,12 +9,15 @@ export function median(values: readonly number[]): number {
   return (lower + upper) / 2
 }
 
-/** The smallest value that at least `share` (0 to 1) of the ascending `sorted` reach: exact, by nearest rank. NaN for none. */
+/**
+ * Returns the smallest value that at least `share` (0 to 1) of the values don't exceed. This is the exact
+ * percentile by nearest rank. `sorted` must be in ascending order. Returns NaN for no values.
+ */
 export function percentile(sorted: ArrayLike<number>, share: number): number {
   return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)] ?? Number.NaN
 }
 
-/** Rounds to `digits` decimals. */
+/** Rounds a value to `digits` decimals. */
 export function round(value: number, digits: number): number {
   return Number(value.toFixed(digits))
 }

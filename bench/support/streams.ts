@@ -1,13 +1,18 @@
-/** Traffic to a row of destinations at a fixed rate. */
+/** Traffic to consecutive destinations at a fixed rate. */
 export type Stream = {
-  /** The first destination and how many: their numbers, from 0, name them. */
+  /** The number of the first destination. Destinations are numbered from 0. */
   first: number
+  /** The number of destinations. */
   count: number
   perS: number
-  /** Seconds from the start of the run. */
+  /** The start of the traffic, in seconds from the start of the run. */
   fromS: number
+  /** The end of the traffic, in seconds from the start of the run. */
   untilS: number
-  /** `turn`: to one after the other. `random`: evenly, and the same each time. */
+  /**
+   * The order of the destinations. With `turn`, they take turns. With `random`, the order looks random and is
+   * the same each time.
+   */
   order: 'turn' | 'random'
 }
 
@@ -19,17 +24,17 @@ export function messagesOfAll(streams: readonly Stream[]): number {
   return streams.reduce((sum, stream) => sum + messagesOf(stream), 0)
 }
 
-/** Where message `index` of a stream goes. */
+/** Returns the destination of message `index` of a stream. */
 export function destinationOf({ first, count, order }: Stream, index: number): number {
   return first + ((order === 'turn' ? index : scramble(index)) % count)
 }
 
-/** When message `index` of a stream is due, in microseconds from the start of the run. */
+/** Returns when message `index` of a stream is due, in microseconds from the start of the run. */
 export function dueUs({ perS, fromS }: Stream, index: number): number {
   return (fromS + index / perS) * 1_000_000
 }
 
-/** 32 bits that look random (the finisher of MurmurHash3). */
+/** Returns 32 bits that look random (the finisher of MurmurHash3). */
 function scramble(index: number): number {
   let bits = Math.imul(index + 1, 0x9e3779b1)
   bits = Math.imul(bits ^ (bits >>> 16), 0x85ebca6b)
@@ -37,7 +42,7 @@ function scramble(index: number): number {
   return (bits ^ (bits >>> 16)) >>> 0
 }
 
-/** The source of a destination's own. */
+/** Returns the id of the source whose messages go only to this destination. */
 export function sourceIdOf(destination: number): string {
   return `source-${destination}`
 }

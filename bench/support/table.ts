@@ -1,9 +1,9 @@
-/** A line of a table: the label to the left, the entries to the right. */
+/** Returns a line of a table, with the label to the left and the entries to the right. */
 export function rowOf(label: string, entries: readonly string[]): string {
   return `${label.padEnd(28)}${entries.map((entry) => entry.padStart(14)).join('')}`
 }
 
-/** A share, 0 to 1, as `12 %`. */
+/** Formats a share from 0 to 1 as `12 %`. */
 export function percent(share: number): string {
   return `${Math.round(share * 100)} %`
 }

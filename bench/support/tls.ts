@@ -4,15 +4,18 @@ import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { createAuthority, type Identity } from '../../test/support/certificates.ts'
 
-/** Certificates of a benchmark's receivers, by an authority that only its senders trust. */
+/** The certificates of a benchmark's receivers. Only the senders of the benchmark trust their authority. */
 export type Certificates = {
-  /** The file with an identity for each host, in their order, for `readIdentities`. */
+  /**
+   * Writes a file for `readIdentities` with an identity for each host, in order of the hosts. Returns its
+   * path.
+   */
   fileFor(hosts: readonly string[]): string
-  /** What a sender needs in its environment. */
+  /** The environment variables that a sender needs. */
   variables: Record<string, string>
 }
 
-/** Makes an authority; with its files in `folder`. */
+/** Makes an authority. Its files are in `folder`. */
 export function createCertificates(folder: string): Certificates {
   const authority = createAuthority('An authority of benchmarks')
   const authorityFile = join(folder, 'authority.pem')
@@ -28,14 +31,17 @@ export function createCertificates(folder: string): Certificates {
   }
 }
 
-/** None without a file. */
+/** Reads the identities in a file. Returns none without a file. */
 export function readIdentities(file: string | undefined): readonly Identity[] {
   if (file === undefined) return []
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what `fileFor` has written
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written by `fileFor`
   return JSON.parse(readFileSync(file, 'utf8')) as Identity[]
 }
 
-/** A server of TLS 1.3, or without TLS where there is no identity. `accepted` gets each TCP connection, `served` what is inside. */
+/**
+ * Returns a server with TLS 1.3, or without TLS if there is no identity. Calls `accepted` for each TCP
+ * connection, and `served` with the socket of each decrypted connection.
+ */
 export function createReceivingServer(
   identity: Identity | undefined,
   { accepted, served }: { accepted: () => void; served: (socket: Socket) => void },

@@ -5,7 +5,10 @@ import { plainKafka } from './plain-kafka.ts'
 
 const idleTimeoutMs = 60_000
 
-/** Hands over all records that a topic has now, each partition in its order. Commits nothing. */
+/**
+ * Calls `onRecord` with all records that a topic has now, in order within each partition. Commits nothing.
+ * Fails if nothing arrives for a minute.
+ */
 export async function readTopic(
   brokers: readonly string[],
   topic: string,
@@ -43,7 +46,7 @@ export async function readTopic(
   }
 }
 
-/** Of each that has any: one past its last. */
+/** Returns the offset after the last record of each partition that has records. */
 async function partitionsWithRecords(
   brokers: readonly string[],
   topic: string,

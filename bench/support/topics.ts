@@ -6,7 +6,7 @@ import { startSender } from './sender-process.ts'
 
 export const sluiceMain = resolve(import.meta.dirname, '../../src/main.ts')
 
-/** Makes the topics that a worker with these variables needs, as an operator would. */
+/** Makes the topics that a worker with these variables needs, with the command that an operator would use. */
 export async function applyTopics(folder: string, variables: Record<string, string>): Promise<void> {
   const apply = startSender([sluiceMain, 'topics', 'apply'], {
     outputFile: join(folder, 'topics.log'),
@@ -16,7 +16,10 @@ export async function applyTopics(folder: string, variables: Record<string, stri
   if (exitCode !== 0) throw new BenchmarkFailure(`sluice topics apply failed:\n${apply.output()}`)
 }
 
-/** Records in the topics that begin with `prefix` and that are to be counted. */
+/**
+ * Returns the number of records in the topics that begin with `prefix` and for which `isCounted` returns
+ * true.
+ */
 export async function countRecords(
   brokers: readonly string[],
   prefix: string,

@@ -1,10 +1,12 @@
 import type { Produced } from './producer-process.ts'
 import type { Progress, RecorderReport } from './recorder-process.ts'
 
-/** Above it, what is measured is the servers of the customers. */
+/**
+ * The largest busy share of the customers' servers. Above it, the servers would limit the measured sender.
+ */
 const maxUtilization = 0.85
 
-/** Says why the figures of a run can't be trusted; `undefined` when they can. */
+/** Returns why the figures of a run can't be trusted. Returns `undefined` if they can be trusted. */
 export function faultOf({
   produced,
   report,
@@ -18,10 +20,12 @@ export function faultOf({
   report: RecorderReport
   expected: Progress
   planned: number
-  /** A producer that is behind its clock makes another traffic than the one that was asked for; for its p99. */
+  /**
+   * The largest p99 of the producer's lateness. A producer that is later doesn't make the planned traffic.
+   */
   maxLateMs: number
   signs: boolean
-  /** Whether messages to the others may be missing, or come again. */
+  /** If true, messages to destinations that aren't special may be missing or repeated. */
   mayMiss: boolean
 }): string | undefined {
   const { others, signatures, unknown, utilization } = report

@@ -6,18 +6,22 @@ import type { Mark, Receiver, Report } from './receiver-process.ts'
 import type { SenderProcess } from './sender-process.ts'
 import { median } from './statistics.ts'
 
-/** One run of one sender. CPU time is user and system time of its processes, per delivery; rates are of the time of its turns. */
+/**
+ * The figures of one run of one sender. CPU times are the user and system time of all its processes for each
+ * delivery. Rates are relative to the time of the sender's turns.
+ */
 export type Measurement = {
   deliveriesPerS: number
   cpuUs: number
-  /** The same for the second half of the run, when the code is compiled. */
+  /** The rate in the second half of the run, when the code is compiled. */
   warmDeliveriesPerS: number
+  /** The CPU time for each delivery in the second half of the run. */
   warmCpuUs: number
-  /** New connections for each delivery. */
+  /** The number of new connections for each delivery. */
   connectionsEach: number
 }
 
-/** The medians of several runs. */
+/** Returns the medians of several runs. */
 export function medianOf(all: readonly Measurement[]): Measurement {
   const of = (pick: (one: Measurement) => number): number => median(all.map(pick))
   return {
@@ -29,37 +33,44 @@ export function medianOf(all: readonly Measurement[]): Measurement {
   }
 }
 
-/** For a line of progress. */
+/** Returns a text for a line of progress. */
 export function describe({ deliveriesPerS, cpuUs, warmCpuUs, connectionsEach }: Measurement): string {
   return `${Math.round(deliveriesPerS)}/s, ${cpuUs.toFixed(1)} µs of CPU each, ${warmCpuUs.toFixed(1)} in the second half, ${connectionsEach.toFixed(4)} connections each`
 }
 
 export type MeasuredSender = {
-  /** For messages: which sender. */
+  /** The name of the sender in messages. */
   name: string
-  /** Its own. */
+  /** The receiver that only this sender uses. */
   receiver: Receiver
-  /** When the sender signs: with what. */
+  /** The secret with which the sender signs, or `undefined` if it doesn't sign. */
   secret: string | undefined
   start(): SenderProcess
-  /** What keeps the machine busy in its turns, and isn't counted. */
+  /**
+   * Starts processes that keep the machine busy during the turns of the sender. They don't count for its CPU
+   * time.
+   */
   startBeside?(): readonly SenderProcess[]
-  /** Looks at the sender after it was stopped, when so many deliveries had come; says what is wrong. */
+  /**
+   * Checks the sender after it was stopped. `deliveries` is the number of its deliveries. Resolves with the
+   * fault, or with `undefined`.
+   */
   faultOf(sender: SenderProcess, exitCode: number | null, deliveries: number): Promise<string | undefined>
 }
 
-/** How often each sender comes to its turn in a run. */
+/** The number of turns of each sender in a run. */
 const turns = 80
 const pollMs = 10
 const idleTimeoutMs = 30_000
-/** Of a failed sender's output. */
+/** The number of lines of a failed sender's output that are shown. */
 const shownLines = 40
 
 /**
- * Measures senders beside each other: each sends `expected` messages to its receiver, a part of them at a time, and stands still
- * (SIGSTOP) while the others have their turns. What a machine that others share gives in one moment and not in the next is so the
- * same for all: where each had its whole run at once, a sender took half as much again as a minute before. Fails when a message is
- * missing, one came twice, or one was wrongly signed, when nothing comes for half a minute, or when a sender ends before.
+ * Measures senders by turns. Each sender sends `expected` messages to its receiver, a part of them in each
+ * turn. It is suspended (SIGSTOP) while the others have their turns. So changes in the speed of a shared
+ * machine affect all senders equally. When each sender had its whole run at once, the same sender sometimes
+ * took half as much again as a minute before. Fails if a message is missing, repeated or wrongly signed, if
+ * nothing arrives for half a minute, or if a sender ends too early.
  */
 export async function measureByTurns(
   senders: readonly MeasuredSender[],
@@ -67,7 +78,7 @@ export async function measureByTurns(
 ): Promise<Map<string, Measurement>> {
   const runs: TurnTaker[] = []
   try {
-    // Until all are at work: to start takes some of them seconds.
+    // Waits for the first message of each sender, because some senders need seconds to start.
     for (const sender of senders) {
       const run = new TurnTaker(sender, expected)
       runs.push(run)
@@ -84,14 +95,14 @@ export async function measureByTurns(
   }
 }
 
-/** A sender that works when it is its turn. */
+/** A sender that works only during its turns. */
 class TurnTaker {
   readonly #sender: MeasuredSender
   readonly #process: SenderProcess
-  /** With `#process`, all that works in its turns. */
+  /** All processes that work in the sender's turns, including `#process`. */
   readonly #all: readonly SenderProcess[]
   readonly #expected: number
-  /** The times of its turns. */
+  /** The times of the sender's turns. */
   readonly #spans: { fromMs: number; toMs: number }[] = []
 
   constructor(sender: MeasuredSender, expected: number) {
@@ -107,7 +118,7 @@ class TurnTaker {
     return this.#sender.name
   }
 
-  /** Gives it a turn, which ends when so many distinct messages have come in all. */
+  /** Gives the sender a turn, which ends when `count` distinct messages have arrived in all its turns. */
   async sendUntil(count: number): Promise<void> {
     if (this.#spans.length > 0) this.#signal('SIGCONT')
     const fromMs = monotonicMs()
@@ -116,12 +127,15 @@ class TurnTaker {
     this.#spans.push({ fromMs, toMs: monotonicMs() })
   }
 
-  /** One that has ended by itself is found at its end. */
+  /**
+   * Sends a signal to all processes that still run. If the sender has ended by itself, `#delivered` or `end`
+   * notices it.
+   */
   #signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
     for (const { isRunning, pid } of this.#all) if (isRunning) signalFamily(pid, signal)
   }
 
-  /** Stops all that run, and says how the sender ended. */
+  /** Stops all processes. Returns the exit code of the sender. */
   async #stop(): Promise<number | null> {
     this.#signal('SIGCONT')
     const [exitCode] = await Promise.all(this.#all.map((one) => one.stop()))
@@ -145,7 +159,7 @@ class TurnTaker {
     }
   }
 
-  /** Stops it as an operator would, and says what it took. */
+  /** Stops the sender as an operator would, and returns its figures. */
   async end(): Promise<Measurement> {
     const exitCode = await this.#stop()
     const report = await this.#sender.receiver.report()
@@ -155,7 +169,7 @@ class TurnTaker {
     return this.#measurementOf(report)
   }
 
-  /** Ends it, whatever comes of it. */
+  /** Ends all processes, without a check of how they end. */
   async abandon(): Promise<void> {
     if (this.#all.some(({ isRunning }) => isRunning)) await this.#stop()
   }

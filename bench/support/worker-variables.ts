@@ -4,7 +4,10 @@ import { configKeys } from '../../src/config/schema.ts'
 export const partitions = 6
 export const sharedSecret = 'a secret of thirty-two characters'
 
-/** The `SLUICE_…` variables that every worker under measurement has, without its group; all else is the default. */
+/**
+ * Returns the `SLUICE_…` variables of every measured worker, without its group. All other settings are the
+ * defaults.
+ */
 export function workerVariables({
   brokers,
   prefix,
@@ -24,12 +27,15 @@ export function workerVariables({
     SLUICE_HTTP_HOST: '127.0.0.1',
     SLUICE_HTTP_PORT: '0',
     ...processesVariable(1),
-    // Beside the catalog, in the folder that is removed with it.
+    // The state folder is next to the catalog, so that both are removed together.
     ...known('SLUICE_STATE_FOLDER', join(dirname(catalogFile), 'state')),
   }
 }
 
-/** Says how many processes a worker runs, in a version that knows of it. */
+/**
+ * Returns the variable for the number of a worker's processes. Returns none if this version doesn't have the
+ * setting.
+ */
 export function processesVariable(count: number): Record<string, string> {
   return known('SLUICE_WORKER_PROCESSES', String(count))
 }

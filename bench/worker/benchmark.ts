@@ -11,17 +11,27 @@ import { inFlight, openSetting, type Place } from './setting.ts'
 
 const shortRuns = { runs: 3, messages: 400_000 }
 
-/** Each process compiles its code once, which takes a second or two of CPU: in a worker of hours that is nothing. */
+/**
+ * Returns the defaults for a benchmark with several processes. Each process compiles its code once, which
+ * takes a second or two of CPU time. In a long run, as with a worker that runs for hours, this share is
+ * negligible.
+ */
 function longRun(processes: number): typeof shortRuns {
   return { runs: 1, messages: 600_000 * processes }
 }
 
 /**
- * What a delivery costs the worker, beside what it costs undici alone and a program of kafkajs and undici that
- * does nothing else, one that writes canonical bodies and signs them besides, and a worker without its guards against hostile endpoints and records. All are measured beside each
- * other, by turns, so that the machine is the same for all. With `processes` also a worker and a bare dispatch of so many
- * processes, whose CPU times are added up, and a worker of one process on a machine that is as busy as with so many. With `log` also a worker without
- * the delivery log, and one that keeps answers and has the source of notices.
+ * Measures the cost of a delivery for the worker, and for programs to compare with:
+ * - undici alone
+ * - a program with kafkajs and undici that does nothing else
+ * - the same program with canonical bodies and signatures
+ * - a worker without its guards against hostile endpoints and records
+ *
+ * All programs are measured by turns, so that changes of the machine affect all equally. With `processes`,
+ * the benchmark also measures a worker and a bare dispatch with this number of processes, and adds up their
+ * CPU times. It also measures a worker with one process on a machine that is as busy as with this number of
+ * processes. With `log`, it also measures a worker without the delivery log, and a worker that keeps answers
+ * and has the source of notices.
  */
 export async function runWorkerBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { processes = 1, tls = false, log = false, profileDir } = settings

@@ -1,5 +1,6 @@
 /**
- * `node crowd.ts`: computes until it is killed, out of registers. What a worker costs beside it that it doesn't cost alone is the
- * machine's part of what several processes cost more than one: it shares its core with whatever else runs, and its caches too.
+ * Runs as a process (`node crowd.ts`) that computes until it is killed, and uses only registers. A worker
+ * costs more while this process runs, because it shares the cores and the caches of the machine. The
+ * difference shows how much of the additional cost of several processes comes from the machine.
  */
 for (let value = 1; value !== 0; value = (value * 3 + 1) | 1);

@@ -2,8 +2,9 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { join } from 'node:path'
 
 /**
- * `node dispatch-processes.ts PROCESSES ORIGIN MESSAGES IN_FLIGHT DESTINATIONS`: `dispatch.ts` in several processes, each with
- * its part of the messages. What they cost beside one is the machine's share of what a worker of several processes does.
+ * Runs `dispatch.ts` in several processes, each with a part of the messages (`node dispatch-processes.ts
+ * PROCESSES ORIGIN MESSAGES IN_FLIGHT DESTINATIONS`). The additional cost compared with one process shows how
+ * much of the additional cost of a worker with several processes comes from the machine.
  */
 
 const [processes = '', origin = '', messages = '', ...rest] = process.argv.slice(2)

@@ -3,9 +3,10 @@ import { enter } from '../../src/message/enter.ts'
 import { messageAt, messageBytes, sourceId } from '../support/messages.ts'
 
 /**
- * `node dispatch.ts ORIGIN FIRST MESSAGES IN_FLIGHT DESTINATIONS`: posts the bodies that the worker would, with the same paths and
- * headers, from memory and as fast as undici can, through a pool for each destination, since all that isolates them needs that.
- * What is above this is what Sluice costs.
+ * Posts the same bodies as the worker, with the same paths and headers, from memory and as fast as undici can
+ * (`node dispatch.ts ORIGIN FIRST MESSAGES IN_FLIGHT DESTINATIONS`). Each destination has a pool, because
+ * every program that isolates destinations needs that. The additional cost of the worker is the cost of
+ * Sluice.
  */
 
 const [origin = '', first = '', messages = '', inFlight = '', destinations = ''] = process.argv.slice(2)
@@ -25,7 +26,7 @@ const pools = Array.from({ length: Number(destinations) }, (_, number) => ({
 }))
 let next = 0
 
-/** One for all requests: it holds nothing of theirs. */
+/** The handler of all requests. It can be shared, because it has no state of a request. */
 const handler = {
   onRequestStart() {},
   onResponseStart(_controller: unknown, status: number) {
@@ -41,7 +42,7 @@ const handler = {
 }
 
 for (let slot = 0; slot < Number(inFlight); slot++) postNext()
-// Until it is ended: of a process that is gone no one can say what it took.
+// Keeps the process alive until it is ended, because the CPU time of a process that has ended can't be read.
 setInterval(() => undefined, 60_000)
 
 function postNext(): void {
@@ -53,7 +54,7 @@ function postNext(): void {
   to.pool.dispatch({ path: to.path, method: 'POST', headers, body }, handler)
 }
 
-/** In one block of memory, so that the garbage collector has nothing to do with them. */
+/** Returns all bodies in one block of memory, so that they cause no work for the garbage collector. */
 function canonicalBodies(from: number, total: number): { bytes: Buffer; ends: Float64Array } {
   const block = Buffer.allocUnsafe(total * (messageBytes + 64))
   const blockEnds = new Float64Array(total)

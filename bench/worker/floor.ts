@@ -4,16 +4,18 @@ import { type Dispatcher, Pool } from 'undici'
 import { plainKafka } from '../support/plain-kafka.ts'
 
 /**
- * `node floor.ts BROKERS TOPIC GROUP ORIGIN IN_FLIGHT [SECRET]`: the least that this stack can do. kafkajs reads, undici
- * posts each value as it is to one URL; nothing is judged, tried again, committed or logged. With SECRET each body is
- * parsed, written in canonical form and signed, as a first version of a worker would do it.
+ * Does the least that a program of this stack must do (`node floor.ts BROKERS TOPIC GROUP ORIGIN IN_FLIGHT
+ * [SECRET]`). kafkajs reads, and undici posts each value as it is to one URL. The program doesn't judge
+ * answers, retry, commit or log. With SECRET, it parses each body, writes it in canonical form and signs it,
+ * as a first version of a worker would.
  */
 
 const [brokers = '', topic = '', groupId = '', origin = '', inFlight = '', secret] = process.argv.slice(2)
 const limit = Number(inFlight)
 const key = secret === undefined ? undefined : createSecretKey(secret, 'utf8')
-/** Values that wait for a connection; reading stops at the first number and goes on at the second. */
+/** The number of values that wait for a connection, above which reading stops. */
 const pauseAt = 8_000
+/** The number of waiting values, down to which reading stays stopped. */
 const resumeAt = 2_000
 
 const pool = new Pool(origin, { connections: limit, pipelining: 1 })
@@ -65,7 +67,7 @@ function setPaused(next: boolean): void {
   else consumer.resume([{ topic }])
 }
 
-/** Longer than it stands still while the others have their turns, as the worker's is. */
+/** The session timeout. As the worker's, it is longer than the time for which the others have their turns. */
 const sessionTimeout = 120_000
 const consumer = plainKafka(brokers.split(',')).consumer({ groupId, sessionTimeout, maxWaitTimeInMs: 100 })
 await consumer.connect()

@@ -7,9 +7,15 @@ import { processesVariable, sharedSecret } from '../support/worker-variables.ts'
 import { destinations, inFlight, type Place, type Setting } from './setting.ts'
 
 /**
- * What is compared. `signing` is the floor that writes canonical bodies and signs them, `unguarded` is a worker without its guards, `processes` one of several processes, `crowded` one of a single
- * process on a machine that computes as much beside it as the other processes would, `dispatches` so many processes of bare
- * dispatch. `unlogged` is a worker without the delivery log, `answers` one that keeps answers in it and has the source of notices.
+ * The names of the compared senders:
+ * - `dispatch` is undici alone, and `dispatches` is the same in several processes.
+ * - `floor` is kafkajs and undici, and `signing` is the same with canonical bodies and signatures.
+ * - `worker` is a worker, and `unguarded` is a worker without its guards.
+ * - `unlogged` is a worker without the delivery log.
+ * - `answers` is a worker that keeps answers in the delivery log and has the source of notices.
+ * - `processes` is a worker with several processes.
+ * - `crowded` is a worker with one process, on a machine where other programs compute as much as the other
+ *   processes of `processes` would.
  */
 export type SenderName =
   | 'dispatch'
@@ -23,10 +29,10 @@ export type SenderName =
   | 'crowded'
   | 'processes'
 
-/** How a worker is run. */
+/** The options of the workers. */
 export type WorkerOptions = { profileDir: string | undefined; processes: number }
 
-/** How to run a sender once in a setting; each run reads the topic in a consumer group of its own. */
+/** Returns a sender for one run. Each run reads the topic in a new consumer group. */
 export function senderFor(
   name: SenderName,
   setting: Setting,
@@ -36,7 +42,9 @@ export function senderFor(
   const { brokers, topic, messages } = setting
   const outputFile = join(folder, `${name}.log`)
   const group = `${topic}-${name}-${randomBytes(4).toString('hex')}`
-  /** One that doesn't sign, and writes nothing as long as all is well. */
+  /**
+   * Returns a sender that isn't a worker. It signs only if there is a secret. Any output of it is an error.
+   */
   const bare = (args: readonly string[], secret?: string): MeasuredSender => ({
     name,
     receiver,
@@ -94,7 +102,10 @@ function scriptOf(name: string): string {
   return join(import.meta.dirname, `${name}.ts`)
 }
 
-/** The log is part of what is measured, so it has to be there: one line an attempt. */
+/**
+ * Returns the fault of a worker that has ended, or `undefined`. Its log must have one line for each attempt,
+ * because the cost of the log is part of the measurement.
+ */
 async function workerFault(
   setting: Setting,
   sender: SenderProcess,

@@ -13,33 +13,36 @@ import { applyTopics, countRecords, removeTopics } from '../support/topics.ts'
 import { workerVariables } from '../support/worker-variables.ts'
 
 export const inFlight = 256
-/** The messages go to them in turn. */
+/** The number of destinations. The messages go to them in turn. */
 export const destinations = 100
 
-/** Where one sender sends to. */
+/** The receiver, the folder and the variables of one sender. */
 export type Place = {
   receiver: Receiver
-  /** For its output and its state. */
+  /** A folder for the output and the state of the sender. */
   folder: string
   /** The `SLUICE_…` variables of a worker, without its group. */
   variables: Record<string, string>
-  /** What any sender needs to trust the receiver. */
+  /** The variables that any sender needs to trust the receiver. */
   trust: Record<string, string>
 }
 
-/** What all senders of the benchmark have in common. */
+/** The environment that all senders of the benchmark share. */
 export type Setting = {
   brokers: readonly string[]
   topic: string
   messages: number
-  /** A place of its own for a sender; `hasNotices`: its catalog has the source `sluice`. */
+  /** Opens a separate place for a sender. With `hasNotices`, its catalog has the source `sluice`. */
   openPlace(name: string, options?: { hasNotices?: boolean }): Promise<Place>
-  /** Records that workers have written: retries and dead letters. */
+  /** Returns the number of retries and dead letters that workers have written. */
   countWritten(): Promise<number>
   close(): Promise<void>
 }
 
-/** Starts Kafka (or attaches to `KAFKA_BROKERS`), makes the topics and fills one. With `tls` the receivers speak TLS. */
+/**
+ * Starts Kafka, or attaches to `KAFKA_BROKERS`, makes the topics, and writes the messages to the topic of
+ * events. With `tls` the receivers use TLS.
+ */
 export async function openSetting({
   messages,
   tls,
@@ -82,7 +85,7 @@ export async function openSetting({
       value: messageAt(index),
       headers: { 'source-id': sourceIdOf(index % destinations) },
     }))
-    // Other topics have what a worker notes of itself, such as of first syncs.
+    // Other topics contain records that a worker writes about its own state, for example about first syncs.
     const countWritten = (): Promise<number> =>
       countRecords(brokers, prefix, (name) => /^(retry\.|dead-letters$)/.test(name.slice(prefix.length)))
     return { brokers, topic, messages, openPlace, countWritten, close }
@@ -110,7 +113,7 @@ function variablesOf({ brokers, prefix, folder, origin, hasNotices }: Origin): R
   return {
     ...workerVariables({ brokers, prefix, catalogFile }),
     SLUICE_DELIVERY_MAX_IN_FLIGHT: String(inFlight),
-    // A slow machine is not to park what it is too slow for, and who stands still doesn't read his answers.
+    // A worker on a slow machine must not park messages. A suspended worker doesn't read its answers.
     SLUICE_DELIVERY_LANE_PATIENCE: '1m',
     SLUICE_DELIVERY_LANE_WAIT: '10m',
     SLUICE_DELIVERY_TIMEOUT: '1m',

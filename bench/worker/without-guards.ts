@@ -1,8 +1,9 @@
 import { registerHooks } from 'node:module'
 
 /**
- * `node --import without-guards.ts …`: the worker without what guards it against hostile endpoints and records, to measure
- * what that costs. Modules of `src` are replaced as they are loaded, so that the worker itself has no such switch.
+ * Removes the worker's guards against hostile endpoints and records (`node --import without-guards.ts …`), to
+ * measure their cost. The hooks replace modules of `src` when they are loaded, so that the worker itself
+ * needs no such switch.
  */
 
 const replaced = new Map(
@@ -21,7 +22,7 @@ registerHooks({
   resolve(specifier, context, next) {
     const resolved = next(specifier, context)
     const url = replaced.get(resolved.url)
-    // What stands in for a module may import it.
+    // A replacement may import the module that it replaces.
     return url === undefined || url === context.parentURL ? resolved : { ...resolved, url }
   },
 })

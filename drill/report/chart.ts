@@ -1,10 +1,16 @@
 import { clockOf, escape, shortNumber } from './text.ts'
 import type { Point } from './series.ts'
 
-/** Charts that stand below each other share this: times in milliseconds from the start. */
+/**
+ * The horizontal dimensions that all charts of the page share. `width`, `left` and `right` are in pixels.
+ * `lengthMs` is the time from the start of the drill to the right edge.
+ */
 export type Frame = { width: number; left: number; right: number; lengthMs: number }
 
-/** Times that are lines behind all charts: of what was killed, and when all faults were over. */
+/**
+ * The times of the vertical lines behind all charts, in milliseconds from the start. `killed` are the times
+ * of kills. `calmMs` is the time when all faults were over.
+ */
 export type Marks = { killed: readonly number[]; calmMs: number }
 
 export type Line = {
@@ -17,7 +23,7 @@ export type Line = {
 
 export type Chart = {
   title: string
-  /** Of the values: `/s`, `ms`. */
+  /** The unit of the values, for example `ms`. */
   unit: string
   lines: readonly Line[]
   height: number
@@ -34,7 +40,7 @@ export function xOf({ width, left, right, lengthMs }: Frame, atMs: number): numb
   return left + (Math.max(0, Math.min(atMs, lengthMs)) / lengthMs) * (width - left - right)
 }
 
-/** A line chart as SVG. */
+/** Returns a line chart as SVG. */
 export function drawChart(frame: Frame, chart: Chart): string {
   const { title, unit, lines, height, marks } = chart
   const scale = scaleOf(chart)
@@ -55,7 +61,7 @@ export function drawChart(frame: Frame, chart: Chart): string {
   ].join('\n')
 }
 
-/** The axis of time that all share. */
+/** Returns the time axis of all charts as SVG. */
 export function drawTimeAxis(frame: Frame): string {
   const ticks = timeTicks(frame.lengthMs).map(
     (atMs) =>
@@ -80,7 +86,9 @@ function timeTicks(lengthMs: number): number[] {
   return Array.from({ length: Math.floor(lengthMs / step) + 1 }, (_, index) => index * step)
 }
 
-/** Names with their colours, to the right of the title. */
+/**
+ * Returns the names with their colours as SVG. The legend is to the right of the title, and ends at `right`.
+ */
 export function drawLegend(items: readonly { name: string; colour: string }[], right: number): string {
   const widths = items.map(({ name }) => swatchPx + name.length * letterPx + gapPx)
   let x = right - widths.reduce((sum, width) => sum + width, 0) + gapPx
@@ -93,7 +101,7 @@ export function drawLegend(items: readonly { name: string; colour: string }[], r
     .join('')
 }
 
-/** Of a letter about the mean: nothing can be measured here. */
+/** The approximate mean width of a letter, because text can't be measured here. */
 const letterPx = 6
 const swatchPx = 15
 const gapPx = 14
@@ -122,7 +130,7 @@ function drawLine(
   })
 }
 
-/** A line is interrupted where nothing is known. */
+/** Splits a line at the points without a value, where the line is interrupted. */
 function pieces(points: readonly Point[]): { atMs: number; value: number }[][] {
   const result: { atMs: number; value: number }[][] = [[]]
   for (const { atMs, value } of points) {
@@ -151,7 +159,7 @@ function scaleOf({ lines, height, isLogarithmic }: Chart): Scale {
   return { ticks, y: (value) => top + (1 - value / end) * spanPx }
 }
 
-/** The next of 1, 2, 5, 10, 20, 50 … */
+/** Returns the first of 1, 2, 5, 10, 20, 50 … that is at least `least`. */
 function niceStep(least: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(least, 1)))
   const factor = [1, 2, 5, 10].find((each) => each * power >= least) ?? 10

@@ -6,7 +6,7 @@ import { clockOf, durationOf, escape } from './text.ts'
 const rowPx = 26
 const barPx = 14
 const top = 30
-/** A short fault is seen too. */
+/** The least width of a bar, so that a short fault is visible. */
 const leastPx = 4
 
 const titles: Readonly<Record<Lane, string>> = {
@@ -39,7 +39,7 @@ const legend = (['killed', 'stopped', 'planned', 'network'] as const).map((natur
   colour: faultColours[nature],
 }))
 
-/** What a fault is like: its colour. */
+/** Returns the nature of a fault, which decides the colour of its bar. */
 export function natureOf({ kind }: Fault): Nature {
   switch (kind) {
     case 'kill worker':
@@ -63,7 +63,7 @@ export function natureOf({ kind }: Fault): Nature {
   }
 }
 
-/** A bar for each fault, from when it began until all was back; those of a lane in one row. */
+/** Returns a chart as SVG with a bar for each fault, from its beginning to its end. Each lane has one row. */
 export function drawFaults(
   frame: Frame,
   { happened, startedMs, marks }: { happened: readonly Happened[]; startedMs: number; marks: Marks },

@@ -10,7 +10,7 @@ import { latencyOf, type Point, seriesOf, type Series, wellDestination } from '.
 import { script, style } from './style.ts'
 import { clockOf, durationOf, escape, whole } from './text.ts'
 
-/** A drill as one HTML file that needs no other. */
+/** Returns the report of a drill as one HTML file that needs no other files. */
 export function reportOf(drill: Drill): string {
   const { settings, startedMs, verdict } = drill
   const state = verdict.isPassed ? 'passed' : 'failed'
@@ -119,7 +119,7 @@ ${charts.join('\n')}
 <script type="application/json" id="moments">${moments}</script><script>${script}</script></section>`
 }
 
-/** What is told of each moment. */
+/** Returns the text that the page shows for each moment. */
 function momentsOf(series: Series): [ms: number, text: string][] {
   return series.delivered.map(({ atMs, value }) => {
     const rate = (points: readonly Point[]): string => `${whole(Math.round(nearest(points, atMs) ?? 0))}/s`
@@ -199,7 +199,7 @@ function drawDot({ fault }: Happened): string {
   return `<span class="dot" style="background:${faultColours[natureOf(fault)]}"></span>`
 }
 
-/** From the column `numbersFrom` on they are figures. */
+/** Returns an HTML table. The column `numbersFrom` and all columns to its right contain figures. */
 function drawTable(
   heads: readonly string[],
   rows: readonly (readonly string[])[],

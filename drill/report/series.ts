@@ -1,7 +1,10 @@
 import { percentile } from '../../bench/support/statistics.ts'
 import type { Drill } from '../run.ts'
 
-/** A value at a time, in milliseconds from the start of the drill; `undefined`: nothing is known of it, and a line is interrupted. */
+/**
+ * A value at a time. `atMs` is in milliseconds from the start of the drill. If the value isn't known, it is
+ * `undefined`, and the line is interrupted.
+ */
 export type Point = { atMs: number; value: number | undefined }
 
 export type Series = {
@@ -13,15 +16,15 @@ export type Series = {
   awake: readonly Point[]
 }
 
-/** Of milliseconds, from the request that was acknowledged to its arrival. */
+/** The times between the acknowledged request and the arrival at the endpoint, in milliseconds. */
 export type Latency = { p50: number; p99: number; max: number }
 
-/** So many points a line: more would not be seen. */
+/** The largest number of points of a line. More points would not be visible. */
 const mostPoints = 220
-/** The endpoint that is always well, over TLS: its latency is Sluice's. */
+/** An endpoint that always answers at once, over TLS. Its latency is the latency of Sluice. */
 export const wellDestination = 'crm'
 
-/** What is plotted of a drill. */
+/** Returns the series of a drill that the report plots. */
 export function seriesOf(drill: Drill): Series {
   const { startedMs, settledMs, samples, lags } = drill
   const bucketMs = Math.max(1_000, Math.ceil((settledMs - startedMs) / mostPoints / 1_000) * 1_000)
@@ -56,7 +59,7 @@ export function seriesOf(drill: Drill): Series {
   }
 }
 
-/** What grew in each bucket, a second. */
+/** Returns the growth of a count in each bucket, as a rate a second. */
 function ratesOf(counts: readonly { atMs: number; count: number }[], bucketMs: number): Point[] {
   const points: Point[] = []
   let last = counts[0]
@@ -71,7 +74,11 @@ function ratesOf(counts: readonly { atMs: number; count: number }[], bucketMs: n
   return points
 }
 
-/** Of each message that came to a destination, by when. What was written by a request that got no answer may come before the one that did. */
+/**
+ * Returns the latency of each acknowledged message that arrived at a destination, and the time of its
+ * arrival. A latency is 0 if the message arrived before the acknowledged request began. An earlier request
+ * without an answer had then written the message.
+ */
 function latenciesOf(
   { evidence: { acknowledged, deliveries } }: Drill,
   destination: string,

@@ -1,4 +1,4 @@
-/** Of the report: light or dark as the reader has it. */
+/** The style sheet of the report, which is light or dark according to the reader's setting. */
 export const style = `
 :root {
   color-scheme: light dark;
@@ -57,7 +57,7 @@ code { font: 12.5px ui-monospace, 'DejaVu Sans Mono', monospace; }
 .dot { display: inline-block; width: 10px; height: 10px; border-radius: 3px; margin-right: 8px; }
 `
 
-/** Shows what was at the moment that the pointer is at. \`told\` is [[ms, text], …] in order of time. */
+/** Shows the values at the time below the pointer. `told` is [[ms, text], …] in order of time. */
 export const script = `
 const { frame, told } = JSON.parse(document.getElementById('moments').textContent)
 const plots = document.getElementById('plots'), hair = document.getElementById('hair'), box = document.getElementById('told')

@@ -1,6 +1,6 @@
 import { font, svgText } from './line-chart.ts'
 
-/** Plots of one number for each of several things, drawn as SVG: for pages of the docs. */
+/** Bar charts as SVG, for pages of the docs. */
 
 export type Bar = { name: string; color: string; value: number; label: string }
 
@@ -13,7 +13,7 @@ const titleHeight = 30
 const barHeight = 20
 const bottom = 10
 
-/** One picture of all charts, one below the other. Its own background makes it legible on any page. */
+/** Draws all charts below each other in one picture. A white background makes it legible on any page. */
 export function drawBars(charts: readonly BarChart[]): string {
   let y = 0
   const drawn = charts.flatMap((chart) => {

@@ -4,7 +4,7 @@ import { type Chart, drawPage, type Line, short } from './line-chart.ts'
 type Series = { labels: Record<string, string>; points: readonly (readonly [atS: number, value: number])[] }
 
 const colors = ['#2563eb', '#d97706', '#059669', '#dc2626', '#7c3aed', '#0891b2', '#be185d', '#65a30d']
-/** More than that can't be told apart. */
+/** The largest number of lines in a chart. More lines couldn't be distinguished. */
 const mostLines = colors.length
 const columns = 3
 const width = 420
@@ -12,11 +12,14 @@ const marks = 4
 
 export type Drawn = {
   svg: string
-  /** Titles of panels without a single point. */
+  /** The titles of panels that have no point at all. */
   empty: string[]
 }
 
-/** Draws a dashboard of what `range` gives for its queries: not as Grafana lays it out, but what it would show. Times are epoch seconds. */
+/**
+ * Draws a dashboard with the values that `range` returns for its queries. The picture has the content of
+ * Grafana's dashboard, but another layout. Times are epoch seconds.
+ */
 export async function drawBoard(
   board: Board,
   range: (expr: string) => Promise<readonly Series[]>,
@@ -58,7 +61,7 @@ async function chartOf(
   }
 }
 
-/** As Grafana fills in a legend. */
+/** Returns the name of a line: its legend with the values of the labels, as Grafana fills them in. */
 function named(legend: string, labels: Record<string, string>): string {
   return legend.replaceAll(/\{\{(\w+)\}\}/g, (_, label: string) => labels[label] ?? '').trim() || 'all'
 }

@@ -1,20 +1,20 @@
-/** Plots of numbers over time, drawn as SVG: for pages of the docs. */
+/** Charts of numbers over time as SVG, for pages of the docs. */
 
 export type Line = {
   name: string
   color: string
-  /** By time; a gap where there is none. */
+  /** The points in order of time. The line has a gap at an `undefined` value. */
   points: readonly (readonly [x: number, y: number | undefined])[]
-  /** It changes at once, as a number of pods does. */
+  /** `true` if the line goes from value to value in steps, such as a number of pods. */
   isStepped?: boolean
 }
 
 export type Chart = {
   title: string
   lines: readonly Line[]
-  /** How a value is written at the axis. */
+  /** Formats a value for the labels of the axis. */
   unit?: (value: number) => string
-  /** Where the axis ends at least. */
+  /** A value that the axis reaches even if all values are lower. */
   top?: number
 }
 
@@ -23,23 +23,23 @@ export type Page = {
   columns?: number
   from: number
   until: number
-  /** Marks of the time axis. */
+  /** The marks of the time axis. */
   ticks: readonly { at: number; name: string }[]
-  /** Of a chart. */
+  /** The size of one chart. */
   width?: number
   height?: number
-  /** Below all of them. */
+  /** A line of text below all charts. */
   note?: string
 }
 
 export const font = 'font-family="system-ui, sans-serif"'
 const room = { left: 56, right: 12, top: 30, bottom: 24 }
 const legendHeight = 14
-/** For the last mark of a time axis. */
+/** Room at the right edge for the name of the last mark of a time axis. */
 const margin = 14
 const noteHeight = 24
 
-/** One picture of all charts, in rows. Its own background makes it legible on any page. */
+/** Draws all charts in rows, as one picture. A white background makes it legible on any page. */
 export function drawPage(page: Page): string {
   const { charts, columns = 1, width = 880, height = 170, note } = page
   const rows: Chart[][] = []
@@ -113,7 +113,7 @@ function pathOf(
   return parts.join('')
 }
 
-/** 0 and some round numbers, the last at or above all values. */
+/** Returns the marks of the value axis: 0 and some round numbers. The last one is at or above all values. */
 function marksOf({ lines, top = 0 }: Chart): number[] {
   const values = lines.flatMap(({ points }) => points.map(([, value]) => value ?? 0))
   const most = Math.max(top, ...values)
@@ -128,7 +128,7 @@ function marksOf({ lines, top = 0 }: Chart): number[] {
 
 type Entry = { name: string; color: string; x: number }
 
-/** Names beside each other, as many in a row as fit. */
+/** Arranges the names of the lines in rows, as many in a row as fit. */
 function legendRows({ lines }: Chart, width: number): Entry[][] {
   const rows: Entry[][] = [[]]
   let x = 0
@@ -153,7 +153,7 @@ function legendOf(chart: Chart, { x, y, width }: { x: number; y: number; width: 
   )
 }
 
-/** An SVG text at a place, with its characters made safe. */
+/** Returns an SVG text at a place. Special characters are escaped. */
 export function svgText(
   { x, y, anchor, isBold = false }: { x: number; y: number; anchor: string; isBold?: boolean },
   said: string,
@@ -166,7 +166,7 @@ function round(value: number): number {
   return Math.round(value * 10) / 10
 }
 
-/** 12000 as `12k`, 3400000 as `3.4M`. */
+/** Returns a number in a short form: 12000 as `12k`, 3400000 as `3.4M`. */
 export function short(value: number): string {
   if (Math.abs(value) >= 1e6) return `${Number((value / 1e6).toPrecision(3))}M`
   if (Math.abs(value) >= 1e3) return `${Number((value / 1e3).toPrecision(3))}k`

@@ -7,10 +7,10 @@ const kinds: readonly { kind: Kind; color: string }[] = [
   { kind: 'lag alone', color: '#9ca3af' },
   { kind: 'work and lag', color: '#2563eb' },
 ]
-/** 48 partitions, two processes a pod, and a height that takes a third of what all of them could. */
+/** The simulated installation. `share`: the part of all pods' capacity that the load needs at its height. */
 const size = { share: 0.35, partitions: 48, processesPerPod: 2 }
 
-/** `docs/scaling.svg`: what scaling on work does, beside scaling on lag alone. */
+/** Returns the picture `docs/scaling.svg`, which compares scaling on work with scaling on lag alone. */
 export function scalingPlot(): string {
   const runs = kinds.map(({ kind, color }) => ({ kind, color, moments: simulate(sceneOf(kind, size)) }))
   const lines = (of: (moment: Moment) => number, isStepped = false): Line[] =>

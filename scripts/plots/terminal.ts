@@ -1,4 +1,4 @@
-/** A terminal's screens over time, drawn as one animated SVG: for pages of the docs. */
+/** A recording of a terminal as an animated SVG, for pages of the docs. */
 
 export type Colour = 'red' | 'green' | 'yellow' | 'plain'
 
@@ -11,18 +11,18 @@ export type Run = {
   readonly isDim: boolean
 }
 
-/** A screen, line by line from the top, and when it appeared. */
+/** A screen as lines from the top, and the time at which it appeared. */
 export type Frame = { readonly atMs: number; readonly lines: readonly (readonly Run[])[] }
 
 export type Recording = {
   readonly title: string
   readonly columns: number
   readonly rows: number
-  /** In the order of their times. */
+  /** The screens in order of time. */
   readonly frames: readonly Frame[]
-  /** Milliseconds of the recording that the picture plays in one. */
+  /** The factor by which the picture plays faster than the recording. */
   readonly speed: number
-  /** The last screen stays for so long, in milliseconds, before the picture begins again. */
+  /** Time for which the last screen stays before the picture begins again, in milliseconds. */
   readonly holdMs: number
 }
 
@@ -37,8 +37,8 @@ const ink: Record<Colour, string> = {
 }
 
 /**
- * Draws a recording. Frames lie below each other like a film that steps through a window. Where a viewer
- * animates nothing, or its reader wants no motion, the last frame is shown.
+ * Draws a recording. The frames are below each other, like a film that steps through a window. If a viewer
+ * doesn't animate SVG, or its user has asked for less motion, the viewer shows the last frame.
  */
 export function drawTerminal(recording: Recording): string {
   const { title, columns, rows, frames } = recording
@@ -66,7 +66,10 @@ export function drawTerminal(recording: Recording): string {
   ].join('\n')
 }
 
-/** Defines each distinct line once: most lines of a screen were on the screen before. */
+/**
+ * Draws the frames. Each distinct line is defined once, because most lines of a screen were on the previous
+ * one.
+ */
 function drawFilm(frames: readonly Frame[], height: number): { defined: string[]; film: string[] } {
   const ids = new Map<string, string>()
   const film = frames.map(({ lines }, index) => {

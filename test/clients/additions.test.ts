@@ -2,7 +2,10 @@ import { expect, test } from 'vitest'
 import { faultsOf } from './additions.ts'
 import { isObject, type JsonObject, readObject, type SentMessage } from './sent-message.ts'
 
-/** The comparison that the tests of this folder rest on sees whatever a gateway or a worker could get wrong. */
+/**
+ * Tests of `faultsOf`, on which the other tests of this folder rely. It has to find every fault that a
+ * gateway or a worker could make.
+ */
 
 const startedMs = Date.parse('2026-01-02T03:04:05.000Z')
 
@@ -52,7 +55,7 @@ function read(text: string): JsonObject {
   return readObject(Buffer.from(text))
 }
 
-/** Copies of a value with one change each. */
+/** Yields copies of a value. Each copy has one change. */
 function* changes(value: unknown): Generator {
   if (Array.isArray(value)) {
     yield [...value, 'too many']
@@ -64,7 +67,7 @@ function* changes(value: unknown): Generator {
     yield { ...value, 'too many': null }
     for (const [name, item] of Object.entries(value)) {
       yield Object.fromEntries(Object.entries(value).filter(([other]) => other !== name))
-      // A computed name is a field of its own, `__proto__` too.
+      // A computed name makes a field of the object itself, also for `__proto__`.
       for (const other of changes(item)) yield { ...value, [name]: other }
     }
   } else {

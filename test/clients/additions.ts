@@ -1,6 +1,9 @@
 import { fieldOf, isObject, type JsonObject, type SentMessage } from './sent-message.ts'
 
-/** Fields that a message has when it arrives; one with the value `undefined` it hasn't. */
+/**
+ * Fields that a message has to have when it arrives. If a field's value is `undefined`, the message must not
+ * have the field.
+ */
 type Addition = { what: string; fields: (sent: SentMessage, arrived: JsonObject) => JsonObject }
 
 const attributesOf: ReadonlyMap<string, string> = new Map([
@@ -11,7 +14,10 @@ const attributesOf: ReadonlyMap<string, string> = new Map([
   ['screen', 'properties'],
 ])
 
-/** All that is different at the webhook from what a client sent. What isn't named here has to be the same. */
+/**
+ * All differences between a message at the webhook and the message that the client sent. All other fields
+ * have to be the same.
+ */
 const additions: readonly Addition[] = [
   {
     what: 'version, where it has none',
@@ -87,13 +93,16 @@ const additions: readonly Addition[] = [
   },
 ]
 
-/** The programs of these tests run on this machine. */
+/** The address of all clients, because the programs of these tests run on this machine. */
 const clientAddress = '127.0.0.1'
 
-/** Both clocks are this machine's, but not read at the same moment. */
+/**
+ * The tolerance for times, in milliseconds. All times come from this machine's clock, but they aren't read at
+ * the same moment.
+ */
 const clockSlackMs = 5
 
-/** What arrived otherwise than it has to, in words; nothing when all is well. */
+/** Returns the fields that arrived with a wrong value, in words. Returns an empty list if all are right. */
 export function faultsOf(sent: SentMessage, arrived: JsonObject): string[] {
   const added = additions.flatMap(({ fields }) => Object.entries(fields(sent, arrived)))
   const due = Object.fromEntries([...Object.entries(sent.message), ...added])
@@ -114,7 +123,10 @@ function* differences(due: unknown, arrived: unknown, path: readonly string[]): 
   }
 }
 
-/** Rudder's client says in `originalTimestamp` when it was called, and in `timestamp` what the caller gave, if any. */
+/**
+ * Returns the `timestamp` that has to arrive. Rudder's client writes the time of the call into
+ * `originalTimestamp`. It writes `timestamp` only if the caller gave a time.
+ */
 function correctedTime(sent: SentMessage, receivedAt: unknown): unknown {
   const own = fieldOf(sent.message, 'timestamp') ?? fieldOf(sent.message, 'originalTimestamp')
   if (own === undefined) return receivedAt
@@ -128,7 +140,7 @@ function sentAtOf({ message, shared }: SentMessage): unknown {
   return fieldOf(message, 'sentAt') ?? shared.sentAt
 }
 
-/** What is below a millisecond is cut off. */
+/** Returns a time in epoch milliseconds. Cuts off fractions of a millisecond. */
 function timeOf(text: unknown): number {
   return Date.parse(String(text))
 }

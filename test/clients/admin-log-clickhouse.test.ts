@@ -8,7 +8,10 @@ import { readJson } from '../support/post.ts'
 import { until } from '../support/until.ts'
 import { runSluice, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 
-/** The admin API over a delivery log in ClickHouse says what it says over files. */
+/**
+ * Tests of the admin API with a delivery log in ClickHouse. The answers have to be the same as with a log in
+ * files.
+ */
 
 let server: TestClickHouse
 let tokens: AdminTokens

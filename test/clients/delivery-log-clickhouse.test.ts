@@ -7,7 +7,10 @@ import { ddl, quoted, type Tables, tablesOf } from '../../src/delivery-log/click
 import { accessOf, startClickHouse, type TestClickHouse } from '../support/clickhouse.ts'
 import { dayMs, testLogStore } from '../support/log-contract.ts'
 
-/** The store of the delivery log in ClickHouse: what each store promises, and what is its own. */
+/**
+ * Tests of the delivery log in ClickHouse. They test the behaviour of all stores, and the behaviour of this
+ * store alone.
+ */
 
 let server: TestClickHouse
 let clickHouse: ClickHouse

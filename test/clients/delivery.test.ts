@@ -11,7 +11,7 @@ import { startTap, type Tap } from './tap.ts'
 
 const secret = 'ein Geheimnis 🔑'
 const tracks = 2_000
-/** Over two batches' worth of bytes. */
+/** The number of large calls. Together they have more bytes than two batches may have. */
 const large = 40
 const mostProgramMs = 100_000
 

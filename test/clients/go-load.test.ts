@@ -8,7 +8,10 @@ import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { findOnPath } from '../support/debian.ts'
 import { here, installed } from './installed.ts'
 
-/** Our Go client under load and Go's race detector, with a real gateway: what was taken is in Kafka. */
+/**
+ * Tests of Sluice's Go client under load, with Go's race detector and a real gateway. Each call that the
+ * client has accepted has to be in Kafka.
+ */
 
 const goroutines = 1_000
 const calls = 1_000
@@ -30,7 +33,10 @@ afterEach(async () => {
   scene.close()
 })
 
-/** The test of the client's own that makes the calls; rejects when one was refused or reported as failed. */
+/**
+ * Runs the Go client's own test that makes the calls. Rejects if the client has refused a call, or has
+ * reported it as failed.
+ */
 async function makeCalls(): Promise<void> {
   const name = 'TestAThousandGoroutinesWithAThousandCallsLoseNothing'
   const child = spawn(
@@ -51,7 +57,10 @@ async function makeCalls(): Promise<void> {
     throw new Error(`go test ended with ${String(code)}:\n${said}`)
 }
 
-/** How often each message of the load is in the topic, by goroutine and number. */
+/**
+ * Returns how often the topic holds each message of the load. The index is the number of the goroutine, times
+ * `calls`, plus the number of the call.
+ */
 async function timesWritten(): Promise<Uint8Array> {
   const topic = `${scene.prefix}events`
   const kafka = otherProgram(testKafka())
@@ -94,7 +103,7 @@ test('of 1,000 goroutines with 1,000 calls each every call is in Kafka, once', a
 test('and though the gateway is killed in the middle and started again: every call is in Kafka', async () => {
   const { gatewayPort } = gateway
   const ended = makeCalls()
-  // It is awaited below: until then it may fail.
+  // The promise is awaited below. An error before that must not end the test's process.
   ended.catch(() => undefined)
   for (const part of [0.2, 0.5]) {
     const enough = part * goroutines * calls
@@ -111,11 +120,12 @@ test('and though the gateway is killed in the middle and started again: every ca
   await ended
   const times = await timesWritten()
   expect(missingIn(times)).toBe(0)
-  // The answers of requests in flight were lost: 8 of 250 messages, at each kill.
+  // Each kill loses the answers of up to 8 requests in flight, with 250 messages each. The client sends these
+  // messages again.
   expect(repeatedIn(times)).toBeLessThanOrEqual(2 * 8 * 250)
 }, 600_000)
 
-/** Records of the topic. */
+/** Returns the number of records in the topic. */
 async function endOfTopic(): Promise<number> {
   const admin = otherProgram(testKafka()).admin()
   await admin.connect()

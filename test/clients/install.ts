@@ -16,7 +16,10 @@ import {
   requirements,
 } from './installed.ts'
 
-/** Installs what the client programs of this folder need, once: the first half of `npm run test:clients`. */
+/**
+ * Installs once what the client programs of this folder need. This is the first half of `npm run
+ * test:clients`.
+ */
 
 const installTimeoutMs = 10 * 60_000
 
@@ -36,14 +39,18 @@ function installNodePackages(): void {
     const mark = markOf(folder)
     if (existsSync(mark) && readFileSync(mark, 'utf8') === lock) continue
     say(`npm packages of test/clients/${basename(folder)}`)
-    // chdb names packages for platforms that were never published: `npm ci` refuses every lock file of it.
+    // chdb depends on packages for platforms that were never published. So `npm ci` refuses every lock file
+    // of chdb.
     const how = folder === chdbFolder ? ['install', '--no-save'] : ['ci']
     run('npm', [...how, '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'], folder)
     writeFileSync(mark, lock)
   }
 }
 
-/** A virtual environment can't be moved: a mark tells one that is complete. */
+/**
+ * Installs the Python packages into a virtual environment. A virtual environment can't be moved when it is
+ * complete. So a mark file says that it is complete.
+ */
 function installPythonPackages(): void {
   const folder = pythonFolder()
   const mark = join(folder, 'complete')
@@ -64,7 +71,10 @@ function makeEnvironment(folder: string): void {
   run('python3', ['-m', 'venv', folder])
 }
 
-/** Each time: ours is built from the client as it is now. Go keeps what is not changed. */
+/**
+ * Builds the Go programs. Builds them each time, because one of them contains Sluice's client as it is now.
+ * Go doesn't compile again what has not changed.
+ */
 function buildGoPrograms(): void {
   if (findOnPath('go') === undefined) {
     throw new Error('go is missing: install Go 1.22 or later, and put it on the PATH')

@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { cacheFolder } from '../../src/development/maven-download.ts'
 import { findOnPath } from '../support/debian.ts'
 
-/** Where `install.ts` puts what the client programs need. */
+/** The paths of what `install.ts` installs for the client programs. */
 
 export const here = import.meta.dirname
 
 export const nodeFolder = join(here, 'node')
 
-/** ClickHouse's engine, behind its HTTP interface. */
+/** The folder of a server with ClickHouse's engine and ClickHouse's HTTP interface. */
 export const chdbFolder = join(here, 'chdb')
 
-/** Says for which lock file `node_modules` was installed. */
+/** Returns the file that says for which lock file `node_modules` was installed. */
 export function markOf(folder: string): string {
   return join(folder, 'node_modules', '.sluice-lock')
 }
@@ -24,12 +24,18 @@ export function lockOf(folder: string): string {
 
 export const requirements = join(here, 'python', 'requirements.txt')
 
-/** One for each version of the file: it is not changed once it is there. */
+/**
+ * Returns the folder of the Python packages. Each version of `requirements.txt` has its own folder. A folder
+ * doesn't change once it is complete.
+ */
 export function pythonFolder(): string {
   return join(cacheFolder(), `python-clients-${digestOf(requirements)}`)
 }
 
-/** A program of the Python packages, such as `python` or `schemathesis`. */
+/**
+ * Returns the path of a program of the Python packages, such as `python` or `schemathesis`. Throws if it
+ * isn't installed.
+ */
 export function pythonProgram(name: string): string {
   return installed(join(pythonFolder(), 'bin', name))
 }
@@ -51,7 +57,7 @@ export function findChromium(): string | undefined {
   return undefined
 }
 
-/** Throws where it isn't there. */
+/** Returns `path`. Throws if no such file exists. */
 export function installed(path: string | undefined): string {
   if (path !== undefined && existsSync(path)) return path
   throw new Error(`${path ?? 'Chromium'} is not there: run npm run test:clients, which installs it`)

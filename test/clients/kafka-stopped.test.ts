@@ -13,7 +13,7 @@ const stoppedMs = 60_000
 const everyMs = 40
 const mostProgramMs = 240_000
 
-/** A broker of this file's own, since it is stopped. */
+/** A Kafka broker that only this test file uses, because the file stops it. */
 let kafka: RunningKafka
 let receiver: CountingReceiver
 let scene: Scene
@@ -87,7 +87,7 @@ function brokerOf({ nodes = [] }: RunningKafka): KafkaNode {
   return node
 }
 
-/** Requests with messages in them, with this status. */
+/** Returns the requests of a client that held messages and got an answer with this status. */
 function answered({ tap }: Client, status: number): Exchange[] {
   return tap
     .exchanges()

@@ -2,16 +2,22 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { findChromium, goProgram, here, installed, markOf, nodeFolder, pythonProgram } from './installed.ts'
 
-/** A program with a client that others publish, or with ours, told where the gateway is and nothing more. */
+/**
+ * A program that uses a published client or Sluice's own. The client is told the gateway's address, and has
+ * no other settings for Sluice.
+ */
 export type ClientProgram = {
   name: string
-  /** What starts it; throws where it is not installed. */
+  /** Returns the command that starts the program. Throws if the program isn't installed. */
   command(): readonly [string, ...string[]]
-  /** The kinds of calls that it has. */
+  /** The kinds of calls that the client has. */
   kinds: readonly string[]
-  /** Whether it compresses its requests. */
+  /** True if the client compresses its requests. */
   gzip: boolean
-  /** Whether it sends the `__proto__` keys that it is given; some clients copy objects without them. */
+  /**
+   * True if the client sends the `__proto__` keys that it is given. Some clients copy objects without these
+   * keys.
+   */
   keepsProto: boolean
 }
 
@@ -72,25 +78,25 @@ export type Orders = { endpoint: string; writeKey: string } & (
   | { mode: 'steady'; everyMs: number }
 )
 
-/** What a program says of itself when it ends. */
+/** The results of a program that has ended. */
 export type Outcome = {
-  /** Calls that it made. */
+  /** The number of calls that the program made. */
   made: number
-  /** Those that its client calls delivered. */
+  /** The number of calls that the client reported as delivered. */
   succeeded: number
   failures: string[]
-  /** What it and its client wrote beside that. */
+  /** All other output of the program and its client. */
   said: string
   tookMs: number
 }
 
 export type Running = {
-  /** Ends a steady program; it sends what it still has. */
+  /** Tells a program in the mode `steady` to end. The program first sends the messages that it still has. */
   stop(): void
   outcome: Promise<Outcome>
 }
 
-/** Runs a program; its outcome rejects when it fails, or isn't done after `mostMs`. */
+/** Runs a program. `outcome` rejects if the program fails, or if it hasn't ended after `mostMs`. */
 export function run(program: ClientProgram, orders: Orders, mostMs: number): Running {
   const [command, ...args] = program.command()
   const startedMs = performance.now()
@@ -113,7 +119,7 @@ export function run(program: ClientProgram, orders: Orders, mostMs: number): Run
   let said = ''
   child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()))
-  // It may have ended before it is told to.
+  // The program may have ended before `stop` closes its input.
   child.stdin.on('error', () => {})
   const timer = setTimeout(() => child.kill('SIGKILL'), mostMs)
   const outcome = new Promise<Outcome>((resolve, reject) => {

@@ -8,7 +8,7 @@ import { examineApi } from './schemathesis.ts'
 
 const writeKey = 'a-write-key'
 const serverKey = 'a-server-key-of-16-and-more'
-/** What a public write key is not enough for. */
+/** The paths for which a public write key isn't enough. */
 const serverPaths = ['/v1/deletions', '/v1/audience-changes']
 
 let scene: Scene
@@ -40,7 +40,7 @@ function examine(args: readonly string[], forS: number): Promise<void> {
   return examineApi(`http://127.0.0.1:${gateway.gatewayPort}`, { folder, forS, args })
 }
 
-/** Of all calls, or of one. */
+/** Returns the number of answers with this status, of all calls or of one. */
 async function answers(status: string, call?: string): Promise<number> {
   return gateway.metric('sluice_gateway_requests_total', { status, ...(call !== undefined && { call }) })
 }

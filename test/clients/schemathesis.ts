@@ -8,7 +8,10 @@ const checks = [
   'response_schema_conformance',
 ]
 
-/** Requests after the document that `origin` serves, valid ones and others; fails with what it found. */
+/**
+ * Sends valid and invalid requests, according to the OpenAPI document that `origin` serves. Throws an error
+ * with the faults that were found.
+ */
 export async function examineApi(
   origin: string,
   { folder, forS, args }: { folder: string; forS: number; args: readonly string[] },

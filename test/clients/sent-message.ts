@@ -4,12 +4,12 @@ import type { Exchange } from './tap.ts'
 
 export type JsonObject = { readonly [field: string]: unknown }
 
-/** A message as a client sent it, with what its request says for all of its messages. */
+/** A message as a client sent it, and the fields that its batch sets for all of its messages. */
 export type SentMessage = {
-  /** Of the path of a single call; `undefined` in a batch. */
+  /** The kind of a single call, from its path. `undefined` in a batch. */
   kind: string | undefined
   message: JsonObject
-  /** The batch's. */
+  /** The fields of the batch. All of them are `undefined` in a single call. */
   shared: { context: unknown; integrations: unknown; sentAt: unknown }
   exchange: Exchange
 }
@@ -24,7 +24,10 @@ const kinds: Readonly<Record<string, string>> = {
 }
 const batches: ReadonlySet<string> = new Set(['batch', 'import', 'b'])
 
-/** The messages of a request as a plain reader of Segment's API takes them. None in what isn't a tracking call. */
+/**
+ * Returns the messages of a request, as a plain reader of Segment's API takes them. Returns an empty list if
+ * the request isn't a tracking call.
+ */
 export function sentMessages(exchange: Exchange): SentMessage[] {
   const call = /^\/v1\/(\w+)$/.exec(exchange.path)?.[1]
   if (exchange.method !== 'POST' || call === undefined || call === 'm') return []
@@ -61,7 +64,7 @@ export function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A field of its own: `__proto__` is one only where it was sent. */
+/** Returns a field of the object itself. So `__proto__` counts as a field only if it was sent. */
 export function fieldOf(object: JsonObject, name: string): unknown {
   return Object.hasOwn(object, name) ? object[name] : undefined
 }

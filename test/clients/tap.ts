@@ -5,32 +5,35 @@ import { buffer } from 'node:stream/consumers'
 import { portOf } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 
-/** A request of a client, and what the gateway answered. */
+/** A request of a client, and the gateway's answer. */
 export type Exchange = {
   method: string
-  /** Path and query. */
+  /** The path, with the query. */
   path: string
   headers: IncomingHttpHeaders
   body: Buffer
-  /** When its head came, in epoch milliseconds. */
+  /** The time when the request's head arrived, in epoch milliseconds. */
   startedMs: number
   answer: Answer
 }
 
-/** `atMs`: when its head had come, in epoch milliseconds. */
+/** An answer of the gateway. `atMs` is the time when its head had arrived, in epoch milliseconds. */
 export type Answer = { status: number; headers: ReadonlyMap<string, string>; body: string; atMs: number }
 
-/** Sits between a client and the gateway, passes on every byte, and keeps what was said. */
+/**
+ * A proxy between a client and the gateway. It forwards every byte and records the requests and the answers.
+ */
 export type Tap = {
   url: string
-  /** Requests that came as a whole and were answered, of all connections. */
+  /** Returns the requests of all connections that arrived in full and were answered. */
   exchanges(): Exchange[]
   stop(): Promise<void>
 }
 
 /**
- * A plain HTTP server gets a copy of each byte that clients send, and answers as Segment does, to nobody: it shows
- * what the clients' requests are, while the clients talk to the gateway and to no one else.
+ * Starts a tap in front of the gateway's port. A plain HTTP server gets a copy of each byte that clients
+ * send. So it finds the requests in these bytes. Its answers reach no client. Clients talk only to the
+ * gateway.
  */
 export async function startTap(port: number): Promise<Tap> {
   const conversations: Conversation[] = []
@@ -80,19 +83,19 @@ export async function startTap(port: number): Promise<Tap> {
   }
 }
 
-/** A connection on which a client's bytes are said again; what is said to it goes nowhere. */
+/** A connection that repeats a client's bytes. Bytes that are written to it are dropped. */
 class Copy extends Duplex {
   constructor() {
     super({ read: () => {}, write: (_chunk, _encoding, done) => done() })
   }
 
-  /** An HTTP server sets it on its sockets. */
+  /** Does nothing. An HTTP server calls this on its sockets. */
   setTimeout(): this {
     return this
   }
 }
 
-/** What was said on one connection: the nth answer is that to the nth request. */
+/** The requests and the answers of one connection. The nth answer belongs to the nth request. */
 class Conversation {
   readonly #requests: (Omit<Exchange, 'answer' | 'body'> & { body: Buffer | undefined })[] = []
   readonly #answers: Answer[] = []
@@ -102,7 +105,7 @@ class Conversation {
     this.#reader.take(chunk)
   }
 
-  /** Gives the place to put the body into. */
+  /** Records a request. Returns a function that takes the request's body when it is complete. */
   asked(request: IncomingMessage): (body: Buffer) => void {
     const { method = '', url: path = '', headers } = request
     const asked = { method, path, headers, body: undefined, startedMs: Date.now() }
@@ -131,12 +134,15 @@ function record(
       keep?.(body)
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"success": true}')
     },
-    // The client broke off.
+    // The client closed the connection in the middle of its request.
     () => response.destroy(),
   )
 }
 
-/** Reads HTTP/1.1 answers as the gateway writes them: with a Content-Length, or without a body. */
+/**
+ * Reads HTTP/1.1 answers in the form in which the gateway writes them. They have a Content-Length, or no
+ * body.
+ */
 class AnswerReader {
   readonly #onAnswer: (answer: Answer) => void
   #unread = Buffer.alloc(0)
@@ -149,7 +155,7 @@ class AnswerReader {
   take(chunk: Buffer): void {
     this.#unread = Buffer.concat([this.#unread, chunk])
     while (this.#readHead() && this.#readBody()) {
-      // One answer after the other.
+      // Each round reads one answer.
     }
   }
 
@@ -167,7 +173,7 @@ class AnswerReader {
     )
     const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(statusLine)?.[1])
     if (Number.isNaN(status)) throw new Error(`this is no answer: ${statusLine}`)
-    // An interim answer: the real one follows.
+    // The final answer follows an interim answer.
     if (status < 200) return this.#readHead()
     if (headers.has('transfer-encoding')) throw new Error('the tap reads no chunks')
     this.#head = { status, headers, body: '', atMs: Date.now() }

@@ -36,7 +36,7 @@ beforeAll(async () => {
   table = await metricsTable()
 })
 
-/** Names of series that nobody tells. */
+/** Returns the names of series in `expr` that neither the metrics table nor a recording rule has. */
 function unknownIn(expr: string): string[] {
   return namesIn(expr).filter((name) => {
     if (recorded.includes(name)) return false
@@ -45,7 +45,10 @@ function unknownIn(expr: string): string[] {
   })
 }
 
-/** Labels that Prometheus or Kubernetes add, or that rules made. */
+/**
+ * Labels that a series may have although the metrics table doesn't list them. Prometheus, Kubernetes or a
+ * rule adds these labels.
+ */
 const added = ['namespace', 'pod', 'instance', 'le']
 
 function wrongLabelsIn(expr: string): string[] {
@@ -119,7 +122,7 @@ const sections = [
   'What to do',
   'How to know that it is over',
 ]
-/** What an operator has beside `sluice`. */
+/** The commands, apart from `sluice`, that runbooks may use. Operators have these commands. */
 const tools = new Set([
   'kubectl',
   'curl',
@@ -153,7 +156,8 @@ describe('the runbooks', () => {
     expect(await runTool('promtool', ['check', 'rules', file])).toMatchObject({ isOk: true })
   })
 
-  // test/fault/runbooks.test.ts runs them all against a cluster.
+  // This test only asks each `sluice` command for its help. test/fault/runbooks.test.ts runs all commands of
+  // the runbooks against a cluster.
   test('their commands exist', async () => {
     const lines = runbooks.flatMap((file) => blocksOf(read(file), 'sh'))
     expect(lines.filter((line) => !tools.has(line.split(' ')[0] ?? ''))).toEqual([])

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 const setOf = (name: string): string => join(chart, `ci/${name}-values.yaml`)
 
-/** By component, what its pods may connect to. */
+/** Returns the egress rules of the NetworkPolicy of each component, by component. */
 async function egressOf(
   components: readonly string[],
   ...args: readonly string[]

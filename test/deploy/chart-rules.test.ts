@@ -101,7 +101,10 @@ describe('the rules of a release', () => {
   })
 })
 
-/** One alert of that name, of the release, that promtool is to find after half an hour. */
+/**
+ * Returns the expectation, for promtool, that one alert with this name fires for the release after 30
+ * minutes.
+ */
 function firing(alert: string) {
   const expr = `count by (release) (ALERTS{alertname="${alert}",alertstate="firing"})`
   return { expr, eval_time: '30m', exp_samples: [{ labels: '{release="release"}', value: 1 }] }

@@ -101,7 +101,7 @@ describe('settings', () => {
   })
 })
 
-/** The settings that a set of values has itself. */
+/** Returns the names of the variables that come from the `settings` of a file of values. */
 async function ownSettings(set: string): Promise<Set<string>> {
   const without = new Set(variablesOf(await rendered('-f', set, '--set', 'settings=null')))
   return new Set(variablesOf(await rendered('-f', set)).filter((name) => !without.has(name)))

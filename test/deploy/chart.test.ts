@@ -97,7 +97,7 @@ test.each(valueSets)('every file that a variable names is in a volume of its pod
 test.each(valueSets)('Sluice takes the settings that the chart gives it: %s', async (set) => {
   for (const { containers } of podsOf(await rendered('-f', set))) {
     for (const { env } of containers) {
-      // What a Secret or the pod says is any text.
+      // Some values come from a Secret or from the pod. They may be any text, so the test fills in `told`.
       const given = env.map(({ name, value = 'told' }) => [
         name,
         name === 'SLUICE_DELIVERY_PROXY' ? 'http://p:1' : value.replace('$(POD_NAME)', 'told'),
@@ -161,7 +161,10 @@ describe('scaling', () => {
   })
 
   const scaledByHpa = ['--set', 'worker.autoscaling.kind=hpa,kafka.topicPrefix=a.b.']
-  /** Three cores take 3,000 records a second, one pod as much as the other. */
+  /**
+   * Series of two pods that use three cores together. The pods take 3,000 records a second of `events`, each
+   * pod half of them. The records of the retry topic don't count.
+   */
   const atWork = ['release-sluice-worker-0', 'release-sluice-worker-1'].flatMap((pod) => [
     told('process_cpu_seconds_total', `pod="${pod}"`, '0+90x5'),
     told('sluice_records_total', `pod="${pod}",topic="events"`, '0+90000x5'),
@@ -189,13 +192,14 @@ describe('scaling', () => {
           ...atWork,
           ...ofOthers,
           lag('topic="a.b.events",partition="0",pod="release-sluice-worker-0"', 600_000),
-          // It has just moved.
+          // The partition has just moved, so both pods report its lag.
           lag('topic="a.b.events",partition="0",pod="release-sluice-worker-1"', 70),
           lag('topic="a.b.replays",partition="0",pod="release-sluice-worker-0"', 300_000),
           told('sluice_oldest_due_timestamp_seconds', 'tier="1m",pod="release-sluice-worker-0"', '20+0x5'),
         ],
         [
-          // Those 900,000 within 300 s are as many again.
+          // To take the 900,000 waiting records within 300 s, the pods need as many cores again as they use
+          // now.
           recorded('sluice_scaling_work_cores', 6),
           recorded('sluice_scaling_requests_pods', 0.25),
           recorded('sluice_scaling_overdue_seconds', 280),
@@ -255,7 +259,8 @@ test('the network lets deliveries go where Sluice itself does, and nowhere else'
   )
   fc.assert(
     fc.property(fc.ipV6(), (address) => {
-      // An IPv4 address in IPv6's clothes is one of those that policies of the network don't see.
+      // The policies see no IPv4 address that is written as an IPv6 address. Such an address counts as not
+      // public.
       const isPublic = globalUnicast.check(address, 'ipv6') && !denied.check(address, 'ipv6')
       return !isPublic || !isRefusedHost(`[${address}]`, policy)
     }),
@@ -353,12 +358,12 @@ test('a catalog in a file is taken as it is', async () => {
   expect(text.text).toContain('writeKeys: [demo-write-key]')
 })
 
-/** A series of Prometheus that stays as it is. */
+/** Returns a series of a consumer lag that stays the same, for promtool. */
 function lag(labels: string, value: number) {
   return told('sluice_consumer_lag_records', labels, `${value}+0x5`)
 }
 
-/** What promtool is to find after five minutes. */
+/** Returns the expectation, for promtool, that a recorded series has this value after five minutes. */
 function recorded(expr: string, value: number) {
   const labels = `${expr}{namespace="sluice",release="release"}`
   return { expr, eval_time: '5m', exp_samples: [{ labels, value }] }

@@ -7,8 +7,9 @@ import { writeCustomSchemas, writeKubernetesSchemas } from './schemas.ts'
 import { installTools, kubernetesVersions, type Ran, runTool, type Tools } from './tools.ts'
 
 /**
- * `npm run check:deploy`: everything below `deploy`, and docker-compose.yml, by the tools of their own. It installs those once,
- * and skips nothing: a tool that can't be had is a fault.
+ * `npm run check:deploy` checks the files below `deploy`, the workflows and docker-compose.yml, each with the
+ * tool for its format. It installs these tools once. It skips nothing: a tool that can't be installed is a
+ * fault.
  */
 const root = resolve(import.meta.dirname, '../..')
 const chart = 'deploy/helm/sluice'
@@ -57,7 +58,7 @@ function fileChecks({ hadolint, yamllint, actionlint, compose, promtool }: Tools
     { name: 'promtool check rules', run: () => runTool(promtool, ['check', 'rules', ...rules]) },
     {
       name: 'promtool check config of docker-compose.yml',
-      // The paths of its rules are those in the container.
+      // promtool checks only the syntax, because the paths of the rules are paths in the container.
       run: () => runTool(promtool, ['check', 'config', '--syntax-only', 'deploy/compose/prometheus.yml']),
     },
   ]
@@ -89,7 +90,10 @@ function chartChecks(all: Tools): Check[] {
   ]
 }
 
-/** Each resource against its schema: of Kubernetes, or of the definition of a custom resource. One without a schema is a fault. */
+/**
+ * Renders the chart, and checks each resource against its schema. The schema is that of Kubernetes, or that
+ * of a custom resource. A resource without a schema is a fault.
+ */
 async function validated(
   { helm, kubeconform }: Tools,
   { set, version, folders }: { set: string; version: string; folders: readonly string[] },
@@ -135,7 +139,10 @@ function checked(isOk: boolean, text: string): Ran {
   return { isOk, text, output: text }
 }
 
-/** A check that saw nothing has checked nothing. */
+/**
+ * Returns the files that match `pattern`. Throws if there are none, because a check that saw no file has
+ * checked nothing.
+ */
 function found(pattern: string): string[] {
   const files = globSync(pattern).toSorted()
   if (files.length === 0) throw new Error(`there is no ${pattern}`)

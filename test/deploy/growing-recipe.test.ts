@@ -7,7 +7,9 @@ import { chart, ofName, only, type Pod, podOf, type Resource } from './render.ts
 import { installTools, kubernetesVersions, runTool, type Tools } from './tools.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-/** What docs/growing.md has its reader run on Kubernetes: with a gateway, and without one. */
+/**
+ * The two recipes of docs/growing.md for Kubernetes: for an installation with a gateway, and for one without.
+ */
 const [withGateway = '', asJob = ''] = blocksAfter(
   readFileSync(resolve(root, 'docs/growing.md'), 'utf8'),
   '## On Kubernetes',
@@ -26,7 +28,10 @@ function blocksAfter(page: string, heading: string): string[] {
   )
 }
 
-/** Runs a shell's lines in which `helm` and `kubectl` are commands that a test gives. */
+/**
+ * Runs lines of a shell in which the commands `helm` and `kubectl` are replaced by those of the test. Returns
+ * the standard output. Throws if a line fails.
+ */
 async function runLines(lines: string, commands: Readonly<Record<string, string>>): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-recipe-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -45,7 +50,10 @@ function settingsOf(pod: Pod): Map<string, string | undefined> {
   )
 }
 
-/** Without a cluster this `helm` would take it for one of long ago. */
+/**
+ * The version of Kubernetes to render for. Without a cluster and without this option, `helm` would assume a
+ * very old version.
+ */
 const kubeVersion = `--kube-version ${kubernetesVersions.at(-1)}`
 
 describe('to grow on Kubernetes', () => {
@@ -62,7 +70,8 @@ describe('to grow on Kubernetes', () => {
     expect(new Set(named.map(([, kind]) => kind))).toEqual(new Set(Object.keys(kinds)))
     const there = new Set(resources.map(({ kind, metadata }) => `${kind} ${metadata.name}`))
     for (const [, kind = '', name] of named) expect(there).toContain(`${kinds[kind]} ${name}`)
-    // A gateway knows of Kafka and of topics what a worker does, but for who a worker is in its group.
+    // A gateway has all settings of a worker for Kafka and topics, except those for the worker's place in its
+    // group.
     const worker = settingsOf(podOf(ofName(resources, 'StatefulSet', '-worker')))
     for (const name of ['SLUICE_KAFKA_INSTANCE_ID', 'SLUICE_KAFKA_LEAVE_ON_STOP']) worker.delete(name)
     expect(settingsOf(podOf(ofName(resources, 'Deployment', '-gateway')))).toEqual(worker)

@@ -3,14 +3,17 @@ import { join } from 'node:path'
 import type { ContainerPlan, Mount } from '../support/container.ts'
 import type { Container, Pod, Probe, Variable, Volume } from './render.ts'
 
-/** Secrets, ConfigMaps and claims, as templates or an API server give them. */
+/** A Secret, ConfigMap or claim, as a template or an API server gives it. */
 export type Referred = {
   kind: string
   metadata: { name: string }
   data?: Record<string, string>
 }
 
-/** Where a pod runs: `folder` holds its volumes; `claims` has the folder of a claim that is bound. */
+/**
+ * The place where a pod runs. `folder` holds the volumes of the pod. `claims` has the folder of each claim
+ * that is bound, by the name of the claim.
+ */
 export type Place = {
   folder: string
   podName: string
@@ -18,13 +21,16 @@ export type Place = {
   claims?: ReadonlyMap<string, string>
 }
 
-/** What a kubelet makes of a pod of the chart: its variables, arguments and volumes. Throws for what the pod refers to and isn't there. */
+/**
+ * Returns the variables, arguments and volumes that a kubelet gives to a pod of the chart. Throws if the pod
+ * refers to something that doesn't exist.
+ */
 export function planOf(pod: Pod, place: Place): ContainerPlan {
   const [container] = pod.containers
   const { fsGroup }: { fsGroup?: number } = pod.securityContext
   const mounts = container.volumeMounts.flatMap(({ name, mountPath, readOnly = false }): Mount[] => {
     const volume = pod.volumes.find((one) => one.name === name)
-    // The runtime has its own.
+    // The container runtime provides its own `/tmp`.
     if (mountPath === '/tmp') return []
     const from = folderOf(name, volume, place)
     giveTo(from, fsGroup ?? 0)
@@ -36,7 +42,7 @@ export function planOf(pod: Pod, place: Place): ContainerPlan {
 function variablesOf({ env, envFrom = [] }: Container, place: Place): Record<string, string> {
   const whole = envFrom.flatMap(({ secretRef }) => Object.entries(dataOf('Secret', secretRef.name, place)))
   const variables: Record<string, string> = Object.fromEntries(whole)
-  // Each may refer to those before it, as $(POD_NAME).
+  // A variable may refer to the variables before it, for example as `$(POD_NAME)`.
   for (const one of env)
     variables[one.name] = valueOf(one, place).replaceAll(
       /\$\((\w+)\)/g,
@@ -58,7 +64,7 @@ function valueOf({ name, value = '', valueFrom }: Variable, place: Place): strin
   return found
 }
 
-/** The texts of a Secret or a ConfigMap. */
+/** Returns the decoded texts of a Secret or a ConfigMap. Throws if it doesn't exist. */
 function dataOf(kind: 'Secret' | 'ConfigMap', name: string, { resources }: Place): Record<string, string> {
   const found = resources.find((one) => one.kind === kind && one.metadata.name === name)
   if (found === undefined) throw new Error(`there is no ${kind} ${name}`)
@@ -82,10 +88,10 @@ function folderOf(name: string, volume: Volume | undefined, place: Place): strin
   return from
 }
 
-/** All in it is the group's, which the pod's processes are in. */
+/** Gives a folder, and all that is in it, to the group that the processes of the pod are in. */
 function giveTo(folder: string, group: number): void {
   for (const path of ['.', ...readdirSync(folder, { recursive: true, encoding: 'utf8' })]) {
-    // Links lead to files that are in the list themselves.
+    // Links are skipped, because the files that they lead to are in the list themselves.
     if (!path.startsWith('..generation') && path !== '.') continue
     chownSync(join(folder, path), 0, group)
   }
@@ -94,7 +100,10 @@ function giveTo(folder: string, group: number): void {
 
 let generation = 0
 
-/** Writes it as a kubelet does: all files change at once, by a link that points elsewhere. */
+/**
+ * Writes the files of a ConfigMap or a Secret as a kubelet does. All files change at once, because a link is
+ * made to point to another folder.
+ */
 export function projectConfigMap(folder: string, data: Readonly<Record<string, string>>, mode = 0o644): void {
   const next = `..generation-${++generation}`
   mkdirSync(join(folder, next))
@@ -110,7 +119,10 @@ export function projectConfigMap(folder: string, data: Readonly<Record<string, s
   }
 }
 
-/** Asks as a kubelet does: the pod's address, and the port by its number or name. True for an answer from 200 to 399. */
+/**
+ * Sends a probe of the pod as a kubelet does: to the address of the pod, and to the port by its number or
+ * name. Returns true for a status from 200 to 399.
+ */
 export async function probe(
   pod: Pod,
   which: 'livenessProbe' | 'readinessProbe',

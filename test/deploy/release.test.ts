@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { installTools, type Ran, runTool } from './tools.ts'
 
-/** `npm run release`, in a clone of this repository as it is committed. */
+/** Tests of `npm run release`, in a clone of the last commit of this repository. */
 
 const root = resolve(import.meta.dirname, '../..')
 
@@ -35,7 +35,7 @@ async function git(...args: readonly string[]): Promise<string> {
 }
 
 function release(...args: readonly string[]): Promise<Ran> {
-  // What runs the tests may be a workflow.
+  // A workflow that runs these tests sets GITHUB_RUN_ID. The script must not see it.
   const env = { HELM: helm, GITHUB_RUN_ID: '' }
   return runTool(process.execPath, [join(clone, 'scripts/release.ts'), ...args], { env })
 }
@@ -54,7 +54,10 @@ function commandsOf(job: Job | undefined): string {
   return (job?.steps ?? []).map(({ run = '' }) => run).join('\n')
 }
 
-/** What `gh release create` is given, below the folder of the release. */
+/**
+ * Returns the names of the files that the workflow attaches to the release, apart from the notes. The names
+ * are relative to the folder of the release.
+ */
 function attachedFiles(): string {
   const files = commandsOf(jobs()['release']).matchAll(/ release\/(\S+)/g)
   return [...files]
@@ -93,7 +96,8 @@ test('a release is prepared, tried, made and tagged; its files are whole, and sa
     'sluice-9.8.7.tgz',
     'sluice-chart-9.8.7.tgz',
   ])
-  // Who downloads a release has what the workflow attaches: all but the notes, which are its text.
+  // Users download the files that the workflow attaches. These are all files but the notes, which become the
+  // text of the release.
   const attached = join(scratch, 'attached')
   const { isOk: areSumsRight } = await runTool('sh', [
     '-c',

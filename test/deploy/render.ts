@@ -54,13 +54,16 @@ export type Resource = {
   spec: Record<string, unknown>
 }
 
-/** `helm template` of the release `release` in the namespace `sluice`. */
+/** Runs `helm template` for the release `release` in the namespace `sluice`. */
 export function helmTemplate({ helm }: Tools, args: readonly string[]): Promise<Ran> {
   const release = ['template', 'release', chart, '--namespace', 'sluice', '--kube-version', newest()]
   return runTool(helm, [...release, ...args])
 }
 
-/** What the chart makes of values; those of `minimal-values.yaml` where nothing else is said. */
+/**
+ * Returns the resources that the chart makes of values. The values are those of `minimal-values.yaml` where
+ * `args` give no others. Throws if Helm fails.
+ */
 export async function render(tools: Tools, ...args: readonly string[]): Promise<Resource[]> {
   const { isOk, text } = await helmTemplate(tools, ['-f', minimal, ...args])
   if (!isOk) throw new Error(text)
@@ -70,7 +73,10 @@ export async function render(tools: Tools, ...args: readonly string[]): Promise<
   })
 }
 
-/** What Helm says after an install with these values: `helm template` leaves that out. */
+/**
+ * Returns the notes that Helm prints after an install with these values. `helm template` leaves the notes
+ * out.
+ */
 export async function renderNotes({ helm }: Tools, ...args: readonly string[]): Promise<string> {
   const copy = mkdtempSync(join(tmpdir(), 'sluice-notes-'))
   try {
@@ -90,14 +96,14 @@ export async function renderNotes({ helm }: Tools, ...args: readonly string[]): 
   }
 }
 
-/** The one of this kind; throws where there are more, or none. */
+/** Returns the only resource of this kind. Throws if there is none, or more than one. */
 export function only(resources: readonly Resource[], kind: string): Resource {
   const [first, ...others] = resources.filter((resource) => resource.kind === kind)
   if (first === undefined || others.length > 0) throw new Error(`not exactly one ${kind}`)
   return first
 }
 
-/** The one of a kind whose name ends so. */
+/** Returns the first resource of a kind whose name ends with `end`. Throws if there is none. */
 export function ofName(resources: readonly Resource[], kind: string, end: string): Resource {
   const found = resources.find((one) => one.kind === kind && one.metadata.name.endsWith(end))
   if (found === undefined) throw new Error(`there is no ${kind} …${end}`)

@@ -5,12 +5,15 @@ import { onTestFinished } from 'vitest'
 import { only, type Resource } from './render.ts'
 import { runTool, type Tools } from './tools.ts'
 
-/** A series of the namespace `sluice`, for promtool. */
+/** Returns a series of the namespace `sluice`, for promtool. */
 export function told(name: string, labels: string, values: string) {
   return { series: `${name}{namespace="sluice",${labels}}`, values }
 }
 
-/** What promtool finds otherwise than expected, of the rules of the chart; empty: nothing. */
+/**
+ * Lets promtool compare what the rules of the chart record with what is expected. Returns the differences as
+ * a text, which is empty if there are none.
+ */
 export async function notRecorded(
   { promtool }: Pick<Tools, 'promtool'>,
   resources: readonly Resource[],

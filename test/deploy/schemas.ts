@@ -11,8 +11,9 @@ type Definition = {
 }
 
 /**
- * Writes a JSON Schema for each version of the custom resources of these files, as kubeconform asks for it:
- * `scaledobject-keda-v1alpha1.json`. Like an API server that is strict, it allows no field that isn't listed. Gives their folder.
+ * Writes a JSON Schema for each version of the custom resources that `files` define, and returns the folder.
+ * The names are those that kubeconform asks for, for example `scaledobject-keda-v1alpha1.json`. Like a strict
+ * API server, a schema allows no field that it doesn't list.
  */
 export function writeCustomSchemas(files: readonly string[], scratch: string): string {
   const folder = join(scratch, 'custom')
@@ -28,7 +29,10 @@ export function writeCustomSchemas(files: readonly string[], scratch: string): s
   return folder
 }
 
-/** The same schema, which allows no other fields. `isRoot`: an API server knows `metadata` by itself. */
+/**
+ * Returns a copy of the schema that allows no fields but the listed ones. `isRoot` means that the schema is
+ * that of a whole resource, which may have the `metadata` that every API server knows.
+ */
 function closed(schema: unknown, isRoot = false): unknown {
   if (Array.isArray(schema)) return schema.map((item) => closed(item))
   if (typeof schema !== 'object' || schema === null) return schema
@@ -48,7 +52,7 @@ function rootProperties(properties: unknown): object {
   return { ...Object(closed(properties)), metadata: { type: 'object' } }
 }
 
-/** The kinds of Kubernetes itself that the chart uses. */
+/** The kinds that the chart uses and that Kubernetes itself defines. */
 const kinds = [
   'configmap-v1',
   'deployment-apps-v1',
@@ -62,10 +66,13 @@ const kinds = [
   'statefulset-apps-v1',
 ]
 
-/** How a kind refers to what it shares with others. */
+/** The path of the definitions that several kinds share, as a schema refers to it. */
 const shared = '/api/_definitions.json'
 
-/** Writes a schema for each of those kinds that refers to no other file: kubeconform follows no such reference. Gives their folder. */
+/**
+ * Writes a schema for each of `kinds`, and returns the folder. A schema contains all definitions that it
+ * needs, because kubeconform doesn't follow references to other files.
+ */
 export function writeKubernetesSchemas(source: string, version: string, scratch: string): string {
   const from = join(source, `v${version}-local-strict`)
   const { $defs: definitions }: { $defs: Record<string, object> } = JSON.parse(
@@ -83,7 +90,7 @@ export function writeKubernetesSchemas(source: string, version: string, scratch:
   return folder
 }
 
-/** Those of `definitions` that `schema` refers to, also by way of others. */
+/** Returns those of `definitions` that `schema` refers to, directly or by way of other definitions. */
 function reached(schema: object, definitions: Record<string, object>): Record<string, object> {
   const found: Record<string, object> = {}
   const open: object[] = [schema]

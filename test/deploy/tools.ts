@@ -5,26 +5,29 @@ import { ensureCommands } from '../support/debian.ts'
 import { goModule, goProgram } from '../support/go-program.ts'
 import { pythonPackage } from '../support/python-packages.ts'
 
-/** What checks the files of `deploy`: built or downloaded once, and kept beside Kafka's jars. */
+/**
+ * The paths of the tools that check the files of `deploy`. Each tool is built or downloaded once, and kept
+ * beside Kafka's jars.
+ */
 export type Tools = {
   helm: string
   kubeconform: string
-  /** Loads a compose file as `docker compose` does. */
+  /** A program that loads a compose file as `docker compose` does. */
   compose: string
   hadolint: string
   yamllint: string
   actionlint: string
   promtool: string
-  /** The JSON Schemas of Kubernetes, a file each kind. */
+  /** The folder with the JSON Schemas of Kubernetes, one file for each kind. */
   kubernetesSchemas: string
-  /** Files with the definitions of the kinds that the chart uses and Kubernetes doesn't have. */
+  /** The files that define the kinds that the chart uses and Kubernetes doesn't have. */
   customResources: readonly string[]
 }
 
-/** The oldest that the chart is for, and the newest that there are schemas of. */
+/** The oldest version of Kubernetes that the chart supports, and the newest that has schemas. */
 export const kubernetesVersions = ['1.31.0', '1.37.0']
 
-/** All at once. Fails where one can't be had. */
+/** Installs all tools. Rejects if one of them can't be installed. */
 export async function installTools(): Promise<Tools> {
   ensureCommands({ promtool: 'prometheus' })
   const [hadolint, yamllint, schemas] = await Promise.all([
@@ -68,10 +71,13 @@ export async function installTools(): Promise<Tools> {
   }
 }
 
-/** `text`: all that it has said; `output`: on its standard output alone. */
+/**
+ * The end of a run. `text` is everything that the command printed, or the message of the error if it printed
+ * nothing. `output` is its standard output alone.
+ */
 export type Ran = { isOk: boolean; text: string; output: string }
 
-/** Runs a tool to its end; it never throws. */
+/** Runs a tool, and waits until it ends. Never rejects. */
 export async function runTool(
   command: string,
   args: readonly string[],

@@ -9,7 +9,10 @@ import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { type Scene, setScene, unhurried } from './scene.ts'
 
-/** A sync whose producer died: what it had written must make nobody leave, whatever else happens meanwhile. */
+/**
+ * Tests of a sync whose producer died before it wrote all parts. The parts that it wrote must make no user
+ * leave the audience, whatever else happens in the meantime.
+ */
 
 const partitions = 6
 const syncTimeoutMs = 4_000
@@ -46,20 +49,20 @@ afterAll(async () => {
 
 let lastMs = 0
 
-/** Later than any before. */
+/** Returns a time, in ISO 8601, that is later than all times returned before. */
 function now(): string {
   lastMs = Math.max(Date.now(), lastMs + 1)
   return new Date(lastMs).toISOString()
 }
 
-/** Users of an audience, some in each partition. */
+/** Returns 60 users of an audience. Each partition has some of them. */
 function membersOf(audience: string): string[] {
   return Array.from({ length: 60 }, (_, index) => `${audience}-${index}`)
 }
 
 type Part = { partition: number; part: number; parts: number; userIds: readonly string[] }
 
-/** Two parts for each partition, in the order in which a producer writes them. */
+/** Returns two parts of a sync for each partition, in the order in which a producer writes them. */
 function partsOf(members: readonly string[]): Part[] {
   return Array.from({ length: partitions }, (_, partition) => {
     const own = members.filter((user) => partitionOf(user, partitions) === partition)
@@ -95,7 +98,7 @@ async function write(
   await produce(`${scene.prefix}audience-changes`, records)
 }
 
-/** The values that a user's webhook has got, in order. */
+/** Returns the values of a user that arrived at the webhook, in order of arrival. */
 function told(user: string): unknown[] {
   return receiver
     .requestsTo('/crm')
@@ -113,12 +116,12 @@ async function join60(audience: string): Promise<string[]> {
   const members = membersOf(audience)
   await write(audience, `${audience} first`, partsOf(members))
   await until('all have joined', () => members.every((user) => told(user).length === 1))
-  // The last Identify may come before its sync is counted.
+  // The last Identify may arrive before the worker has settled the sync.
   await until('nothing waits', async () => (await scene.lag()) === 0)
   return members
 }
 
-/** A producer that dies in the middle of the fourth partition. */
+/** Returns the parts that a producer writes if it dies in the middle of the fourth partition. */
 function firstHalf(parts: readonly Part[]): readonly Part[] {
   return parts.filter(({ partition, part }) => partition < 3 || (partition === 3 && part === 1))
 }
@@ -170,7 +173,8 @@ test('what is left of it is refused, and makes nobody leave, by a worker too tha
   await worker.kill()
   worker = await startSluice(scene.variables)
   await until('it is refused', async () => (await lettersOf('half and killed')).length > 0)
-  // Its producer was only slow: the other part of that partition is not taken for the whole.
+  // The producer of the sync was only slow, and now sends the parts that were missing. The worker must not
+  // take the second part of partition 3 for the whole sync of this partition.
   await write('Killed Over', 'half and killed', parts.slice(7), snapshotAt)
   await until('nothing waits', async () => (await scene.lag()) === 0)
   const letters = await lettersOf('half and killed')

@@ -12,7 +12,10 @@ import { type Scene, setScene, unhurried } from './scene.ts'
 const partitions = 6
 const waitMs = 1_000
 
-/** What the server of each destination does; a test changes that of its own one. */
+/**
+ * The script that each destination's server follows. A test may change the script of the destination that it
+ * uses.
+ */
 const scripts = { crm: answer(200), limited: answer(200), slow: answer(200), off: answer(200) }
 const destinations = ['crm', 'limited', 'slow', 'off'] as const
 type Destination = (typeof destinations)[number]
@@ -47,7 +50,10 @@ afterAll(async () => {
   rmSync(stateFolder, { recursive: true, force: true })
 })
 
-/** The catalog, in which the destination `off` may also be on, and one destination may have lost its space. */
+/**
+ * Returns the catalog. `state` is the state of the destination `off`. The destination `parted` is not
+ * connected to its space.
+ */
 function catalogWithOff(state: 'on' | 'off', parted?: Destination): CatalogData {
   return {
     sources: [...destinations.map((id) => ({ id: spaceOf(id), kind: 'audiences' })), { id: 'shop' }],
@@ -63,7 +69,7 @@ function catalogWithOff(state: 'on' | 'off', parted?: Destination): CatalogData 
   }
 }
 
-/** The script of the destination as it is when the request comes. */
+/** Returns a script that always follows the present script of the destination in `scripts`. */
 function behave(id: Destination): Script {
   return (...request) => scripts[id](...request)
 }
@@ -74,7 +80,7 @@ function spaceOf(destination: Destination): string {
 
 let lastMs = 0
 
-/** Later than any before. */
+/** Returns a time, in ISO 8601, that is later than all times returned before. */
 function now(): string {
   lastMs = Math.max(Date.now(), lastMs + 1)
   return new Date(lastMs).toISOString()
@@ -82,12 +88,12 @@ function now(): string {
 
 let users = 0
 
-/** A user of one test's own. */
+/** Returns a user that no other call returns. */
 function newUser(): string {
   return `user-${++users}`
 }
 
-/** Users who all belong to one partition. */
+/** Returns new users who all belong to the same partition. */
 function newNeighbours(count: number): string[] {
   const neighbours: string[] = []
   while (neighbours.length < count) {
@@ -118,7 +124,7 @@ function membership(
 
 type Change = { userId: string }
 
-/** As an upstream service does it. */
+/** Writes changes to `audience-changes`, as an upstream service does. */
 async function change(changes: readonly Change[], space = spaceOf('crm'), partition?: number): Promise<void> {
   const records = changes.map((value) => ({
     key: value.userId,
@@ -134,7 +140,7 @@ type SyncPlan = {
   users: readonly string[]
   syncId?: string
   at?: string
-  /** Of how many parts this is said to be the first, in each partition. */
+  /** The number of parts that the sync claims to have in each partition. Only part 1 is written. */
   parts?: number
 }
 
@@ -171,7 +177,7 @@ type Body = {
   [name: string]: unknown
 }
 
-/** What a destination was sent of a user, in order. */
+/** Returns the bodies about a user that a destination received, in order of arrival. */
 function sent(userId: string, destination: Destination = 'crm'): Body[] {
   return receiver
     .requestsTo(`/${destination}`)
@@ -183,7 +189,10 @@ function traits(userId: string, destination: Destination = 'crm'): unknown[] {
   return sent(userId, destination).map((body) => body.traits)
 }
 
-/** All that was written of the user's partition before has been decided, and what there was to be sent of it was sent. */
+/**
+ * Waits until the worker has decided about all earlier changes in the user's partition, and has sent what
+ * follows from them. To find this out, writes a change of a marker user to the same partition.
+ */
 async function allIsDone(userId: string): Promise<void> {
   const marker = newNeighbourOf(userId)
   await change([membership(marker, true, { name: 'Marker' })])
@@ -478,7 +487,7 @@ describe('a deletion request', () => {
   })
 })
 
-/** How many records the worker has read to know its state. */
+/** Returns the number of records from which the worker restored the states of all units. */
 async function restored(): Promise<number> {
   const lines = await until('all units are there', () => {
     const found = worker.log.filter(({ msg }) => msg === 'the state of a unit is complete')
@@ -520,7 +529,7 @@ describe('the state', () => {
   })
 })
 
-/** 0 or 1. */
+/** Returns 1 if the worker says that the destination lacks values, and 0 if not. */
 function needsBackfill(destination: Destination): Promise<number> {
   return worker.metric('sluice_destination_needs_backfill', { destination })
 }

@@ -6,7 +6,10 @@ import { until } from '../support/until.ts'
 import { runSluice, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { newIds, type Scene, setScene } from './scene.ts'
 
-/** `crm` is down until it is repaired, `well` always works, and `ops` gets the notices. */
+/**
+ * Tests of Sluice's automatic pause. The destination `crm` is down until it is repaired, `well` always works,
+ * and `ops` gets the notices.
+ */
 
 const secrets = { ops: 'the secret of ops', old: 'the old one of well', next: 'the next one of well' }
 const waitMs = { timeoutMs: 60_000 }
@@ -63,7 +66,7 @@ afterAll(async () => {
 
 type Notice = { event: string; messageId: string; properties: Record<string, unknown> }
 
-/** The notices that `ops` got, each once. A signature that is wrong fails. */
+/** Returns the notices of one event that `ops` received, each only once. Fails if a signature is wrong. */
 function notices(event: string): readonly Notice[] {
   const all = receiver.requestsTo('/ops').map(({ headers, body }): Notice => {
     expect(headers['x-signature']).toBe(createHmac('sha1', secrets.ops).update(body).digest('hex'))
@@ -78,7 +81,7 @@ async function firstNotice(event: string): Promise<Notice> {
   return until(`ops is told: ${event}`, () => notices(event)[0], waitMs)
 }
 
-/** The ids of messages that a path got, each once. */
+/** Returns the ids of the messages that arrived at a path, each only once, sorted. */
 function arrivedAt(path: string): readonly string[] {
   const ids = receiver
     .requestsTo(path)
@@ -167,7 +170,10 @@ test('it is resumed by a command, gets new messages, and by a replay what it mis
   expect(again.stderr).toContain('Sluice has not paused the destination "crm"')
 }, 120_000)
 
-/** The requests to `well` for a new message, once they have this many signatures. */
+/**
+ * Sends new messages until one arrives at `well` with `count` signatures. Returns the request of this
+ * message.
+ */
 async function signedBy(count: number): Promise<ReceivedRequest> {
   return until(
     `well gets ${count} signatures`,

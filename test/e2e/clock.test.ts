@@ -4,7 +4,7 @@ import { until } from '../support/until.ts'
 import { startSluice } from '../support/worker-process.ts'
 import { newIds, setShopScene } from './scene.ts'
 
-/** Moves the clock of a process. */
+/** Returns an option of Node that moves the clock of a process, by `ms` milliseconds. */
 function clockMovedBy(ms: number): string {
   const code = `const now = Date.now; Date.now = () => now() + ${ms}`
   return `--import=data:text/javascript,${encodeURIComponent(code)}`

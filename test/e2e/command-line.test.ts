@@ -318,7 +318,7 @@ describe('send', () => {
   })
 })
 
-/** Every Node on the PATH that is too old, each once. */
+/** Returns the path of every `node` on the PATH that is too old, each only once. */
 function olderNodes(): string[] {
   const found = new Set<string>()
   for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
@@ -328,14 +328,17 @@ function olderNodes(): string[] {
       const version = execFileSync(file, ['-p', 'process.versions.node'], { encoding: 'utf8' })
       if (Number(version.split('.')[0]) < 24) found.add(realpathSync(file))
     } catch {
-      // There is none in this folder, or none that runs.
+      // This folder has no `node`, or one that does not run.
     }
   }
   return [...found]
 }
 
 const entry = join(root, 'bin/sluice.js')
-/** This Node, which says that it is another: for machines without an older one. */
+/**
+ * Source text that starts the program under this Node, which claims to be version 22. It makes the test
+ * possible on machines without an older Node.
+ */
 const pretended = `
 Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.12.0' } })
 Object.defineProperty(process, 'version', { value: 'v22.12.0' })

@@ -55,7 +55,7 @@ describe('docker-compose.yml', () => {
         SLUICE_KAFKA_BROKERS: testKafka().join(','),
         SLUICE_KAFKA_TOPIC_PREFIX: prefix,
         SLUICE_CATALOG_FILE: catalog.path,
-        // The receiver is beside us here, and not on Docker's network.
+        // Here the receiver listens on this machine, and not on Docker's network.
         SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.0/8',
       }
     }
@@ -117,14 +117,17 @@ function startReceiver(port: number) {
   }
 }
 
-/** deploy/compose/catalog.yaml, with the receiver somewhere else. */
+/** Returns the catalog of deploy/compose/catalog.yaml, with `origin` as the address of the receiver. */
 function catalogFor(origin: string): CatalogData {
   const text = readFileSync(join(root, 'deploy/compose/catalog.yaml'), 'utf8')
   expect(text).toContain('http://receiver:3000/')
   return parse(text.replace('http://receiver:3000', origin))
 }
 
-/** As the head of the file shows it, and the README. */
+/**
+ * Returns the request of the first curl command in the head of the compose file. Checks that the README has
+ * the same command.
+ */
 function firstCurl(): { path: string; key: string; body: string } {
   const [line = ''] = /^#\s+curl .*$/m.exec(composeText) ?? []
   expect(readFileSync(join(root, 'README.md'), 'utf8')).toContain(line.replace(/^#\s+/, ''))

@@ -8,7 +8,7 @@ import { until } from '../support/until.ts'
 import { type CatalogData, runSluice, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { type Scene, setScene, unhurried } from './scene.ts'
 
-/** A destination that is connected to an audience space after there are members in it. */
+/** Tests of a destination that is connected to an audience space when the space already has members. */
 
 let receiver: Receiver
 let scene: Scene
@@ -38,7 +38,10 @@ afterEach(async () => {
   rmSync(stateFolder, { recursive: true, force: true })
 })
 
-/** How the destination `late` stands to the space. */
+/**
+ * The state of the destination `late` in the catalog. `disconnected`: `late` is on, but it is not connected
+ * to the space.
+ */
 type Late = 'disconnected' | 'on' | 'off' | 'paused'
 
 function catalogWith(late: Late): CatalogData {
@@ -62,7 +65,7 @@ async function start(variables: Record<string, string> = {}): Promise<SluiceProc
   return worker
 }
 
-/** Each worker has seen it. */
+/** Puts `late` into a state in the catalog. Waits until each running worker has read the new catalog. */
 async function connect(late: Late): Promise<void> {
   const running = workers.filter(({ isRunning }) => isRunning)
   const before = running.map(({ log }) => log.length)
@@ -76,7 +79,7 @@ async function connect(late: Late): Promise<void> {
 
 let lastMs = 0
 
-/** Later than any before. */
+/** Returns a time, in ISO 8601, that is later than all times returned before. */
 function now(): string {
   lastMs = Math.max(Date.now(), lastMs + 1)
   return new Date(lastMs).toISOString()
@@ -108,7 +111,7 @@ function bodiesOf(destination: 'crm' | 'late'): Body[] {
   return requestsOf(destination).filter(({ type }) => type === 'identify')
 }
 
-/** What a destination was told of each user, in order. */
+/** Returns the values that a destination received for each user, in order of arrival. */
 function told(destination: 'crm' | 'late'): Map<string, boolean[]> {
   const values = new Map<string, boolean[]>()
   for (const { userId, traits } of bodiesOf(destination))
@@ -120,7 +123,7 @@ function named(name: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `${name}-${index}`)
 }
 
-/** As many are in the space, and the destination that was there all along knows of them. */
+/** Puts users into the space. Waits until `crm`, which was always connected, has received all of them. */
 async function fill(userIds: readonly string[]): Promise<void> {
   await change(userIds, true)
   await until('crm knows them', () => told('crm').size === userIds.length, { timeoutMs: 30_000 })
@@ -229,7 +232,8 @@ describe('a destination that is connected later', () => {
     await until('all is settled', async () => (await scene.lag()) === 0)
     expect(told('late').get(gone)?.at(-1)).toBe(false)
     expect(told('late').get(toldBefore)?.at(-1)).toBe(false)
-    // What was sent since the last note, and what was under way.
+    // The next worker sends again what the killed worker had sent since its last saved position, and what was
+    // in flight.
     expect(bodiesOf('late').length).toBeLessThan(members.length + 250)
   })
 
@@ -257,7 +261,7 @@ describe('a destination that is connected later', () => {
     expect((await second.terminate()).code).toBe(0)
     await lateKnows(members)
     await until('all is settled', async () => (await scene.lag()) === 0)
-    // One that stops in good order notes where it is.
+    // A worker that stops in good order saves its position, so nothing is sent twice.
     expect(told('late')).toEqual(new Map(members.map((userId) => [userId, [true]])))
   })
 

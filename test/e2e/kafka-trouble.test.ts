@@ -18,10 +18,13 @@ import { newIds, unhurried, type Scene, setScene } from './scene.ts'
 
 const emptyCatalog = writeCatalog({ sources: [], destinations: [] })
 
-/** A broker of this file's own, since it is stopped. */
+/** A Kafka broker that only the tests of this file use, because they stop it. */
 let kafka: RunningKafka
 let broker: KafkaNode
-/** The client gives up after half a minute: begun before all else, looked at in the end. */
+/**
+ * A worker without Kafka, whose client gives up after half a minute. It starts before everything else, and
+ * the last test looks at its result.
+ */
 let withoutKafka: ReturnType<typeof runSluice>
 
 beforeAll(async () => {
@@ -41,7 +44,10 @@ afterAll(async () => {
   emptyCatalog.remove()
 })
 
-/** A worker that is under way: a destination of its own fails all the time, another does not. */
+/**
+ * A worker that is delivering messages to two destinations. `failing` fails all the time, and `healthy`
+ * works.
+ */
 class Patient {
   readonly worker: SluiceProcess
   readonly scene: Scene
@@ -103,7 +109,10 @@ class Patient {
 }
 
 const shutdownMs = 4_000
-/** The chart leaves twice as much until Kubernetes kills the process. */
+/**
+ * The time that the process may take to exit after its shutdown timeout, in milliseconds. The Helm chart
+ * allows twice this time before Kubernetes kills the process.
+ */
 const leewayMs = 2_500
 
 describe.each([
@@ -150,7 +159,7 @@ describe.each([
       return (await staying.receiver.count('/failing')).inFlight === 0
     })
     const before = await staying.attempts()
-    // Four times as long as a retry waits.
+    // Four times the wait before a retry.
     await passTime(4_000)
     expect(await staying.attempts()).toBe(before)
   })
@@ -190,7 +199,7 @@ test('what Kafka does not take is not committed, so that a crash loses nothing',
   })
   const deadLetters = `${scene.prefix}dead-letters`
   const before = await startSluice(scene.variables)
-  // Commits still work, and fetching too.
+  // Only writes of dead letters fail. Commits and fetches still work.
   await deleteTopic(deadLetters)
   const ids = newIds(50)
   await scene.send('shop', ids)
@@ -209,7 +218,10 @@ test('what Kafka does not take is not committed, so that a crash loses nothing',
   await receiver.stop()
 })
 
-/** Resolves once the broker takes no records of the topic any more: it answers before that. */
+/**
+ * Deletes a topic. Waits until the broker no longer lists the topic, because the broker answers the request
+ * before that.
+ */
 async function deleteTopic(topic: string): Promise<void> {
   const admin = otherProgram().admin()
   await admin.connect()
@@ -220,7 +232,7 @@ async function deleteTopic(topic: string): Promise<void> {
 
 describe('a worker that starts', () => {
   test('ends on SIGTERM at once while Kafka does not answer', async () => {
-    /** Takes connections and says nothing. */
+    /** A server that accepts connections and sends nothing. */
     const silent = createServer().listen(0, '127.0.0.1')
     await until('it listens', () => silent.listening)
     const address = silent.address()

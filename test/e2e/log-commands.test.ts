@@ -93,7 +93,7 @@ describe('without a worker', () => {
     await produce(`${scene.prefix}events`, [{ key: 'k', value: '{}', partition: 0 }])
     const admin = otherProgram().admin()
     await admin.connect()
-    // Without it the client knows nothing of the topic.
+    // Without this call, the client knows nothing of the topic.
     await admin.fetchTopicOffsets(`${scene.prefix}events`)
     const partitions = [{ partition: 0, offset: '1' }]
     await admin.deleteTopicRecords({ topic: `${scene.prefix}events`, partitions })

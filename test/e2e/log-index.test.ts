@@ -27,7 +27,7 @@ function ask({ queryPort }: SluiceProcess, given: string | undefined = token): L
 
 const always = { fromMs: 0, toMs: Infinity }
 
-/** Every message id that the index has, as often as it has it. */
+/** Returns the message id of each row in the index, one for each row. */
 async function idsIn(query: LogQuery): Promise<string[]> {
   const ids: string[] = []
   let cursor: string | undefined
@@ -119,7 +119,7 @@ test('a restart goes on where it was', async () => {
   await produce(`${scene.prefix}attempts`, [{ key: '0', value: blockOf([stateOf({ messageId: 'two' })]) }])
   const second = await scene.start('log serve')
   await until('it is indexed', async () => (await ask(second).status()).rows === 2)
-  // What is in the file is counted a moment later.
+  // The row is in the file a moment before the metric counts it.
   await until('it is counted', async () => (await second.metric('sluice_log_indexed_total')) > 0)
   expect(await second.metric('sluice_log_indexed_total')).toBe(1)
 })

@@ -5,14 +5,17 @@ import { answer, startReceiver } from '../support/receiver.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { type Scene, setScene } from './scene.ts'
 
-/** A scene with a delivery log: of the source `shop` the destination `crm` takes all, and `bad` refuses all for good. */
+/**
+ * A scene with a delivery log. The source `shop` has two destinations. `crm` accepts every message, and `bad`
+ * refuses every message for good.
+ */
 export type LogScene = Scene & {
-  /** Of the index. */
+  /** The folder of the index. */
   folder: string
-  /** Those that were started here, also what has ended since. */
+  /** The processes that `start` has started, including those that have ended since. */
   running: readonly SluiceProcess[]
   start(role: string): Promise<SluiceProcess>
-  /** Ends what still runs, and removes what was made. */
+  /** Kills the processes that still run, stops the receiver and removes the files of the scene. */
   end(): Promise<void>
 }
 

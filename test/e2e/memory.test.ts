@@ -20,12 +20,13 @@ test('a worker has little room for young objects until it is busy, and takes the
   const youngMb = async () =>
     (await worker.metric('nodejs_heap_space_size_total_bytes', { space: 'new' })) / mib
   const residentMb = async () => (await worker.metric('process_resident_memory_bytes')) / mib
-  // V8 counts both halves: 32 MiB of a process whose room has grown.
+  // V8 counts both halves of the space for young objects. They add up to 32 MiB in a process whose space has
+  // grown.
   expect(await youngMb()).toBeLessThan(16)
   const idleMb = await residentMb()
   await scene.send('shop', newIds(count))
   await until('all is delivered', async () => (await receiver.count('/crm')).requests === count)
   expect(await youngMb()).toBeGreaterThanOrEqual(32)
-  // 36 MiB of repeats, and more than 16 for young objects.
+  // The memory of repeats takes 36 MiB, and the space for young objects more than 16 MiB.
   expect((await residentMb()) - idleMb).toBeGreaterThan(45)
 })

@@ -7,7 +7,10 @@ import { until } from '../support/until.ts'
 import { type LogLine, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { newIds, type Scene, setScene } from './scene.ts'
 
-/** `crm` is down, and `gone` refuses all. `ops` gets the notices of that, and `deaf` would too if its endpoint worked. */
+/**
+ * Tests of notices. The destination `crm` is down until it is repaired, and `gone` refuses every message.
+ * `ops` gets the notices about both. `deaf` would get them too if its endpoint worked.
+ */
 
 const secret = 'the secret of ops'
 const failingAfterMs = 2_000
@@ -69,7 +72,7 @@ type Notice = {
   properties: { destination: string } & Record<string, unknown>
 }
 
-/** What `ops` was told, in order, with each repeat. */
+/** Returns the notices of one event that `ops` received, in order of arrival, including repeats. */
 function noticesOf(event: string): readonly { request: ReceivedRequest; notice: Notice }[] {
   return receiver
     .requestsTo('/ops')
@@ -81,7 +84,7 @@ async function firstOf(event: string) {
   return until(`ops is told: ${event}`, () => noticesOf(event)[0], { timeoutMs: 60_000 })
 }
 
-/** Workers that have reported a hook which fails. */
+/** Returns the keys of the reports about failing hooks. Each worker writes its reports with its own key. */
 async function reporters(): Promise<ReadonlySet<string>> {
   const records = await readAll(`${scene.prefix}notices`)
   const reports = records.filter(({ key, value }) => key?.includes('report') && value?.includes('"hookId"'))

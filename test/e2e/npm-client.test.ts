@@ -30,7 +30,7 @@ afterEach(async () => {
   await receiver.stop()
 })
 
-/** What the receiver got, by `messageId`. */
+/** Returns the messages that the receiver got, by `messageId`. */
 function delivered(): Map<unknown, Record<string, unknown>> {
   const messages = receiver.requests.map(({ body }): Record<string, unknown> => JSON.parse(String(body)))
   return new Map(messages.map((message) => [message['messageId'], message]))
@@ -77,7 +77,8 @@ test('all calls of the published npm client end at a webhook with their content 
     const { timestamp, ...content } = message
     const received = got.get(message.messageId)
     expect(received).toMatchObject({ ...content, originalTimestamp: timestamp })
-    // A machine's own clock needs no correction but for the request's way.
+    // Client and gateway have the same clock, so the gateway only corrects for the time that the request
+    // took.
     const shiftMs = Date.parse(String(received?.['timestamp'])) - Date.parse(timestamp)
     expect(shiftMs).toBeGreaterThanOrEqual(0)
     expect(shiftMs).toBeLessThan(2_000)

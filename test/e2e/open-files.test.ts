@@ -6,7 +6,7 @@ import { until } from '../support/until.ts'
 import { startSluice } from '../support/worker-process.ts'
 import { newIds, setScene } from './scene.ts'
 
-/** Starts a receiver and a scene in which a message of `shop` goes to so many destinations. */
+/** Starts a receiver, and a scene in which each message of `shop` goes to `destinations` destinations. */
 async function setFanOut(destinations: number, variables: Record<string, string>, host = '127.0.0.1') {
   const receiver = await startCountingReceiver()
   onTestFinished(() => receiver.stop())
@@ -63,7 +63,7 @@ test('a worker that can open no more files says so, holds no endpoint responsibl
   const { scene } = await setFanOut(destinations, variables, 'hook.test')
   const worker = await startSluice(scene.variables)
   onTestFinished(() => worker.kill())
-  // Fewer than it has open, so that it finds no number that is free.
+  // The worker has more files open than this limit, so it finds no free file descriptor.
   limitOpenFiles(worker.pid, 10)
   const messages = 2
   await scene.send('shop', newIds(messages))
@@ -77,7 +77,7 @@ test('a worker that can open no more files says so, holds no endpoint responsibl
   limitOpenFiles(worker.pid, 10_000)
   const delivered = () => worker.metric('sluice_deliveries_total', { verdict: 'delivered' })
   await until('all is delivered', async () => (await delivered()) === messages * destinations)
-  // All attempts that count have delivered, so no breaker has seen another.
+  // Every attempt that was counted has delivered its message. So the breakers have seen no failed attempt.
   expect(await worker.metric('sluice_attempts_total')).toBe(messages * destinations)
   expect(await worker.metric('sluice_parked_total')).toBe(0)
 })

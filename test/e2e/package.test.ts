@@ -17,7 +17,7 @@ let installed: InstalledPackage
 let receiver: CountingReceiver
 
 beforeAll(async () => {
-  // What an earlier build has left.
+  // A file that an earlier build could have left behind.
   mkdirSync(join(root, 'dist'), { recursive: true })
   writeFileSync(join(root, 'dist/left-behind.js'), '')
   receiver = await startCountingReceiver()

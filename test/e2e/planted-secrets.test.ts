@@ -19,7 +19,10 @@ const planted = {
   indexToken: 'planted-index-token-5e',
 }
 
-/** A shop whose second destination repeats in its error all that it was sent, and more. */
+/**
+ * Opens a scene whose second destination answers with an error. The answer repeats all that the destination
+ * received, and its shared secret.
+ */
 async function openScene(): Promise<{ scene: Scene; tokens: AdminTokens; folder: string }> {
   const receiver = await startReceiver((request, response) => {
     if (request.path === '/fine') response.writeHead(200).end()

@@ -28,7 +28,10 @@ function endpoint(id: string, path: string): object {
   }
 }
 
-/** One worker for all that only looks: with messages delivered, parked for 1 s and 1 h, hung, dead and paused. */
+/**
+ * Starts one worker for all tests that only read. The worker has delivered messages, parked messages for 1 s
+ * and for 1 h, and had requests that hung. Some of its messages had no destination or an unknown source.
+ */
 beforeAll(async () => {
   receiver = await startCountingReceiver()
   await receiver.behave('/failing', { status: 500 })
@@ -78,7 +81,10 @@ const metricOf = (name: string, labels?: Record<string, string>) => worker.metri
 const urlOf = (path: string) => `http://127.0.0.1:${worker.httpPort}${path}`
 const getText = async (path: string) => (await fetch(urlOf(path))).text()
 
-/** The group waits for one that was killed until its session is over. */
+/**
+ * Starts a worker that has to wait before it can join its group, because a killed member's session in the
+ * group has not ended.
+ */
 async function joinWaitingGroup(sessionTimeout: string): Promise<{ own: Scene; joining: SluiceProcess }> {
   const own = await setShopScene(receiver.url('/hung'), { SLUICE_KAFKA_SESSION_TIMEOUT: sessionTimeout })
   const former = await startSluice(own.variables)
@@ -171,14 +177,15 @@ describe('the probes', () => {
       timeoutMs: 60_000,
     })
     expect(await requests()).toBe(count + rest)
-    // All that the first one had when it was alone, and at the first join: nobody has to be missed for it.
+    // At its first join, the next worker gets as many partitions as the first worker had when it was alone.
+    // So the first worker has left the group, and the group didn't have to wait for its session to end.
     expect(joinsOf(next)[0]).toHaveProperty('partitions', joinsOf(first)[0]?.['partitions'])
   })
 })
 
 type Series = { name: string; labels: Record<string, string>; value: number }
 
-/** Prometheus' text format, as far as it is needed here. */
+/** Parses Prometheus' text format, but only what these tests need of it. */
 function parseMetrics(text: string): {
   types: Map<string, string>
   helps: Map<string, string>
@@ -209,7 +216,7 @@ describe('/metrics', () => {
     expect(names.filter((name) => !/\w/.test(helps.get(name) ?? ''))).toEqual([])
     const exposed = series.map(({ name }) => name)
     const withoutSeries = names.filter((name) => !exposed.some((one) => one.startsWith(name)))
-    // There is no certificate here, and nothing is traced.
+    // This worker has no certificate and traces nothing.
     expect(withoutSeries.toSorted()).toEqual([
       'sluice_certificate_expiry_timestamp_seconds',
       'sluice_trace_spans_total',
@@ -240,7 +247,7 @@ describe('/metrics', () => {
       expect(name).toMatch(/^[a-z][a-z0-9_]*[a-z0-9]$/)
       expect(name.endsWith('_total'), `${name} is a ${type}`).toBe(type === 'counter')
       if (type === 'histogram') expect(name).toMatch(/_(seconds|bytes|ratio)$/)
-      // Base units only.
+      // Metrics use base units only.
       expect(name).not.toMatch(/_(ms|milliseconds|minutes|hours|kilobytes|mb)(_|$)/)
     }
   })
@@ -305,12 +312,13 @@ describe('/metrics', () => {
     const tried = delivered.length + failed.length + hung.length
     expect(await metric('sluice_append_to_first_attempt_seconds_count', { way: 'direct' })).toBe(tried)
     expect(await metric('sluice_append_to_first_attempt_seconds_count')).toBe(tried)
-    // Each that fails is parked twice, at once and a second later: both near the begin of its four hours.
+    // Each message that fails is parked twice, at once and one second later. Both times, hardly any of its
+    // four hours is used.
     const parkedTwice = { le: '0.1' }
     expect(await metric('sluice_parked_retry_limit_used_ratio_bucket', parkedTwice)).toBe(
       2 * (failed.length + hung.length),
     )
-    // Hung requests are given up after 1 s, and no answer took longer.
+    // The worker gives up a hung request after 1 s. The attempt takes hardly longer than that.
     const slowest = await metric('sluice_attempt_duration_seconds_sum', { outcome: 'timeout' })
     expect(slowest / (2 * hung.length)).toBeGreaterThanOrEqual(1)
     expect(slowest / (2 * hung.length)).toBeLessThan(1.5)

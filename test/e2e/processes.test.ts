@@ -27,7 +27,7 @@ afterEach(async () => {
 
 const partitions = 6
 
-/** A scene with one destination, and a worker of two processes on it. */
+/** Opens a scene with one destination, and starts a worker with two processes in it. */
 async function begin(): Promise<{ of: Scene; pair: SluiceProcess }> {
   const of = await setScene({
     catalog: {
@@ -61,12 +61,15 @@ async function begin(): Promise<{ of: Scene; pair: SluiceProcess }> {
   return { of, pair }
 }
 
-/** One process takes over what a pair has left: none joins after it, which may repeat what is in flight. */
+/**
+ * Starts a worker with one process, which takes over what the two processes have left. A second process could
+ * join later, and a join may repeat what is in flight.
+ */
 async function finishAlone({ variables }: Scene): Promise<void> {
   worker = await startSluice({ ...variables, SLUICE_WORKER_PROCESSES: '1' })
 }
 
-/** The process ids of the two. */
+/** Returns the process ids of the two processes. */
 function pidsOf({ log }: SluiceProcess): number[] {
   return [1, 2].map((number) =>
     Number(log.find((line) => line.msg === 'process started' && line['process'] === number)?.['pid']),
@@ -80,7 +83,10 @@ async function probe({ httpPort }: Probed, path: string): Promise<{ status: numb
   return { status: response.status, text: await response.text() }
 }
 
-/** How many messages arrived how often: `{ 1: 3000 }` when each did once. */
+/**
+ * Returns how many messages arrived once, twice and so on. The result is `{ 1: 3000 }` when each of 3,000
+ * messages arrived once.
+ */
 async function histogram(): Promise<Record<number, number>> {
   const counts: Record<number, number> = {}
   for (const times of (await receiver.arrivals('/crm')).values())
@@ -117,7 +123,7 @@ describe('two processes', () => {
     expect(await pair.metric('process_cpu_seconds_total')).toBeGreaterThan(0)
     const { text } = await probe(pair, '/metrics')
     const lags = [...text.matchAll(/^sluice_consumer_lag_records\{(.*)\} 0$/gm)].map(([, labels]) => labels)
-    // Of `events`, `audience-changes`, `deletions`, `memberships`, `replays` and `retry.1s`.
+    // The topics are `events`, `audience-changes`, `deletions`, `memberships`, `replays` and `retry.1s`.
     expect(lags).toHaveLength(6 * partitions)
     expect(new Set(lags).size).toBe(lags.length)
     const attempts = await until('all lines are there', () => {
@@ -267,7 +273,10 @@ describe('what keeps them from starting is said once', () => {
   })
 })
 
-/** Whether there is no such process, or only what is left of it until its parent has looked. */
+/**
+ * Returns true if no process has this id, or if the process is a zombie because its parent has not waited for
+ * it yet.
+ */
 function isGone(pid: number): boolean {
   try {
     process.kill(pid, 0)

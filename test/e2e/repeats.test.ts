@@ -41,7 +41,7 @@ async function start(role = 'worker'): Promise<SluiceProcess> {
   return started
 }
 
-/** How often each message came to a path. */
+/** Returns how often each message arrived at a path. */
 function arrivals(path = '/hook'): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { body } of receiver.requestsTo(path)) {
@@ -109,7 +109,7 @@ test('what units that went to another worker and came back had seen is forgotten
   expect(await first.metric('sluice_repeats_dropped_total')).toBe(ids.length - again)
 })
 
-/** Offsets that the group knows to be settled though one before them isn't. */
+/** Returns the number of offsets above the committed offsets that the group's commits record as settled. */
 async function settledAbove(): Promise<number> {
   const admin = otherProgram().admin()
   await admin.connect()
@@ -151,6 +151,7 @@ test('records that come again after a kill are no repeats of themselves', async 
   await allIsCommitted()
   const counts = Object.entries(arrivals())
   expect(counts.map(([id]) => id).toSorted()).toEqual(ids.toSorted())
-  // Twice at the most: what was in flight, or settled and not committed, when it was killed.
+  // A message arrives at most twice. It arrives twice if it was in flight when the worker was killed, or
+  // settled and not yet committed.
   expect(counts.filter(([, count]) => count > 2)).toEqual([])
 })

@@ -6,22 +6,25 @@ import { groupLag } from '../support/group-lag.ts'
 import { otherProgram, randomPrefix, testKafka } from '../support/kafka.ts'
 import { applyTopics, type CatalogData, writeCatalog } from '../support/worker-process.ts'
 
-/** For tests that lanes and breakers are not the subject of: nothing is parked but what failed. */
+/**
+ * Settings for tests that are not about lanes or breakers. With these settings, the worker parks a delivery
+ * only after a failed attempt.
+ */
 export const unhurried = {
   SLUICE_BREAKER_MIN_RESULTS: '10000',
   SLUICE_DELIVERY_LANE_WAIT: '10m',
   SLUICE_DELIVERY_LANE_PATIENCE: '1m',
 }
 
-/** Topics, a group and a catalog of one test's own. */
+/** The topics, the consumer group and the catalog that only one test uses. */
 export type Scene = {
   prefix: string
-  /** For `startSluice` and `runSluice`. */
+  /** The environment variables for `startSluice` and `runSluice`. */
   variables: Record<string, string>
   catalog: ReturnType<typeof writeCatalog>
   /** Produces a `track` message for each id, as an upstream service would. */
   send(sourceId: string, messageIds: readonly string[]): Promise<void>
-  /** Records that the group has not committed, of all topics that it reads. */
+  /** Returns the number of records that the group has not committed, over all topics that it reads. */
   lag(): Promise<number>
   close(): void
 }
@@ -59,7 +62,10 @@ export async function setScene({
   }
 }
 
-/** A scene for one test: what the source `shop` sends goes to `url`. */
+/**
+ * Opens a scene for the running test, and closes it when the test ends. The messages of the source `shop` go
+ * to `url`.
+ */
 export async function setShopScene(url: string, variables: Record<string, string>): Promise<Scene> {
   const scene = await setScene({
     catalog: {
@@ -72,7 +78,7 @@ export async function setShopScene(url: string, variables: Record<string, string
   return scene
 }
 
-/** `count` ids that no other call gives. */
+/** Returns `count` ids that no other call returns. */
 export function newIds(count: number): string[] {
   const run = randomBytes(4).toString('hex')
   return Array.from({ length: count }, (_, index) => `${run}-${index}`)

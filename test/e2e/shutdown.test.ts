@@ -21,14 +21,14 @@ afterEach(async () => {
   await receiver.stop()
 })
 
-/** A scene and a worker on it. */
+/** Opens a scene, and starts a worker in it. */
 async function begin({ variables = {}, ...options }: SceneOptions): Promise<Scene> {
   scene = await setScene({ ...options, variables: { ...unhurried, ...variables } })
   worker = await startSluice(scene.variables)
   return scene
 }
 
-/** Ends the worker by SIGTERM, sees that it went well, and starts another. */
+/** Ends the worker with SIGTERM, checks that it exited well and in time, and starts another one. */
 async function restart({ variables }: Scene): Promise<void> {
   await stop()
   worker = await startSluice(variables)
@@ -40,7 +40,10 @@ async function stop(): Promise<void> {
   expect(ended?.tookMs).toBeLessThan(10_000)
 }
 
-/** How many messages arrived how often: `{ 1: 3000 }` when each did once. */
+/**
+ * Returns how many messages arrived once, twice and so on. The result is `{ 1: 3000 }` when each of 3,000
+ * messages arrived once.
+ */
 async function histogram(path: string): Promise<Record<number, number>> {
   const counts: Record<number, number> = {}
   for (const times of (await receiver.arrivals(path)).values())
@@ -90,7 +93,7 @@ describe('SIGTERM under load drains within 10 s, and nothing is repeated', () =>
           { id: 'hung', sources: ['app'], maxInFlight: 20, hooks: [{ url: receiver.url('/hung') }] },
         ],
       },
-      // What is parked must not be tried again while the test looks.
+      // A parked message must not be tried again while the test runs.
       variables: { SLUICE_RETRY_LADDER: '1h', SLUICE_RETRY_THEN: '1h', SLUICE_DELIVERY_TIMEOUT: '2s' },
     })
     const ids = newIds(messages)

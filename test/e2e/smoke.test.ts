@@ -7,7 +7,10 @@ import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { type Scene, setScene } from './scene.ts'
 
-/** The whole way once, for `npm run test:quick`: a client, the gateway, Kafka, a worker, webhooks. */
+/**
+ * A test of the whole system for `npm run test:quick`. Its messages go from a client through the gateway,
+ * Kafka and a worker to webhooks.
+ */
 
 const sharedSecret = 'a-secret-of-sixteen'
 

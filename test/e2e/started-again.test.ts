@@ -4,9 +4,15 @@ import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { newIds, type Scene, setShopScene } from './scene.ts'
 
-/** Longer than any of the tests: who waits for a session fails. */
+/**
+ * A session timeout that is longer than any of the tests. So a test fails if a worker waits for the end of a
+ * session.
+ */
 const sessionTimeout = '2m'
-/** For requests of the killed process: the delivery's timeout and 3 s. */
+/**
+ * Settings of the workers. A new process waits for `settleMs`, until no request of the killed process can be
+ * in flight. This is the delivery timeout of 2 s, and 3 s more.
+ */
 const variables = { SLUICE_KAFKA_SESSION_TIMEOUT: sessionTimeout, SLUICE_DELIVERY_TIMEOUT: '2s' }
 const settleMs = 5_000
 

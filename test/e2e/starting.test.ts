@@ -9,11 +9,11 @@ import { until } from '../support/until.ts'
 import { type Ended, runToEnd, startSluice } from '../support/worker-process.ts'
 import { type Scene, setScene } from './scene.ts'
 
-/** A start that fails has ended after this, in milliseconds, for each process that is started. */
+/** The time in milliseconds within which a failing start has to end, for each process that it starts. */
 const endedWithinMs = 5_000
 
 const worker = { role: 'worker', args: ['worker'] }
-/** The process itself starts two, which load the worker. */
+/** A worker whose main process starts two more processes, which load the worker. */
 const processes = { role: 'worker of two processes', args: ['worker', '--processes', '2'] }
 const gateway = { role: 'gateway', args: ['gateway'] }
 const up = { role: 'up', args: ['up'] }
@@ -37,7 +37,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 3 })
 })
 
-/** A server that takes connections and says nothing. */
+/** Starts a server that accepts connections and sends nothing. */
 async function listen(): Promise<Server> {
   const server = createServer((socket) => socket.on('error', () => undefined)).listen(0, '127.0.0.1')
   await until('it listens', () => server.listening)
@@ -50,15 +50,16 @@ function portOf(server: Server): number {
 }
 
 /**
- * Starts a role that can't start; gives what it said, once it was seen to end as it must. `loadingMs` doesn't count:
- * how long it takes on this machine, now, to load the role.
+ * Starts a role that must fail to start. Checks that it ended as it should, and returns its standard error.
+ * `loadingMs` is the time that this machine now takes to load the role. This time doesn't count towards the
+ * limit.
  */
 async function failingStart(
   args: readonly string[],
   variables: Record<string, string>,
   { lines = 1, loadingMs = 0 } = {},
 ): Promise<string> {
-  // What it starts has this in its command.
+  // Every process of this start has this mark in its command line.
   const mark = `start-${randomPrefix()}`
   const ended = await runToEnd([...args, '--kafka-client-id', mark], { ...scene.variables, ...variables })
   expect(processesWith(mark)).toEqual([])

@@ -12,7 +12,7 @@ beforeEach(async () => {
 
 afterEach(() => receiver.stop())
 
-/** One that sets no group. */
+/** Opens a scene that sets no consumer group. */
 async function install(path: string): Promise<Scene> {
   const scene = await setShopScene(receiver.url(path), { SLUICE_REPEATS_WINDOW: '0s' })
   delete scene.variables['SLUICE_KAFKA_GROUP_ID']
@@ -27,7 +27,7 @@ async function start(variables: Record<string, string>): Promise<SluiceProcess> 
   return worker
 }
 
-/** Sends 60 and waits until all have arrived. */
+/** Sends 60 messages and waits until all have arrived. */
 async function deliver(scene: Scene, path: string): Promise<void> {
   const ids = newIds(60)
   await scene.send('shop', ids)

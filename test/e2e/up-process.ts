@@ -4,16 +4,22 @@ import { inject } from 'vitest'
 import { until } from '../support/until.ts'
 
 export type Up = {
-  /** What it said at the terminal. */
+  /** The text that `sluice up` has written to standard error so far. */
   said: string
   broker: string
-  /** Of its gateway. */
+  /** The origin of the gateway that `sluice up` has started. */
   origin: string
-  /** Ctrl-C: the signal goes to the whole process group. Gives the exit code and how long it took. */
+  /**
+   * Sends the signal of Ctrl-C, which goes to the whole process group. Returns the exit code, and how long
+   * the exit took in milliseconds.
+   */
   interrupt: () => Promise<{ code: number | null; tookMs: number }>
 }
 
-/** `sluice up`, as somebody runs it in a folder with a catalog: with no setting but for free ports and short waits. */
+/**
+ * Starts `sluice up`, as a user does in a folder with a catalog. It sets no settings except free ports and
+ * short waits.
+ */
 export async function startUp(folder: string, program = inject('program')): Promise<Up> {
   const child = spawn(process.execPath, [program, 'up'], {
     cwd: folder,

@@ -65,7 +65,7 @@ async function sendByCommand(broker: string, messageId: string): Promise<void> {
   await runSluice(['send', '--source', 'shop', message], { KAFKA_BROKERS: broker })
 }
 
-/** As the README shows it with curl, which calls JSON a form. */
+/** Posts a message, as the README does with curl. curl declares the JSON as a form. */
 async function post(origin: string, messageId: string): Promise<void> {
   const response = await fetch(`${origin}/v1/track`, {
     method: 'POST',

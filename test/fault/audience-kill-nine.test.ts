@@ -10,9 +10,12 @@ import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { createTrust, type Trust } from '../support/trust.ts'
 import { until } from '../support/until.ts'
 
-/** For so long everything goes wrong; then nothing does. */
+/** The time in seconds for which everything goes wrong. After that, nothing goes wrong. */
 const seconds = Number(process.env['SLUICE_TEST_AUDIENCE_SECONDS'] ?? 70)
-/** Of the changes, the faults and the kills. The same seed makes the same choices, though not at the same moments. */
+/**
+ * The seed of the changes, the faults and the kills. The same seed makes the same choices, though not at the
+ * same moments.
+ */
 const seed = Number(process.env['SLUICE_TEST_AUDIENCE_SEED'] ?? 1)
 
 const partitions = 6

@@ -6,11 +6,14 @@ import { type KafkaNode, startKafka } from '../../src/development/kafka.ts'
 import { openShop, probe, type Shop, troubleOf } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
-/** A broker of one test's own, whose files can be looked at and changed while it is down. */
+/**
+ * Starts a Kafka broker (on Java) that only the calling test uses. The test can read and change its files
+ * while the broker is down.
+ */
 async function startBrokerWithFiles(): Promise<{
   brokers: readonly string[]
   node: KafkaNode
-  /** The folder of a partition. */
+  /** Returns the folder of a partition. */
   folderOf: (topic: string, partition: number) => string
 }> {
   const dataDir = await mkdtemp(join(tmpdir(), 'sluice-kafka-'))
@@ -30,7 +33,10 @@ async function startBrokerWithFiles(): Promise<{
 
 const firstSegment = '00000000000000000000.log'
 
-/** Where each batch of a segment begins. Its length is behind the base offset, and counts from there on. */
+/**
+ * Returns the position of each batch in a segment. The length of a batch is in its head, behind the base
+ * offset. It counts the bytes that follow the length itself.
+ */
 function batchStarts(segment: Buffer): number[] {
   const starts: number[] = []
   for (let at = 0; at + 12 <= segment.length; at += 12 + segment.readInt32BE(at + 8)) starts.push(at)
@@ -76,7 +82,8 @@ test('a gap of 200 million offsets is passed over at once, and takes no memory',
   const usual = await worker.metric('process_resident_memory_bytes')
   await worker.terminate()
   const ids = [...(await shop.send(0, 1)), ...(await shop.send(0, 1))]
-  // Killed: a broker that ended in good order takes its files for what they were.
+  // The broker is killed, so that it reads its files anew at the next start. After a clean shutdown, a broker
+  // doesn't check its files.
   await node.kill('SIGKILL')
   await openGap(folderOf(topic, 0))
   await node.start()
@@ -85,7 +92,7 @@ test('a gap of 200 million offsets is passed over at once, and takes no memory',
     return ends.find(({ partition }) => partition === 0)?.high === String(gap + 1)
   })
 
-  // The one before the gap is out when the one behind it comes.
+  // The record before the gap is in flight when the worker gets the record behind the gap.
   await shop.receiver.behave(shop.path, { delayMs: 2_000 })
   const after = await shop.start()
   await shop.untilArrived(ids)
@@ -94,7 +101,7 @@ test('a gap of 200 million offsets is passed over at once, and takes no memory',
   expect(await shop.receiver.count(shop.path)).toMatchObject({ requests: 3, repeats: 0 })
 }, 120_000)
 
-/** Moves all but the first batch to a segment that begins 200 million offsets later. */
+/** Moves all batches except the first to a segment that begins at offset 200 million. */
 async function openGap(folder: string): Promise<void> {
   const file = join(folder, firstSegment)
   const segment = await readFile(file)

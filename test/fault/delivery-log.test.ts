@@ -15,7 +15,10 @@ const threeCopies = {
 
 type Scene = { cluster: ThreeBrokers; shop: Shop; worker: SluiceProcess; topic: string }
 
-/** The log is on broker 3 alone, and all else on all of them. */
+/**
+ * Opens a scene in which only the brokers in `replicas` have the delivery log, by default broker 3 alone. All
+ * other topics are on all three brokers.
+ */
 async function openScene(
   replicas: readonly (readonly number[])[] = partitions.map(() => [3]),
   variables: Record<string, string> = {},
@@ -45,7 +48,8 @@ test('deliveries go on while the broker of the log is gone, what is dropped is c
       () => true,
       () => false,
     )
-  // The other topics have leaders on the brokers that are left, and so has the group its coordinator.
+  // From now on, the other topics have leaders on the two brokers that are left, and one of these is the
+  // coordinator of the group.
   await until('Kafka takes records again', delivered, { timeoutMs: 90_000 })
   const before = await worker.metric('sluice_deliveries_total', { verdict: 'delivered' })
   for (let round = 0; round < 10; round++) await deliver(shop, 50)
@@ -66,7 +70,7 @@ test('deliveries go on while the broker of the log is gone, what is dropped is c
   expect((await readLog(topic, cluster.brokers)).length).toBeGreaterThan(0)
 }, 240_000)
 
-/** Moves all topics but the log's off broker 3. */
+/** Moves all topics except the delivery log from broker 3 to the other brokers. */
 async function leaveBrokerThree({ shop, topic }: Scene): Promise<void> {
   await shop.admin(async (admin) => {
     const all = new Set([...(await admin.listTopics()), '__consumer_offsets'])
@@ -95,7 +99,7 @@ async function leaveBrokerThree({ shop, topic }: Scene): Promise<void> {
 }
 
 test('while a broker of the log hangs, deliveries take no longer, the log of the other brokers is whole, and what is dropped is counted', async () => {
-  // Partitions 0 to 2 are on the broker that hangs.
+  // Partitions 0 to 2 of the delivery log are on the broker that hangs.
   const replicas = partitions.map((partition) => (partition < 3 ? [3] : [1]))
   const scene = await openScene(replicas, {
     SLUICE_ATTEMPTS_SUCCESSES: '1000000',
@@ -105,7 +109,7 @@ test('while a broker of the log hangs, deliveries take no longer, the log of the
   await deliver(shop, 10)
   await until('it is logged', async () => (await worker.metric('sluice_log_records_total')) >= 60)
   await leaveBrokerThree(scene)
-  // The worker hears where all else is by now as it goes on.
+  // By delivering, the worker learns where the other topics are now.
   for (let round = 0; round < 3; round++) {
     await deliver(shop, 10)
     await until('it is committed', async () => (await shop.scene.lag()) === 0)
@@ -118,7 +122,7 @@ test('while a broker of the log hangs, deliveries take no longer, the log of the
   if (pid === undefined) throw new Error('broker 3 does not run')
   process.kill(pid, 'SIGSTOP')
   try {
-    // For longer than an answer is waited for.
+    // This is longer than the worker waits for an answer.
     const untilMs = Date.now() + 15_000
     let slowestMs = 0
     let rounds = 0

@@ -12,15 +12,17 @@ import { openShop, type Shop, troubleOf } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { runSluice } from '../support/worker-process.ts'
 
-/** What docs/operations.md says of commits that are lost, and of a cluster that mirrors another. */
+/**
+ * Tests of what docs/operations.md says about lost commits, and about a cluster that mirrors another cluster.
+ */
 
 const partition = 2
 const root = resolve(import.meta.dirname, '../..')
 
-/** A version of Kafka whose jars have the tools. */
+/** A version of Kafka whose jars contain the command-line tools. */
 const withTools = '3.3.2'
 
-/** `kafka-consumer-groups.sh`, as the page has it. */
+/** Runs `kafka-consumer-groups.sh`, which the page uses, and returns its output. */
 async function consumerGroups(...args: readonly string[]): Promise<string> {
   const jars = await ensureJars(() => undefined, withTools)
   const tool = ['-XX:TieredStopAtLevel=1', '-cp', `${jars}/*`, 'kafka.admin.ConsumerGroupCommand']
@@ -33,7 +35,10 @@ async function consumerGroups(...args: readonly string[]): Promise<string> {
   return stdout
 }
 
-/** What the page has its reader run after a heading, with times in the place of those that it shows. */
+/**
+ * Returns the first block of commands after a heading of the page. `times` replace the times in the block, in
+ * order.
+ */
 function commandsOf(heading: string, times: readonly Date[]): string {
   const page = readFileSync(resolve(root, 'docs/operations.md'), 'utf8')
   const [, block = ''] = /^```\n([^]*?)^```$/m.exec(page.slice(page.indexOf(heading))) ?? []
@@ -41,7 +46,10 @@ function commandsOf(heading: string, times: readonly Date[]): string {
   return block.replaceAll(/--to-datetime \S+/g, () => `--to-datetime ${left.shift()?.toISOString()}`)
 }
 
-/** Runs lines of a shell in which the commands of the page are there, as is a worker's environment. */
+/**
+ * Runs lines in a shell that has the commands of the page on its PATH, and the environment variables of a
+ * worker.
+ */
 async function runLines(shop: Shop, lines: string): Promise<void> {
   const commands = mkdtempSync(join(tmpdir(), 'sluice-commands-'))
   onTestFinished(() => rmSync(commands, { recursive: true, force: true }))
@@ -66,13 +74,15 @@ function groupOf(shop: Shop): string {
   return String(shop.scene.variables['SLUICE_KAFKA_GROUP_ID'])
 }
 
-/** To the second generation of topics. */
+/**
+ * Grows the topics to 16 partitions, which makes their second generation. Adapts the settings of the scene.
+ */
 async function grow({ scene }: Shop): Promise<void> {
   await runSluice(['topics', 'grow', '16'], scene.variables)
   Object.assign(scene.variables, { SLUICE_TOPICS_PARTITIONS: '16', SLUICE_TOPICS_GENERATION: '2' })
 }
 
-/** Delivered before a moment, and written after it. */
+/** Delivers 20 messages, stops the worker, and writes 20 more. `since` is a moment between the two. */
 async function deliverThenWrite(
   shop: Shop,
 ): Promise<{ delivered: string[]; since: Date; written: string[] }> {
@@ -80,7 +90,8 @@ async function deliverThenWrite(
   const delivered = await shop.send(partition, 20)
   await shop.untilArrived(delivered)
   await worker.terminate()
-  // Append times have milliseconds: the next ones are later than this.
+  // Append times have a precision of milliseconds. So the messages after this wait have later append times
+  // than those before it.
   const since = new Date(Date.now() + 1)
   await until('the clock has gone on', () => Date.now() > since.getTime())
   return { delivered, since, written: await shop.send(partition, 20) }
@@ -137,7 +148,7 @@ test('one that is not set delivers all that the topics have once more', async ()
 test('a commit that a mirror has copied with what it remembers is of another log: nothing is passed over, all comes again, and it is told', async () => {
   const shop = await openShop()
   const { delivered, written } = await deliverThenWrite(shop)
-  // In the offsets of the other cluster the last ten were settled beyond the position.
+  // By the offsets of the other cluster, the last ten records were settled, above the committed offset.
   const metadata = encodeCommitMetadata(
     20,
     Array.from({ length: 10 }, (_, nth) => 30 + nth),
@@ -150,7 +161,10 @@ test('a commit that a mirror has copied with what it remembers is of another log
   expect(await worker.metric('sluice_truncations_total', { topic: 'events' })).toBe(1)
 })
 
-/** What MirrorMaker does: it writes the commit of a group that has no member there, with the metadata that it had. */
+/**
+ * Writes a commit as MirrorMaker does. The group has no members on this cluster, and the metadata is that of
+ * the original commit.
+ */
 async function commitAs(shop: Shop, offset: string, metadata: string): Promise<void> {
   const opened = openCluster(otherProgram())
   try {

@@ -8,7 +8,10 @@ import { startSluice } from '../support/worker-process.ts'
 const failingAfterMs = 25_000
 const minute = 60_000
 
-/** Starts a DNS server that leads to the receiver, or, while `isBroken`, to where nothing listens. */
+/**
+ * Starts a DNS server whose names lead to the receiver. While `isBroken` is true, the names lead to an
+ * address where nothing listens.
+ */
 async function startNames(names: readonly string[]) {
   const state = { isBroken: false }
   const zoneOf = (address: string) => zone(Object.fromEntries(names.map((name) => [name, [address]])))

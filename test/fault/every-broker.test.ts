@@ -9,7 +9,10 @@ import { ask } from '../../src/kafka/wire.ts'
 import { otherProgram } from '../support/kafka.ts'
 import { startThreeBrokers } from '../support/three-brokers.ts'
 
-/** Each broker learns of a change some milliseconds after the controller: so many changes show who doesn't wait. */
+/**
+ * The number of changes of each kind. Each broker learns of a change some milliseconds after the controller.
+ * With this many changes, the test fails if a change doesn't wait for all brokers.
+ */
 const rounds = 15
 const topic = 'changing'
 

@@ -11,7 +11,7 @@ import { otherProgram, randomPrefix } from '../support/kafka.ts'
 import { until } from '../support/until.ts'
 import { workerKafka } from '../support/worker-kafka.ts'
 
-/** Three brokers whose files can be looked at, and which are killed. */
+/** Tests of a fetcher with three brokers. The tests kill the brokers, and read and change their files. */
 
 let folder = ''
 let cluster: RunningKafka
@@ -37,7 +37,10 @@ function admin<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
   return withAdmin(otherProgram(cluster.brokers), work)
 }
 
-/** Replicas of each partition, by the brokers' ids; the first one leads. */
+/**
+ * Creates a topic and waits until its leaders serve it. `replicas` are the ids of the brokers that have each
+ * partition. The first broker of a list leads.
+ */
 async function createTopic(
   replicas: readonly number[][],
   settings: Record<string, string> = {},
@@ -143,7 +146,7 @@ test('a log that its new leader has lost the end of is told of, and read on from
   await produce(topic, 100, 150)
   await until('it is read', () => reader.texts.length === 150, { timeoutMs: 60_000 })
   const leaderEpoch = reader.handle.leaderEpochBefore(150)
-  // The other has none of the last fifty.
+  // Broker 2 has none of the last fifty records.
   await node(1).kill('SIGKILL')
   await node(2).start()
   await produce(topic, 1_000, 1_200)
@@ -151,7 +154,7 @@ test('a log that its new leader has lost the end of is told of, and read on from
   expect(reader.truncations).toMatchObject([
     { at: 100, from: 150, reason: expect.stringMatching(/^(shorter|diverged)$/) },
   ])
-  // Whoever comes when it has grown beyond that sees it by the epoch.
+  // A reader that comes after the log has grown past offset 150 detects the lost records by the leader epoch.
   expect(await locate(reading.view, [{ topic, partition: 0, offset: 150, leaderEpoch }])).toMatchObject([
     { kind: 'truncated', at: 100, from: 150, reason: 'diverged', log: { end: 300 } },
   ])
@@ -169,7 +172,7 @@ test('a batch that is damaged on disk is one record that says so; those around i
   const second = 12 + log.readInt32BE(8)
   const third = second + 12 + log.readInt32BE(second + 8)
   const disk = await open(file, 'r+')
-  // The last value of the second batch; a broker looks at none.
+  // Damages the last value of the second batch. A broker doesn't check the batches that it serves.
   await disk.write(Buffer.from('x'), 0, 1, third - 2)
   await disk.close()
   reading = await beginReading([topic], { kafka: workerKafka({ brokers: cluster.brokers }) })

@@ -15,7 +15,8 @@ test('a worker that wakes up when others have its partitions has nobody repeat w
       destinations: ['crm', 'mail'].map((id) => ({
         id,
         sources: ['shop'],
-        // All but the first wait for their turn in mail, when they have arrived in crm.
+        // `mail` takes one request at a time. So all messages except the first still wait for their turn at
+        // `mail` when all have arrived at `crm`.
         maxInFlight: id === 'mail' ? 1 : 200,
         // oxlint-disable-next-line no-template-curly-in-string -- a variable of the catalog
         hooks: [{ url: book.url(id), headers: { 'X-Worker': '${CATALOG_WORKER}' } }],
@@ -55,6 +56,7 @@ test('a worker that wakes up when others have its partitions has nobody repeat w
   await until('it has joined again', () => joinsOf(first) === 2, { timeoutMs: 30_000 })
   await until('all is committed', async () => (await scene.lag()) === 0, { timeoutMs: 60_000 })
   expect(deliveriesBy('second', 'mail').map(({ length }) => length)).toEqual(ids.map(() => 1))
-  // What waited for its turn was somebody else's by then.
+  // The first worker sent nothing more to `mail` after it woke up. The second worker owned the waiting
+  // messages by then.
   expect(deliveriesBy('first', 'mail').flat()).toHaveLength(sentBefore)
 }, 120_000)

@@ -11,17 +11,29 @@ beforeAll(async () => {
 afterAll(() => gateway.stop())
 
 const mostMs = 100
-/** The gateway looks so often; what it finds has this in it. */
+/**
+ * The interval, in milliseconds, at which the gateway measures its event loop. Each measured time contains
+ * this interval.
+ */
 const resolutionMs = 10
-/** The machine does other things too: what the body costs is in each of the tries. */
+/**
+ * The number of tries, of which the shortest stall counts. Other work of the machine may lengthen a stall,
+ * but the cost of the body is part of every try.
+ */
 const tries = 5
 
-/** The longest that the gateway's event loop stood still since it was asked before. */
+/**
+ * Returns the longest time, in milliseconds, for which the gateway's event loop stood still since the last
+ * call.
+ */
 async function longestStallMs(): Promise<number> {
   return (await gateway.process.metric('nodejs_eventloop_lag_max_seconds')) * 1_000 - resolutionMs
 }
 
-/** Takes longer than the gateway takes to look at its event loop again: a message waits for others, and for Kafka. */
+/**
+ * Posts some messages, which takes longer than until the gateway's next measurement of its event loop. Each
+ * post waits for Kafka, and for messages that the gateway writes together with it.
+ */
 async function passTicks(): Promise<void> {
   for (let posted = 0; posted < 4; posted++) {
     await gateway.post('/v1/track', { userId: 'u1', event: 'E' }, basic('KEY'))

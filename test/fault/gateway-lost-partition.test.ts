@@ -5,11 +5,13 @@ import { basic, type Reply, startGateway, type TestGateway } from '../support/ga
 import { otherProgram, readAll } from '../support/kafka.ts'
 import { until } from '../support/until.ts'
 
-/** Three brokers, on which each partition has one replica: without its broker it has no leader. */
+/**
+ * A cluster of three brokers. Each partition has one replica, so it has no leader while its broker is down.
+ */
 let kafka: RunningKafka
 let gateway: TestGateway
 let lost: KafkaNode
-/** Of `events` and of `deletions`. */
+/** The partitions of `events` and of `deletions` that the broker `lost` leads. */
 let lostEvents: ReadonlySet<number>
 let lostDeletions: ReadonlySet<number>
 
@@ -22,7 +24,7 @@ beforeAll(async () => {
     sources: [{ id: 'shop', writeKeys: ['KEY'], serverKeys: ['server-key-of-the-shop'] }],
     variables: { SLUICE_TOPICS_PARTITIONS: String(partitions) },
   })
-  // Not the first: the clients of the test begin there.
+  // The first broker must stay, because the clients of the test connect to it first.
   const node = kafka.nodes?.[2]
   if (node === undefined) throw new Error('there is no broker to lose')
   lost = node
@@ -48,7 +50,10 @@ async function ledBy({ id }: KafkaNode, topic: string): Promise<ReadonlySet<numb
 
 let made = 0
 
-/** A user whose records go to a partition of one of these kinds. */
+/**
+ * Returns a new user. The user's records go to one of the partitions `lostOnes` if `isLost` is true, and to
+ * another partition if not.
+ */
 function userOf(isLost: boolean, lostOnes: ReadonlySet<number>): string {
   for (;;) {
     const id = `user-${made++}`
@@ -65,7 +70,10 @@ const mixedUsers = (): string[] => [...healthyUsers(), userOf(true, lostEvents)]
 
 type Client = { statuses: Map<number, number>; acknowledged: string[]; ended: Promise<void> }
 
-/** Posts batch after batch; what isn't answered 200 it sends again, as Segment's clients do. */
+/**
+ * Starts a client that posts one batch after the other until `stopping` is aborted. Like Segment's clients,
+ * it posts a batch again until the answer is 200.
+ */
 function startClient(users: () => string[], stopping: AbortSignal): Client {
   const client = { statuses: new Map<number, number>(), acknowledged: new Array<string>() }
   const sendOne = async (): Promise<void> => {

@@ -13,11 +13,14 @@ import {
 import { Random } from '../support/random.ts'
 import { faultsOf, isFault } from '../support/repeated-deliveries.ts'
 
-/** How long the group changes by all means; for half as long it changes by planned ones. */
+/**
+ * The time in minutes for which the group changes in all ways. For half of this time, it changes only in
+ * planned ways.
+ */
 const minutes = Number(process.env['SLUICE_TEST_GROUP_MINUTES'] ?? 10)
-/** Of the schedules. The same seed makes the same choices, though not at the same moments. */
+/** The seed of the schedules. The same seed makes the same choices, though not at the same moments. */
 const seed = Number(process.env['SLUICE_TEST_GROUP_SEED'] ?? 1)
-/** Shows what the workers logged of the group too. */
+/** True if the report also shows what the workers logged about the group. */
 const isLogShown = process.env['SLUICE_TEST_GROUP_LOG'] === 'true'
 const timeoutMs = minutes * 60_000 + 300_000
 
@@ -59,10 +62,13 @@ test(
   },
 )
 
-/** What one worker settles in a commit interval and has in flight, were it alone, and half as much again. */
+/**
+ * The most repeats per fault. This is 1.5 times the number of deliveries that a worker would settle in one
+ * commit interval and have in flight if it were alone.
+ */
 const mostRepeatsPerFault = 1.5 * perSecond * destinations.length * (commitIntervalMs / 1000 + 0.2)
 const mostRepeated = 0.03
-/** No more of them in a failure's text. */
+/** The most repeats or gaps that the text of a failure shows. */
 const shownRepeats = 20
 
 /** Changes the group by a seeded schedule. */
@@ -71,7 +77,9 @@ async function underSchedule({
   choose,
 }: {
   forMs: number
-  /** What may be done now; at least one thing, unless the group has to wait. */
+  /**
+   * Returns the kinds of changes that are allowed now. There is at least one, unless the group has to wait.
+   */
   choose: (group: ChangingGroup) => readonly ChangeKind[]
 }): Promise<Report> {
   const report = await underLoad({
@@ -88,7 +96,7 @@ async function change(
   const random = new Random(seed)
   const times = new Map<ChangeKind, number>()
   while (Date.now() < untilMs) {
-    // The group is left alone for a while: sometimes it has settled by then, sometimes not.
+    // Leaves the group alone for a random time. Sometimes the group has settled by then, and sometimes not.
     await passTime(500 + random.below(8_000))
     const kind = rarest(choose(group), times, random)
     const pick = random.below(6)
@@ -98,7 +106,10 @@ async function change(
   }
 }
 
-/** One of those that were chosen least often, so that each has its turn in a short run too. */
+/**
+ * Returns a random kind among those that were chosen least often. So each kind has its turn in a short run
+ * too.
+ */
 function rarest(
   kinds: readonly ChangeKind[],
   times: Map<ChangeKind, number>,

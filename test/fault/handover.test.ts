@@ -4,7 +4,10 @@ import { startCountingReceiver } from '../support/counting-receiver.ts'
 import { until } from '../support/until.ts'
 import { startSluice } from '../support/worker-process.ts'
 
-/** A receiver with requests in flight at any time, of which a part fails at first, and a worker in the middle of a backlog. */
+/**
+ * Starts a receiver and a worker, and waits until the worker is in the middle of a backlog of messages. The
+ * receiver has requests in flight at any time, and fails the first request of every 20th message.
+ */
 async function underLoad(messages: number) {
   const receiver = await startCountingReceiver()
   await receiver.behave('/hook', { delayMs: [100, 200], failFirstOfEvery: 20 })

@@ -264,7 +264,7 @@ describe('on a real Kafka', () => {
   test('the pods of the chart run from it as they are, follow an edit of the ConfigMap, and end within their grace', async () => {
     const tools = await installTools()
     const folder = mkdtempSync(join(tmpdir(), 'sluice-pods-'))
-    // Those of a kubelet can be passed through, but not listed.
+    // The folder has the mode of a kubelet's folders. A process may pass through it, but not list it.
     chmodSync(folder, 0o711)
     const [gatewayPort, gatewayHttp, workerHttp] = await freePorts(3)
     const values = {
@@ -281,7 +281,8 @@ describe('on a real Kafka', () => {
     const resources = await render(tools, '-f', join(folder, 'values.json'))
     const plan = (kind: string, podName: string, httpPort = 0) => {
       const { env, ...rest } = planOf(podOf(only(resources, kind)), { folder, podName, resources })
-      // All listen on one address here. Pods have one each, and so the chart sets the same ports for all.
+      // Here all processes listen on one address, so each needs ports of its own. In Kubernetes each pod has
+      // an address, so the chart sets the same ports for all pods.
       const ports = { SLUICE_HTTP_PORT: String(httpPort), SLUICE_GATEWAY_PORT: String(gatewayPort) }
       return { ...rest, env: { ...env, ...ports } }
     }
@@ -316,7 +317,10 @@ describe('on a real Kafka', () => {
   })
 })
 
-/** What the source `shop` sends goes to a path of the receiver for each of `ids`. */
+/**
+ * Returns a catalog with a destination for each of `ids`. Each destination gets the messages of the source
+ * `shop`, at the receiver's path of the same name.
+ */
 function catalogOf(receiver: CountingReceiver, ...ids: string[]) {
   const destinations = ids.map((id) => ({ id, sources: ['shop'], hooks: [{ url: receiver.url(`/${id}`) }] }))
   return { sources: [{ id: 'shop', writeKeys: ['shop-key'] }], destinations }

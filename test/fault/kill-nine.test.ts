@@ -8,7 +8,10 @@ import { startSluice } from '../support/worker-process.ts'
 const messages = 100_000
 const kills = 10
 const leastInFlight = 100
-/** Kills are spread over the messages, the last one well before their end. */
+/**
+ * The number of messages between two kills. Kills are spread over the messages, and the last kill comes well
+ * before their end.
+ */
 const messagesBetweenKills = 8_000
 
 const schemes: Scheme[] = ['http', 'https']
@@ -18,7 +21,7 @@ test.each(schemes)(
   async (scheme) => {
     const trust = createTrust(scheme)
     const receiver = await startCountingReceiver(trust.secured)
-    // A twentieth is tried again, so that kills cross the retry topics too.
+    // A twentieth of the messages is tried again, so that kills also happen while retry topics are in use.
     await receiver.behave('/hook', { delayMs: [50, 150], failFirstOfEvery: 20 })
     const scene = await setScene({
       catalog: {
@@ -29,9 +32,10 @@ test.each(schemes)(
       },
       variables: {
         ...trust.variables,
-        // One destination has a share of these.
+        // The only destination gets a share of these requests in flight.
         SLUICE_DELIVERY_MAX_IN_FLIGHT: '2048',
-        // Each kill follows a commit by less than an answer takes: what is committed too early is lost for certain.
+        // Each kill follows a commit sooner than an answer takes. So a message that was committed too early
+        // is certainly lost.
         SLUICE_KAFKA_COMMIT_INTERVAL: '100ms',
         SLUICE_RETRY_LADDER: '1s,2s',
         SLUICE_RETRY_THEN: '2s',

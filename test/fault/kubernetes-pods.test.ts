@@ -24,7 +24,7 @@ const commit = execFileSync('git', ['rev-parse', 'HEAD'], {
 })
 const namespace = 'delivers'
 const writeKey = 'shop-key'
-/** Of receivers, which nobody trusts who isn't told to. */
+/** The authority of the receivers' certificates. A process trusts it only if its settings say so. */
 const authority = createAuthority('company')
 
 let kubernetes: Kubernetes
@@ -46,7 +46,7 @@ beforeAll(async () => {
   image = await builds.build('amd64', { BUILD_COMMIT: commit.trim(), BUILD_DATE: '2026-01-02T03:04:05Z' })
   release = await createRelease(kubernetes, tools, { namespace })
   folder = mkdtempSync(join(tmpdir(), 'sluice-pods-'))
-  // Those of a kubelet can be passed through, but not listed.
+  // The folder has the mode of a kubelet's folders. A process may pass through it, but not list it.
   chmodSync(folder, 0o711)
 }, 75 * 60_000)
 
@@ -130,7 +130,10 @@ function values(): object {
   }
 }
 
-/** What somebody makes before the release. */
+/**
+ * Returns the Secrets and ConfigMaps that an operator makes before the release, because its values refer to
+ * them.
+ */
 function referred(): object[] {
   const catalog = {
     sources: [{ id: 'shop', writeKeys: [writeKey] }],
@@ -164,14 +167,20 @@ function map(name: string, data: object): object {
 
 type RunPod = { name: string; spec: Pod; address: string }
 
-/** Loopback has as many addresses as the cluster: that of a pod begins with 127.77. */
+/**
+ * Returns a pod with a loopback address that begins with 127.77 and ends like its IP address in the cluster.
+ * Loopback has enough addresses for all pods.
+ */
 function ofPod({ metadata, spec, status }: KubernetesObject): RunPod {
   const [, , ...own] = String(status?.['podIP']).split('.')
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the format of the API
   return { name: metadata.name, spec: spec as unknown as Pod, address: `127.77.${own.join('.')}` }
 }
 
-/** Helm's hook, with what the API server adds to it; kwok has deemed its pod done, and Helm has removed it. */
+/**
+ * Returns the pod of Helm's hook Job, with the fields that the API server adds. The pod itself is gone,
+ * because kwok has counted it as done and Helm has removed it.
+ */
 async function jobPod(): Promise<RunPod> {
   const job = (await release.hooks()).find(({ kind }) => kind === 'Job')
   const { output } = await kubernetes.kubectl(
@@ -182,13 +191,16 @@ async function jobPod(): Promise<RunPod> {
   return { name: 'topics', spec: spec.template.spec, address: '127.77.0.1' }
 }
 
-/** Its port `http`, as a Service finds it. */
+/** Returns the origin of a pod's port `http`, which a Service finds by the same name. */
 function originOf(pod: RunPod | undefined): string {
   const port = pod?.spec.containers[0].ports?.find(({ name }) => name === 'http')?.containerPort
   return `http://${pod?.address}:${port}`
 }
 
-/** As it is, but for addresses: here all have the network of the machine, in which nobody knows the names of Services. */
+/**
+ * Returns the plan of a pod's container, with other addresses. Here all containers use the machine's network,
+ * which doesn't know the names of Services.
+ */
 function planFor(
   { name, spec, address }: RunPod,
   place: Omit<Place, 'podName'>,
@@ -208,7 +220,7 @@ function planFor(
   }
 }
 
-/** By claim: the folder of the volume that it is bound to. */
+/** Returns the folder of the volume that each claim is bound to, by the name of the claim. */
 async function folderOfClaims(): Promise<Map<string, string>> {
   const volumes = await kubernetes.get(['persistentvolumes'])
   return new Map(

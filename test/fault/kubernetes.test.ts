@@ -16,15 +16,18 @@ import { until } from '../support/until.ts'
 
 const valueSets = globSync('ci/*-values.yaml', { cwd: chart }).toSorted()
 const minimal = join(chart, 'ci/minimal-values.yaml')
-/** Without the wait between two pods that are replaced, which is of no use where nothing runs in them. */
+/**
+ * Values without the wait between the replacements of two pods. The wait is of no use here, because nothing
+ * runs in the pods.
+ */
 const quick = { worker: { minReadySeconds: 0 } }
 
-/** Of the values that follow each other. The same seed gives the same ones. */
+/** The seed of the sequence of values. The same seed gives the same values. */
 const seed = Number(process.env['KUBERNETES_TEST_SEED'] ?? 1)
 const steps = 12
 const keptByHelm = 10
 
-/** kwok ends the pods of Jobs that have it as if their command had failed. */
+/** A label of pods that kwok ends as if their command had failed. */
 const failingLabel = 'example.org/fails'
 const failingStage = {
   apiVersion: 'kwok.x-k8s.io/v1alpha1',
@@ -124,7 +127,7 @@ describe('a real API server', () => {
           'emptied',
           '--type=merge',
           '-p',
-          // What takes the place of the one that goes is not ready.
+          // The pod that replaces the evicted pod does not become ready.
           JSON.stringify({
             spec: {
               updateStrategy: { type: 'OnDelete', rollingUpdate: null },
@@ -210,7 +213,7 @@ describe('an upgrade', () => {
     ).toBe('')
     expect(failureOf(await release.upgrade([minimal, quick, scaling]))).toBe('')
     expect(await replicasOf(release)).toEqual({ Deployment: 3, StatefulSet: 3 })
-    // As an autoscaler does.
+    // This is what an autoscaler does.
     await kubernetes.kubectl(['scale', 'statefulset/release-sluice-worker', '-n', 'scaled', '--replicas=5'])
     expect(failureOf(await release.upgrade([minimal, quick, scaling, { shutdownTimeout: '20s' }]))).toBe('')
     expect(await replicasOf(release)).toEqual({ Deployment: 3, StatefulSet: 5 })
@@ -258,7 +261,7 @@ function scaledBy(kind: string): Values {
   return [minimal, quick, { worker: { autoscaling: { enabled: true, kind } } }]
 }
 
-/** What Helm is told to run, to the word. */
+/** Runs, word for word, the kubectl commands that the error text advises. */
 async function runAdvice(text: string): Promise<void> {
   const commands = [...text.matchAll(/kubectl ([a-z].*?--cascade=orphan)/g)].map(
     ([, command = '']) => command,
@@ -267,7 +270,10 @@ async function runAdvice(text: string): Promise<void> {
   for (const command of new Set(commands)) await kubernetes.kubectl(command.split(' '))
 }
 
-/** The HorizontalPodAutoscaler that KEDA makes for a ScaledObject, by the name that it gives it. */
+/**
+ * Makes the HorizontalPodAutoscaler that KEDA would make for the ScaledObject of the release, with the name
+ * that the ScaledObject gives it.
+ */
 async function makeAsKeda({ namespace }: Release): Promise<void> {
   const [scaled] = await kubernetes.get(['scaledobjects', '-n', namespace])
   if (scaled === undefined) throw new Error('no ScaledObject')
@@ -298,19 +304,22 @@ async function makeAsKeda({ namespace }: Release): Promise<void> {
   ])
 }
 
-/** What a tool has said that failed. */
+/** Returns the output of a tool that failed, or an empty string if the tool succeeded. */
 function failureOf({ isOk, text }: Ran): string {
   return isOk ? '' : text
 }
 
-/** Kinds that the API server makes itself for those of the chart. */
+/** The kinds of objects that Kubernetes itself makes for the objects of the chart. */
 const derived = new Set(['ControllerRevision', 'EndpointSlice', 'Endpoints', 'ReplicaSet'])
 
-/** The release is what Helm was told: nothing dropped on the way, nothing of an earlier revision left, and all of its pods ready. */
+/**
+ * Checks that the objects of a release are what Helm was told. Nothing was dropped on the way, nothing of an
+ * earlier revision is left, and all pods are ready.
+ */
 async function expectAsDeclared(release: Release, told = 'now'): Promise<void> {
   const declared = await release.manifest()
   const live = await allOf(release)
-  // Their pods are counted by a HorizontalPodAutoscaler, which has its own limits.
+  // A HorizontalPodAutoscaler sets the number of pods of these objects, within limits of its own.
   const scaled = new Set(
     declared.filter(({ kind }) => kind === 'HorizontalPodAutoscaler').map(({ metadata }) => metadata.name),
   )
@@ -366,7 +375,7 @@ function nameOf({ kind, metadata }: KubernetesObject): string {
 
 let namespacedKinds: Promise<string> | undefined
 
-/** Whatever kind it has. */
+/** Returns all objects of a release, whatever their kind, except events and Endpoints. */
 async function allOf({ name, namespace }: Release): Promise<KubernetesObject[]> {
   namespacedKinds ??= kubernetes
     .kubectl(['api-resources', '--namespaced', '--verbs=list', '-o', 'name'])
@@ -380,7 +389,7 @@ async function allOf({ name, namespace }: Release): Promise<KubernetesObject[]> 
   return kubernetes.get([await namespacedKinds, '-n', namespace, '-l', `app.kubernetes.io/instance=${name}`])
 }
 
-/** What a namespace has beside what it is born with. */
+/** Returns the kind and the name of each object of a release that its namespace still has. */
 async function leftOf(release: Release): Promise<string[]> {
   return (await allOf(release)).map(nameOf)
 }

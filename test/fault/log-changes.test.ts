@@ -9,14 +9,17 @@ async function sendEverywhere(shop: Shop, count = perPartition): Promise<string[
   return (await Promise.all(partitions.map((partition) => shop.send(partition, count)))).flat()
 }
 
-/** A worker has delivered so much of each partition, committed it, and left. */
+/** Starts a worker, delivers 40 messages of each partition, and stops the worker, which commits them. */
 async function deliverAndStop(shop: Shop): Promise<void> {
   const worker = await shop.start()
   await shop.untilArrived(await sendEverywhere(shop))
   await worker.terminate()
 }
 
-/** The group stands so far behind the end of each partition as after a log was restored from an older copy. */
+/**
+ * Sets the group's offsets far beyond the end of each partition. This is how the group stands after a log was
+ * restored from an older copy.
+ */
 async function standBeyondTheEnd(shop: Shop): Promise<void> {
   const { SLUICE_KAFKA_GROUP_ID: groupId = '' } = shop.scene.variables
   const seeks = partitions.map((partition) => ({ partition, offset: '1000' }))
@@ -30,7 +33,7 @@ test('records that retention deleted before they were delivered are counted and 
   const kept = await shop.send(2, 20)
   const topic = shop.topic('events')
   await shop.admin(async (admin) => {
-    // Only then it knows the topic's leaders.
+    // After this call, the client knows the leaders of the topic.
     await admin.fetchTopicOffsets(topic)
     await admin.deleteTopicRecords({
       topic,

@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 afterAll(() => cluster.stop())
 
-/** `partition/offset` to the texts that are there. */
+/** Returns the keys of all records of the topic, by `partition/offset`. */
 async function everything(): Promise<Map<string, string>> {
   const reader = createPartitionReader(kafka)
   const found = new Map<string, string>()

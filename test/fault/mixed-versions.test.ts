@@ -4,19 +4,22 @@ import { takeEarlierVersion } from '../support/earlier-version.ts'
 import type { ChangingGroup } from '../support/changing-group.ts'
 import { type Report, underLoad } from '../support/group-load.ts'
 
-/** How long workers of two versions are in one group at least, for each of the earlier ones. */
+/** The least time in minutes for which workers of two versions are in one group, for each earlier version. */
 const minutes = Number(process.env['MIXED_VERSIONS_MINUTES'] ?? 5)
 const workers = 3
 const shownRepeats = 20
 
-/** Of those that a group may be upgraded from, and put back to, while it works (docs/kafka.md). */
+/**
+ * Earlier versions from which a group may be upgraded, and to which it may be put back, while it works
+ * (docs/kafka.md). The second value is a commit.
+ */
 const earlier = [
   ['whose group member is that of kafkajs', 'f9da74d5b3de70f83ecfccc5d774b6310f8a5969'],
   [
     'whose commits do not say of which epoch the last settled record is',
     '8eb382fd79b3a93f0cb30a9969718fb7fd61c696',
   ],
-  // The newest one at the time: what most of those have who upgrade.
+  // The newest version when this test was written. Most installations that upgrade come from this version.
   ['of the day before static members could leave', 'f769ee079a0443a6e835082dbfc978726e958b74'],
 ] as const
 
@@ -41,30 +44,34 @@ test.each(earlier)(
 )
 
 /**
- * Two workers of the earlier version are there at first. Gives for how long both versions were in the group: from the first worker of
- * the other version until the last one of this version has gone, twice.
+ * Upgrades a group that has two workers of the earlier version at first, and puts it back. Returns for how
+ * many milliseconds workers of both versions were in the group. This is the sum of what `exchange` returned
+ * for the two ways.
  */
 async function upgradeAndPutBack(group: ChangingGroup, program: string): Promise<number> {
-  // Both times both versions are there for as many steps as workers are exchanged.
+  // On each of the two ways, both versions are in the group for as many steps as workers are exchanged.
   const stepMs = (minutes * 60_000) / (2 * workers)
   for (let count = 2; count < workers; count++) await group.join(program)
   await passTime(stepMs)
-  // As a deployment does that starts one before it ends another.
+  // This deployment starts a new worker before it ends an old one.
   let mixedMs = await exchange(stepMs, async () => {
     await group.join()
     await group.leave(0)
   })
-  // As one that ends one while it starts another.
+  // This deployment ends a worker while it starts another.
   mixedMs += await exchange(stepMs, () => group.replace(0, program))
   group.refuseLosses()
   return mixedMs
 }
 
-/** Exchanges one worker after the other. Gives for how long there were those of both versions. */
+/**
+ * Exchanges one worker after the other. Returns the time from the end of the first exchange to the start of
+ * the last one, in milliseconds. Workers of both versions are in the group for all of this time.
+ */
 async function exchange(stepMs: number, one: () => Promise<unknown>): Promise<number> {
   await one()
   const sinceMs = performance.now()
-  // The first stays by itself for longer.
+  // The first worker of the other version is the only one of its version for two steps.
   await passTime(2 * stepMs)
   for (let count = 1; count < workers - 1; count++) {
     await one()

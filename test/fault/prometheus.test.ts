@@ -16,10 +16,13 @@ import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-/** `docs/dashboards`: draws the pictures of the docs, in four minutes. */
+/**
+ * The folder for drawings of the dashboards, such as `docs/dashboards`. If it is set, the test draws a run of
+ * four minutes, for the pictures of the docs.
+ */
 const picturesInto = process.env['DASHBOARD_PICTURES']
 const key = 'KEY'
-/** Of what is drawn, in epoch seconds. */
+/** The start of the time that the drawings show, in epoch seconds. */
 let startedS = 0
 
 let receiver: CountingReceiver
@@ -33,8 +36,8 @@ let collector: Collector
 let prometheus: Prometheus
 
 /**
- * All roles, with messages that are delivered, that fail, that nobody wants, and that repeat, and a Prometheus that reads
- * all of them.
+ * Starts all roles, and a Prometheus that reads the metrics of all of them. Some messages are delivered, some
+ * fail, some have no destination, and some are repeats.
  */
 beforeAll(async () => {
   ensureCommands({ prometheus: 'prometheus', promtool: 'prometheus' })
@@ -139,7 +142,8 @@ describe('a real Prometheus', () => {
     const without: string[] = []
     for (const expr of queries) if ((await prometheus.ask(expr)) === 0) without.push(expr)
     expect(queries.length).toBeGreaterThan(60)
-    // Such as those of certificates and of a proxy, which this run has not.
+    // Queries without data are, for example, those about certificates and a proxy, which this run doesn't
+    // have.
     expect(without.length / queries.length, `without data: ${without.join('; ')}`).toBeLessThan(0.2)
   })
 
@@ -166,10 +170,10 @@ describe('a drawing of each dashboard', () => {
   })
 })
 
-/** Without a client certificate for Kafka there is nothing to tell of it. */
+/** Metrics without a value. Kafka needs no client certificate here, so there is no expiry time to report. */
 const withoutValue: readonly string[] = ['sluice_certificate_expiry_timestamp_seconds']
 
-/** What rules ask for, and the names of the series that they record. */
+/** Returns the expressions of all rules, and the names of the series that the rules record. */
 function rulesOfFiles(): { recorded: ReadonlySet<string>; exprs: readonly string[] } {
   const rules = globSync('deploy/prometheus/*.rules.yaml', { cwd: root }).flatMap((file) => {
     const { groups }: { groups: { rules: { record?: string; expr: string }[] }[] } = parse(
@@ -185,13 +189,13 @@ function rulesOfFiles(): { recorded: ReadonlySet<string>; exprs: readonly string
 
 const replaysUrl = () => `http://127.0.0.1:${admin.adminPort}/v1/replays`
 
-/** Requests with a token and without. */
+/** Sends one request to the admin API without a token, and one with a token. */
 async function askAdmin(): Promise<void> {
   await fetch(replaysUrl())
   await fetch(replaysUrl(), { headers: { authorization: `Bearer ${tokens.read}` } })
 }
 
-/** All dead letters so far of the endpoint that fails for good, some a second. */
+/** Replays all dead letters so far of the endpoint that fails for good, two a second. */
 async function replay(): Promise<void> {
   const answer = await fetch(replaysUrl(), {
     method: 'POST',
@@ -201,7 +205,10 @@ async function replay(): Promise<void> {
   expect(answer.ok, `it said: ${await answer.text()}`).toBe(true)
 }
 
-/** Messages of all kinds; for a while an endpoint that was well is slow, then fails, then is well again. */
+/**
+ * Sends messages of all kinds. In this time, the healthy endpoint becomes slow, then fails, and then is
+ * healthy again.
+ */
 async function playFor(seconds: number): Promise<void> {
   const startedMs = performance.now()
   await replay()
@@ -228,7 +235,7 @@ async function sendAllKinds(): Promise<void> {
       body: JSON.stringify({ userId: 'u', event: 'Order Completed', messageId }),
     })
   }
-  // Nothing that can be delivered.
+  // A message that can't be delivered.
   await fetch(`http://127.0.0.1:${gateway.gatewayPort}/v1/track`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: `Basic ${btoa(`${key}:`)}` },

@@ -22,9 +22,9 @@ test('of a million dead letters one destination’s of one hour are replayed, at
     owners: 3,
   })
   expect(Math.abs(trial.wanted - 1_000_000 / 12 / 3)).toBeLessThan(10)
-  // A batch is a quarter of a second's.
+  // A batch has the records of a quarter of a second.
   expect(trial.repeatedByJob).toBeLessThanOrEqual(2 * (perSecond / 4))
-  // Two workers were killed, each with half a second of its log.
+  // Two workers were killed. Each may have lost half a second of its delivery log.
   expect(trial.logged).toBeGreaterThanOrEqual(trial.wanted - 2 * (perSecond / 2))
   expect(trial.busiest).toBeLessThanOrEqual(1.1)
 })

@@ -21,7 +21,10 @@ import {
   writeCatalog,
 } from '../support/worker-process.ts'
 
-/** Roles that run as processes, each with a user of its own that has the rights of docs/acls.md and no other. */
+/**
+ * Roles that run as processes. Each role logs in as a different user, which has exactly the rights of
+ * docs/acls.md.
+ */
 const roles = [
   'worker',
   'gateway',
@@ -38,10 +41,10 @@ const roles = [
 ] as const satisfies readonly KafkaRole[]
 type Role = (typeof roles)[number]
 
-/** What these start with besides. */
+/** The token of the index, which is in the settings of all these roles. */
 const indexToken = 'a token of sixteen or more'
 
-/** Those run last, with settings of their own: nothing is as it was then. */
+/** Roles of a growth. They run last and with other settings, because they change the topics. */
 const growing = [
   'topics grow',
   'topics grow --abandon',
@@ -63,7 +66,7 @@ const common = {
   SLUICE_RETRY_LADDER: '1s',
   SLUICE_RETRY_THEN: '1s',
 }
-/** After the growth. */
+/** Settings of the layout after the growth. */
 const grown = { SLUICE_TOPICS_PARTITIONS: '4', SLUICE_TOPICS_GENERATION: '2' }
 
 beforeAll(async () => {
@@ -120,7 +123,7 @@ function variables(role: Role): Record<string, string> {
 const track = '{"type":"track","userId":"u1","event":"Bought"}'
 const vips = ['--space', 'personas', '--audience', 'aud_1', '--name', 'VIPs']
 
-/** Of a role, what is run; those that go on are ended by whoever starts them. */
+/** Returns the arguments with which a role starts. The caller ends the roles that don't end by themselves. */
 function command(role: Role): string[] {
   switch (role) {
     case 'send':
@@ -246,12 +249,15 @@ describe.each(roles)('%s', (role) => {
   })
 })
 
-/** Whether its rights are there, by the brokers: rules take a moment. */
+/**
+ * Returns true if the role has all its rights by the answers of the brokers. A change of rights takes a
+ * moment.
+ */
 async function mayStart(role: Role | Growing): Promise<boolean> {
   return (await complaintOf(role)) === ''
 }
 
-/** What a start is refused for. */
+/** Returns the error with which the start of a role is refused, or an empty string if it isn't refused. */
 async function complaintOf(role: Role | Growing): Promise<string> {
   const read = readConfig({ env: { ...common, ...own(role), ...kafka.login(nameOf(role)) } })
   if (!read.ok) throw new Error(read.message)
@@ -261,7 +267,10 @@ async function complaintOf(role: Role | Growing): Promise<string> {
   )
 }
 
-/** What is removed is told by the settings of after. */
+/**
+ * Returns the settings that only this role needs. From the settings after the growth, `topics grow --clean`
+ * knows which topics to remove.
+ */
 function own(role: Role | Growing): Record<string, string> {
   return role === 'topics grow --clean' ? grown : {}
 }
@@ -279,7 +288,7 @@ describe('a growth', () => {
   })
 
   test.each(growing)('%s is refused for any right less, which it names', async (role) => {
-    // Of topics that aren't there the brokers tell nothing.
+    // Brokers report nothing about topics that don't exist.
     const known = rights(role, own(role)).filter(({ name }) => !name.startsWith('sluice.g2.'))
     expect(known.length).toBeGreaterThan(0)
     for (const right of known) {

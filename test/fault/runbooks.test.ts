@@ -17,7 +17,7 @@ import { blocksOf, readRunbook, runbooks } from '../support/runbooks.ts'
 import { type RunningRegistry, startSchemaRegistry } from '../support/schema-registry.ts'
 import { until } from '../support/until.ts'
 
-/** Somebody at 3 a.m. waits no longer. */
+/** The time in milliseconds after which a command counts as hung. An operator at 3 a.m. waits no longer. */
 const hangsAfterMs = 60_000
 const namespace = 'sluice'
 const pod = 'sluice-worker-0'
@@ -30,7 +30,10 @@ let registry: RunningRegistry
 let server: ReturnType<typeof createServer>
 let env: NodeJS.ProcessEnv
 
-/** `sluice up` with its Kafka, a release of the chart whose pods show what `sluice up` says, a registry, and a server with a certificate. */
+/**
+ * Starts all that the runbooks need. This is `sluice up` with its Kafka, a release of the chart whose pods
+ * show a log from a file, a schema registry, and a server with a certificate.
+ */
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'sluice-runbooks-'))
   const identity = createAuthority('somebody').issue({ names: ['localhost'] })
@@ -38,7 +41,7 @@ beforeAll(async () => {
   server = createServer(identity, (_request, response) => response.end())
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   const source = { id: 'shop', writeKeys: ['shop-key'] }
-  // A hook that shows a certificate that nobody trusts.
+  // An authority that nobody trusts has issued the certificate of this hook.
   const refused = { id: 'crm', sources: ['shop'], hooks: [{ url: `https://localhost:${serverPort()}/` }] }
   writeFileSync(join(folder, 'catalog.yaml'), stringify({ sources: [source], destinations: [refused] }))
   up = await startUp(folder)
@@ -92,7 +95,7 @@ test('what could be sent again is counted, and what failed is found', async () =
   expect((await run(searches)).said).toMatch(/\bcrm\b.*certificate/)
 })
 
-/** A message whose delivery fails for good, once the delivery log tells of it. */
+/** Sends a message whose delivery fails for good. Waits until the dead letter is in the delivery log. */
 async function makeDeadLetter(): Promise<void> {
   const answer = await fetch(`${up.origin}/v1/track`, {
     method: 'POST',
@@ -106,7 +109,10 @@ async function makeDeadLetter(): Promise<void> {
   })
 }
 
-/** What `kubectl logs` and `kubectl exec` do: the log is a file, and commands run on this machine. */
+/**
+ * Returns what kwok does at `kubectl logs` and `kubectl exec`. The log is a file, and commands run on this
+ * machine.
+ */
 function podsOfRunbooks(): object[] {
   const file = join(folder, 'pod.log')
   return [
@@ -120,8 +126,8 @@ function kind(name: string, spec: object): object {
 }
 
 /**
- * What an operator has on the PATH, and what a pod has: `sluice`, with the settings of the pod. What `kubectl exec` runs is
- * found on the PATH of this process.
+ * Writes the commands that an operator has on the PATH, and `sluice`, which a pod has, with the settings of
+ * the pod. `kubectl exec` finds its commands on the PATH of this process.
  */
 async function writeCommands(): Promise<void> {
   const bin = join(folder, 'bin')
@@ -145,7 +151,7 @@ async function writeCommands(): Promise<void> {
   env = {
     PATH: process.env['PATH'],
     HOME: process.env['HOME'],
-    // What somebody has set who has read the page on variables.
+    // Variables that an operator sets after reading the page about variables.
     NAMESPACE: namespace,
     RELEASE: 'sluice',
     POD: pod,
@@ -172,7 +178,7 @@ function serverPort(): number {
   return address.port
 }
 
-/** A command with the ports of this run. */
+/** Returns a command with the ports of this run. */
 function filledIn(command: string): string {
   return command
     .replaceAll('$ENDPOINT:443', `127.0.0.1:${serverPort()}`)

@@ -71,7 +71,7 @@ test('while workers with another ladder replace those of before, every retry of 
   await until('nothing is left', async () => (await shop.scene.lag()) === 0)
 })
 
-/** Each has come twice: the first time it was refused. */
+/** Waits until each message has arrived twice. The receiver refuses each message the first time. */
 async function untilDelivered(shop: Shop, ids: readonly string[]): Promise<void> {
   await until('all are delivered at the second try', async () => {
     const arrivals = await shop.receiver.arrivals(shop.path)

@@ -5,8 +5,8 @@ import { until } from '../support/until.ts'
 import type { SluiceProcess } from '../support/worker-process.ts'
 
 /**
- * Each partition of the only retry topic is on one broker. The broker of one of them goes away: what fails in its
- * unit can't be parked. All other topics are on three brokers.
+ * Tests in which one partition of the only retry topic loses its broker. Each partition of this topic is on
+ * one broker, so a delivery of this unit that fails can't be parked. All other topics are on three brokers.
  */
 
 const units = [0, 1, 2, 3, 4, 5]
@@ -23,7 +23,10 @@ const oneCopy = { SLUICE_TOPICS_REPLICATION: '1', SLUICE_TOPICS_MIN_INSYNC: '1' 
 
 type Scene = { cluster: ThreeBrokers; shop: Shop; workers: readonly SluiceProcess[]; topic: string }
 
-/** Every message fails at its first attempt, and is taken at the next one. */
+/**
+ * Opens a scene with `count` workers. Every message fails at its first attempt, and is delivered at the
+ * second.
+ */
 async function open(count = 1): Promise<Scene> {
   const cluster = await startThreeBrokers()
   const shop = await openShop({ brokers: cluster.brokers, variables: threeCopies })
@@ -44,7 +47,7 @@ async function sendTo(shop: Shop, to: readonly number[], count: number): Promise
   return (await Promise.all(to.map((unit) => shop.send(unit, count)))).flat()
 }
 
-/** Whoever sends to `events` would else be refused. */
+/** Waits until other brokers lead `events`. Before that, Kafka refuses new messages. */
 async function untilLedByOthers(shop: Shop): Promise<void> {
   await until(
     'other brokers lead events',
@@ -57,7 +60,7 @@ async function untilLedByOthers(shop: Shop): Promise<void> {
   )
 }
 
-/** How often each message has arrived. */
+/** Returns how often each message has arrived. */
 async function triesOf({ receiver, path }: Shop, ids: readonly string[]): Promise<number[]> {
   const arrivals = await receiver.arrivals(path)
   return ids.map((id) => arrivals.get(id)?.length ?? 0)
@@ -84,7 +87,10 @@ function said({ workers }: Scene, place: { topic: string; partition: number }): 
   return workers.flatMap((worker) => troubleOf(worker, { ...place, msg: aboutWrites })).length
 }
 
-/** What is the same whether the broker dies or hangs. Gives what was sent to the sick unit: before it stood still, and after. */
+/**
+ * Does the steps that are the same whether the broker dies or hangs. Returns the messages of the sick unit
+ * that were sent before it stood still (`tried`) and after (`untried`).
+ */
 async function trialOf(scene: Scene): Promise<{ tried: string[]; untried: string[] }> {
   const { shop, workers, topic } = scene
   await untilLedByOthers(shop)
@@ -119,7 +125,7 @@ test('while the broker of one partition of a retry topic is dead its unit stands
   await cluster.node(sickBroker).start()
   const ids = [...tried, ...untried]
   await untilWorkedOff(scene, ids)
-  // Our outage has used up nobody's tries.
+  // Our outage has used up no try of any message.
   expect(new Set(await triesOf(shop, ids))).toEqual(new Set([2]))
 }, 240_000)
 

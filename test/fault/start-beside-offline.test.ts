@@ -4,7 +4,7 @@ import { startThreeBrokers, type ThreeBrokers } from '../support/three-brokers.t
 import { until } from '../support/until.ts'
 import { runSluice, startSluice } from '../support/worker-process.ts'
 
-/** While partitions have no leader, every role can be started and told apart from one that is in trouble. */
+/** Tests that a worker, a gateway and `sluice topics check` start while partitions have no leader. */
 
 const oneCopy = {
   SLUICE_TOPICS_DEVELOPMENT: 'false',
@@ -12,7 +12,7 @@ const oneCopy = {
   SLUICE_TOPICS_MIN_INSYNC: '1',
 }
 const partitions = [0, 1, 2, 3, 4, 5]
-/** The ones that broker 3 alone has. */
+/** The partitions that only broker 3 has. */
 const offline = [2, 5]
 const online = [0, 1, 3, 4]
 
@@ -48,7 +48,8 @@ test('a worker, a gateway and sluice topics check start while two partitions of 
   const cluster = await startThreeBrokers()
   const shop = await openOnThree(cluster, (own) => own.topic('events'))
   const topic = shop.topic('events')
-  // Sent before: the client of the test can't send to a topic that lacks a leader.
+  // These messages are sent before the broker is killed. The test's client can't send to a topic of which a
+  // partition has no leader.
   const sent = (await Promise.all(online.map((partition) => shop.send(partition, 20)))).flat()
   await killThird(cluster, shop, topic)
 

@@ -48,7 +48,7 @@ test('partitions without a leader wait and say so, once each; all others go on; 
 
 const twoCopies = { SLUICE_TOPICS_REPLICATION: '2', SLUICE_TOPICS_MIN_INSYNC: '1' }
 
-/** `events` is on brokers 1 and 2 alone, and broker 1 leads it. */
+/** Opens a shop whose topic `events` is only on brokers 1 and 2. Broker 1 leads all its partitions. */
 async function openOnTwo(cluster: ThreeBrokers, variables: Record<string, string>): Promise<Shop> {
   const shop = await openShop({ brokers: cluster.brokers, variables: { ...threeCopies, ...variables } })
   const topic = shop.topic('events')
@@ -63,7 +63,7 @@ async function openOnTwo(cluster: ThreeBrokers, variables: Record<string, string
   return shop
 }
 
-/** What is written from now on is on broker 1 alone. */
+/** Kills broker 2. All records written from now on are only on broker 1. */
 async function leaveBehind(cluster: ThreeBrokers, shop: Shop): Promise<void> {
   const topic = shop.topic('events')
   await cluster.untilInSync(shop.scene.prefix)
@@ -77,7 +77,10 @@ async function leaveBehind(cluster: ThreeBrokers, shop: Shop): Promise<void> {
   )
 }
 
-/** Broker 2 leads, and nobody has what it lacks. */
+/**
+ * Kills broker 1 and starts broker 2, which then leads. No running broker has the records that broker 2
+ * lacks.
+ */
 async function cutOff(cluster: ThreeBrokers, shop: Shop): Promise<void> {
   await cluster.node(1).kill('SIGKILL')
   await cluster.node(2).start()
@@ -115,7 +118,7 @@ test('after an unclean election while no worker ran, all that is written then is
   const worker = await shop.start({ variables: twoCopies })
   await shop.untilArrived(await sendTo(shop, partitions, 20))
   await until('it is committed', async () => (await shop.scene.lag()) === 0, { timeoutMs: 60_000 })
-  // One that gets no answer keeps the commit where it is.
+  // A message that gets no answer keeps the committed offset where it is.
   await receiver.behave(path, { isHung: true })
   const hung = await sendTo(shop, partitions, 1)
   await shop.untilArrived(hung)
@@ -142,7 +145,10 @@ test('after an unclean election while no worker ran, all that is written then is
   )
 }, 240_000)
 
-/** How many records above its position the commit of each partition says to be settled. */
+/**
+ * Returns, for each partition, the number of records above the committed offset that the commit records as
+ * settled.
+ */
 async function settledAbove(shop: Shop, topic: string): Promise<number[]> {
   const groupId = shop.scene.variables['SLUICE_KAFKA_GROUP_ID'] ?? ''
   const fetched = await shop.admin((admin) => admin.fetchOffsets({ groupId, topics: [topic] }))
@@ -153,7 +159,10 @@ async function settledAbove(shop: Shop, topic: string): Promise<number[]> {
   )
 }
 
-/** From now on a copy that lacks records may lead, as an operator wants who prefers that to waiting. */
+/**
+ * Allows a replica that lacks records to become the leader. Operators set this if they prefer lost records to
+ * an outage.
+ */
 async function allowUncleanElection(shop: Shop, topic: string): Promise<void> {
   const settings = {
     'unclean.leader.election.enable': 'true',
@@ -210,7 +219,7 @@ function areShared(workers: readonly SluiceProcess[]): boolean {
   )
 }
 
-/** Of all records the longest time from when one was there to its first arrival, in milliseconds. */
+/** Returns the longest time from the sending of a record to its first arrival, in milliseconds. */
 function longestStandstill(sent: readonly SentRecord[], arrivals: Map<string, number[]>): number {
   return Math.max(...sent.map(({ id, atMs }) => Math.min(...(arrivals.get(id) ?? [Infinity])) - atMs))
 }

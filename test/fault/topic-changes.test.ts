@@ -4,14 +4,17 @@ import { openShop, probe, type Shop, troubleOf } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 
 const partitions = [0, 1, 2, 3, 4, 5]
-/** A worker looks at the layout of its topics at least so often. */
+/**
+ * The time in milliseconds within which a worker notices a change of its topics. The worker checks the layout
+ * of its topics more often than this.
+ */
 const seenWithinMs = 100_000
 
 async function sendEverywhere(shop: Shop, count: number): Promise<string[]> {
   return (await Promise.all(partitions.map((partition) => shop.send(partition, count)))).flat()
 }
 
-/** Removes `events` and makes it again, empty. */
+/** Deletes `events` and creates it again, empty. */
 async function recreateEvents(shop: Shop): Promise<void> {
   const topic = shop.topic('events')
   await shop.admin(async (admin) => {
@@ -60,7 +63,8 @@ test('when a retry topic of a ladder of before is deleted, everything else goes 
   })
   expect((await probe(worker, '/readyz')).status).toBe(200)
   expect(await shop.admin((admin) => admin.listTopics())).not.toContain(former)
-  // Once for each partition, or for the topic, and not at each try.
+  // The worker reports the missing topic once for each partition, or once for the topic. It doesn't report it
+  // at each try.
   expect(troubleOf(worker, { topic: former }).length).toBeLessThanOrEqual(partitions.length)
 })
 

@@ -12,7 +12,7 @@ import { partitionsOf, type Standing, standingOf } from '../support/stopped-inst
 import { until } from '../support/until.ts'
 import { runSluice, runToEnd } from '../support/worker-process.ts'
 
-/** Of the changes, the faults and the kills. */
+/** The seed of the changes, the faults and the kills. */
 const seed = Number(process.env['SLUICE_TEST_AUDIENCE_SEED'] ?? 1)
 
 const from = 3
@@ -20,12 +20,16 @@ const to = 7
 const workers = 2
 const tiers = { 'retry.2s': 2_000, 'retry.1m': 60_000 } as const
 const playSeconds = 20
-/** Of a worker that has just been started, and a machine that does other things beside. */
+/**
+ * The time in milliseconds by which a message may be late. A worker that has just started takes some time,
+ * and the machine also does other things.
+ */
 const slackMs = 15_000
 
 test('a growth from 3 to 7 partitions that is killed again and again, beside a producer that goes on, loses nothing: every user ends with the last value, and what was parked keeps its times', async () => {
   const random = new Random(seed)
-  // After a 429 all requests wait for a second, and a delete may then go before what waited longer.
+  // No request is answered 429. After a 429, all requests wait for a second, and a delete may then overtake a
+  // request that has waited longer.
   const behaviours = foulBehaviours.filter((behaviour) => behaviour !== 'refuses')
   const customer = createAudienceCustomer({ random: new Random(seed + 1), behaviours })
   const shop = { isWell: false }
@@ -62,7 +66,7 @@ test('a growth from 3 to 7 partitions that is killed again and again, beside a p
     await until('both tiers have something', async () => (await waitingIn(scene, 'retry.1m')).length >= 40)
     await before.endAll(1)
 
-    // From here on nobody reads, and the producer goes on.
+    // From here on no worker reads, but the producer goes on.
     living = writeOn(upstream, live)
     const grow = (): ReturnType<typeof runToEnd> => runToEnd(['topics', 'grow', `${to}`], scene.variables)
     await until('the killed worker has left the group', async () => {
@@ -164,20 +168,23 @@ async function writeOn(upstream: KafkaUpstream, live: { readonly isOver: boolean
   while (!live.isOver) await upstream.write(performance.now() + 500, { withSyncs: false })
 }
 
-/** What waits of a tier for the destination that is down. */
+/** Returns the records of a tier that wait for the destination `down`. */
 async function waitingIn({ prefix, variables }: Scene, tier: string): Promise<Standing[]> {
   const records = await standingOf(prefix + tier, variables['SLUICE_KAFKA_GROUP_ID'] ?? '')
   return records.filter(({ isSettled, headers }) => !isSettled && headers['destination-id'] === 'down')
 }
 
-/** Parts of syncs that the group has not settled. */
+/** Returns the number of parts of syncs that the group has not settled. */
 async function openParts({ prefix, variables }: Scene): Promise<number> {
   const records = await standingOf(`${prefix}audience-changes`, variables['SLUICE_KAFKA_GROUP_ID'] ?? '')
   return records.filter(({ isSettled, value }) => !isSettled && String(value).includes('"type":"sync"'))
     .length
 }
 
-/** Gives how often it was killed before it came to its end. */
+/**
+ * Runs the growth and kills it, each time a little later, until a run comes to its end. Returns the number of
+ * kills.
+ */
 async function growKilling({ variables }: Scene, random: Random): Promise<number> {
   for (let kills = 0, killAfterMs = 500; ; kills++, killAfterMs += random.below(300)) {
     const { code, stderr } = await runToEnd(['topics', 'grow', `${to}`], variables, { killAfterMs })
@@ -187,8 +194,9 @@ async function growKilling({ variables }: Scene, random: Random): Promise<number
 }
 
 /**
- * Each that was parked came again, not before it was due, and at the most a tier late. A worker that was killed
- * before its commit may have parked a message twice. Then the record that is due first counts.
+ * Checks the time at which each parked message came again. It must not come before it was due. It may come at
+ * most `slackMs` after it was due, or after the workers were ready if that was later. A worker that was
+ * killed before its commit may have parked a message twice. Then the record that is due first counts.
  */
 function expectTimes(
   receiver: Receiver,
@@ -198,7 +206,7 @@ function expectTimes(
   const came = new Map<string, number>()
   for (const { body, atMs } of receiver.requestsTo('/down')) {
     const { messageId } = JSON.parse(String(body))
-    // What came before is of the workers before the growth.
+    // Earlier requests came from the workers before the growth.
     if (atMs > endedMs && !came.has(messageId)) came.set(messageId, atMs)
   }
   const dueOf = new Map<string, number>()

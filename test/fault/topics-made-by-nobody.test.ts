@@ -4,7 +4,10 @@ import { startSingleBroker } from '../support/single-broker.ts'
 import { until } from '../support/until.ts'
 import { runToEnd, startSluice } from '../support/worker-process.ts'
 
-/** One that makes a topic for whoever asks for it, as brokers do by default. */
+/**
+ * Starts a broker that creates a topic when a client asks for one that doesn't exist, as brokers do by
+ * default. Returns its address.
+ */
 async function startObligingBroker(): Promise<string> {
   const properties = { 'auto.create.topics.enable': 'true' }
   const broker = await startSingleBroker({ extra: { listeners: [], properties } })
@@ -29,7 +32,7 @@ test('of topics that are deleted while a worker and a gateway run, neither makes
     timeoutMs: 100_000,
   })
   await shop.untilArrived(await shop.send(0, 5))
-  // Refused, since topics are missing.
+  // These starts are refused, because topics are missing.
   expect((await runToEnd(['worker'], { ...shop.scene.variables, ...ladder })).code).toBe(1)
   expect((await runToEnd(['topics', 'check'], { ...shop.scene.variables, ...ladder })).code).toBe(1)
   const left = topics.filter((topic) => !deleted.includes(topic))

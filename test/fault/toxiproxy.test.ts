@@ -10,11 +10,11 @@ import { type Proxy, startToxiproxy, type Toxic, type Toxiproxy } from '../suppo
 import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 
-/** The first time it is downloaded and built. */
+/** The time limit of the start, in milliseconds. The first start downloads and builds Toxiproxy. */
 const mostBuildMs = 10 * 60_000
 
 let toxiproxy: Toxiproxy
-/** Of destinations: each has a name. */
+/** The number of proxies in front of destinations so far. Each proxy gets this number in its name. */
 let proxies = 0
 let receiver: CountingReceiver
 let scene: Scene | undefined
@@ -43,7 +43,7 @@ afterEach(async () => {
   await receiver.stop()
 })
 
-/** The fault itself takes its time: nothing is waited for. */
+/** Waits while a fault lasts. The fault has to last this long, so there is nothing to poll for. */
 async function faultHolds(forMs: number): Promise<void> {
   await passTime(forMs)
 }
@@ -64,8 +64,9 @@ async function begin(options: SceneOptions): Promise<{ scene: Scene; worker: Slu
 }
 
 /**
- * Nothing was lost, and no try was used up by our own trouble: neither what was fetched for a destination that
- * takes all, nor what was produced for one that is so slow that most of it waits on the retry topic.
+ * Checks that no message was lost, and that our own trouble used up no try. This holds for messages of
+ * `quick`, which the worker has fetched and delivered at once. It also holds for messages of `slow`, a
+ * destination so slow that the worker has produced most of them to the retry topic.
  */
 async function expectAll(begun: {
   worker: SluiceProcess
@@ -100,7 +101,11 @@ async function expectAll(begun: {
   )
 }
 
-/** A write that is not acknowledged is told after 3 s; what has just been begun is written within 2 s. */
+/**
+ * The longest time, in milliseconds, until the worker says that it isn't ready. A message that waits in its
+ * lane is written to the retry topic within 2 s. The worker reports a write after 3 s if Kafka has not
+ * acknowledged it.
+ */
 const mostUntilToldMs = 10_000
 
 describe('between a worker and Kafka', () => {
@@ -120,7 +125,7 @@ describe('between a worker and Kafka', () => {
     await proxy.heal()
   })
 
-  /** The worker is behind the proxy, all else is not. */
+  /** Opens a scene in which only the worker is behind the proxy. */
   const beginBehindProxy = async (options: SceneOptions) =>
     begin({
       ...options,
@@ -128,7 +133,10 @@ describe('between a worker and Kafka', () => {
       variables: { ...unhurried, SLUICE_KAFKA_BROKERS: kafka.proxied.join(), ...options.variables },
     })
 
-  /** A worker under way: messages come all the time, from a producer that the fault does not touch. */
+  /**
+   * Starts a worker, and a producer that sends messages all the time. The fault doesn't affect the producer.
+   * Waits until the worker has parked more than 100 messages.
+   */
   async function getUnderWay(): Promise<{ worker: SluiceProcess; scene: Scene; ids: readonly string[] }> {
     await receiver.behave('/slow', { delayMs: 500 })
     const begun = await beginBehindProxy({
@@ -247,12 +255,12 @@ describe('between a worker and Kafka', () => {
       perSecond: 100,
     })
     for (let cut = 1; cut <= 15; cut++) {
-      // Cut only what is under way.
+      // Waits for new retries, so that each cut hits writes in flight.
       const before = await begun.worker.metric('sluice_parked_total', { reason: 'failed' })
       await until('retries are produced', async () => {
         return (await begun.worker.metric('sluice_parked_total', { reason: 'failed' })) > before
       })
-      // Requests pass, their answers don't.
+      // Requests pass, but their answers don't.
       await proxy.add({ type: 'timeout', stream: 'downstream', attributes: { timeout: 200 } })
       await faultHolds(300)
       await proxy.heal()
@@ -290,7 +298,10 @@ async function countRecords(brokers: readonly string[], topic: string): Promise<
   }
 }
 
-/** The other destination gets everything once and soon, whatever the first one does. */
+/**
+ * Checks that the other destination gets each message exactly once within 5 s, whatever happens at the first
+ * destination.
+ */
 async function expectOtherUnaffected(ids: readonly string[]): Promise<void> {
   await until('the other one has all', async () => (await delivered('/other')) === ids.length, {
     timeoutMs: 5_000,
@@ -346,7 +357,8 @@ describe.each(schemes)('between a worker and one of two destinations over %s', (
   const failed = { reason: 'failed' }
 
   test('answers that take seconds count as answers: every message is delivered at once', async () => {
-    // Over TLS it comes twice, and the first connections are all made at once.
+    // Over TLS, a first request waits for the latency twice, and all first connections are made at once. So
+    // the latency is shorter over TLS.
     const latency = scheme === 'http' ? 3_000 : 1_000
     await proxy.add({ type: 'latency', stream: 'downstream', attributes: { latency } })
     const begun = await beginWithTwo(unhurried)

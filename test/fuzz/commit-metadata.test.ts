@@ -59,7 +59,7 @@ test(
           expect(timeOf(() => decodeCommitMetadata(position, other), mostMs)).toBeLessThanOrEqual(mostMs)
           damaged++
           if (read === undefined) continue
-          // Ascending, and no further than a commit reaches.
+          // The offsets ascend, and none of them is beyond the reach of a commit.
           expect(
             read.settledAbove.every((offset, index, all) => offset > (all[index - 1] ?? position - 1)),
           ).toBe(true)
@@ -73,7 +73,7 @@ test(
       }
     })
     process.stdout.write(`commit metadata: ${undetected} of ${damaged} damaged ones were believed\n`)
-    // 16 bits of checksum let one in 65,536 pass.
+    // A checksum of 16 bits lets one of 65,536 damaged texts pass.
     expect(undetected).toBeLessThanOrEqual(5 + (damaged / 65_536) * 3)
   },
   fuzzTimeoutMs,

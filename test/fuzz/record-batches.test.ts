@@ -24,7 +24,7 @@ function record(random: Random): RawRecord {
   return { key: bytes(), value: bytes(), headers }
 }
 
-/** A batch that a broker could hold, or, damaged, one that none would take. */
+/** Returns a batch. A broker could hold it, or the batch is damaged so that no broker would accept it. */
 function batch(random: Random, baseOffset: number): Buffer {
   const records = Array.from({ length: 1 + random.below(random.pick([2, 20])) }, () => record(random))
   const codec = random.below(compressors.length)
@@ -38,11 +38,12 @@ function batch(random: Random, baseOffset: number): Buffer {
     firstTimestampMs: random.below(2 ** 31),
   })
   if (random.oneIn(3)) {
-    // Anything in its head but what says where it ends and which format it is.
+    // Flips one bit in the batch's head. Leaves the bytes alone that tell where the batch ends and which
+    // format it has.
     const at = random.pick([17, 21, 22, 23, 26, 27, 35, 43, 57, 59, 60])
     encoded[at] = (encoded[at] ?? 0) ^ (1 << random.below(8))
   }
-  // Somebody has written it so: its checksum is in order.
+  // The batch gets a valid checksum, as if a client had written it like this.
   return sealed(encoded)
 }
 

@@ -12,7 +12,7 @@ import { damage, isUnpolluted, shortest, timeOf } from '../support/mutation.ts'
 import { Random } from '../support/random.ts'
 import { parseBody } from '../unit/message/json-text.ts'
 
-/** Messages as SDKs send them; what is done to them keeps much of their structure. */
+/** Messages as SDKs send them. The changes by these tests keep much of their structure. */
 const samples = [
   '{"type":"track","userId":"u1","anonymousId":null,"event":"Order Completed","messageId":"m-1","timestamp":"2024-02-29T23:59:59.999Z","properties":{"order_id":"50314b8e","total":27.5,"revenue":25.00,"currency":"USD","products":[{"product_id":"507f","sku":"45790-32","price":19,"quantity":1,"category":"Games"},{"product_id":"505b","price":3.5e0}]},"context":{"ip":"::1","library":{"name":"analytics-go","version":"3.0.0"},"locale":"en-US","userAgent":"Mozilla/5.0","page":{"path":"/a","referrer":"","search":"?q=1","title":"A \\"B\\"","url":"https://example.com/a"}},"integrations":{"All":true,"Webhooks":{"a":1}}}',
   '{"type":"identify","anonymousId":"a","traits":{"email":"a@example.com","name":"J\\u00f6rg \\ud83d\\ude00","address":{"city":"Köln","postalCode":"01"},"logins":5,"tags":["a","b",null,true]},"timestamp":"2009-11-10T23:00:00+0000"}',
@@ -106,7 +106,10 @@ const wrong = [
 ]
 const spaces = [' ', '\n\t', '\r']
 
-/** JSON with a few tokens changed: mostly still JSON, and often still a message. */
+/**
+ * Returns a JSON text with a few tokens changed. Most of these texts are still JSON, and many are still
+ * messages.
+ */
 function rewrite(random: Random, text: string): string {
   const all: string[] = text.match(tokens) ?? []
   for (let left = 1 + random.below(4); left > 0; left--) {
@@ -140,7 +143,7 @@ function wrapped(random: Random, token: string): string {
     : `${'{"a":'.repeat(levels)}${token}${'}'.repeat(levels)}`
 }
 
-/** A page with many keys, some of them repeated. */
+/** Returns a `page` message with many keys. Some of the keys repeat. */
 function many(random: Random): string {
   const count = 1 + random.below(random.pick([90, 110, 300]))
   const name = (index: number) => `"${random.oneIn(9) ? random.below(50) : `k${index}`}"`
@@ -194,7 +197,9 @@ const rewritten = new Set([
 ])
 const own = (object: object, key: string): unknown => Object.getOwnPropertyDescriptor(object, key)?.value
 
-/** Of another realm, where it can spoil nothing. */
+/**
+ * `JSON.parse` of another V8 context. The values that it makes can't change the prototypes of this context.
+ */
 const parseElsewhere: (text: string) => unknown = runInNewContext('JSON.parse')
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
@@ -207,14 +212,20 @@ function isJson(bytes: Buffer): boolean {
   }
 }
 
-/** The short way, where it can be taken, says what the long way says. */
+/**
+ * Checks that the short way (`enterCanonical`) has the same result as the long way (`enterParsed`). The short
+ * way is only possible for some messages.
+ */
 function checkShort(bytes: Buffer, limits: MessageLimits): void {
   if (bytes.length > limits.maxBytes) return
   const short = enterCanonical(bytes, origin, limits)
   if (short !== undefined) assert.deepEqual({ ok: true, message: short }, enterParsed(bytes, origin, limits))
 }
 
-/** What holds of any bytes. Plain assertions: those of the test runner would take most of the time. */
+/**
+ * Checks what has to be true for any bytes. Uses the assertions of Node, because those of the test runner
+ * would take most of the time.
+ */
 function check(bytes: Buffer, limits: MessageLimits): void {
   checkShort(bytes, limits)
   const result = enter(bytes, origin, limits)
@@ -246,7 +257,10 @@ function check(bytes: Buffer, limits: MessageLimits): void {
   if (attributes !== undefined) assert.match(JSON.stringify(own(read, attributes)), /^\{/)
 }
 
-/** A millisecond, and half a microsecond a byte: several times what the largest messages need. */
+/**
+ * Returns the time limit for a message, in milliseconds. It is one millisecond, and half a microsecond for
+ * each byte. The largest messages need a fraction of this.
+ */
 const mostMs = (bytes: Buffer) => 1 + bytes.length / 2_000
 
 function fails(bytes: Buffer, limits: MessageLimits): unknown {
@@ -265,7 +279,8 @@ test(
     const seen = new Map<string, number>()
     await fuzz(({ seed, numRuns }) => {
       const random = new Random(seed)
-      // Grows by what is still JSON, so that changes add up. Anew for each seed: it alone says what happens.
+      // The corpus grows by texts that are still JSON, so that changes add up. It starts anew for each seed,
+      // so that the seed alone decides what happens.
       const corpus: Buffer[] = [...samples]
       for (let run = 0; run < numRuns; run++) {
         const bytes = input(random, corpus)

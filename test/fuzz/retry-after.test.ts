@@ -10,7 +10,10 @@ const latest = Date.UTC(9999, 11, 31)
 const days = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 const two = (value: number) => String(value).padStart(2, '0')
 
-/** A date in one of the three forms of RFC 9110, with the time that it means; years of two digits are of this century. */
+/**
+ * Returns a date in one of the three forms of RFC 9110, and the time that it means. Years of two digits are
+ * in this century.
+ */
 function date(random: Random): { text: string; atMs: number } {
   const atMs =
     Date.UTC(1970 + random.below(200), random.below(12), 1 + random.below(28)) + random.below(86_400) * 1_000
@@ -69,12 +72,15 @@ function anything(random: Random): string {
   }
 }
 
-/** Plain assertions: those of the test runner would take most of the time. */
+/**
+ * Checks the wait for one value. Uses the assertions of Node, because those of the test runner would take
+ * most of the time.
+ */
 function check(value: string, nowMs: number): void {
   const waitMs = parseRetryAfter(value, nowMs)
   if (waitMs !== undefined) {
     assert.ok(Number.isSafeInteger(waitMs) && waitMs >= 0 && waitMs <= yearMs)
-    // Nothing is read into a text that is neither digits nor a date.
+    // Only digits and dates may give a wait.
     assert.match(value.trim(), /^(\d+|[A-Z][a-z]{2,8},? .*\d\d:\d\d:\d\d.*)$/)
   }
   if (/^\d+$/.test(value)) assert.equal(waitMs, Math.min(Number(value) * 1_000, yearMs))

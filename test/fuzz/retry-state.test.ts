@@ -48,7 +48,10 @@ function state(random: Random): RetryState {
   }
 }
 
-/** Ids of any code units, up to the longest that JSON makes the most of. */
+/**
+ * Returns a property whose ids have any code units. The longest ids have 1,000 units. JSON may write each
+ * unit with six characters.
+ */
 function property(random: Random): NonNullable<RetryState['property']> {
   const name = () => {
     const unit = () => random.pick([random.below(128), random.below(0x10000), 0xd800, 0x01])

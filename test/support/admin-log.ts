@@ -2,22 +2,22 @@ import { expect, test } from 'vitest'
 import { createUserHash } from '../../src/delivery-log/user-hash.ts'
 import { blockOf, stateOf } from './log-blocks.ts'
 
-/** What the admin API says of the delivery log, whatever that is kept in. */
+/** Tests of the delivery log in the admin API. They are the same for every store of the log. */
 
 export const userKey = 'a key of more than sixteen characters'
-/** The beginning of a minute. */
+/** The start of a minute, in epoch milliseconds. */
 const startMs = Math.floor(Date.now() / 60_000) * 60_000 - 10 * 60_000
 const iso = (ms: number): string => new Date(ms).toISOString()
 const since = { from: iso(startMs - 1_000) }
 
 export const recordsInLog = 27
 
-/** The log that is asked, as one value of the topic. */
+/** Returns the log that the tests search, as one value of the topic `attempts`. */
 export function logForAdmin(): Buffer {
   return blockOf(states())
 }
 
-/** A message that waits, and 25 that are delivered. */
+/** Returns the records of the log. One message waits for its next attempt, and 25 messages are delivered. */
 function states() {
   const failed = {
     messageId: 'order/4711 €',
@@ -48,7 +48,10 @@ function states() {
 
 type Answer = { status: number; json: Record<string, unknown> }
 
-/** Declares the tests. `ask`: GET without a body, else POST. `behindMs`: as `/v1/log` tells it. */
+/**
+ * Declares the tests. `ask` sends GET if there is no body, and POST otherwise. `behindMs` is the value that
+ * `/v1/log` has to answer.
+ */
 export function testAdminLog(
   ask: (path: string, body?: unknown) => Promise<Answer>,
   behindMs: number | null,

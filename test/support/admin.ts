@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { runSluice } from './worker-process.ts'
 
 export type AdminTokens = {
-  /** The file of their lines. */
+  /** The file with the tokens' lines. */
   readonly file: string
   readonly read: string
   readonly operate: string
@@ -12,7 +12,7 @@ export type AdminTokens = {
   remove(): void
 }
 
-/** A token of each right, as an operator makes them. */
+/** Creates one token for each right with the command that an operator uses. */
 export async function makeTokens(): Promise<AdminTokens> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-tokens-'))
   const file = join(folder, 'tokens')

@@ -2,7 +2,7 @@ import { isAudience } from './audience-names.ts'
 import type { Random } from './random.ts'
 import type { Script } from './receiver.ts'
 
-/** Half of what a customer may do with a request is wrong. */
+/** The behaviours of the customer. Each request gets one of them at random. Seven of the twelve are wrong. */
 export const foulBehaviours = [
   'well',
   'well',
@@ -20,12 +20,17 @@ export const foulBehaviours = [
 
 export type CustomerBehaviour = (typeof foulBehaviours)[number]
 
-/** What is applied late lands before the next try of the same delivery is due, if that is no sooner than 2 s. */
+/**
+ * The longest delay of a late action, in milliseconds. If a delivery waits at least 2 s for its next try, the
+ * late action of a try ends before the next try.
+ */
 const mostLateMs = 1_500
 
 /**
- * A server with one hook, which does what it is told, though it doesn't always say so, nor at once. `mostBehindMs`: what was begun before
- * a `delete` came has come by then.
+ * Creates a customer's server with one hook. The server stores the values that it is told. Depending on the
+ * behaviour of a request, it stores them late or not at all, or stores them and answers with an error.
+ * `mostBehindMs`: how long after a `delete` a request that is older than the `delete` may still arrive, in
+ * milliseconds. Such a request may have begun before the `delete` came.
  */
 export function createAudienceCustomer({
   random,
@@ -128,9 +133,15 @@ export function createAudienceCustomer({
     recover() {
       isWell = true
     },
-    /** What was sent of a user though the `delete` that is newer had come before. */
+    /**
+     * Requests that are older than a `delete` of their user and arrived more than `mostBehindMs` after it,
+     * one line for each.
+     */
     sentTooLate,
-    /** What it holds of users though it is older than their deletion. */
+    /**
+     * Returns the user and the property of each value that the customer holds although the user's deletion
+     * isn't older than the value.
+     */
     heldTooLong: () =>
       [...values].flatMap(([user, held]) =>
         [...held]
@@ -138,12 +149,18 @@ export function createAudienceCustomer({
           .map(([property]) => `${user} ${property}`),
       ),
     historyOf: (user: string): readonly string[] => history.get(user) ?? [],
-    /** How long it is since the first `delete` of that time came; `undefined`: none has. */
+    /**
+     * Returns how long ago the user's newest `delete` first arrived, in milliseconds. Returns `undefined` if
+     * no `delete` for `atMs` or a later time has arrived.
+     */
     msSinceDelete(user: string, atMs: number): number | undefined {
       const seen = deletes.get(user)
       return seen === undefined || seen.upToMs < atMs ? undefined : performance.now() - seen.sinceMs
     },
-    /** Who was never told of an audience is not in it. */
+    /**
+     * Returns the value that the customer holds. Returns `false` for an audience if the customer holds no
+     * value, because a user without a value isn't in the audience.
+     */
     valueOf(user: string, property: string): unknown {
       const held = values.get(user)?.get(property)
       return held === undefined && isAudience(property) ? false : held?.value
@@ -155,7 +172,7 @@ export type AudienceCustomer = ReturnType<typeof createAudienceCustomer>
 type Held = { value: unknown; atMs: number }
 type Body = { type: string; userId: string; timestamp: string; traits?: object }
 
-/** `hh:mm:ss.mmmZ` */
+/** Returns the present time of day in UTC, as `hh:mm:ss.mmmZ`. */
 export function timeOfDay(): string {
   return new Date().toISOString().slice('yyyy-mm-ddT'.length)
 }

@@ -9,12 +9,12 @@ import { otherProgram } from './kafka.ts'
 import type { Random } from './random.ts'
 import { type SluiceProcess, startSluice } from './worker-process.ts'
 
-/** Workers with a volume each. */
+/** Worker processes, each with its own folder for states (its volume). */
 export class AudienceFleet {
   readonly #variables: Readonly<Record<string, string>>
   readonly #folders: readonly string[]
   readonly #running: SluiceProcess[] = []
-  /** When each kill was. */
+  /** The time of day of each kill by `playKills`. */
   readonly killed: string[] = []
 
   constructor({ variables }: Pick<Scene, 'variables'>, folders: readonly string[]) {
@@ -35,13 +35,13 @@ export class AudienceFleet {
       await this.#running[at]?.kill()
       this.killed.push(timeOfDay())
       await passTime(random.below(3_000))
-      // Now and then its volume is lost, too.
+      // One kill in four also loses the worker's volume.
       if (random.oneIn(4)) rmSync(folder, { recursive: true })
       this.#running[at] = await this.#start(folder)
     }
   }
 
-  /** Kills so many, and stops the others in good order. */
+  /** Kills the first `kills` workers, and ends the others with SIGTERM. */
   async endAll(kills: number): Promise<void> {
     const ended = this.#running.splice(0)
     await Promise.all(ended.map((worker, index) => (index < kills ? worker.kill() : worker.terminate())))
@@ -58,7 +58,10 @@ export class AudienceFleet {
 
 export type KafkaUpstream = Awaited<ReturnType<typeof openAudienceUpstream>>
 
-/** An upstream that writes to the topics of a scene, and knows of one customer. Call `close` at its end. */
+/**
+ * Opens an upstream that writes to the topics with this prefix. The upstream learns from `customer` when a
+ * `delete` has arrived. The caller has to call `close` at the end.
+ */
 export async function openAudienceUpstream({
   prefix,
   customer,
@@ -66,7 +69,8 @@ export async function openAudienceUpstream({
 }: Omit<UpstreamOptions, 'send' | 'msSinceDelete'> & { prefix: string; customer: AudienceCustomer }) {
   const producer = otherProgram().producer({
     createPartitioner: Partitioners.DefaultPartitioner,
-    // What is for a partition that it doesn't know yet it leaves out without a word.
+    // The producer silently drops records for partitions that it doesn't know yet. So it asks for the
+    // partitions each second.
     metadataMaxAge: 1_000,
   })
   await producer.connect()
@@ -81,7 +85,10 @@ export async function openAudienceUpstream({
   return Object.assign(upstream, { close: () => producer.disconnect() })
 }
 
-/** For whoever has to find out why: all that came of the users that these lines begin with, and when workers were killed. */
+/**
+ * Prints what is needed to find the cause of a failure: all requests of the users that these lines begin
+ * with, and the times at which workers were killed.
+ */
 export function tellOf(
   lines: readonly string[],
   customer: AudienceCustomer,

@@ -6,7 +6,10 @@ import { audiences, propertyOf, traits, users } from './audience-names.ts'
 import type { Random } from './random.ts'
 import { until } from './until.ts'
 
-/** The same again, with its fields in another order, is no news. */
+/**
+ * The values of computed traits. Two of them differ only in the order of their fields. A change from one of
+ * these two to the other doesn't count as a change.
+ */
 const traitValues: readonly unknown[] = [
   'null',
   '0',
@@ -30,24 +33,33 @@ type Desired = { atMs: number; value: unknown }
 type Change = { user: string; name: string; value: unknown; atMs: number }
 
 export type UpstreamOptions = {
-  /** Of each topic. Asked each time: an installation may grow. */
+  /**
+   * Returns the number of partitions of each topic. The upstream calls it again for each use, because an
+   * installation may grow.
+   */
   partitions: () => number
   random: Random
-  /** How long it is since customers were told to delete the user as of that time; `undefined`: some weren't. */
+  /**
+   * Returns how long ago the customers got the user's `delete` for this time, in milliseconds. Returns
+   * `undefined` while a customer hasn't got it.
+   */
   msSinceDelete: (user: string, atMs: number) => number | undefined
-  /** Writes to a topic, without its prefix; resolves when Kafka has acknowledged. */
+  /**
+   * Writes records to a topic. The topic is named without its prefix. Resolves when Kafka has acknowledged.
+   */
   send: (topic: 'audience-changes' | 'deletions', records: readonly UpstreamRecord[]) => Promise<void>
-  /** How long a `delete` may take at the end. */
+  /** The longest wait for the outstanding `delete`s at the end, in milliseconds. */
   deletedWithinMs?: number
 }
 
-/** Of the space `space`. Without a partition it goes where its key belongs. */
+/** A record of the space `space`. Without `partition`, the record's key decides the partition. */
 export type UpstreamRecord = { key: string | null; value: string; partition?: number }
 
 /**
- * Changes that come late, twice and out of order, whole syncs and halves of some, and deletions. From the request to the
- * `delete`, and until all that the customer was sent before has been done, nothing new is said of that user; then also
- * changes come that are older than the request.
+ * Creates an upstream that writes changes, syncs and deletions. Changes come late, twice and out of order. Of
+ * some syncs only one of two parts comes. While a deletion of a user is under way, the upstream requests no
+ * second deletion of the user. When `msSinceDelete` reports that the `delete` has come, the upstream also
+ * writes changes of the user that aren't newer than the request.
  */
 export function createAudienceUpstream({
   partitions,
@@ -57,14 +69,20 @@ export function createAudienceUpstream({
   deletedWithinMs = 60_000,
 }: UpstreamOptions) {
   const desired = new Map<string, Desired>()
-  /** Since when, of users whose `delete` has not come yet. */
+  /**
+   * By user, the time of the deletion request, in epoch milliseconds. Holds only users whose `delete` has not
+   * come yet.
+   */
   const deleting = new Map<string, number>()
   let written = 0
   let syncs = 0
   let deletions = 0
   let lastMs = 0
 
-  /** Each time is of one change only, or of one sync. */
+  /**
+   * Returns the present time, in epoch milliseconds. Never returns the same time twice. So no two changes,
+   * syncs or deletions have the same time.
+   */
   function now(): number {
     lastMs = Math.max(Date.now(), lastMs + 1)
     return lastMs
@@ -120,7 +138,10 @@ export function createAudienceUpstream({
     deletions++
   }
 
-  /** Of users whose `delete` has come, late changes are sent that are older. */
+  /**
+   * Ends the deletions whose `delete` has come. For each of their users, sends late changes that aren't newer
+   * than the deletion.
+   */
   async function endDeletions(): Promise<void> {
     for (const [user, atMs] of deleting) {
       const sinceMs = msSinceDelete(user, atMs)
@@ -159,7 +180,8 @@ export function createAudienceUpstream({
     syncs++
     for (const user of users) {
       const isKnown = desired.has(`${user}\n${audience}`)
-      // It depends on which of the two is read first.
+      // The value after this depends on whether Sluice reads the sync or the deletion first. So no
+      // value is expected.
       if (deleting.has(user)) {
         desired.delete(`${user}\n${audience}`)
         continue
@@ -168,7 +190,10 @@ export function createAudienceUpstream({
     }
   }
 
-  /** Waits for nothing. */
+  /**
+   * Writes changes and deletions, and syncs if wanted, until `untilMs` (as `performance.now()` tells it).
+   * Doesn't wait for any `delete`.
+   */
   async function write(untilMs: number, { withSyncs }: { withSyncs: boolean }): Promise<void> {
     while (performance.now() < untilMs) {
       await change()
@@ -179,7 +204,10 @@ export function createAudienceUpstream({
     }
   }
 
-  /** Ends what was begun, so that all that is desired is known. */
+  /**
+   * Waits until every `delete` has come, and sends a whole sync of each audience. After this, every expected
+   * value is known.
+   */
   async function end(): Promise<void> {
     await until(
       'every delete has come',
@@ -189,7 +217,7 @@ export function createAudienceUpstream({
       },
       { timeoutMs: deletedWithinMs, everyMs: 200 },
     )
-    // Halves that are left over come to their end by a newer one.
+    // A newer whole sync of an audience also ends a sync of which only one part has come.
     for (const audience of audiences) await sync(audience, true)
   }
 
@@ -216,7 +244,7 @@ export function createAudienceUpstream({
       await write(untilMs, { withSyncs: true })
       await end()
     },
-    /** Properties of users that a customer has otherwise than they are to be. */
+    /** Returns the properties of users whose value at the customer differs from the expected value. */
     wrongAt({ valueOf }: Pick<AudienceCustomer, 'valueOf'>): WrongValue[] {
       return wanted()
         .map(([user, property, value]) => ({ user, property, value, has: valueOf(user, property) }))

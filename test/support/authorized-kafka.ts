@@ -4,11 +4,14 @@ import type { Right } from '../../src/kafka/rights.ts'
 import { otherProgram } from './kafka.ts'
 import { type SingleBroker, startSingleBroker } from './single-broker.ts'
 
-/** A broker that asks who comes, and lets nobody do what no rule allows. The test itself may do all, at `direct`. */
+/**
+ * A Kafka broker with access rules. A user with a password may do only what a rule allows. The test itself
+ * connects to `direct` without a password, and may do everything.
+ */
 export type AuthorizedKafka = SingleBroker & {
-  /** `host:port` for those with a password. */
+  /** The address (`host:port`) for users with a password. */
   address: string
-  /** Of the user's login, as variables of Sluice. */
+  /** Returns the settings for the user's login, as variables of Sluice. */
   login(user: string): Record<string, string>
   allow(user: string, rights: readonly Right[]): Promise<void>
   withdraw(user: string, right: Right): Promise<void>
@@ -36,7 +39,7 @@ export async function startAuthorizedKafka(users: readonly string[]): Promise<Au
       listeners: [{ name: 'LOGIN', protocol: 'SASL_PLAINTEXT', port }],
       properties: {
         'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
-        // Who comes by the plain listener: the test, and the broker itself.
+        // ANONYMOUS is each client of the plain listener. Only the test and the broker itself connect to it.
         'super.users': 'User:ANONYMOUS',
         'listener.name.login.sasl.enabled.mechanisms': 'PLAIN',
         'listener.name.login.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required ${known};`,

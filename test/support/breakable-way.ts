@@ -1,11 +1,13 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 
-/** A way to a server that can be cut: a port of this machine from which all goes to that server. */
+/**
+ * A port of this machine that forwards all connections to a server. A test can cut this way to the server.
+ */
 export type BreakableWay = {
-  /** The server's URL by this way. */
+  /** The server's URL with the host and port of this way. */
   readonly url: string
-  /** All connections break, and no new one comes about. */
+  /** Breaks all connections, and accepts no new ones until `mend` is called. */
   cut(): Promise<void>
   mend(): Promise<void>
 }

@@ -4,15 +4,18 @@ import { existsSync, globSync, readFileSync, renameSync, rmSync, statSync } from
 import { join, resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '../..')
-/** Builds by the hash of what they are made of. Not the checkout's own `dist`, which the test of the package makes anew. */
+/**
+ * The folder of the builds. The name of a build is the hash of the files that it is made from. The checkout's
+ * `dist` isn't used, because the tests of the package rebuild it.
+ */
 const builds = join(root, 'node_modules/.cache/sluice-builds')
 const inputs = ['src/**/*.ts', 'scripts/build.ts', 'tsconfig*.json', 'package.json', 'package-lock.json']
-/** No test runs for so long with a build. */
+/** How long a build is kept, in milliseconds. No test runs this long. */
 const keptMs = 24 * 3_600_000
 
 /**
- * Builds Sluice if what it is made of has changed, and returns the file to run. Tests run the build, as users do: it starts with two
- * thirds of the CPU that the sources take.
+ * Builds Sluice if one of the files that it is made from has changed. Returns the file to run. Tests run the
+ * build because users do, and because a build starts with two thirds of the CPU time of the sources.
  */
 export function builtProgram(): string {
   const folder = join(builds, hashOfInputs())
@@ -23,7 +26,10 @@ export function builtProgram(): string {
   return join(folder, 'dist/main.js')
 }
 
-/** Another run may build the same at the same time: the first one that is done counts. */
+/**
+ * Builds into a temporary folder, and renames that folder at the end. If two test runs build the same at the
+ * same time, the build that is finished first is used.
+ */
 function build(folder: string): void {
   const made = `${folder}.${process.pid}`
   const { status, error } = spawnSync(process.execPath, [join(root, 'scripts/build.ts'), made], {

@@ -1,6 +1,6 @@
 import type { BulkheadOptions } from '../../src/delivery/bulkhead.ts'
 
-/** For tests of which it isn't the subject. */
+/** Limits of a bulkhead that are too high to matter, for tests of other subjects. */
 export const roomyBulkhead: BulkheadOptions = {
   maxInFlight: 1_000,
   maxTries: 2_000,

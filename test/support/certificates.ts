@@ -2,25 +2,33 @@ import { generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate
 import { isIP } from 'node:net'
 
 /**
- * Certificates made when a test needs them, in DER by hand: nothing has to be installed, and each can be wrong
- * in its own way. Signed by ECDSA P-256, X.509 version 3. Source: RFC 5280, section 4.
+ * Makes certificates while a test runs, by writing their DER by hand. So no program has to be installed, and
+ * a test can get a certificate with a particular fault. The certificates are X.509 version 3, signed with
+ * ECDSA P-256. Source: RFC 5280, section 4.
  */
 
-/** What a TLS server shows: PEM texts for `tls.createServer`. */
+/** The key and the certificate of a TLS server, as PEM texts for `tls.createServer`. */
 export type Identity = { key: string; cert: string }
 
-/** `names`: DNS names and IPv4 addresses. `fromMs`, `untilMs`: relative to now, default a day around it. `key`: default ECDSA P-256. */
+/**
+ * Properties of a certificate. `names`: DNS names and IPv4 addresses. `fromMs` and `untilMs`: the start and
+ * the end of its validity, in milliseconds relative to now. The defaults are one day before and one day after
+ * now. `key`: the kind of key, by default ECDSA P-256.
+ */
 export type Wishes = { names: readonly string[]; fromMs?: number; untilMs?: number; key?: 'ecdsa' | 'rsa' }
 
 export type Authority = {
-  /** Its own certificate as PEM: whoever is to trust it gets this, for example by `NODE_EXTRA_CA_CERTS`. */
+  /**
+   * The authority's certificate as PEM. A program that has to trust the authority gets this certificate, for
+   * example by `NODE_EXTRA_CA_CERTS`.
+   */
   cert: string
   issue(wishes: Wishes): Identity
 }
 
 export const dayMs = 24 * 3_600_000
 
-/** A small certificate authority. Only who is told to trusts it. */
+/** Creates a small certificate authority. Only programs that are given its certificate trust it. */
 export function createAuthority(name: string): Authority {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const issuer = { name, key: privateKey }
@@ -31,7 +39,7 @@ export function createAuthority(name: string): Authority {
   }
 }
 
-/** A certificate that nobody but its own key vouches for. */
+/** Issues a certificate that is signed with its own key, and by no authority. */
 export function selfSigned(wishes: Wishes): Identity {
   return issueBy(wishes)
 }
@@ -99,7 +107,7 @@ const tags = {
 const ecdsaWithSha256 = der(tags.oid, Buffer.from('2a8648ce3d040302', 'hex'))
 const commonNameOid = der(tags.oid, Buffer.from('550403', 'hex'))
 const basicConstraintsOfAuthority = extension('551d13', sequence(Buffer.from([0x01, 0x01, 0xff])))
-/** Bits 5 and 6: it signs certificates and revocation lists. */
+/** Bits 5 and 6 allow the key to sign certificates and revocation lists. */
 const keyUsageOfAuthority = extension('551d0f', der(tags.bits, Buffer.from([0x01, 0x06])))
 
 function subjectAltNames(names: readonly string[]): Buffer {
@@ -117,7 +125,7 @@ function commonName(name: string): Buffer {
   return sequence(der(tags.set, sequence(commonNameOid, der(tags.utf8, Buffer.from(name)))))
 }
 
-/** GeneralizedTime: 20091110230000Z. */
+/** Encodes a time as GeneralizedTime, for example 20091110230000Z. */
 function time(epochMs: number): Buffer {
   const digits = new Date(epochMs)
     .toISOString()
@@ -138,13 +146,16 @@ function sequence(...parts: Buffer[]): Buffer {
   return der(tags.sequence, ...parts)
 }
 
-/** Tag, length, content. */
+/** Encodes a value in DER as tag, length and content. */
 function der(tag: number, ...parts: Buffer[]): Buffer {
   const content = Buffer.concat(parts)
   return Buffer.concat([Buffer.from([tag, ...lengthOctets(content.length)]), content])
 }
 
-/** In one octet up to 127, else the number of octets that follow and those. */
+/**
+ * Encodes a length. A length up to 127 takes one octet. A longer one takes an octet with the number of octets
+ * that follow, and then these octets.
+ */
 function lengthOctets(length: number): number[] {
   if (length < 0x80) return [length]
   if (length < 0x100) return [0x81, length]

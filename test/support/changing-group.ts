@@ -2,11 +2,13 @@ import { setTimeout as passTime } from 'node:timers/promises'
 import { until } from './until.ts'
 import type { LogLine, SluiceProcess } from './sluice-process.ts'
 
-/** What happened to the group. A join lasts until the worker is ready, a leave until its process has ended. */
+/**
+ * A change in the group. A join lasts until the worker is ready. A leave lasts until its process has ended.
+ */
 export type Change = {
   kind: 'join' | 'leave' | 'kill' | 'freeze' | 'pause'
   worker: string
-  /** Epoch milliseconds. */
+  /** Start of the change, in epoch milliseconds. `toMs` is its end, and is `Infinity` until then. */
   fromMs: number
   toMs: number
 }
@@ -18,13 +20,16 @@ type Start = (name: string, program?: string) => Promise<SluiceProcess>
 type Member = { name: string; process: SluiceProcess; state: 'awake' | 'frozen' | 'leaving' }
 
 const backMs = 90_000
-/** Three times what a worker gives itself; one that takes longer is killed, and that is an error. */
+/**
+ * The longest time for a worker's leave, in milliseconds. It is three times what a worker allows itself. A
+ * worker that takes longer is killed, and its `leave` throws.
+ */
 const mostLeaveMs = 30_000
 
-/** Worker processes of one consumer group, that come and go; it writes down what happened when. */
+/** A consumer group whose worker processes join and leave. Records each change with its times. */
 export class ChangingGroup {
   readonly changes: Change[] = []
-  /** Of each worker that ever was. */
+  /** The log of each worker that has joined so far, by the worker's name. */
   readonly #logs = new Map<string, readonly LogLine[]>()
   readonly #start: Start
   readonly #isBack: (worker: SluiceProcess, logged: number) => boolean | Promise<boolean>
@@ -34,8 +39,10 @@ export class ChangingGroup {
   #joins = 0
 
   /**
-   * `start` starts the worker of that name, of another program where one is given, and resolves when it is ready. `isBack` tells whether one that was frozen has come back, by
-   * default that it has joined again; `logged` is how many lines it had logged when it was thawed.
+   * `start` starts a worker of that name and resolves when the worker is ready. `program` is the program to
+   * run, if it isn't the program under test. `isBack` tells whether a worker that was frozen has come back.
+   * By default, a worker is back when it has joined the group again. `logged` is the number of lines that the
+   * worker had logged before it was thawed.
    */
   constructor({
     start,
@@ -48,22 +55,27 @@ export class ChangingGroup {
     this.#isBack = isBack
   }
 
-  /** Workers that run, the frozen ones too. */
+  /** The number of workers that run, including frozen and leaving ones. */
   get size(): number {
     return this.#members.size
   }
 
-  /** Workers that run and are not frozen. */
+  /** The number of workers that run and are neither frozen nor leaving. */
   get awake(): number {
     return this.#awake().length
   }
 
-  /** What each worker that ever was has logged, by its name. */
+  /**
+   * The log of each worker that has joined so far, by the worker's name. Includes workers that have ended.
+   */
   get logs(): ReadonlyMap<string, readonly LogLine[]> {
     return this.#logs
   }
 
-  /** Gives its name. `program`: what it runs, where that isn't this one. */
+  /**
+   * Starts a worker, waits until it is ready, and returns its name. `program`: the program to run, if it
+   * isn't the program under test.
+   */
   async join(program?: string): Promise<string> {
     const name = `w${++this.#joins}`
     const joined = this.#timed('join', name, async () => {
@@ -76,7 +88,7 @@ export class ChangingGroup {
     return name
   }
 
-  /** SIGTERM. Throws when that didn't end it well. */
+  /** Ends a worker with SIGTERM. Throws if its exit code isn't 0. */
   async leave(pick: number): Promise<void> {
     const member = this.#pick(pick)
     member.state = 'leaving'
@@ -89,13 +101,13 @@ export class ChangingGroup {
     })
   }
 
-  /** One ends by SIGTERM while another starts, whose name it gives. */
+  /** Ends a worker with SIGTERM and starts another at the same time. Returns the name of the new worker. */
   async replace(pick: number, program?: string): Promise<string> {
     const [, name] = await Promise.all([this.leave(pick), this.join(program)])
     return name
   }
 
-  /** `kill -9`. */
+  /** Kills a worker with SIGKILL (`kill -9`). */
   async kill(pick: number): Promise<void> {
     const member = this.#pick(pick)
     member.state = 'leaving'
@@ -103,29 +115,41 @@ export class ChangingGroup {
     this.#members.delete(member)
   }
 
-  /** SIGSTOP, and SIGCONT when `forMs` have passed; comes back at once. It lasts until the worker is back. */
+  /**
+   * Sends SIGSTOP to a worker, and SIGCONT after `forMs`. Returns at once. The recorded change lasts until
+   * the worker is back.
+   */
   freeze(pick: number, forMs: number): void {
     this.#halt('freeze', pick, forMs)
   }
 
-  /** The same for so short that its session goes on: it lasts as long. */
+  /**
+   * Does the same as `freeze`, for a time so short that the worker's session doesn't end. The recorded change
+   * lasts `forMs`.
+   */
   pause(pick: number, forMs: number): void {
     this.#halt('pause', pick, forMs)
   }
 
-  /** Resolves when nobody is frozen any more, and all that were have joined again. */
+  /**
+   * Resolves when no worker is frozen any more, and all workers that `freeze` froze are back. Rejects if one
+   * of them doesn't come back.
+   */
   async thaw(): Promise<void> {
     await Promise.all(this.#thawing)
   }
 
-  /** Throws when a worker has ended that nobody ended. */
+  /** Throws if a worker has ended although the test didn't end it. */
   refuseLosses(): void {
     for (const member of this.#members) {
       if (!member.process.isRunning) throw new Error(`${member.name} has ended by itself${tail(member)}`)
     }
   }
 
-  /** What all workers have logged of their joins and of trouble, in order. */
+  /**
+   * Returns the lines about joins, and all lines whose level isn't `info`, that the workers have logged, in
+   * order of time.
+   */
   log(): { ms: number; text: string }[] {
     const lines = [...this.#logs].flatMap(([name, log]) =>
       log
@@ -138,12 +162,12 @@ export class ChangingGroup {
     return lines.toSorted((a, b) => a.ms - b.ms)
   }
 
-  /** Ends all by SIGTERM. */
+  /** Ends all workers with SIGTERM, one after the other. */
   async close(): Promise<void> {
     while (this.#members.size > 0) await this.leave(0)
   }
 
-  /** Ends what still runs, in whatever state. */
+  /** Kills all workers that still run, including frozen ones. */
   async destroy(): Promise<void> {
     await Promise.allSettled(this.#joining)
     const running = [...this.#members].filter((member) => member.process.isRunning)
@@ -166,7 +190,7 @@ export class ChangingGroup {
       const isBack = async () => !worker.isRunning || (await this.#isBack(worker, logged))
       await until(`${name} is back`, isBack, { timeoutMs: backMs })
     })
-    // Told by `thaw`.
+    // `thaw` reports this error.
     thawed.catch(() => undefined)
     this.#thawing.push(thawed)
   }

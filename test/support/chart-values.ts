@@ -8,7 +8,10 @@ const resources = fc.constantFrom(
 const labels = fc.constantFrom({}, { team: 'data' }, { 'example.org/cost': 'a-1' })
 const peers = fc.constantFrom([], [{ podSelector: { matchLabels: { app: 'prometheus' } } }])
 
-/** Values that the chart is to take, each by itself and one after the other: all that may be changed in place. */
+/**
+ * Random values that the chart has to accept. Each one has to work alone, and as an upgrade from the one
+ * before it. So it holds only values that an upgrade can change in place.
+ */
 export const someValues = fc.record(
   {
     fullnameOverride: fc.constantFrom('', 'another'),
@@ -76,7 +79,8 @@ export const someValues = fc.record(
         replicas: fc.integer({ min: 1, max: 3 }),
         maxSurge: fc.constantFrom(1, '25%'),
         resources,
-        // Nobody here gives a LoadBalancer its address, which Helm would wait for.
+        // LoadBalancer isn't among the types. Helm waits until a LoadBalancer has an address, and in these
+        // tests it never gets one.
         service: fc.constantFrom({}, { type: 'NodePort' }, { port: 8080 }),
         ingress: fc.constantFrom(
           {},

@@ -7,12 +7,18 @@ import { createInterface } from 'node:readline'
 import type { ClickHouseAccess } from '../../src/delivery-log/clickhouse/connect-clickhouse.ts'
 import { chdbFolder, installed } from '../clients/installed.ts'
 
-/** A ClickHouse for tests: the server at `CLICKHOUSE_URL` (with `CLICKHOUSE_USER` and `CLICKHOUSE_PASSWORD`), else its engine in a process of its own. */
+/**
+ * A ClickHouse server for tests. If `CLICKHOUSE_URL` is set, this is the server at that URL, with the login
+ * in `CLICKHOUSE_USER` and `CLICKHOUSE_PASSWORD`. Otherwise it is ClickHouse's engine in a child process.
+ */
 export type TestClickHouse = {
   readonly url: string
   readonly user: string
   readonly password: string
-  /** What its process has used; `undefined` of a server elsewhere. */
+  /**
+   * Returns how much CPU time and memory the child process has used. Returns `undefined` for a server at
+   * `CLICKHOUSE_URL`.
+   */
   usage(): Promise<{ cpuS: number; rssMb: number } | undefined>
   stop(): Promise<void>
 }
@@ -30,7 +36,7 @@ export async function startClickHouse(): Promise<TestClickHouse> {
     password: 'a password',
     async usage() {
       const response = await fetch(`http://127.0.0.1:${port}/usage`)
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the program beside answers
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the format of chdb/server.js
       return (await response.json()) as { cpuS: number; rssMb: number }
     },
     async stop() {

@@ -2,33 +2,45 @@ import { connect, createServer, type Server, type Socket } from 'node:net'
 import { freePorts } from '../../src/development/free-ports.ts'
 import { type SingleBroker, startSingleBroker } from './single-broker.ts'
 
-/** A request as it came: what it is, and its bytes behind the correlation id. */
+/** A request as it arrived. `body` holds the bytes after the correlation id. */
 export type SeenRequest = { apiKey: number; apiVersion: number; body: Buffer }
 
-/** How a cluster differs from Apache Kafka. */
+/** The ways in which the cluster differs from Apache Kafka. */
 export type Manners = {
-  /** Settings that a topic may be created with; default: all. */
+  /** Returns true if a topic may be created with this setting. Default: every setting is allowed. */
   takes?: (name: string) => boolean
-  /** What it tells of a setting: its value, another one, or nothing; default: all as they are. */
+  /**
+   * Returns the value of a setting that the cluster reports. Returns `undefined` if the cluster leaves the
+   * setting out. Default: the cluster reports all settings as they are.
+   */
   tells?: (name: string, value: string | null) => string | null | undefined
-  /** The versions of a request that it knows, `[lowest, highest]`; undefined: those that the broker knows. */
+  /**
+   * Returns the versions of a request that the cluster knows, as `[lowest, highest]`. Returns `undefined` for
+   * the versions that the broker knows.
+   */
   knows?: (apiKey: number) => readonly [number, number] | undefined
-  /** Answers a request in place of the broker: with the bytes behind the correlation id. */
+  /**
+   * Answers a request in place of the broker. Returns the bytes after the correlation id, or `undefined` if
+   * the broker is to answer.
+   */
   answers?: (request: SeenRequest) => Buffer | undefined
   /**
-   * What becomes of an answer: it arrives, it does a second later, half of it does and the connection closes,
-   * or it never comes.
+   * Returns what happens to the answer. `a second`: it arrives one second late. `half`: half of it arrives,
+   * and the connection closes. `all`: it never arrives. `undefined`: it arrives at once.
    */
   loses?: (request: SeenRequest) => 'a second' | 'half' | 'all' | undefined
 }
 
-/** A broker behind a proxy that answers as clusters do which are none of Apache Kafka's. */
+/** A broker behind a proxy. The proxy answers as clusters do that aren't Apache Kafka. */
 export type CloudKafka = SingleBroker & {
-  /** `host:port`; who begins there stays behind it. */
+  /**
+   * The proxy's address (`host:port`). A client that starts with this address sends all its requests through
+   * the proxy.
+   */
   address: string
   manners: Manners
   requests: SeenRequest[]
-  /** The number of connections that are open. */
+  /** The number of open connections of clients to the proxy. */
   readonly openConnections: number
 }
 
@@ -75,7 +87,10 @@ export async function startCloudKafka({ version }: { version?: string } = {}): P
 }
 
 function relay(client: Socket, upstream: Socket, cloud: CloudKafka): void {
-  /** Whether an answer is lost is decided when its request comes: a test may change the manners before the answer. */
+  /**
+   * The requests without an answer so far, by correlation id. `loses` is kept from the moment of the request,
+   * because a test may change the manners before the answer comes.
+   */
   const open = new Map<number, { request: SeenRequest; loses: Manners['loses'] }>()
   onFrames(client, (frame) => {
     const request = {
@@ -113,7 +128,10 @@ function rewritten(request: SeenRequest | undefined, body: Buffer, { tells, know
   return body
 }
 
-/** The answer to a CreateTopics with a setting that isn't taken. Source: the Kafka protocol, versions 0 to 4. */
+/**
+ * Returns the refusal of a CreateTopics request (versions 0 to 4) with a setting that the cluster doesn't
+ * allow. Returns `undefined` for all other requests. Source: the Kafka protocol.
+ */
 function refusalOf({ apiKey, apiVersion, body }: SeenRequest, { takes }: Manners): Buffer | undefined {
   if (apiKey !== apiKeys.createTopics || takes === undefined) return undefined
   const at = new Reader(body)
@@ -139,7 +157,7 @@ function refusalOf({ apiKey, apiVersion, body }: SeenRequest, { takes }: Manners
   ])
 }
 
-/** A DescribeConfigs answer, versions 0 to 2, with what is told. */
+/** Returns the DescribeConfigs answer (versions 0 to 2) with the values that `tells` returns. */
 function retold(body: Buffer, apiVersion: number, tells: NonNullable<Manners['tells']>): Buffer {
   const at = new Reader(body)
   const throttle = at.take(4)
@@ -177,7 +195,7 @@ function retold(body: Buffer, apiVersion: number, tells: NonNullable<Manners['te
   return Buffer.concat([throttle, int32(results.length), ...results])
 }
 
-/** An ApiVersions answer, versions 0 to 2, with the versions that are known. */
+/** Returns the ApiVersions answer (versions 0 to 2) with the versions that `knows` returns. */
 function reversioned(body: Buffer, knows: NonNullable<Manners['knows']>): Buffer {
   const copy = Buffer.from(body)
   const count = copy.readInt32BE(2)

@@ -3,5 +3,8 @@ import { runInNewContext } from 'node:vm'
 
 setFlagsFromString('--expose-gc')
 
-/** V8's own: collects all garbage of this process at once, or only that of what is young. */
+/**
+ * V8's function `gc`. Collects all garbage of this process at once, or with `type: 'minor'` only young
+ * objects.
+ */
 export const collectGarbage: (options?: { type: 'minor' }) => void = runInNewContext('gc')

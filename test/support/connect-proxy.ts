@@ -3,13 +3,16 @@ import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { portOf } from './receiver.ts'
 
-/** A proxy of the test's own on 127.0.0.1, which knows CONNECT and where its names are. */
+/**
+ * An HTTP proxy on 127.0.0.1 for tests. It answers only CONNECT. The test decides the answer and the target
+ * of each tunnel.
+ */
 
 export type ConnectRequest = { authority: string; headers: IncomingHttpHeaders }
 
 /**
- * What becomes of a CONNECT: a tunnel to a port of 127.0.0.1, an answer that refuses it, no answer, or a connection
- * that is closed without one.
+ * The answer to a CONNECT. `port`: a tunnel to this port of 127.0.0.1. `status`: a refusal with this status.
+ * `silence`: no answer. `close`: the connection is closed without an answer.
  */
 export type ConnectReply =
   | { port: number }
@@ -20,9 +23,9 @@ export type ConnectReply =
 export type ConnectProxy = {
   port: number
   requests: readonly ConnectRequest[]
-  /** TCP connections so far. */
+  /** The number of TCP connections so far. */
   readonly connections: number
-  /** All that went through its tunnels to targets, as it saw it. */
+  /** Returns all bytes that clients have sent through the tunnels to targets, as the proxy saw them. */
   sent(): Buffer
   stop(): Promise<void>
 }

@@ -4,29 +4,33 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Image } from './image.ts'
 
-/** A file or folder of this machine, and where a container sees it. */
+/** A file or folder of this machine, and its path in the container. */
 export type Mount = { from: string; to: string; isWritable?: boolean }
 
 export type ContainerPlan = {
   args: readonly string[]
   env: Readonly<Record<string, string>>
   mounts?: readonly Mount[]
-  /** In place of the image's own. */
+  /** Replaces the image's entrypoint. */
   entrypoint?: readonly string[]
 }
 
 export type Container = {
-  /** All that it has written so far. */
+  /** The output of the container so far, from stdout and stderr. */
   readonly said: string
-  /** Its exit code, when it ends. */
+  /** Resolves with the exit code when the container ends. */
   ended: Promise<number | null>
-  /** Sends SIGTERM to its process 1, and gives the exit code and how long it took. */
+  /**
+   * Sends SIGTERM to process 1 of the container. Resolves with the exit code, and with the time until the
+   * container ended, in milliseconds.
+   */
   terminate(): Promise<{ code: number | null; tookMs: number }>
 }
 
 /**
- * Runs an image by runc, as a kubelet asks for it: the image's user without any capability, its tree read-only, process 1 of its own,
- * `/tmp` in memory. The network is the machine's.
+ * Runs an image with runc, with the restrictions that a kubelet asks for. The container runs as the image's
+ * user without any capability, with a read-only file system and its own process ids. Its `/tmp` is in memory.
+ * The container uses the machine's network.
  */
 export function startContainer(image: Image, plan: ContainerPlan): Container {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-container-'))
@@ -52,7 +56,7 @@ export function startContainer(image: Image, plan: ContainerPlan): Container {
   }
 }
 
-/** Runs it to its end, and gives what it said; throws where its exit code isn't 0. */
+/** Runs a container to its end, and returns its output. Throws if its exit code isn't 0. */
 export async function runContainer(image: Image, plan: ContainerPlan): Promise<string> {
   const container = startContainer(image, plan)
   const code = await container.ended

@@ -5,35 +5,41 @@ import { type MessagePort, parentPort, Worker, workerData } from 'node:worker_th
 import type { Identity } from './certificates.ts'
 
 /**
- * A customer's server that counts, in a thread of its own so that a test can look on while it takes 100,000
- * messages. Each path is an endpoint by itself, with its own behaviour and its own counts.
+ * A customer's server that counts requests. It runs in a worker thread, so that a test can watch it while it
+ * receives 100,000 messages. Each path is an endpoint with its own behaviour and its own counts.
  */
 export type CountingReceiver = {
   url(path: string): string
-  /** Holds for requests that arrive from now on. A path without a behaviour answers 200 at once. */
+  /**
+   * Sets the behaviour of a path for requests that arrive from now on. A path without a behaviour answers 200
+   * at once.
+   */
   behave(path: string, behaviour: Behaviour): Promise<void>
   count(path: string): Promise<Counts>
-  /** By `messageId`: when its requests arrived, in epoch milliseconds. */
+  /** Resolves with the arrival times of each message's requests, in epoch milliseconds, by `messageId`. */
   arrivals(path: string): Promise<Map<string, number[]>>
-  /** TCP connections that were accepted so far. */
+  /** Resolves with the number of TCP connections that were accepted so far. */
   connections(): Promise<number>
   /**
-   * Kills a process with SIGKILL in the very moment that a request arrives and makes it so many. Gives how
-   * many requests were in flight then.
+   * Kills a process with SIGKILL as soon as a request arrives and the numbers in `when` are reached.
+   * Resolves with the number of requests in flight at that moment.
    */
   kill(path: string, when: KillMoment): Promise<number>
   stop(): Promise<void>
 }
 
 export type Behaviour = {
-  /** How long an answer takes, in milliseconds: always so long, or between two bounds in turn. */
+  /**
+   * The time until an answer, in milliseconds. With two bounds, the times of the answers go from the lower
+   * bound to the upper bound, again and again.
+   */
   delayMs?: number | readonly [number, number]
   /** Default 200. */
   status?: number
   headers?: Record<string, string>
-  /** The first request of every n-th message is answered 500. */
+  /** With `n`, the first request of every n-th message is answered 500. */
   failFirstOfEvery?: number
-  /** Never answers. */
+  /** True if requests are never answered. */
   isHung?: boolean
 }
 
@@ -46,13 +52,16 @@ export type Counts = {
   delivered: number
   /** Requests of a message that had been answered 2xx before. */
   repeats: number
-  /** Requests that wait for their answer now. */
+  /** Requests that have no answer yet. */
   inFlight: number
 }
 
 export type KillMoment = {
   pid: number
-  /** At least so many different messages have arrived, and so many requests are in flight. */
+  /**
+   * The kill happens when at least `distinct` different messages have arrived, and at least `inFlight`
+   * requests are in flight.
+   */
   distinct: number
   inFlight: number
 }
@@ -68,10 +77,10 @@ type Asked = Question & { id: number }
 type Answer = Counts | Map<string, number[]> | number | undefined
 type FromThread = { port: number } | { id: number; answer: Answer }
 
-/** Tells this file's own thread from a test's. */
+/** The data that this file gives to its thread. `thread` tells this thread from the threads of vitest. */
 type ThreadData = { thread: 'counting-receiver'; identity: Identity | undefined }
 
-/** Serves HTTP, or HTTPS with a certificate. */
+/** Starts a counting receiver. It serves HTTPS if `identity` is given, and HTTP otherwise. */
 export async function startCountingReceiver({
   identity,
 }: { identity?: Identity } = {}): Promise<CountingReceiver> {
@@ -122,7 +131,7 @@ export async function startCountingReceiver({
   }
 }
 
-/** What the thread knows of one path. */
+/** The behaviour and the counts of one path. Only the receiver's thread uses this class. */
 class Endpoint {
   behaviour: Behaviour = {}
   readonly arrivals = new Map<string, number[]>()
@@ -205,7 +214,7 @@ function serve(thread: MessagePort, { identity }: ThreadData): void {
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     readMessageId(request).then(
       (messageId) => endpointOf(request.url ?? '').take(messageId, response),
-      // The sender is gone, or sent no message: neither is counted.
+      // The sender has closed the connection, or the body isn't a message. Neither is counted.
       () => response.destroy(),
     )
   }

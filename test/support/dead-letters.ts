@@ -3,7 +3,10 @@ import { encodeRetryState } from '../../src/retry/retry-state.ts'
 import { otherProgram } from './kafka.ts'
 import { until } from './until.ts'
 
-/** Lets records of a topic have the time that their producer names: so that they can be of hours ago. */
+/**
+ * Makes a topic keep the times that producers give to its records. So a test can write records of hours ago.
+ * The topic then keeps its records without a time limit.
+ */
 export async function nameOwnTimes(topic: string): Promise<void> {
   const admin = otherProgram().admin()
   await admin.connect()
@@ -34,7 +37,7 @@ export type Letter = {
   readonly headers?: Record<string, string>
 }
 
-/** A dead letter as a worker writes it, after 25 tries. */
+/** Returns a dead letter as a worker writes it after 25 attempts. */
 export function letterOf(
   { destinationId, messageId, atMs, reason = 'expired', userId = `user-${messageId}`, headers = {} }: Letter,
   prefix: string,
@@ -77,7 +80,7 @@ export function letterOf(
 
 const batchSize = 5_000
 
-/** Writes as many as `letters` gives, placed by their users. */
+/** Writes all `letters` to a topic. The user of each letter decides its partition. */
 export async function writeLetters(topic: string, letters: Iterable<Message>): Promise<void> {
   const producer = otherProgram().producer({ createPartitioner: Partitioners.DefaultPartitioner })
   await producer.connect()

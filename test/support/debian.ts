@@ -7,7 +7,10 @@ export function findOnPath(name: string): string | undefined {
   return folders.map((folder) => join(folder, name)).find(isExecutable)
 }
 
-/** Installs the packages of the commands that are missing, or throws with what to do. By command: the package of Debian. */
+/**
+ * Installs the Debian packages of the commands that are missing. Throws an error that says what to do if it
+ * can't install them. `packages` holds the name of the Debian package by command.
+ */
 export function ensureCommands(packages: Readonly<Record<string, string>>): void {
   const missing = Object.entries(packages).filter(([command]) => findOnPath(command) === undefined)
   if (missing.length === 0) return
@@ -17,7 +20,10 @@ export function ensureCommands(packages: Readonly<Record<string, string>>): void
   )
 }
 
-/** Throws with what to do where that can't be done here; `what` is what is missing, for people. */
+/**
+ * Installs Debian packages with apt-get. Throws an error that says what to do if apt-get is missing, or if
+ * this process isn't root. `what`: what is missing, in words for the error's reader.
+ */
 export function installWithApt(names: readonly string[], what: string): void {
   if (findOnPath('apt-get') === undefined || process.getuid?.() !== 0) {
     throw new Error(`missing: ${what}. Install it; on Debian, as root: apt-get install ${names.join(' ')}`)

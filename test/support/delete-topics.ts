@@ -1,5 +1,5 @@
 import { afterAll } from 'vitest'
 import { deleteOwnTopics } from './kafka.ts'
 
-// The last of the hooks: those of a test file run before those that were there before it.
+// This hook runs last. Hooks of a test file run before hooks that were registered earlier, like this one.
 afterAll(deleteOwnTopics)

@@ -5,30 +5,33 @@ import type { Identity } from './certificates.ts'
 import { until } from './until.ts'
 import { portOf } from './receiver.ts'
 
-/** One request as a customer saw it. */
+/** A request as the customer's server saw it. */
 export type Delivery = {
   destination: string
   messageId: string
-  /** The worker that sent it, as its header `X-Worker` says. */
+  /** The worker that sent the request, from its header `X-Worker`. */
   worker: string
   /** Epoch milliseconds. */
   arrivedMs: number
-  /** Whether its 200 could be written before the sender was gone. */
+  /** True if the server could write its 200 before the sender closed the connection. */
   isAnswered: boolean
 }
 
-/** A customer's server that writes down each delivery, by whom and when. `/crm` is the destination `crm`. */
+/**
+ * A customer's server that records each delivery with its sender and its time. The path names the
+ * destination: `/crm` is the destination `crm`.
+ */
 export type DeliveryBook = {
   url(destination: string): string
-  /** Of each destination and message, in order of arrival. */
+  /** The deliveries of each destination and message, in order of arrival. The key is `keyOf`. */
   readonly deliveries: ReadonlyMap<string, readonly Delivery[]>
   readonly requests: number
   stop(): Promise<void>
 }
 
-/** What came to customers, by destination and message. */
+/** The deliveries that customers got, by destination and message. */
 export class DeliveryLog {
-  /** By `keyOf`, in order of arrival. */
+  /** The deliveries by `keyOf`, in order of arrival. */
   readonly deliveries = new Map<string, Delivery[]>()
   #requests = 0
 
@@ -36,7 +39,7 @@ export class DeliveryLog {
     return this.#requests
   }
 
-  /** Takes note of one that has just come; it is answered later. */
+  /** Records a delivery that has just arrived and isn't answered yet. */
   note(arrived: Pick<Delivery, 'destination' | 'messageId' | 'worker'>): Delivery {
     this.#requests++
     const delivery: Delivery = { ...arrived, arrivedMs: Date.now(), isAnswered: false }
@@ -48,7 +51,10 @@ export class DeliveryLog {
   }
 }
 
-/** Answers 200 after a time between `least` and `most` milliseconds, by turns; each destination has its own. With a certificate, by HTTPS. */
+/**
+ * Starts a delivery book. It answers 200 after a time between the `least` and `most` milliseconds of the
+ * destination. The time changes with each request. The server uses HTTPS if `identity` is given.
+ */
 export async function startDeliveryBook(
   latencies: Readonly<Record<string, { least: number; most: number }>>,
   { identity }: { identity?: Identity } = {},
@@ -66,13 +72,14 @@ export async function startDeliveryBook(
         delivery.isAnswered = true
         response.writeHead(200).end()
       },
-      // 37 is prime to most lengths: neighbours differ much.
+      // 37 has no common divisor with most lengths of the range. So two successive answers take very
+      // different times.
       least + ((log.requests * 37) % (most - least + 1)),
     )
   }
 
   const takeAny = (incoming: IncomingMessage, response: ServerResponse): void => {
-    // A sender that is killed breaks off in the middle.
+    // If a sender is killed, its request ends in the middle.
     take(incoming, response).catch(() => response.destroy())
   }
   const server = identity === undefined ? createServer(takeAny) : createSecureServer(identity, takeAny)

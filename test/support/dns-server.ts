@@ -3,11 +3,16 @@ import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { type Answer, decode, encode, RECURSION_AVAILABLE, RECURSION_DESIRED } from 'dns-packet'
 
-/** A DNS server on 127.0.0.1 that says what a test wants, of addresses alone, over UDP. */
+/**
+ * A DNS server on 127.0.0.1, over UDP. It answers only questions for addresses. The test decides the answers.
+ */
 
 export type DnsQuestion = { name: string; type: 'A' | 'AAAA' }
 
-/** `silence`: no answer at all. No addresses: the name is there, and has none of that type. */
+/**
+ * `silence`: the server doesn't answer. Empty `addresses`: the name exists, but has no address of the type in
+ * the question.
+ */
 export type DnsReply =
   | { addresses: readonly string[]; ttlSeconds?: number }
   | 'NXDOMAIN'
@@ -16,15 +21,15 @@ export type DnsReply =
   | 'silence'
 
 export type DnsServer = {
-  /** For `delivery.dnsServers`: `127.0.0.1:5353`. */
+  /** The server's address for the setting `delivery.dnsServers`, such as `127.0.0.1:5353`. */
   address: string
-  /** All that were asked, in order; what a client repeats is there twice. */
+  /** All questions so far, in order. If a client repeats a question, the list holds it twice. */
   questions: readonly DnsQuestion[]
   asked(name: string, type?: DnsQuestion['type']): number
   stop(): Promise<void>
 }
 
-/** Starts one. `reply` may take its time. */
+/** Starts a DNS server. `reply` may take its time to resolve. */
 export async function startDnsServer(
   reply: (question: DnsQuestion) => DnsReply | Promise<DnsReply>,
 ): Promise<DnsServer> {
@@ -59,7 +64,10 @@ export async function startDnsServer(
   }
 }
 
-/** Says what each name has, of both types: addresses by name; every other name doesn't exist. */
+/**
+ * Returns a `reply` function for a DNS server. `names` holds the addresses (IPv4 and IPv6) of each name. All
+ * other names don't exist.
+ */
 export function zone(
   names: Readonly<Record<string, readonly string[]>>,
 ): (question: DnsQuestion) => { addresses: readonly string[] } | 'NXDOMAIN' {

@@ -8,14 +8,17 @@ const run = promisify(execFile)
 const root = resolve(import.meta.dirname, '../..')
 const mostBytes = 500 * 1024 ** 2
 
-/** The sources of an earlier commit, with the packages of this one. */
+/** The sources of an earlier commit. They use the packages of the present checkout. */
 export type EarlierVersion = {
-  /** For `startSluice`. */
+  /** The file to give to `startSluice` as its program. */
   readonly program: string
   remove(): Promise<void>
 }
 
-/** Rejects with what to do where the history isn't there. */
+/**
+ * Unpacks the sources of a commit. Rejects with an error that says what to do if git doesn't have the commit
+ * here.
+ */
 export async function takeEarlierVersion(commit: string): Promise<EarlierVersion> {
   const archive = await archiveOf(commit)
   const folder = await mkdtemp(join(tmpdir(), 'sluice-earlier-'))

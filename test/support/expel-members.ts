@@ -2,10 +2,10 @@ import { openCluster } from '../../src/kafka/open-cluster.ts'
 import { withAdmin } from '../../src/kafka/with-admin.ts'
 import { otherProgram } from './kafka.ts'
 
-/** As in kafkajs 2.2.4, which declares it in part. */
+/** The coordinator's method that is used here, as in kafkajs 2.2.4. The types of kafkajs don't declare it. */
 type Coordinator = { leaveGroup(member: { groupId: string; memberId: string }): Promise<unknown> }
 
-/** Takes all members out of a group, without a word to them, as if their sessions were over. */
+/** Removes all members from a group, as if their sessions had ended. Doesn't tell the members. */
 export async function expelMembers(groupId: string): Promise<void> {
   const kafka = otherProgram()
   const { groups } = await withAdmin(kafka, (admin) => admin.describeGroups([groupId]))
@@ -13,10 +13,10 @@ export async function expelMembers(groupId: string): Promise<void> {
   try {
     await opened.cluster.connect()
     await opened.cluster.addTargetTopic('__consumer_offsets')
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares only a part of it
     const coordinator = (await opened.cluster.findGroupCoordinator({ groupId })) as unknown as Coordinator
     for (const { memberId } of groups.flatMap(({ members }) => members))
-      // One that has just joined again under another name is left alone.
+      // A member that has joined again by now has another id. Its removal fails, and it stays in the group.
       await coordinator.leaveGroup({ groupId, memberId }).catch(() => undefined)
   } finally {
     await opened.close()

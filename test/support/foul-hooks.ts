@@ -1,14 +1,15 @@
 import * as fc from 'fast-check'
 import type { Trial } from './hook-trials.ts'
 
-/** Hooks that are as they should be, and such as an attacker or a bad copy would write. */
+/** Hooks that are well-formed, and hooks that an attacker or a faulty copy would write. */
 
 type HeaderEntry = readonly [name: string, value: string]
 
-/** Parts of which harmful values, paths and ids are put together. */
+/** The parts from which harmful values, paths and ids are put together. */
 const viciousParts: readonly string[] = [
   ['\r\n', '\n', '\r', '\0', '\t', ' ', '\u007f', '\u0085', '\u00a0', '\u2028', '\ufeff', '\u00ad'],
-  // Cut to their low bytes these are line breaks and spaces.
+  // The low bytes of these characters are line breaks and a space. A program that cuts characters to their
+  // low bytes would send those.
   ['\u010d\u010a', '\u0a0d', '\u0120'],
   ['\ud800', '\udc00', 'x'.repeat(1_000), 'ü'.repeat(700)],
   'é € 漢 😀 % %zz %00 %0d%0a %2e%2e %20 .. / // ? # & = ; @ : \\ , a B 0 . -'.split(' '),
@@ -24,10 +25,10 @@ const foulNames: readonly string[] = [
   ['', ' ', 'X Y', 'X:Y', 'X-A\r\nX-B', 'X-A\n', '\0', 'X\0', 'Ü', 'X-\u010d\u010a', ':', 'X-A: b\r\nX'],
 ].flat()
 
-/** Names that look foul and aren't. */
+/** Names that look harmful but are allowed. */
 const strangeNames = ['__proto__', 'constructor', 'toString', 'Authorization', 'Cookie', '-', '_', '~']
 
-/** The server's address and others, of which some are spelled as they may be. */
+/** Returns beginnings of URLs, of the server and of other addresses. Some of the spellings are valid. */
 function startsOf(port: number): readonly string[] {
   const there = `127.0.0.1:${port}`
   return [
@@ -51,7 +52,7 @@ const goodName = fc
   .string({ unit: fc.constantFrom(...'a b X Y 0 9 - _ ! # $ % & * + . ^ ` | ~'.split(' ')), maxLength: 30 })
   .map((name) => `X-${name}`)
 
-/** Visible Latin-1, with spaces inside. */
+/** Visible characters of Latin-1. Spaces are only inside of the value. */
 const goodValue = fc
   .array(fc.oneof(fc.integer({ min: 0x20, max: 0x7e }), fc.integer({ min: 0xa0, max: 0xff })), {
     maxLength: 40,
@@ -66,7 +67,10 @@ const foulHeader: fc.Arbitrary<HeaderEntry> = fc.oneof(
   fc.tuple(goodName, fc.constantFrom('x'.repeat(8_100), 'x'.repeat(8_200), ' ', '\t', 'x\ty')),
 )
 
-/** No name twice: that two are the same is the catalog's own rule, not one of what can be sent. */
+/**
+ * Returns lists of headers without repeated names. A rule of the catalog forbids repeated names. It says
+ * nothing about which headers can be sent.
+ */
 function headersOf(entry: fc.Arbitrary<HeaderEntry>): fc.Arbitrary<HeaderEntry[]> {
   return fc.uniqueArray(entry, { selector: ([name]) => name.toLowerCase(), maxLength: 6 })
 }
@@ -83,7 +87,7 @@ function foulUrl(port: number): fc.Arbitrary<string> {
     .map((parts) => parts.join(''))
 }
 
-/** Hooks at a server on a port of 127.0.0.1, about half of them well-formed. */
+/** Returns trials with hooks at a server on a port of 127.0.0.1. About half of the hooks are well-formed. */
 export function trialsAt(port: number): fc.Arbitrary<Trial> {
   const messageId = fc.oneof(fc.uuid(), anything, vicious)
   const good = fc.record({ url: goodUrl(port), headers: headersOf(goodHeader), messageId })

@@ -2,28 +2,29 @@ import { Agent, request } from 'node:http'
 import { text as readText } from 'node:stream/consumers'
 import { randomBytes } from 'node:crypto'
 
-/** What clients saw of a gateway. */
+/** The results of a load on a gateway, as its clients saw them. */
 export type Load = {
-  /** Messages whose request was answered 200. */
+  /** The ids of the messages whose request was answered 200. */
   readonly acknowledged: readonly string[]
-  /** Answers by status; 0 for requests without an answer. */
+  /** The number of answers by status. Status 0 stands for requests without an answer. */
   readonly statuses: ReadonlyMap<number, number>
-  /** Of the slowest answer. */
+  /** The time until the slowest answer, in milliseconds. */
   readonly slowestMs: number
-  /** Answers that said `Connection: close`. */
+  /** The number of answers with `Connection: close`. */
   readonly closing: number
-  /** `Retry-After` of answers that had it. */
+  /** The values of `Retry-After` in the answers that had this header. */
   readonly retryAfters: readonly string[]
-  /** Starts no request any more, and resolves when all are answered. */
+  /** Stops starting requests, and resolves when all requests are answered. */
   stop(): Promise<void>
 }
 
 const pauseMs = 20
 
 /**
- * Clients that each post one batch after the other over a connection that they keep; after an answer that isn't 200
- * they wait for a moment. Each message is a new one, of a user of its own. `origin`: where to, or who chooses that
- * whenever a client needs a new connection.
+ * Starts clients that post to a gateway. Each client posts one batch after another over a connection that
+ * stays open. After an answer other than 200, the client waits 20 ms. Each message has its own id and its own
+ * user. `origin`: the gateway's origin, or a function that chooses the origin whenever a client needs a new
+ * connection.
  */
 export function startLoad(
   origin: string | (() => string),

@@ -4,7 +4,7 @@ import { applyTopics, type SluiceProcess, startSluice, writeCatalog } from './wo
 
 export { basic, post, type Reply } from './post.ts'
 
-/** A source as the catalog file has it. */
+/** A source as in the catalog file. */
 export type GatewaySource = {
   id: string
   kind?: 'events' | 'audiences'
@@ -14,7 +14,7 @@ export type GatewaySource = {
   maxPerSecond?: number
 }
 
-/** A record of a topic, its value read as JSON. */
+/** A record of a topic. `value` is its text, parsed as JSON. */
 export type WrittenRecord = {
   partition: number
   key: string | null
@@ -23,16 +23,16 @@ export type WrittenRecord = {
   value: Record<string, unknown>
 }
 
-/** A gateway with topics of its own. */
+/** A gateway process, and the topics that only this gateway uses. */
 export type TestGateway = {
   prefix: string
   process: SluiceProcess
   /** `http://127.0.0.1:PORT` */
   origin: string
-  /** For another process of the same topics and catalog. */
+  /** The settings for another process with the same topics and the same catalog. */
   variables: Record<string, string>
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Reply>
-  /** Reads a topic, without its prefix, to its end. */
+  /** Reads a topic to its end. The topic is named without its prefix. */
   read(topic: string): Promise<WrittenRecord[]>
   readiness(): Promise<{ status: number; text: string }>
   rewriteCatalog(sources: readonly GatewaySource[]): void

@@ -8,21 +8,33 @@ import { builtProgram } from './build.ts'
 declare module 'vitest' {
   interface ProvidedContext {
     kafkaBrokers: string[]
-    /** Where workers keep state that no test looks at. */
+    /** The folder for the states of workers, for tests that don't look at the folder. */
     stateFolder: string
-    /** What runs as `sluice`: the build, in the project `package` as npm installs it. */
+    /**
+     * The file that tests run as `sluice`. It is the build. In the project `package`, it is the build as npm
+     * installs it.
+     */
     program: string
   }
 }
 
-/** One Kafka and one folder for all projects of a run; `users` are the projects that they were given to. */
+/**
+ * The Kafka and the state folder that all projects of a test run share. `users` is the number of projects
+ * that use them.
+ */
 type SharedKafka = { users: number; started: Promise<RunningKafka>; stateFolder: Promise<string> }
 
-/** Each project loads this file anew, so what they share is kept where all of them find it. */
+/**
+ * The key under which `globalThis` holds what the projects share. A variable of this file can't hold it,
+ * because each project loads this file anew.
+ */
 const slot = Symbol.for('sluice.test-kafka')
 const shared: typeof globalThis & { [slot]?: SharedKafka } = globalThis
 
-/** Starts the run's Kafka, or attaches to `KAFKA_BROKERS`; the last project's teardown stops it. */
+/**
+ * Starts the Kafka of the test run, or attaches to `KAFKA_BROKERS`. Returns the project's teardown. The last
+ * project's teardown stops the Kafka.
+ */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const kafka = (shared[slot] ??= {
     users: 0,

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { installPackage } from './installed-package.ts'
 
-/** For the project `package`: what runs as `sluice` is the build, below a `node_modules`. */
+/** Sets up the project `package`. Its tests run the build as npm installs it below a `node_modules`. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const { folder, prepareKafka, remove } = await installPackage()
   await prepareKafka()

@@ -6,25 +6,35 @@ import { cacheFolder } from '../../src/development/maven-download.ts'
 
 const run = promisify(execFile)
 
-/** A program that Go builds. */
+/** A program that is built with Go. */
 export type GoProgram = {
-  /** Of the file that is kept: `toxiproxy`. */
+  /** The beginning of the name of the program's file, such as `toxiproxy`. */
   name: string
-  /** The module's package that is the program. */
+  /** The Go package that holds the program. */
   package: string
-  /** With the `v`. */
+  /** The version, with the `v`. */
   version: string
-  /** Of a module that replaces others by folders of its repository, which \`go install\` refuses: itself, and the version that those have. */
+  /**
+   * The Go module of the program. Only needed if this module replaces other modules by folders of its
+   * repository, because `go install` refuses such a module. `replacedBy` is the version of those other
+   * modules. By default, it is `version`.
+   */
   module?: string
   replacedBy?: string
   linkerFlags?: string
 }
 
 const buildTimeoutMs = 9 * 60_000
-/** That of Kubernetes' API server, on two busy cores. */
+/**
+ * The time limit for a build in a module, in milliseconds. The longest such build is Kubernetes' API server
+ * on two busy cores.
+ */
 const largeBuildTimeoutMs = 60 * 60_000
 
-/** Builds the program with Go, unless it is there, beside Kafka's jars, and gives its file. It appears whole or not at all. */
+/**
+ * Returns the file of a program. If the file doesn't exist yet, builds it with Go. Keeps it in the same
+ * folder as Kafka's jars. The file appears whole or not at all.
+ */
 export async function goProgram(wanted: GoProgram): Promise<string> {
   const { name, version } = wanted
   const cache = cacheFolder()
@@ -47,7 +57,7 @@ export async function goProgram(wanted: GoProgram): Promise<string> {
   return program
 }
 
-/** The folder of a module's sources, as Go downloads it. */
+/** Returns the folder with a module's sources, as Go downloads it. */
 export async function goModule(module: string, version: string): Promise<string> {
   return (await download(module, version)).Dir
 }
@@ -58,7 +68,10 @@ async function install(source: string, version: string, folder: string): Promise
   return join(folder, basename(source))
 }
 
-/** Go takes replacements of the main module alone: this makes one that has those of `module`, as they were published. */
+/**
+ * Builds a program of a module that replaces other modules. Go applies the replacements of the main module
+ * only. So this makes a main module that replaces the same modules by their published versions.
+ */
 async function buildInModule(wanted: GoProgram, module: string, folder: string): Promise<string> {
   const { GoMod: file } = await download(module, wanted.version)
   const { stdout } = await run('go', ['mod', 'edit', '-json', file])
@@ -72,7 +85,7 @@ async function buildInModule(wanted: GoProgram, module: string, folder: string):
   ]
   await writeFile(join(folder, 'go.mod'), `${lines.join('\n')}\n`)
   const flags = `-s -w ${wanted.linkerFlags ?? ''}`
-  // One compiler at a time: two of this size need 8 GB.
+  // Builds one package at a time, because two compilers of this size need 8 GB.
   const program = join(folder, 'program')
   await run('nice', ['go', 'build', '-p', '1', '-ldflags', flags, '-o', program, wanted.package], {
     cwd: folder,

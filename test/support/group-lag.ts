@@ -1,14 +1,20 @@
 import type { Admin } from 'kafkajs'
 
-/** Where a group stands in the topics that it reads. */
+/** The progress of a group in the topics that it reads. */
 export type GroupStand = {
-  /** That it has not committed. */
+  /** The number of records that the group has not committed. */
   lag: number
-  /** By `topic/partition`: -1 where it has committed nothing. A broker that has just started may not know all topics. */
+  /**
+   * The committed offsets by `topic/partition`. An offset is -1 if the group has committed nothing there.
+   * Topics may be missing if a broker has just started and doesn't know all topics yet.
+   */
   committed: ReadonlyMap<string, number>
 }
 
-/** Records that the group has not committed, of all topics with the prefix that it reads. */
+/**
+ * Returns how many records the group has not committed. Counts all topics with the prefix that the group
+ * reads.
+ */
 export async function groupLag(admin: Admin, groupId: string, prefix: string): Promise<number> {
   return (await groupStand(admin, groupId, prefix)).lag
 }

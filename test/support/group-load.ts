@@ -10,38 +10,41 @@ const readyMs = 90_000
 export const perSecond = 250
 export const sessionTimeoutMs = 6_000
 export const commitIntervalMs = 1_000
-/** There are always requests in flight: about 10 for the one, 30 for the other. */
+/**
+ * The times that destinations take to answer, in milliseconds. There are always requests in flight: about 10
+ * for `crm`, and about 30 for `mail`.
+ */
 const latencies = { crm: { least: 20, most: 60 }, mail: { least: 50, most: 200 } }
 export const destinations = Object.keys(latencies)
 
 export type Report = {
-  /** `destination/messageId` of what was never answered with 200. */
+  /** The `destination/messageId` of each delivery that was never answered with 200. */
   gaps: string[]
-  /** All deliveries of a message to a destination, where there is more than one. */
+  /** For each message that came to a destination more than once, all of these deliveries. */
   repeats: (readonly Delivery[])[]
   changes: readonly Change[]
   deliveries: number
   produced: number
-  /** The longest time in which nothing came to one of the destinations, in milliseconds. */
+  /** The longest time between two deliveries to the same destination, in milliseconds. */
   longestPauseMs: number
-  /** When the load began, in epoch milliseconds. */
+  /** The time when the load began, in epoch milliseconds. */
   startedMs: number
-  /** What the workers have logged of the group. */
+  /** The log lines of all workers about the group, and all their lines whose level isn't `info`. */
   log: readonly { ms: number; text: string }[]
 }
 
-/** Changes a group of workers while messages are produced, and waits until all is settled. */
+/** Changes a group of workers while messages are produced, and waits until all messages are settled. */
 export async function underLoad({
   program,
   workers = 2,
   variablesOf = () => ({}),
   change,
 }: {
-  /** What the first workers run, where it isn't this one. */
+  /** The program that the first workers run, if it isn't the program under test. */
   program?: string
-  /** How many there are at first. */
+  /** The number of workers at the start. */
   workers?: number
-  /** Settings of the worker of that name. */
+  /** Returns additional settings for the worker of that name. */
   variablesOf?: (name: string) => Record<string, string>
   change: (group: ChangingGroup, startedMs: number) => Promise<void>
 }): Promise<Report> {
@@ -66,7 +69,8 @@ export async function underLoad({
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '1s',
       SLUICE_LOG_ATTEMPTS: 'false',
-      // A request that a busy machine makes late would be tried again, which is no repeat of the group's.
+      // With a shorter timeout, Sluice would repeat requests that are only late because the machine is busy.
+      // Such repeats don't come from the changes of the group.
       SLUICE_DELIVERY_TIMEOUT: '30s',
     },
   })

@@ -6,14 +6,14 @@ import { readAll } from './kafka.ts'
 import { type Standing, standingOf, tiers } from './stopped-installation.ts'
 import { type Ended, runToEnd } from './worker-process.ts'
 
-/** Installations that are grown while nobody works in them. */
+/** Installations that grow while none of their workers runs. */
 
 const catalog = { sources: [{ id: 'space', kind: 'audiences' }], destinations: [] }
 const ladder = { SLUICE_RETRY_LADDER: '1s,2s', SLUICE_RETRY_THEN: '2s' }
 
 export type Installed = Awaited<ReturnType<typeof install>>
 
-/** Topics, a group and the settings of an installation that no worker runs of. */
+/** Creates the topics, the group id and the settings of an installation. Starts no worker. */
 export async function install(partitions: number) {
   const scene = await setScene({
     catalog,
@@ -25,13 +25,16 @@ export async function install(partitions: number) {
   return { prefix, groupId, partitions, variables, grow }
 }
 
-/** The settings of a layout. */
+/** Returns the settings of a layout. */
 export const grownTo = (partitions: number, generation = 2) => ({
   SLUICE_TOPICS_PARTITIONS: String(partitions),
   SLUICE_TOPICS_GENERATION: String(generation),
 })
 
-/** Kills a growth to 7 partitions once it has begun. */
+/**
+ * Starts a growth to 7 partitions and kills it. Repeats this, with a later kill each time, until the growth
+ * has begun.
+ */
 export async function growUntilBegun({ prefix, variables }: Installed): Promise<void> {
   for (let killAfterMs = 1_000; ; killAfterMs += 200) {
     const { code } = await runToEnd(['topics', 'grow', '7'], variables, { killAfterMs })
@@ -47,14 +50,14 @@ const kindOf = ({ key }: Standing) => parseStateKey(Buffer.from(key ?? ''))?.kin
 
 const properties = (all: readonly Standing[]) => all.filter((record) => kindOf(record) === 'property')
 
-/** Of the topics that are copied the records of each once, as they were. */
+/** Expects that the new topics hold each record of the copied topics once and unchanged. */
 export async function expectCopied(prefix: string, groupId: string, from: number, to: number): Promise<void> {
   const before = await standingOf(`${prefix}memberships`, groupId)
   const after = await standingOf(`${prefix}g2.memberships`, groupId)
   expect(properties(after).map(identityOf).sort()).toEqual(properties(before).map(identityOf).sort())
   for (const { key, partition } of properties(after))
     expect(partition).toBe(partitionOf(String(JSON.parse(String(key))[0]), to))
-  // The newer state of each user is behind the older one.
+  // The newer state of each property comes after the older state.
   const values = Map.groupBy(properties(after), ({ key }) => key)
   for (const states of values.values())
     expect(states.map(({ value }) => JSON.parse(String(value)).value)).toEqual([1, 2])

@@ -6,32 +6,35 @@ import { type Authority, createAuthority, type Identity } from './certificates.t
 import { type SingleBroker, startSingleBroker } from './single-broker.ts'
 import { startTokenServer, type TokenServer } from './token-server.ts'
 
-/** The ways in, beside the plain one, and what each asks of who comes. */
+/**
+ * The protocols of the listeners beside the plain one. The comments say what each listener requires of its
+ * clients.
+ */
 const ways = {
-  /** TLS with a certificate of a private authority. */
+  /** TLS. The broker's certificate comes from a private authority. */
   TLS: 'SSL',
-  /** The same, and a certificate of the client's. */
+  /** TLS, and a certificate of the client. */
   MTLS: 'SSL',
-  /** TLS, and SCRAM-SHA-256 or SCRAM-SHA-512. */
+  /** TLS, and a login with SCRAM-SHA-256 or SCRAM-SHA-512. */
   SCRAM: 'SASL_SSL',
-  /** A password, without TLS. */
+  /** A login with a password, without TLS. */
   PLAIN: 'SASL_PLAINTEXT',
-  /** A token of the token server, without TLS. */
+  /** A login with a token of the token server, without TLS. */
   OAUTH: 'SASL_PLAINTEXT',
 } as const
 
 type Way = keyof typeof ways
 
-/** One broker that asks for all that real clusters ask for, each at a port of its own. */
+/** A Kafka broker with the kinds of TLS and login that real clusters have. Each kind has its own port. */
 export type GuardedKafka = SingleBroker & {
   at: Record<Way, string>
   authority: Authority
   tokens: TokenServer
-  /** Writes a file of this Kafka's, and gives its path. */
+  /** Writes a file into the folder of this Kafka, and returns the file's path. */
   file(name: string, text: string): string
 }
 
-/** The one user, with SCRAM and PLAIN. */
+/** The only user. This user can log in with SCRAM and with PLAIN. */
 export const user = { name: 'alice', password: 'alice-secret' }
 
 export async function startGuardedKafka(): Promise<GuardedKafka> {

@@ -1,10 +1,13 @@
 import { gzipSync } from 'node:zlib'
 import { maxBatchBytes } from '../../src/gateway/request-limits.ts'
 
-/** A body that is made to cost much, by what it is. */
+/** The body of a request that should cost the gateway much time or memory. `name` describes it. */
 export type HarmfulBody = { readonly name: string; readonly body: Buffer }
 
-/** Bodies of up to the limit of a batch, and of what comes out of a gzip of it. */
+/**
+ * Returns harmful bodies. None is larger than a batch may be. A body in gzip may become larger than that when
+ * it is unpacked.
+ */
 export function harmfulBodies(): readonly HarmfulBody[] {
   return Object.entries({ ...sharedContexts(), ...items(), ...texts(), ...compressed() }).map(
     ([name, body]) => ({
@@ -17,20 +20,20 @@ export function harmfulBodies(): readonly HarmfulBody[] {
 type Bodies = Readonly<Record<string, string | Buffer>>
 
 const tiny = '{"type":"page","userId":"u"}'
-/** What the rest of a body of the limit may take. */
+/** The bytes that a body at the size limit has left for its variable part. */
 const room = maxBatchBytes - 200
 
 function batchOf(item: string, count: number, shared = ''): string {
   return `{${shared}"batch":[${Array(count).fill(item).join(',')}]}`
 }
 
-/** As many as there is room for, and as a batch may have. */
+/** Returns a batch with as many items as fit. It has at most 2,500 items, as many as a batch may have. */
 function fullBatchOf(item: string, shared = ''): string {
   const count = Math.floor((room - shared.length) / (item.length + 1))
   return batchOf(item, Math.min(2_500, count), shared)
 }
 
-/** One message with as many members as there is room for. */
+/** Returns a batch of one message whose properties have as many members as fit. */
 function largeItemOf(member: (index: number) => string, [open, close]: readonly [string, string]): string {
   const members: string[] = []
   for (let bytes = 0, index = 0; ; index++) {
@@ -46,7 +49,7 @@ function keys(count: number, value = '1'): string {
   return Array.from({ length: count }, (_, index) => `"k${index.toString(36)}":${value}`).join(',')
 }
 
-/** What a batch says for all. */
+/** Returns bodies whose batch sets fields for all of its messages. */
 function sharedContexts(): Bodies {
   const deep = `"context":${'{"a":'.repeat(119)}1${'}'.repeat(119)},`
   const large = `"context":{"pad":"${'x'.repeat(30_000)}"},`
@@ -85,7 +88,7 @@ function sharedContexts(): Bodies {
   }
 }
 
-/** Of messages. */
+/** Returns bodies whose messages are harmful. */
 function items(): Bodies {
   return {
     '2,500 messages': fullBatchOf(tiny),
@@ -151,7 +154,7 @@ function items(): Bodies {
   }
 }
 
-/** Of strings. */
+/** Returns bodies whose strings or numbers are harmful. */
 function texts(): Bodies {
   const escapedKey = '"\\\\":1,'
   return {
@@ -189,7 +192,7 @@ function texts(): Bodies {
   }
 }
 
-/** Of gzip. */
+/** Returns bodies that are harmful because of their gzip. */
 function compressed(): Bodies {
   const mebi = 1_024 * 1_024
   const empty = gzipSync('')
@@ -204,7 +207,7 @@ function compressed(): Bodies {
   }
 }
 
-/** A deflate stream of blocks that are stored and hold nothing. */
+/** Returns a gzip stream of stored blocks that are all empty. It has no last block. */
 function emptyBlocks(): Buffer {
   const head = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3])
   const block = Buffer.from([0, 0, 0, 0xff, 0xff])

@@ -14,11 +14,11 @@ import type { HookResult } from '../../src/pipeline/decision.ts'
 import { answer, type ReceivedRequest, startReceiver } from './receiver.ts'
 
 /**
- * Hooks as customers may write them, well or to do harm, given to the catalog's checks and sent to by the real
- * sender, whatever the checks said.
+ * Trials of hooks that customers may write, well or to do harm. The catalog checks each hook. The real sender
+ * sends to it even if the catalog refuses it.
  */
 
-/** A hook as it is written, and the id of a message that is sent to it. */
+/** A hook as a customer wrote it, and the id of a message that is sent to it. */
 export type Trial = {
   url: string
   headers: readonly (readonly [name: string, value: string])[]
@@ -26,20 +26,31 @@ export type Trial = {
 }
 
 export type TrialReport = {
-  /** What the catalog does with the hook. One that leads to another server is taken, and nothing is sent there. */
+  /**
+   * `taken` and `refused`: the catalog accepts or refuses the hook. `elsewhere`: the catalog accepts the
+   * hook, but the hook leads to another server. Then nothing is sent.
+   */
   kind: 'taken' | 'refused' | 'elsewhere'
-  /** Its path as the catalog gives it; as it was written where the catalog refuses it. */
+  /**
+   * The hook's path as the catalog returns it. If the catalog refuses the hook, this is the path as written.
+   */
   path: string
   outcome: Outcome | undefined
-  /** What has come to the server by the time of the outcome, and over how many new connections. */
+  /**
+   * The requests that have come to the server by the time of the outcome. `connections` is the number of new
+   * connections by then.
+   */
   requests: readonly ReceivedRequest[]
   connections: number
-  /** Of a good request right after it, with the same connections; 1 s was allowed for it. */
+  /**
+   * The outcome of a good request right after the trial's request, with the same connections. That request
+   * has 1 s to succeed.
+   */
   outcomeAfter: Outcome | undefined
 }
 
 export type Trials = {
-  /** `http://127.0.0.1:PORT` of the server: URLs are to lead there. */
+  /** The server's origin (`http://127.0.0.1:PORT`). The URLs of trials should lead there. */
   origin: string
   port: number
   run(trial: Trial): Promise<TrialReport>
@@ -123,7 +134,7 @@ export async function startTrials(): Promise<Trials> {
   }
 }
 
-/** Headers that every request has beside those of its hook. */
+/** The headers that every request has in addition to the headers of its hook. */
 const ownHeaders = [
   'connection',
   'content-length',
@@ -136,7 +147,10 @@ const ownHeaders = [
   'x-signature',
 ]
 
-/** What is taken comes as it was meant, what is refused makes no connection, and either way the next request goes through. */
+/**
+ * Expects that the request of an accepted hook arrives as intended, that a refused hook causes no connection,
+ * and that the next request succeeds in both cases.
+ */
 export function expectHarmless({ origin }: Trials, trial: Trial, report: TrialReport): void {
   if (report.kind === 'elsewhere') return
   expect(report.outcomeAfter).toEqual({ kind: 'answer', status: 200 })
@@ -149,7 +163,7 @@ export function expectHarmless({ origin }: Trials, trial: Trial, report: TrialRe
   for (const request of report.requests) expectAsMeant(request, trial, { origin, path: report.path })
 }
 
-/** Each byte that was chosen is there, and no header that nobody chose. */
+/** Expects that the request has all bytes and headers that were chosen, and no other header. */
 function expectAsMeant(
   request: ReceivedRequest,
   { headers, messageId }: Trial,
@@ -185,7 +199,10 @@ const breaker: BreakerOptions = {
   maxOpenMs: 60_000,
 }
 
-/** What the catalog makes of the hook; `undefined` when it refuses it. */
+/**
+ * Returns the destination that the catalog makes of the hook. Returns `undefined` if the catalog refuses the
+ * hook.
+ */
 function definitionByCatalog({ url, headers }: Trial): DestinationDefinition | undefined {
   const hook = {
     id: 'hook',
@@ -201,12 +218,12 @@ function definitionByCatalog({ url, headers }: Trial): DestinationDefinition | u
   return parsed.ok ? parsed.catalog.destinations.get('crm') : undefined
 }
 
-/** No variable is read: `${` is written for itself. */
+/** Escapes each `${`. So the catalog takes it as text, and reads no variable. */
 function verbatim(value: string): string {
   return value.replaceAll('${', () => '$${')
 }
 
-/** The hook as if nobody had looked at it. */
+/** Returns a destination with the hook as it was written, without the catalog's checks. */
 function definitionAsWritten({ url, headers }: Trial): DestinationDefinition {
   const [, origin = '', path = ''] = /^([^/]*\/\/[^/?#]*)?(.*)$/s.exec(url) ?? []
   return {

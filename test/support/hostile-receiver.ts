@@ -3,57 +3,75 @@ import { createServer as createTlsServer } from 'node:tls'
 import type { Identity } from './certificates.ts'
 import { portOf } from './receiver.ts'
 
-/** Servers that answer as no server should. Real ones, on a free port of 127.0.0.1, below the level of HTTP. */
+/**
+ * Servers that answer as no server should. They are real servers on a free port of 127.0.0.1, and they write
+ * bytes instead of using an HTTP library.
+ */
 
-/** Which request it is: all counted from 1. */
+/** The position of a request. All numbers count from 1. */
 export type Place = {
-  /** Of all requests to this server. */
+  /** The position among all requests to this server. */
   nth: number
-  /** Of its connection. */
+  /** The position among the requests of its connection. */
   nthOfConnection: number
   connection: number
 }
 
-/** What a server does. Where it says nothing, it takes every request and answers it well. */
+/**
+ * The behaviour of a server. Without any of these functions, the server accepts every connection and answers
+ * every request well.
+ */
 export type Behaviour = {
-  /** Takes over a connection as it was accepted, before TLS. Gives true if it did. */
+  /**
+   * Takes over a connection that was just accepted, before TLS. Returns true if it has taken the connection
+   * over.
+   */
   accepts?: (socket: Socket, connection: number) => boolean
-  /** Sees a connection, inside of TLS, before anything was read from it; it is served all the same. */
+  /**
+   * Is called with each connection, inside of TLS, before anything is read from it. The server then serves
+   * the connection as usual.
+   */
   greets?: (socket: Socket, connection: number) => void
-  /** Gets each whole request. */
+  /** Answers a request that has arrived in full. */
   answers?: (socket: Socket, place: Place) => void
 }
 
 export type HostileReceiver = {
   origin: string
   port: number
-  /** TCP connections that were accepted so far. */
+  /** The number of TCP connections that were accepted so far. */
   readonly connections: number
-  /** Of those, the ones that are still there. */
+  /** The number of these connections that are still open. */
   readonly open: number
   /** The bodies of all whole requests, in order. */
   readonly requests: readonly string[]
-  /** Bytes that went out, to clients and into the kernel's buffers; with TLS in its records. */
+  /**
+   * The number of bytes that went out, to clients and into the kernel's buffers. With TLS, it counts the
+   * bytes of TLS records.
+   */
   readonly bytesSent: number
   stop(): Promise<void>
 }
 
-/** The status of a good answer, which none of the bad ones has. */
+/** The status of a good answer. No bad answer has this status. */
 export const goodStatus = 299
 
 export function answerWell(socket: Socket): void {
   socket.write(`HTTP/1.1 ${goodStatus} Good\r\ncontent-length: 4\r\n\r\ngood`)
 }
 
-/** Does what `hostile` says with the first request, and answers all others well. */
+/** Returns a behaviour that uses `hostile` for the first request, and answers all other requests well. */
 export function atFirst(hostile: (socket: Socket) => void): Behaviour {
   return { answers: (socket, { nth }) => (nth === 1 ? hostile(socket) : answerWell(socket)) }
 }
 
-/** Sends `text` (a string in Latin-1), and then maybe ends. */
+/**
+ * Returns a function that sends `text` on a connection. A string is sent as Latin-1. After that, the
+ * connection stays open, is closed, or is reset.
+ */
 export function says(text: string | Buffer, ending: 'stays' | 'closes' | 'resets' = 'stays') {
   return (socket: Socket): void => {
-    // A reset overtakes what hasn't left yet.
+    // A reset discards bytes that haven't left yet. So the reset waits for the end of the write.
     socket.write(typeof text === 'string' ? Buffer.from(text, 'latin1') : text, () => {
       if (ending === 'closes') socket.end()
       if (ending === 'resets') socket.resetAndDestroy()
@@ -61,7 +79,9 @@ export function says(text: string | Buffer, ending: 'stays' | 'closes' | 'resets
   }
 }
 
-/** Sends `parts` one after the other, each `everyMs` after the one before, as long as the connection is there. */
+/**
+ * Returns a function that sends one of `parts` on a connection every `everyMs`, until the connection closes.
+ */
 export function drips(parts: Iterable<string>, everyMs: number) {
   return (socket: Socket): void => {
     const rest = parts[Symbol.iterator]()
@@ -74,12 +94,12 @@ export function drips(parts: Iterable<string>, everyMs: number) {
   }
 }
 
-/** `text` for ever. */
+/** Yields `text` forever. */
 export function* endlessly(text: string): Generator<string> {
   for (;;) yield text
 }
 
-/** Sends `head`, and then `text` again and again as fast as it's taken. */
+/** Returns a function that sends `head`, and then `text` again and again, as fast as the client takes it. */
 export function floods(head: string, text: string) {
   const block = Buffer.from(text.repeat(Math.ceil(2 ** 17 / text.length)), 'latin1')
   return (socket: Socket): void => {
@@ -149,10 +169,12 @@ export async function startHostileReceiver(
   }
 }
 
-/** Half of what these servers do ends in a broken connection. */
+/**
+ * Ignores an error of a connection. About half of the behaviours break connections, so errors are expected.
+ */
 function ignore(): void {}
 
-/** The whole request that comes first. */
+/** Returns the first request in `received`. Returns `undefined` if it has not arrived in full. */
 export function firstOf(received: Buffer): { bytes: number; body: string } | undefined {
   const headEnd = received.indexOf('\r\n\r\n')
   if (headEnd === -1) return undefined

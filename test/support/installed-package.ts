@@ -8,19 +8,22 @@ import { readManifest } from '../../scripts/project-files.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 
-/** Sluice as somebody has it who installed it from the tarball into an empty folder. */
+/** Sluice, installed from the tarball into an empty folder. */
 export type InstalledPackage = {
   folder: string
-  /** What the tarball holds, relative to its root. */
+  /** The files of the tarball, relative to its root. */
   files: readonly string[]
-  /** The command that npm has linked. */
+  /** The path of the command `sluice` that npm has linked. */
   command: string
-  /** Where there is no Java: installs what `sluice up` asks for to start Kafka in Docker. */
+  /**
+   * Installs the package that `sluice up` needs to start Kafka in Docker. Does nothing if this machine has
+   * Java.
+   */
   prepareKafka: () => Promise<void>
   remove: () => Promise<void>
 }
 
-/** Packs the checkout and installs that. */
+/** Packs the checkout into a tarball, and installs the tarball. */
 export async function installPackage(): Promise<InstalledPackage> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'sluice-package-')))
   const packed: Packed = JSON.parse(await npm(root, ['pack', '--json', '--pack-destination', folder]))
@@ -39,11 +42,12 @@ export async function installPackage(): Promise<InstalledPackage> {
   }
 }
 
-/** What `npm pack --json` prints. */
+/** The output of `npm pack --json`. */
 type Packed = readonly { filename: string; files: readonly { path: string }[] }[]
 
 async function npm(cwd: string, args: readonly string[]): Promise<string> {
-  // What runs the tests may be npm itself, which hands its settings on.
+  // The tests may have been started by npm, which passes its settings on as variables. This npm must not use
+  // those settings.
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name)))
   const options = { cwd, env, maxBuffer: 16 << 20 }
   const { stdout } = await promisify(execFile)('npm', [...args, '--loglevel=error'], options)

@@ -6,7 +6,7 @@ import { ensureDownload } from '../../src/development/maven-download.ts'
 
 const copyDependencies = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies'
 
-/** Kafka's own commands, by the classes that its scripts start. */
+/** The names of Kafka's command-line scripts, and the classes that they start. */
 const scripts = {
   'kafka-configs.sh': 'kafka.admin.ConfigCommand',
   'kafka-console-consumer.sh': 'org.apache.kafka.tools.consumer.ConsoleConsumer',
@@ -14,7 +14,7 @@ const scripts = {
   'kafka-topics.sh': 'org.apache.kafka.tools.TopicCommand',
 }
 
-/** Writes them into a folder, as a distribution of Kafka has them in `bin`. */
+/** Writes Kafka's command-line scripts into a folder. A distribution of Kafka has them in `bin`. */
 export async function writeKafkaScripts(folder: string): Promise<void> {
   const libs = await ensureJars(report)
   const tools = await ensureDownload(
@@ -25,7 +25,7 @@ export async function writeKafkaScripts(folder: string): Promise<void> {
       async fetch(part, maven) {
         await writeFile(join(part, 'pom.xml'), pom)
         const to = join(part, 'tools')
-        // What they need beside is among the broker's.
+        // All other jars that the tools need are among the broker's jars.
         await maven([
           '-f',
           join(part, 'pom.xml'),

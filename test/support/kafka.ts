@@ -12,36 +12,42 @@ import { inject } from 'vitest'
 import { plainClient } from './plain-client.ts'
 import { until } from './until.ts'
 
-/** What another program sees of a record. Header values are text; of a repeated header the last one. */
+/**
+ * A record as another program sees it. Header values are text. For a repeated header, only the last value is
+ * there.
+ */
 export type SeenRecord = {
   partition: number
   offset: number
   key: string | null
   value: Buffer | null
   headers: Record<string, string>
-  /** Milliseconds since 1970. */
+  /** Epoch milliseconds. */
   timestamp: number
 }
 
-/** Small enough for a batch of any topic, whose limit is 1 MB or more. */
+/** The most bytes in one batch. A topic takes batches of 1 MB or more, so every topic takes such a batch. */
 const maxBatchBytes = 512 * 1024
 
-/** The addresses of the run's Kafka. */
+/** Returns the addresses of the test run's Kafka. */
 export function testKafka(): string[] {
   return inject('kafkaBrokers')
 }
 
-/** All that this test file has been given. */
+/** The prefixes that `randomPrefix` has given to this test file. */
 const prefixes: string[] = []
 
-/** A topic prefix of one test's own, such as `t-3f9a2c.`. */
+/** Returns a topic prefix that no other test uses, such as `t-3f9a2c.`. */
 export function randomPrefix(): string {
   const prefix = `t-${randomBytes(3).toString('hex')}.`
   prefixes.push(prefix)
   return prefix
 }
 
-/** Deletes the topics of this test file: whoever lists the topics of a cluster reads all that there are. */
+/**
+ * Deletes the topics of this test file. If they stayed, each program that lists the topics of the cluster
+ * would read them all.
+ */
 export async function deleteOwnTopics(): Promise<void> {
   if (prefixes.length === 0) return
   const admin = otherProgram().admin()
@@ -55,15 +61,16 @@ export async function deleteOwnTopics(): Promise<void> {
   }
 }
 
-/** A plain client for acting as another program, by default of the run's Kafka. */
+/** Creates a plain client that acts as another program. By default, it connects to the test run's Kafka. */
 export function otherProgram(brokers: readonly string[] = testKafka()): Kafka {
   return plainClient(brokers)
 }
 
 /**
- * Makes a topic and waits until its leaders serve it: until then a produce fails for some of its partitions, and its
- * repeat writes to the others twice. The client's own wait fails where a broker hasn't heard of the topic yet.
- * `settings` as in `retention.ms`.
+ * Creates a topic, and waits until its leaders serve it. Before that, a produce request fails for some
+ * partitions, and its repetition writes the records of the other partitions twice. The client's own wait
+ * isn't used, because it fails if a broker doesn't know the topic yet. `settings` holds topic settings such
+ * as `retention.ms`.
  */
 export async function createTopic(
   topic: string,
@@ -85,7 +92,7 @@ export async function createTopic(
   }
 }
 
-/** Produces in order; resolves when all in-sync replicas have all of it. */
+/** Produces messages in order. Resolves when all in-sync replicas have all messages. */
 export async function produce(
   topic: string,
   messages: readonly Message[],
@@ -118,8 +125,9 @@ function batches(messages: readonly Message[]): Message[][] {
 }
 
 /**
- * Reads a topic from its beginning, and commits nothing. Without `count`: to the end that it has now. With
- * it: until that many records are there. Sorted by partition and offset; rejects after `timeoutMs`.
+ * Reads a topic from its beginning. Commits nothing. Without `count`, reads up to the end that the topic has
+ * at the start. With `count`, reads until there are that many records. Returns the records sorted by
+ * partition and offset. Rejects after `timeoutMs`.
  */
 export async function readAll(
   topic: string,
@@ -145,7 +153,10 @@ export async function readAll(
   return records.toSorted((a, b) => a.partition - b.partition || a.offset - b.offset)
 }
 
-/** Hands over batches until `take` says that it has all; false when that was not so in time. */
+/**
+ * Passes batches to `take` until `take` returns true. Resolves with false if that takes longer than
+ * `timeoutMs`.
+ */
 async function consumeUntil(
   kafka: Kafka,
   topic: string,
@@ -154,7 +165,7 @@ async function consumeUntil(
 ): Promise<boolean> {
   const consumer = kafka.consumer({
     groupId: `test-${randomBytes(8).toString('hex')}`,
-    // A disconnect waits for the fetch that is under way.
+    // A disconnect waits for the end of the fetch under way. So a fetch must not wait long.
     maxWaitTimeInMs: 100,
   })
   const { promise: hasAll, resolve } = Promise.withResolvers<boolean>()
@@ -175,7 +186,7 @@ async function consumeUntil(
   }
 }
 
-/** The partitions that hold records, with the offset where each ends now. */
+/** Returns the end offset of each partition that holds records. */
 async function unreadPartitions(kafka: Kafka, topic: string): Promise<Map<number, number>> {
   const admin = kafka.admin()
   await admin.connect()

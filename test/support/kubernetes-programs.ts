@@ -2,7 +2,10 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type GoProgram, goModule, goProgram } from './go-program.ts'
 
-/** What a cluster is made of: built by Go once, and kept beside Kafka's jars. */
+/**
+ * The programs of a Kubernetes cluster. Go builds each of them once. They are kept in the same folder as
+ * Kafka's jars.
+ */
 export type KubernetesPrograms = {
   etcd: string
   apiServer: string
@@ -10,16 +13,25 @@ export type KubernetesPrograms = {
   scheduler: string
   kubectl: string
   kwok: string
-  /** How kwok plays a kubelet: nodes and pods become ready at once, pods of Jobs have done their work. */
+  /**
+   * The configuration with which kwok simulates a kubelet. Nodes and pods become ready at once, and pods of
+   * Jobs succeed at once.
+   */
   kwokStages: string
 }
 
-/** One that the chart is checked against. Its libraries are published with a 0 in place of the 1. */
+/**
+ * One of the versions of Kubernetes that the chart is checked against. Its libraries are published under the
+ * same number with a 0 in place of the 1 (`v0.37.2`).
+ */
 const version = 'v1.37.2'
 const kwokVersion = 'v0.8.0'
 const stages = ['node/fast', 'node/heartbeat-with-lease', 'pod/fast']
 
-/** The first time takes half an hour on two cores. */
+/**
+ * Returns the programs, and builds those that don't exist yet. The first call takes half an hour on two
+ * cores.
+ */
 export async function kubernetesPrograms(): Promise<KubernetesPrograms> {
   const etcd = await goProgram({
     name: 'etcd',

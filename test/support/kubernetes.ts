@@ -8,18 +8,21 @@ import { type Ran, runTool } from '../deploy/tools.ts'
 import { kubernetesPrograms, type KubernetesPrograms } from './kubernetes-programs.ts'
 import { until } from './until.ts'
 
-/** Kubernetes' own API server, controllers and scheduler, on etcd. Nodes and the states of pods are played by kwok. */
+/**
+ * A Kubernetes cluster. It has the real API server, controllers and scheduler, and etcd. kwok simulates the
+ * nodes and the states of pods.
+ */
 export type Kubernetes = {
-  /** Of an administrator. */
+  /** The path of an administrator's kubeconfig. */
   kubeconfig: string
-  /** The file of kubectl. */
+  /** The path of kubectl. */
   program: string
-  /** Runs it to its end; throws where it fails, unless `mayFail`. */
+  /** Runs kubectl to its end. Throws if kubectl fails, unless `mayFail` is true. */
   kubectl(args: readonly string[], options?: { input?: string; mayFail?: boolean }): Promise<Ran>
-  /** What `kubectl get … -o json` gives. */
+  /** Returns the objects that `kubectl get … -o json` prints. */
   get(args: readonly string[]): Promise<KubernetesObject[]>
   apply(objects: readonly object[]): Promise<void>
-  /** The last lines that each program has written. */
+  /** Returns the last lines of the output of each program. */
   said(): string
   stop(): Promise<void>
 }
@@ -38,20 +41,23 @@ export type KubernetesObject = {
   spec?: Record<string, unknown>
   status?: Record<string, unknown>
   data?: Record<string, string>
-  /** Of an event. */
+  /** Only events have this field and `reason`. */
   involvedObject?: { kind: string; name: string }
   reason?: string
 }
 
 const nodes = ['node-a', 'node-b', 'node-c']
 
-/** Starts it on loopback alone: three nodes in three zones, a default storage class, and the custom resources of `definitions` (files). */
+/**
+ * Starts a cluster that listens on loopback only. It has three nodes in three zones, a default storage class
+ * and a second one, and the custom resources of `definitions` (paths of files).
+ */
 export async function startKubernetes({
   definitions,
   kwokConfig = [],
 }: {
   definitions: readonly string[]
-  /** More documents for kwok, such as what `kubectl exec` does. */
+  /** More documents for kwok's configuration, for example with the behaviour of `kubectl exec`. */
   kwokConfig?: readonly object[]
 }): Promise<Kubernetes> {
   const programs = await kubernetesPrograms()
@@ -79,7 +85,10 @@ export async function startKubernetes({
   }
 }
 
-/** Kubernetes makes their folders where it wants, and would remove them in its own time. */
+/**
+ * Removes the folders of all volumes. Kubernetes creates them outside of the test's folder, and would remove
+ * them only some time later.
+ */
 async function removeVolumes({ get }: Client): Promise<void> {
   for (const { spec } of await get(['persistentvolumes'])) {
     const { hostPath }: { hostPath?: { path: string } } = Object(spec)
@@ -117,7 +126,7 @@ async function startServers({
     ...flag('listen-peer-urls', peer),
     ...flag('initial-advertise-peer-urls', peer),
     ...flag('initial-cluster', `default=${peer}`),
-    // What a test writes need not outlive the machine.
+    // The data of a test need not survive a crash of the machine.
     ...flag('unsafe-no-fsync', 'true'),
   ])
   children.start(programs.apiServer, [
@@ -181,7 +190,7 @@ function flag(name: string, value: string | number): string[] {
   return [`--${name}=${value}`]
 }
 
-/** With which service accounts' tokens are signed. */
+/** Writes the two keys with which tokens of service accounts are signed and verified. */
 function writeKeys(file: (name: string) => string): void {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   writeFileSync(file('accounts.key'), privateKey.export({ type: 'pkcs1', format: 'pem' }))
@@ -241,13 +250,15 @@ async function fill({ kubectl, apply, get }: Client, definitions: readonly strin
   })
 }
 
-/** `True`, `False`, `Unknown`, or undefined where nobody has said it yet. */
+/**
+ * Returns `True`, `False` or `Unknown`. Returns `undefined` if the object doesn't have this condition yet.
+ */
 export function conditionOf({ status }: KubernetesObject, type: string): string | undefined {
   const { conditions = [] }: { conditions?: { type: string; status: string }[] } = status ?? {}
   return conditions.find((one) => one.type === type)?.status
 }
 
-/** The first is the default. */
+/** Returns a storage class. The class at place 0 is the default. */
 function storageClassOf(name: string, place: number): object {
   return {
     apiVersion: 'storage.k8s.io/v1',
@@ -291,7 +302,7 @@ function createChildren(folder: string): Children {
         .map(({ log }) => `${log}:\n${readFileSync(log, 'utf8').split('\n').slice(-15).join('\n')}`)
         .join('\n'),
     async stop() {
-      // In reverse: nobody writes to a server that is gone.
+      // Programs end in reverse order, so that none of them writes to a server that has ended.
       for (const { child, exited } of started.toReversed()) {
         child.kill('SIGKILL')
         await exited

@@ -1,6 +1,6 @@
 import { BlockWriter, type WrittenState } from '../../src/delivery-log/block-writer.ts'
 
-/** A state that succeeded just now, but for what is given. */
+/** Returns the state of an attempt that succeeded just now. `given` replaces some of its fields. */
 export function stateOf(given: Partial<WrittenState>): WrittenState {
   return {
     kind: 0,
@@ -31,7 +31,7 @@ export function stateOf(given: Partial<WrittenState>): WrittenState {
   }
 }
 
-/** The value of a record of the topic. */
+/** Returns the value of a record of the topic `attempts`, made of these states. */
 export function blockOf(states: readonly WrittenState[]): Buffer {
   const writer = new BlockWriter()
   for (const state of states) writer.add(state)

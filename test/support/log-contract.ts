@@ -7,22 +7,31 @@ import type { LogKind, LogRecord } from '../../src/delivery-log/log-record.ts'
 import type { IndexedBlock } from '../../src/delivery-log/sqlite/index-writer.ts'
 import { arbitraryState } from '../unit/delivery-log/arbitrary-state.ts'
 
-/** What every store of the delivery log promises, whatever it is made of. */
+/** Tests of the behaviour that every store of the delivery log has to have. */
 
 export const hourMs = 3_600_000
 export const dayMs = 24 * hourMs
-/** The last full hour: what is older than is kept goes. */
+/**
+ * The start of the present hour, in epoch milliseconds. The tests' records are close to this time, because a
+ * store drops records that are too old.
+ */
 export const nowMs = Math.floor(Date.now() / hourMs) * hourMs
 
-/** A store of its own, empty at first. */
+/** A store that only one test uses. It is empty at first. */
 export type LogStore = {
-  /** Indexes blocks in the order of the topic, some at a time, from where it has ended; `isLost`: it doesn't know any more where that was. */
+  /**
+   * Indexes blocks in the order of the topic, `perCommit` blocks at a time. Goes on where the store has ended
+   * before. With `isLost`, the store doesn't know any more where that was.
+   */
   index(blocks: readonly IndexedBlock[], options?: { perCommit?: number; isLost?: boolean }): Promise<void>
   readonly query: LogQuery
   close(): Promise<void>
 }
 
-/** Few words, so that filters find something, of two days and a bit. */
+/**
+ * Random states of the two days before `nowMs`. Their fields have only a few different values, so that
+ * filters find something.
+ */
 export const state = arbitraryState.chain((given) =>
   fc
     .record({
@@ -42,7 +51,10 @@ export const state = arbitraryState.chain((given) =>
     .map(({ age, ...own }): WrittenState => ({ ...given, ...own, firstSeenMs: own.atMs - age })),
 )
 
-/** Blocks of a few states, each the next of its partition. */
+/**
+ * Returns blocks of `perBlock` states. The blocks go to two partitions in turn. The offsets of each partition
+ * are consecutive.
+ */
 export function blocksOf(states: readonly WrittenState[], perBlock = 3): IndexedBlock[] {
   const offsets = [0, 0]
   const blocks: IndexedBlock[] = []
@@ -57,7 +69,10 @@ export function blocksOf(states: readonly WrittenState[], perBlock = 3): Indexed
   return blocks
 }
 
-/** The same blocks in another order: each partition's stay in theirs, and `turns` says which is next. */
+/**
+ * Returns the same blocks in another order. The blocks of each partition keep their order. `turns` holds the
+ * partition of each next block.
+ */
 function inTurns(blocks: readonly IndexedBlock[], turns: readonly number[]): IndexedBlock[] {
   const left = [0, 1].map((partition) => blocks.filter((block) => block.partition === partition))
   const ordered = turns.flatMap((turn) => left[turn]?.splice(0, 1) ?? [])
@@ -122,7 +137,7 @@ function sampled(): WrittenState {
   return sample
 }
 
-/** Declares the tests. `numRuns`: of each property. */
+/** Declares the tests. `numRuns` is the number of runs of each property. */
 export function testLogStore(openStore: () => Promise<LogStore>, numRuns: number): void {
   const runs = { numRuns }
 

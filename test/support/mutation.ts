@@ -3,7 +3,10 @@ import type { Random } from './random.ts'
 const mostChanges = 4
 const longestRun = 8
 
-/** A few bytes changed, inserted, left out, repeated or cut off, or a piece of another in their place. */
+/**
+ * Returns a damaged copy of `bytes`. One to four times, some bytes are changed, inserted, left out, repeated
+ * or cut off, or replaced by a piece of one of `others`.
+ */
 export function damage(random: Random, bytes: Buffer, others: readonly Buffer[]): Buffer {
   let damaged = Buffer.from(bytes)
   for (let left = 1 + random.below(mostChanges); left > 0; left--) damaged = change(random, damaged, others)
@@ -40,7 +43,10 @@ function change(random: Random, bytes: Buffer, others: readonly Buffer[]): Buffe
   }
 }
 
-/** Leaves out pieces as long as it still fails, so that what is shown is short. */
+/**
+ * Returns a shorter input that still fails. Leaves out pieces as long as `fails` returns true for the rest.
+ * So the report of a failure is short.
+ */
 export function shortest(bytes: Buffer, fails: (candidate: Buffer) => boolean): Buffer {
   let best = bytes
   for (let piece = Math.ceil(best.length / 2); piece >= 1; piece = Math.floor(piece / 2)) {
@@ -54,8 +60,8 @@ export function shortest(bytes: Buffer, fails: (candidate: Buffer) => boolean): 
 }
 
 /**
- * The milliseconds that `work` takes: the best of at most ten runs, the first that is within `mostMs`. A pause of the machine
- * is none of its.
+ * Returns the shortest time that `work` takes in up to ten runs, in milliseconds. Stops after the first run
+ * that takes at most `mostMs`. Because of the repeats, a pause of the machine doesn't count.
  */
 export function timeOf(work: () => unknown, mostMs: number): number {
   let bestMs = Infinity
@@ -71,7 +77,7 @@ const watched = [Object, Array, String, Number, Boolean, Function, Map, Set, Pro
   ({ prototype }) => [prototype, Reflect.ownKeys(prototype).length] as const,
 )
 
-/** Whether nothing was added to what all objects share. */
+/** Returns true if nothing was added to the prototypes that all objects share. */
 export function isUnpolluted(): boolean {
   return watched.every(([prototype, count]) => Reflect.ownKeys(prototype).length === count)
 }

@@ -2,17 +2,19 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { until } from './until.ts'
 
-/** A collector of spans: OTLP over HTTP, in protobuf (opentelemetry/proto/trace/v1/trace.proto). */
+/**
+ * A collector of spans. It receives OTLP over HTTP, in protobuf (opentelemetry/proto/trace/v1/trace.proto).
+ */
 
 export type Attributes = Readonly<Record<string, unknown>>
 
 export type ReceivedSpan = {
-  /** Of the resource. */
+  /** The attribute `service.name` of the resource. */
   service: unknown
   resource: Attributes
   traceId: string
   spanId: string
-  /** Empty for a root. */
+  /** The id of the parent span. Empty for a root span. */
   parentId: string
   traceState: string
   name: string
@@ -25,10 +27,10 @@ export type ReceivedSpan = {
 }
 
 export type Collector = {
-  /** For OTEL_EXPORTER_OTLP_ENDPOINT. */
+  /** The collector's origin, for OTEL_EXPORTER_OTLP_ENDPOINT. */
   origin: string
   spans: readonly ReceivedSpan[]
-  /** All that came, once so many are there. */
+  /** Resolves with all spans so far, when there are at least `count`. */
   read(count: number): Promise<readonly ReceivedSpan[]>
   requests: readonly { path: string; headers: IncomingHttpHeaders }[]
   stop(): Promise<void>
@@ -68,7 +70,7 @@ export async function startCollector(): Promise<Collector> {
 const kinds = ['unspecified', 'internal', 'server', 'client', 'producer', 'consumer'] as const
 const statusError = 2n
 
-/** Of an `ExportTraceServiceRequest`. */
+/** Returns the spans of an `ExportTraceServiceRequest`. */
 function readSpans(body: Buffer): ReceivedSpan[] {
   return new Message(body).messages(1).flatMap((resourceSpans) => {
     const resource = readAttributes(resourceSpans.messages(1).flatMap((one) => one.messages(1)))
@@ -102,14 +104,14 @@ function readAttributes(pairs: readonly Message[]): Attributes {
   return Object.fromEntries(pairs.map((pair) => [pair.bytes(1).toString(), readValue(pair.messages(2)[0])]))
 }
 
-/** Texts, booleans and whole numbers: no other is among ours. */
+/** Reads texts, booleans and integers. Sluice's attributes have no other types of values. */
 function readValue(value: Message | undefined): unknown {
   if (value === undefined) return undefined
   if (value.has(1)) return value.bytes(1).toString()
   return value.has(2) ? value.number(2) === 1n : Number(value.number(3))
 }
 
-/** One protobuf message: what each of its fields holds, in order. */
+/** One protobuf message. Holds the values of each field, in order. */
 class Message {
   readonly #fields = new Map<number, (Buffer | bigint)[]>()
 

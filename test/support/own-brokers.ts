@@ -6,15 +6,17 @@ import { newClusterId } from '../../src/development/data-folder.ts'
 import { ensureJars, kafkaVersion } from '../../src/development/jars.ts'
 import { freePorts } from '../../src/development/free-ports.ts'
 
-/** Brokers on Java of one's own, whose data goes with them. */
+/** Kafka brokers (on Java) that only the calling test uses. `stop` kills them and deletes their data. */
 export type OwnBrokers = {
   nodes: readonly JavaNode[]
-  /** `host:port` of each one's plain listener, for the test itself. */
+  /** The address (`host:port`) of each broker's plain listener, for the test itself. */
   direct: string[]
   stop(): Promise<void>
 }
 
-/** Starts a cluster of one or three of `version`, each with more ways in than the plain one. */
+/**
+ * Starts a cluster of one or three brokers. `extraOf` may give a broker more listeners than the plain one.
+ */
 export async function startOwnBrokers({
   count,
   version = kafkaVersion,
@@ -22,7 +24,7 @@ export async function startOwnBrokers({
 }: {
   count: 1 | 3
   version?: string
-  /** By the broker's id, from 1. */
+  /** Returns the additional settings of the broker with this id. Ids start at 1. */
   extraOf?: (id: number) => ExtraPlan
 }): Promise<OwnBrokers> {
   const jars = await ensureJars((line) => process.stderr.write(`kafka: ${line}\n`), version)

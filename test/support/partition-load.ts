@@ -9,8 +9,8 @@ export type SentRecord = { id: string; partition: number; atMs: number }
 const everyMs = 50
 
 /**
- * Produces `track` messages of the source `shop`, a record to one partition after the other. One that can't be written now holds up no
- * other partition.
+ * Starts to produce `track` messages of the source `shop`. Every 50 ms it sends one record, to each partition
+ * in turn. A record that can't be written now doesn't delay other partitions.
  */
 export async function startLoad(options: {
   brokers: readonly string[]
@@ -39,7 +39,7 @@ export async function startLoad(options: {
   async function produce(): Promise<void> {
     for (let count = 0; !ending.signal.aborted; count++) {
       const sent = send(`${run}-${count}`, partitions[count % partitions.length] ?? 0)
-      // Told at the stop; until then it must not end the test's process.
+      // `stop` reports this error. Until then, the error must not end the test's process.
       sent.catch(() => undefined)
       sending.push(sent)
       await passTime(everyMs)

@@ -2,7 +2,10 @@ import { Partitioners } from 'kafkajs'
 import { encodePause, type Pause } from '../../src/notices/pause-record.ts'
 import { otherProgram, testKafka } from './kafka.ts'
 
-/** Writes what a worker writes that pauses a destination: to the topic `notices` of a prefix. Returns it. */
+/**
+ * Writes the record that a worker writes when it pauses a destination. The record goes to the topic `notices`
+ * with this prefix. Returns the pause.
+ */
 export async function writePause(
   destinationId: string,
   { prefix, brokers = testKafka() }: { prefix: string; brokers?: readonly string[] },

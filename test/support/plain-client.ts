@@ -2,7 +2,7 @@ import { Kafka, logLevel } from 'kafkajs'
 import { registerCodecs } from '../../src/kafka/codecs.ts'
 import { silenceRequestQueue } from '../../src/kafka/request-queue.ts'
 
-/** A plain client for acting as another program; it logs nothing. */
+/** Creates a plain client that acts as another program. It logs nothing. */
 export function plainClient(brokers: readonly string[]): Kafka {
   registerCodecs()
   silenceRequestQueue()

@@ -1,7 +1,7 @@
 /** An answer of the gateway. */
 export type Reply = { status: number; headers: Headers; text: string; body: Record<string, unknown> }
 
-/** Posts a body: text and bytes as they are, all else as JSON. A redirect isn't followed. */
+/** Posts a body. Text and bytes are sent as they are, and other values as JSON. Follows no redirect. */
 export async function post(
   url: string,
   body: unknown,
@@ -24,12 +24,12 @@ function toBody(body: string | Uint8Array): string | Blob {
   return typeof body === 'string' ? body : new Blob([Uint8Array.from(body)])
 }
 
-/** The header of a write key. */
+/** Returns the authorization header for a write key. */
 export function basic(key: string): { authorization: string } {
   return { authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}` }
 }
 
-/** An object; an empty one where the text is none. */
+/** Parses a text as a JSON object. Returns an empty object if the text isn't JSON. */
 export function readJson(text: string): Record<string, unknown> {
   try {
     return Object(JSON.parse(text))

@@ -3,7 +3,10 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 
 export type RunningProcess = { pid: number; command: string }
 
-/** The processes of this machine that have the text in their commands, as a broker has its folder. */
+/**
+ * Returns the processes of this machine whose command contains the text. The command of a broker, for
+ * example, contains the broker's folder.
+ */
 export function processesWith(text: string): RunningProcess[] {
   const all = existsSync('/proc/self/cmdline')
     ? globSync('/proc/[0-9]*').map((folder) => ({
@@ -20,7 +23,7 @@ function readCommand(file: string): string {
   try {
     return readFileSync(file, 'utf8').replaceAll('\0', ' ')
   } catch {
-    // It has ended meanwhile.
+    // The process has ended in the meantime.
     return ''
   }
 }

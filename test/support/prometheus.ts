@@ -7,11 +7,13 @@ import { until } from './until.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 
-/** A real one, with the rules of `deploy/prometheus`. Queries may have the variables of the dashboards. */
+/**
+ * A real Prometheus with the rules of `deploy/prometheus`. Queries may use the variables of the dashboards.
+ */
 export type Prometheus = {
-  /** How many series a query has that are numbers. */
+  /** Returns the number of series in a query's result whose value is a number. */
   ask(expr: string): Promise<number>
-  /** Each series by its labels, from when until when (epoch seconds), every 5 s. */
+  /** Returns the values of each series between two times (epoch seconds), one every 5 s. */
   range(expr: string, from: number, until: number): Promise<Series[]>
   rules(): Promise<{ name: string; health: string; lastError?: string }[]>
   stop(): Promise<void>
@@ -22,12 +24,12 @@ export type Series = { labels: Record<string, string>; points: (readonly [atS: n
 const rateInterval = '30s'
 const stepS = 5
 
-/** As Grafana does it. */
+/** Replaces the variables of the dashboards, as Grafana does. */
 function filledIn(expr: string): string {
   return expr.replaceAll('$namespace', '.*').replaceAll('$__rate_interval', rateInterval)
 }
 
-/** Scrapes these ports of 127.0.0.1 every second. */
+/** Starts a Prometheus that scrapes these ports of 127.0.0.1 every second. */
 export async function startPrometheus(ports: readonly number[]): Promise<Prometheus> {
   const folder = mkdtempSync(join(tmpdir(), 'prometheus-'))
   const config = {
@@ -38,7 +40,7 @@ export async function startPrometheus(ports: readonly number[]): Promise<Prometh
     ],
   }
   const file = join(folder, 'prometheus.yml')
-  // JSON is YAML.
+  // A YAML file may hold JSON.
   writeFileSync(file, JSON.stringify(config))
   const [port = 0] = await freePorts(1)
   const args = [

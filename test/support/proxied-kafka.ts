@@ -3,15 +3,21 @@ import { freePorts } from '../../src/development/free-ports.ts'
 import { type OwnBrokers, startOwnBrokers } from './own-brokers.ts'
 import type { Proxy, Toxiproxy } from './toxiproxy.ts'
 
-/** Brokers that can be reached in two ways: by themselves, and each through a proxy that faults can be put on. */
+/**
+ * Kafka brokers that can be reached in two ways. One way leads directly to a broker. The other goes through a
+ * proxy for each broker, and a test can put faults on that proxy.
+ */
 export type ProxiedKafka = OwnBrokers & {
-  /** `host:port` of each proxy. Who begins there stays behind them: the brokers tell it these addresses. */
+  /**
+   * The addresses (`host:port`) of the proxies. The brokers tell these addresses to a client that starts with
+   * one of them. So all its connections go through proxies.
+   */
   proxied: string[]
-  /** By the broker's id. */
+  /** Returns the proxy of the broker with this id. */
   proxyOf(id: number): Proxy
 }
 
-/** Starts brokers on Java with a proxy in front of each one's second port. */
+/** Starts brokers (on Java), with a proxy in front of the second port of each broker. */
 export async function startProxiedKafka(toxiproxy: Toxiproxy, count: 1 | 3 = 1): Promise<ProxiedKafka> {
   const behind = await freePorts(count)
   const proxies = await Promise.all(behind.map((port, index) => toxiproxy.proxy(`kafka-${index + 1}`, port)))

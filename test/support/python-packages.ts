@@ -7,8 +7,9 @@ import { cacheFolder } from '../../src/development/maven-download.ts'
 const installTimeoutMs = 3 * 60_000
 
 /**
- * The folder of a package of PyPI (`NAME==VERSION`), for `PYTHONPATH`. pip installs it once, where Kafka's jars are
- * kept. It fails where there is no python3 with pip, or no way to a registry: a test is never left out in silence.
+ * Returns the folder of a PyPI package (`NAME==VERSION`), for `PYTHONPATH`. pip installs the package once,
+ * into the same folder as Kafka's jars. Rejects if python3 or pip is missing, or if no registry can be
+ * reached. So a test is never skipped silently.
  */
 export async function pythonPackage(requirement: string): Promise<string> {
   const version = await python(['-c', 'import sys; print(sys.implementation.cache_tag)'])
@@ -35,7 +36,10 @@ async function python(args: readonly string[]): Promise<string> {
   }
 }
 
-/** A rename is all or nothing. When another process was faster, its folder is as good. */
+/**
+ * Renames a folder. A rename happens as a whole or not at all. If another process has created `target` first,
+ * the folder of that process is used.
+ */
 async function moveInto(source: string, target: string): Promise<void> {
   try {
     await rename(source, target)

@@ -1,4 +1,7 @@
-/** Random choices, the same for the same seed: much faster than arbitraries, for suites that go on for minutes. */
+/**
+ * Random choices. The same seed gives the same choices. It is much faster than arbitraries of fast-check, for
+ * suites that run for minutes.
+ */
 export class Random {
   #state: number
 
@@ -6,7 +9,7 @@ export class Random {
     this.#state = seed | 0
   }
 
-  /** 0 to `below`, exclusive. Source: mulberry32. */
+  /** Returns an integer from 0 to `below`, exclusive. Source: mulberry32. */
   below(below: number): number {
     this.#state = (this.#state + 0x6d2b79f5) | 0
     let mixed = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state)

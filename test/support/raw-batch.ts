@@ -5,8 +5,9 @@ import { type FetchedRecord, readRecordSet } from '../../src/kafka/record-batch.
 import { otherProgram } from './kafka.ts'
 
 /**
- * Record batches written byte by byte: what other clients may write and kafkajs can't, such as headers without a value
- * or with a name that is no UTF-8. Source: the Kafka protocol, record batch format (magic 2).
+ * Writes record batches byte by byte. Other clients may write records that kafkajs can't write, such as
+ * headers without a value, or with a name that isn't UTF-8. Source: the Kafka protocol, record batch format
+ * (magic 2).
  */
 
 type Bytes = string | Buffer | null
@@ -14,11 +15,13 @@ type Bytes = string | Buffer | null
 export type RawRecord = {
   readonly key?: Bytes
   readonly value?: Bytes
-  /** In this order, repeated ones too. */
+  /** The headers, in this order. Names may repeat. */
   readonly headers?: readonly (readonly [name: string | Buffer, value: Bytes])[]
 }
 
-/** The records of a batch, the first with offset 0 and time 0 of the batch. */
+/**
+ * Encodes the records of a batch. The first record has offset 0 of the batch. All have time 0 of the batch.
+ */
 export function encodeRecords(records: readonly RawRecord[]): Buffer {
   return Buffer.concat(records.flatMap(encodeRecord))
 }
@@ -42,7 +45,7 @@ function data(bytes: Bytes): Buffer[] {
   return [varint(buffer.length), buffer]
 }
 
-/** Zigzag. */
+/** Encodes an integer as a zigzag varint. */
 export function varint(value: number): Buffer {
   const bytes: number[] = []
   for (let left = value >= 0 ? value * 2 : -value * 2 - 1; ; left = Math.floor(left / 128)) {
@@ -55,14 +58,14 @@ export type BatchFields = {
   baseOffset?: number
   lastOffsetDelta?: number
   count?: number
-  /** Codec, 8 for append time, 16 for a transaction, 32 for control records. */
+  /** The number of the codec, plus 8 for append time, 16 for a transaction, and 32 for control records. */
   attributes?: number
   firstTimestampMs?: number
   maxTimestampMs?: number
   producerId?: number
 }
 
-/** A batch as a fetch brings it. */
+/** Encodes a batch in the form in which a fetch returns it. */
 export function encodeBatch(content: Buffer, fields: BatchFields & { count: number }): Buffer {
   const { baseOffset = 0, count, lastOffsetDelta = count - 1, attributes = 0 } = fields
   const { firstTimestampMs = 0, maxTimestampMs = firstTimestampMs, producerId = -1 } = fields
@@ -81,13 +84,13 @@ export function encodeBatch(content: Buffer, fields: BatchFields & { count: numb
   return sealed(Buffer.concat([head, content]))
 }
 
-/** Writes the checksum that belongs to a batch, as whoever writes one with such a content does. */
+/** Writes the valid checksum into a batch, as every client does. Returns the batch. */
 export function sealed(batch: Buffer): Buffer {
   batch.writeUInt32BE(crc32c(batch, 21, batch.length), 17)
   return batch
 }
 
-/** The records of batches as a worker reads them, up to the first that is damaged. */
+/** Returns the records of batches as a worker reads them. Stops before the first damaged batch. */
 export async function readBatches(bytes: Buffer): Promise<FetchedRecord[]> {
   return (await readRecordSet(bytes, { passDamaged: false, end: Number.MAX_SAFE_INTEGER })).records
 }
@@ -95,7 +98,10 @@ export async function readBatches(bytes: Buffer): Promise<FetchedRecord[]> {
 const compressors = { gzip: gzipSync, zstd: zstdCompressSync }
 const codecs = { gzip: CompressionTypes.GZIP, zstd: CompressionTypes.ZSTD } as const
 
-/** Writes records as one compressed batch; gives the offset of the first. One call at a time. */
+/**
+ * Writes records as one compressed batch. Returns the offset of the first record. Only one call may run at a
+ * time, because each call replaces the codec of kafkajs.
+ */
 export async function produceRaw(
   topic: string,
   partition: number,
@@ -108,14 +114,15 @@ export async function produceRaw(
   await producer.connect()
   const { CompressionCodecs } = kafkajs
   const original = CompressionCodecs[type]
-  // kafkajs writes the batch around them, with its checksum.
+  // kafkajs writes these bytes into a batch, with the batch's header and checksum.
   CompressionCodecs[type] = () => ({
     compress: async () => compressed,
     decompress: async (bytes: Buffer) => bytes,
   })
   try {
     const messages = records.map(() => ({ key: null, value: null, partition }))
-    // kafkajs groups messages by partition, and copies all for each: minutes for a hundred thousand.
+    // kafkajs groups messages by partition with `reduce`, and copies the whole list for each message. With
+    // 100,000 messages, that takes minutes.
     Object.defineProperty(messages, 'reduce', { value: () => ({ [partition]: messages }) })
     const [written] = await producer.send({ topic, messages, compression: type, acks: -1 })
     return Number(written?.baseOffset)

@@ -4,52 +4,56 @@ import { type AddressInfo, createServer as createTcpServer, type Server, type So
 import { createServer as createTlsServer } from 'node:tls'
 import type { Identity } from './certificates.ts'
 
-/** Customers' servers: real ones, on a free port of 127.0.0.1. */
+/** Customers' servers. They are real servers on a free port of 127.0.0.1. */
 
-/** A request as it came. */
+/** A request as the server received it. */
 export type ReceivedRequest = {
   method: string
-  /** Path and query. */
+  /** The path, with the query. */
   path: string
   headers: IncomingHttpHeaders
-  /** Name, value, name, value: as they were written. */
+  /** The headers as they were written, in the order name, value, name, value. */
   rawHeaders: readonly string[]
   body: Buffer
-  /** When its body was complete, in epoch milliseconds. */
+  /** The time when the request's body was complete, in epoch milliseconds. */
   atMs: number
 }
 
-/** What a server does with a request; `nth` counts the requests of that path from 1. */
+/** Answers a request, or doesn't. `nth` is the number of the request among those of its path, from 1. */
 export type Script = (request: ReceivedRequest, response: ServerResponse, nth: number) => void
 
 export type Receiver = {
-  /** `http://127.0.0.1:PORT` */
+  /** The server's origin, `http://127.0.0.1:PORT`. It starts with `https` if the server has a certificate. */
   origin: string
   port: number
-  /** All that came, in order. */
+  /** All requests so far, in order. */
   requests: readonly ReceivedRequest[]
   requestsTo(path: string): ReceivedRequest[]
-  /** TCP connections that were accepted so far. */
+  /** The number of TCP connections that were accepted so far. */
   readonly connections: number
   stop(): Promise<void>
 }
 
-/** Answers with a status at once. */
+/** Returns a script that answers with a status at once. */
 export function answer(status: number, headers: Record<string, string> = {}, body = ''): Script {
   return (_request, response) => response.writeHead(status, headers).end(body)
 }
 
-/** Takes the request and never answers. */
+/** A script that never answers. */
 export const neverAnswer: Script = () => {}
 
-/** The first request of a path gets the first script, and so on; the last script is for all that follow. */
+/**
+ * Returns a script that uses the first of `scripts` for the first request of a path, and so on. It uses the
+ * last one for all later requests.
+ */
 export function inTurn(...scripts: Script[]): Script {
   return (request, response, nth) => scripts[Math.min(nth, scripts.length) - 1]?.(request, response, nth)
 }
 
 /**
- * Serves HTTP, or HTTPS with a certificate. One script for all paths, or one for each; other paths get 404. Without `isKept` it forgets
- * what came, for those that take very many requests.
+ * Starts a server for HTTP, or for HTTPS if `identity` is given. One script serves all paths. With a script
+ * for each path, other paths get 404. If `isKept` is false, the server doesn't keep its requests. This is for
+ * tests with a very large number of requests.
  */
 export async function startReceiver(
   scripts: Script | Record<string, Script> = answer(200),
@@ -68,7 +72,7 @@ export async function startReceiver(
   }
 
   const onRequest = (incoming: IncomingMessage, response: ServerResponse): void => {
-    // A client that goes away in the middle of its request is not this server's fault.
+    // A client may close the connection in the middle of its request. That isn't this server's fault.
     take(incoming, response).catch(() => response.destroy())
   }
   const server = identity === undefined ? createServer(onRequest) : createSecureServer(identity, onRequest)
@@ -85,23 +89,26 @@ export async function startReceiver(
   }
 }
 
-/** A server that speaks no HTTP by itself. */
+/** A server that reads and writes bytes, and knows nothing of HTTP. */
 export type RawReceiver = {
   origin: string
   port: number
   readonly connections: number
-  /** Bytes that clients sent; with TLS those that were inside of it. */
+  /** The number of bytes that clients have sent. With TLS, it counts the decrypted bytes. */
   readonly bytes: number
   stop(): Promise<void>
 }
 
 export type RawScript = {
   connected?: (socket: Socket) => void
-  /** `received`: all that this connection has sent so far. */
+  /** Is called when a connection has sent data. `received` is all that this connection has sent so far. */
   data?: (socket: Socket, received: Buffer) => void
 }
 
-/** Accepts connections, over TLS with a certificate, counts what comes, and does as the script says. */
+/**
+ * Starts a server that accepts connections, counts the bytes that arrive, and follows the script. It uses TLS
+ * if `identity` is given.
+ */
 export async function startRawReceiver(
   script: RawScript = {},
   { identity }: { identity?: Identity } = {},
@@ -110,7 +117,7 @@ export async function startRawReceiver(
 
   function take(socket: Socket): void {
     let received = Buffer.alloc(0)
-    // Half of what these scripts do ends in a broken connection.
+    // About half of the scripts break connections, so errors are expected.
     socket.on('error', () => {})
     socket.on('data', (chunk: Buffer) => {
       bytes += chunk.length
@@ -135,7 +142,7 @@ export async function startRawReceiver(
   }
 }
 
-/** Whether a whole request is there: the head, and a body as long as the head says. */
+/** Returns true if a whole request has arrived: the head, and a body as long as the head says. */
 export function isWholeRequest(received: Buffer): boolean {
   const headEnd = received.indexOf('\r\n\r\n')
   if (headEnd === -1) return false
@@ -170,7 +177,7 @@ async function listen(
   }
 }
 
-/** The port of a server that listens on one. */
+/** Returns the port of a server. Throws if the server listens on no port. */
 export function portOf(server: Server): number {
   const address: AddressInfo | string | null = server.address()
   if (address === null || typeof address === 'string') throw new Error('the server listens on no port')

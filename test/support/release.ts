@@ -6,23 +6,31 @@ import { chart } from '../deploy/render.ts'
 import { type Ran, runTool, type Tools } from '../deploy/tools.ts'
 import type { Kubernetes, KubernetesObject } from './kubernetes.ts'
 
-/** A release of the chart, in a namespace of its own whose pods have to keep to Kubernetes' restricted standard. */
+/**
+ * A release of the chart in its own namespace. The namespace's pods have to comply with the restricted
+ * standard of Kubernetes.
+ */
 export type Release = {
   readonly name: string
   readonly namespace: string
-  /** Installs it, or upgrades it where it is there. Waits until all of it is ready. */
+  /**
+   * Installs the release, or upgrades it if it exists. Waits until all its objects are ready, or until
+   * `waitS` seconds have passed (default 120).
+   */
   upgrade(values: Values, options?: { waitS?: number }): Promise<Ran>
   rollback(revision: number): Promise<Ran>
   uninstall(): Promise<Ran>
-  /** Of the newest revision that is in force. */
+  /** Returns the number of the release's newest revision. */
   revision(): Promise<number>
-  /** What Helm has given to the API server. */
+  /** Returns the objects that Helm has given to the API server, without the hooks. */
   manifest(): Promise<KubernetesObject[]>
-  /** What it ran before that. */
+  /** Returns the release's hooks, which Helm runs before it installs or upgrades the other objects. */
   hooks(): Promise<KubernetesObject[]>
 }
 
-/** What the values of the chart's own sets name, and somebody else makes. */
+/**
+ * Objects that the chart doesn't create, and that the chart's own sets of values (`ci/*-values.yaml`) name.
+ */
 const given = [
   ...['sluice-topics', 'ours'].map((name) => ({
     apiVersion: 'v1',
@@ -37,7 +45,7 @@ const given = [
   },
 ]
 
-/** A file, or what would be in one; several are merged by Helm. */
+/** The path of a values file, or the content of one. Helm merges several. */
 export type Values = string | object | readonly (string | object)[]
 
 const waitS = 120
@@ -57,7 +65,8 @@ export async function createRelease(
   ])
   const run = (...args: string[]): Promise<Ran> =>
     runTool(helm, ['--kubeconfig', kubernetes.kubeconfig, '--namespace', namespace, ...args], {
-      // It says on its own that others may read what a test has made.
+      // Helm's own files go to the folder for temporary files. Helm may warn that others can read a test's
+      // files.
       env: { HELM_CACHE_HOME: tmpdir(), HELM_CONFIG_HOME: tmpdir(), HELM_DATA_HOME: tmpdir() },
     })
   return {
@@ -119,7 +128,10 @@ async function withFiles<T>(
   }
 }
 
-/** What the API server has not, or has otherwise than it was given: by path. What it adds, and what is empty, isn't looked at. */
+/**
+ * Returns the paths at which the API server's object lacks a declared value, or has another value. Ignores
+ * values that the API server has added. Ignores empty values.
+ */
 export function lackingIn(live: unknown, declared: unknown, path = ''): string[] {
   if (declared === undefined || (isEmpty(declared) && isEmpty(live))) return []
   if (Array.isArray(declared)) {
@@ -135,7 +147,7 @@ export function lackingIn(live: unknown, declared: unknown, path = ''): string[]
     : [`${path}: ${JSON.stringify(live)} in place of ${JSON.stringify(declared)}`]
 }
 
-/** 5000 is also written 5k, and 0.6 600m. */
+/** Returns a quantity in one spelling. Kubernetes also writes 5000 as 5k, and 0.6 as 600m. */
 function quantityOf(value: unknown): string {
   const [, number, unit = ''] = /^([\d.]+)(m|k|)$/.exec(String(value)) ?? []
   if (number === undefined) return String(value)

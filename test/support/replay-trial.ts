@@ -11,32 +11,44 @@ import { runSluice, type SluiceProcess, startSluice } from './worker-process.ts'
 const hourMs = 3_600_000
 const destinations = ['erp', 'crm', 'shipping'] as const
 
-/** What a replay was seen to do. Counts of records. */
+/** The results of a replay. Most of the numbers are counts of records. */
 export type ReplayTrial = {
-  /** What is asked for, and no other. */
+  /** The number of dead letters that match the request. The replay should send these and no others. */
   readonly wanted: number
   readonly counted: number
   readonly job: number
   readonly arrived: number
-  /** Of other destinations and hours. */
+  /**
+   * Messages and requests that don't belong to the replay, because they are for other destinations or hours.
+   */
   readonly strangers: number
-  /** Records of `replays` that are of a message that it had already, by each time that the owner was killed. */
+  /**
+   * The number of records in `replays` beyond the first record of a message. Each kill of the replay's owner
+   * may cause some.
+   */
   readonly repeatedByJob: number
   readonly owners: number
-  /** Messages that the delivery log says the replay has delivered. A worker that is killed takes what it wrote last with it. */
+  /**
+   * The number of messages that the replay has delivered, according to the delivery log. A worker that is
+   * killed loses the last log records that it hasn't written yet.
+   */
   readonly logged: number
-  /** Records of the delivery log that name the replay, and are of none of its messages. */
+  /** The number of records in the delivery log that name the replay but belong to none of its messages. */
   readonly strangersLogged: number
-  /** The most that arrived within any 5 s, as a share of the cap. */
+  /**
+   * The largest number of requests that arrived within 5 s, divided by the number that the rate allows in
+   * that time.
+   */
   readonly busiest: number
   readonly tookMs: number
-  /** Two thirds of the time through it: what arrived a second, without the pauses. */
+  /** The number of requests that arrived at the replay's destination, including repeats. */
   readonly requests: number
 }
 
 /**
- * So many dead letters of three destinations over `hours` hours: one destination's of one hour are replayed by three workers, whose owner of the
- * replay is killed twice in the middle.
+ * Writes `letters` dead letters of three destinations, spread over `hours` hours. Replays those of one
+ * destination and one hour with two workers. Twice in the middle, kills the worker that owns the replay, and
+ * starts another worker.
  */
 export async function tryReplay({
   letters,
@@ -156,7 +168,7 @@ export async function tryReplay({
   }
 }
 
-/** The most times within so many milliseconds. */
+/** Returns the largest number of times within `windowMs` milliseconds. */
 function busiestOf(times: readonly number[], windowMs: number): number {
   const sorted = times.toSorted((one, other) => one - other)
   let most = 0

@@ -3,10 +3,10 @@ import { join, resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '../..')
 
-/** The page that explains the variables of all commands. */
+/** The page that explains the variables in the commands of all runbooks. */
 export const variablesPage = 'deploy/runbooks/README.md'
 
-/** Their paths in the repository. */
+/** The paths of the runbooks in the repository, without `variablesPage`. */
 export const runbooks: readonly string[] = globSync('deploy/runbooks/*.md', { cwd: root })
   .filter((file) => file !== variablesPage)
   .toSorted()
@@ -15,7 +15,7 @@ export function readRunbook(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
 
-/** The lines of a page's blocks in that language. */
+/** Returns the lines of a page's code blocks that are in this language. */
 export function blocksOf(page: string, language: string): string[] {
   const blocks = [...page.matchAll(new RegExp(`\`\`\`${language}\n(.*?)\`\`\``, 'gs'))]
   return blocks.flatMap(([, block = '']) => block.trim().split('\n'))

@@ -8,20 +8,23 @@ import { freePorts } from '../../src/development/free-ports.ts'
 import { lastLines, startTethered, type Tethered } from '../../src/development/tether.ts'
 import { until } from './until.ts'
 
-/** A schema registry as a Java process of this machine, with Confluent's API. Its schemas outlive it. */
+/**
+ * A schema registry with Confluent's API. It runs as a Java process of this machine. Its schemas survive
+ * `kill`.
+ */
 export type RunningRegistry = {
-  /** Of the API, for clients. */
+  /** The URL of the registry's API, for clients. */
   url: string
-  /** SIGKILL; resolves when the process is gone. */
+  /** Kills the registry's process with SIGKILL. Resolves when the process has ended. */
   kill(): Promise<void>
-  /** On the same port, with the same schemas. */
+  /** Starts the registry again, on the same port and with the same schemas. */
   start(): Promise<void>
   stop(): Promise<void>
 }
 
 const version = '3.0.9'
 const artifact = `io.apicurio:apicurio-registry-app:${version}:tar.gz:all`
-// Later versions of the plugin want the parent pom, which isn't published.
+// This is an old version of the plugin. Later versions need the artifact's parent pom, which isn't published.
 const getArtifact = 'org.apache.maven.plugins:maven-dependency-plugin:2.8:get'
 const startTimeoutMs = 60_000
 
@@ -38,7 +41,10 @@ const apicurio: MavenDownload = {
   },
 }
 
-/** Starts Apicurio Registry, which is downloaded the first time. It ends at `stop`, and with this process however that ends. */
+/**
+ * Starts Apicurio Registry. Downloads it the first time. The registry ends at `stop`. It also ends when this
+ * process ends in any way.
+ */
 export async function startSchemaRegistry(): Promise<RunningRegistry> {
   const program = await ensureDownload(apicurio, (line) => process.stderr.write(`registry: ${line}\n`))
   const jar = (await readdir(program)).find((name) => name.endsWith('-runner.jar'))

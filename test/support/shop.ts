@@ -9,7 +9,10 @@ import { type LogLine, runSluice, type SluiceProcess, startSluice } from './work
 
 type Admin = Parameters<Parameters<typeof withAdmin>[1]>[0]
 
-/** One source, one destination, topics and a group of a test's own; all of it ends with the test. */
+/**
+ * One source, one destination, and topics and a group that only the calling test uses. All of these end with
+ * the test.
+ */
 export type Shop = {
   scene: Scene
   receiver: CountingReceiver
@@ -17,13 +20,16 @@ export type Shop = {
   path: string
   /** The full name of a topic. */
   topic(name: string): string
-  /** Produces to one partition of `events`; gives the messageIds. Without `acks` all in-sync replicas have them then. */
+  /**
+   * Produces messages to one partition of `events`, and resolves with their messageIds. Without `acks`, it
+   * resolves when all in-sync replicas have the messages.
+   */
   send(partition: number, count: number, options?: { acks?: number }): Promise<string[]>
-  /** Of these messages, those that have not arrived. */
+  /** Resolves with the ids of those messages that have not arrived. */
   missing(ids: readonly string[]): Promise<string[]>
   untilArrived(ids: readonly string[], options?: { timeoutMs?: number }): Promise<void>
   start(options?: { variables?: Record<string, string>; isUnready?: boolean }): Promise<SluiceProcess>
-  /** Another start of `topics apply`. */
+  /** Runs `topics apply` once more. */
   applyTopics(variables?: Record<string, string>): Promise<void>
   admin<T>(work: (admin: Admin) => Promise<T>): Promise<T>
 }
@@ -35,7 +41,10 @@ export type ShopOptions = {
 
 const path = '/crm'
 
-/** Receivers see each delivery, since no repeat is dropped; nothing is parked but what fails. */
+/**
+ * Opens a shop. Sluice drops no repeats, so the receiver sees each delivery. Sluice parks only deliveries
+ * that fail.
+ */
 export async function openShop({ brokers = testKafka(), variables = {} }: ShopOptions = {}): Promise<Shop> {
   const receiver = await startCountingReceiver()
   onTestFinished(() => receiver.stop())
@@ -113,7 +122,7 @@ async function sendTracks(
   }
 }
 
-/** What a process has said of trouble (warnings and errors) with these fields. */
+/** Returns the warnings and errors with these fields that a process has logged. */
 export function troubleOf({ log }: SluiceProcess, fields: Record<string, unknown>): LogLine[] {
   const wanted = Object.entries(fields)
   return log.filter(
@@ -123,12 +132,12 @@ export function troubleOf({ log }: SluiceProcess, fields: Record<string, unknown
   )
 }
 
-/** How often it has joined its group. */
+/** Returns how often a process has joined its group. */
 export function joinsOf({ log }: SluiceProcess): number {
   return log.filter(({ msg }) => msg === 'joined the group').length
 }
 
-/** What `/readyz` or `/livez` says. */
+/** Returns the answer of `/readyz` or `/livez`. */
 export async function probe(
   { httpPort }: SluiceProcess,
   which: '/readyz' | '/livez',

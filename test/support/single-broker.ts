@@ -1,14 +1,16 @@
 import type { ExtraPlan } from '../../src/development/broker-node.ts'
 import { startOwnBrokers } from './own-brokers.ts'
 
-/** A broker of one's own, on Java. */
+/** A Kafka broker (on Java) that only the calling test uses. */
 export type SingleBroker = {
-  /** `host:port` of its plain listener, for the test itself. */
+  /** The address (`host:port`) of the broker's plain listener, for the test itself. */
   direct: string
   stop(): Promise<void>
 }
 
-/** Starts one, of `version`, with more ways in than the plain one. */
+/**
+ * Starts a broker. `version` is its version of Kafka. `extra` may give it more listeners than the plain one.
+ */
 export async function startSingleBroker({
   version,
   extra = { listeners: [] },

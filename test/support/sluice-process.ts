@@ -6,10 +6,12 @@ import { createInterface } from 'node:readline'
 import { stringify } from 'yaml'
 import { until } from './until.ts'
 
-/** A catalog as data; written as YAML. */
+/** A catalog as data. It is written to a file as YAML. */
 export type CatalogData = { sources: object[]; destinations: object[] }
 
-/** A folder with a catalog file that can be rewritten. */
+/**
+ * Writes a catalog file into a new folder. A test can rewrite the file, and removes the folder at its end.
+ */
 export function writeCatalog(catalog: CatalogData): {
   path: string
   rewrite(next: CatalogData): void
@@ -27,34 +29,39 @@ export type LogLine = { level: string; msg: string; [field: string]: unknown }
 /** A real `sluice` process. */
 export type SluiceProcess = {
   pid: number
-  /** Of `/metrics`, `/livez`, `/readyz`. */
+  /** The port of `/metrics`, `/livez` and `/readyz`. */
   httpPort: number
-  /** Of the tracking API; NaN for a worker. */
+  /** The port of the tracking API. NaN for a worker. */
   readonly gatewayPort: number
-  /** Of the index of the delivery log; NaN where there is none. */
+  /** The port of the delivery log's index. NaN if the process has no index. */
   readonly queryPort: number
-  /** Of the admin API; NaN for others. */
+  /** The port of the admin API. NaN if the process has no admin API. */
   readonly adminPort: number
   log: readonly LogLine[]
-  /** All that it wrote to its standard error so far. */
+  /** The output to standard error so far. */
   readonly stderr: string
-  /** The value of a metric summed over its series, of those whose labels contain `labels`. */
+  /** Returns the sum of a metric's series whose labels contain `labels`. */
   metric(name: string, labels?: Record<string, string>): Promise<number>
-  /** Sends SIGTERM, and gives the exit code and how long it took. */
+  /**
+   * Sends SIGTERM. Resolves with the exit code, and with the time until the process ended, in milliseconds.
+   */
   terminate(): Promise<{ code: number | null; tookMs: number }>
-  /** `kill -9`. */
+  /** Kills the process with SIGKILL (`kill -9`). */
   kill(): Promise<void>
-  /** Its exit code when it ends; null when a signal has ended it. */
+  /** Resolves with the exit code when the process ends. Resolves with null if a signal ended it. */
   exited: Promise<number | null>
   readonly isRunning: boolean
 }
 
-/** What every `sluice` process of a test or a drill has in common; `variables` (`SLUICE_…`) are the rest, and win. */
+/**
+ * Returns the environment of a `sluice` process of a test or a drill. `variables` (`SLUICE_…`) override the
+ * settings that all these processes share.
+ */
 export function environmentOf(variables: Record<string, string>): NodeJS.ProcessEnv {
   return {
     PATH: process.env['PATH'],
     HOME: process.env['HOME'],
-    // What was compiled once is not compiled at each start.
+    // Node keeps compiled code here, and doesn't compile it again at each start.
     NODE_COMPILE_CACHE: process.env['NODE_COMPILE_CACHE'],
     SLUICE_HTTP_HOST: '127.0.0.1',
     SLUICE_HTTP_PORT: '0',
@@ -70,13 +77,16 @@ export function environmentOf(variables: Record<string, string>): NodeJS.Process
   }
 }
 
-/** How a process has ended, and all that it said; a `code` of null: a signal has ended it. */
+/** The end of a process, and its output. `code` is null if a signal ended the process. */
 export type Ended = { code: number | null; stdout: string; stderr: string; tookMs: number }
 
-/** One that hasn't ended by then hangs. */
+/** How long a command may run, in milliseconds. A command that runs longer counts as hung and is killed. */
 const hangsAfterMs = 45_000
 
-/** Runs a command of the program (its main file) to its end, whatever that is. Without `isRead` nobody reads what it prints. `killAfterMs`: `kill -9` then. */
+/**
+ * Runs a command of the program (its main file) until it ends, with any exit code. If `isRead` is false,
+ * nobody reads its standard output. After `killAfterMs`, the command is killed with `kill -9`.
+ */
 export async function runProgram(
   program: string,
   args: readonly string[],
@@ -96,35 +106,41 @@ export async function runProgram(
   if (isRead) child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
   else child.stdout.destroy()
   child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
-  // At its exit, the end of what it printed may still be in the pipes.
+  // When the process exits, the end of its output may still be in the pipes.
   const code = await codeAt('close', child)
   clearTimeout(timer)
   return { code, stdout, stderr, tookMs: performance.now() - startedMs }
 }
 
-/** A process that has just been spawned. `said`: its standard error, and its last lines, of attempts apart. */
+/**
+ * A process that was just spawned. `said` returns its standard error, and its last log lines without those of
+ * attempts.
+ */
 export type Spawned = { pid: number | undefined; said: () => string }
 
 export type ProgramStart = {
-  /** `worker` or `gateway`. */
+  /** The role and its arguments, such as `worker` or `gateway`. */
   role: string
   env: NodeJS.ProcessEnv
   readyMs: number
-  /** Waits only until its port is open. */
+  /** If true, waits until the port is open, and not until the process is ready. */
   isUnready?: boolean
-  /** The limit of open files (`ulimit -n`). By default that of this process. */
+  /** The limit of open files (`ulimit -n`). Default: the limit of this process. */
   maxOpenFiles?: number | undefined
   onSpawned?: (spawned: Spawned) => void
 }
 
-/** None outlives the process that has started it, unless that is killed. */
+/**
+ * The child processes that run. This process kills them when it exits. They go on only if this process is
+ * killed itself.
+ */
 const running = new Set<ChildProcess>()
 process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')))
 
-/** Of a process that didn't start, or whose test has failed. */
+/** The number of log lines that are shown if a process didn't start, or if its test has failed. */
 const shownLines = 60
 
-/** Starts a role of the program (its main file) and waits until it is ready. */
+/** Starts a role of the program (its main file). Waits until the process is ready. */
 export async function startProgram(
   program: string,
   { role, env, readyMs, isUnready = false, maxOpenFiles, onSpawned }: ProgramStart,
@@ -154,7 +170,7 @@ export async function startProgram(
   async function begin(): Promise<{ httpPort: unknown; url: string }> {
     const port = await until(
       `the ${role} has started`,
-      // That of an index beside a worker has no port.
+      // An index beside a worker logs this line without a port.
       () =>
         log.find(
           ({ msg, port: told }) => /^(worker|gateway|log|admin) started$/.test(msg) && told !== undefined,
@@ -170,7 +186,7 @@ export async function startProgram(
     child.kill('SIGKILL')
     throw error
   })
-  // From now on it may end.
+  // After this, the end of the process is no error.
   ended.catch(() => undefined)
 
   return {
@@ -208,7 +224,9 @@ export async function startProgram(
   }
 }
 
-/** Adds up the series of a metric in Prometheus' text format. */
+/**
+ * Returns the sum of a metric's series in Prometheus' text format. Counts the series that have these labels.
+ */
 function sumMetric(text: string, name: string, labels: Record<string, string>): number {
   const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
   return text

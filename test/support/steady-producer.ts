@@ -7,13 +7,13 @@ import { otherProgram, testKafka } from './kafka.ts'
 export type SteadyProducer = {
   /** The `messageId`s that Kafka has acknowledged. */
   readonly ids: readonly string[]
-  /** Ends after what is under way; rejects when a send has failed. */
+  /** Stops after the sends that are under way. Rejects if a send has failed. */
   stop(): Promise<void>
 }
 
 const everyMs = 100
 
-/** Produces `track` messages, each of a user of its own, until it is stopped. */
+/** Starts a producer of `track` messages. Each message has its own user. It produces until it is stopped. */
 export async function startSteadyProducer(options: {
   topic: string
   sourceId: string
@@ -34,7 +34,8 @@ export async function startSteadyProducer(options: {
         const due = Math.floor(((performance.now() - startedMs) / 1000) * perSecond) - ids.length
         const batch = Array.from({ length: due }, (_, index) => `${run}-${ids.length + index}`)
         if (due > 0) {
-          // A send of its own for each: where a leader moves, kafkajs loses some of those that go to several.
+          // Each message is sent by a separate call. When a leader moves, kafkajs loses some messages of a
+          // call that sends to several partitions.
           const sends = batch.map((id) => producer.send({ topic, messages: [track(id, sourceId)], acks: -1 }))
           await Promise.all(sends)
           ids.push(...batch)
@@ -47,7 +48,7 @@ export async function startSteadyProducer(options: {
   }
 
   const producing = produce()
-  // Told at the stop; until then it must not end the test's process.
+  // `stop` reports this error. Until then, the error must not end the test's process.
   producing.catch(() => undefined)
   return {
     ids,

@@ -12,7 +12,10 @@ import { encodeRetryState } from '../../src/retry/retry-state.ts'
 import { otherProgram, produce, readAll, type SeenRecord } from './kafka.ts'
 import type { Random } from './random.ts'
 
-/** An installation as workers have left it: states, floors and retries, of which the group has settled some. */
+/**
+ * An installation without workers, as workers have left it. It has states, floors and waiting retries. The
+ * group has settled some of their records.
+ */
 
 export type Installation = { prefix: string; groupId: string; partitions: number }
 
@@ -22,14 +25,14 @@ const snapshotAtMs = Date.parse('2026-01-31T12:00:00.000Z')
 
 export type Filling = {
   users: number
-  /** Of each tier, and of `replays`. */
+  /** The number of records in each tier, and in `replays`. */
   waiting: number
   random: Random
-  /** Units in which the last sync was not applied. */
+  /** The units in which the sync was not applied. */
   withoutSync?: readonly number[]
 }
 
-/** Produces, and commits as workers would. */
+/** Produces the records, and commits as workers would. */
 export async function fill(
   { prefix, groupId, partitions }: Installation,
   { users, waiting, random, withoutSync = [] }: Filling,
@@ -79,7 +82,7 @@ export async function fill(
         headers: headersOf(user, index, isProperty),
       }
     })
-    // In several goes, so that the broker gives them several times.
+    // The records go in several calls, so that the broker gives them different times.
     for (let at = 0; at < records.length; at += 100) await produce(prefix + name, records.slice(at, at + 100))
   }
   await settleSome({ prefix, groupId, partitions }, random)
@@ -104,7 +107,7 @@ function headersOf(userId: string, index: number, isProperty: boolean): Record<s
   })
 }
 
-/** Of each log the first third, and above it one record in three. */
+/** Settles the first third of each partition, and about one in three of the records above it. */
 async function settleSome({ prefix, groupId, partitions }: Installation, random: Random): Promise<void> {
   const commits = []
   for (const name of ['memberships', ...tiers, 'replays']) {

@@ -4,12 +4,18 @@ import { otherProgram } from './kafka.ts'
 import { withAdmin } from '../../src/kafka/with-admin.ts'
 import { until } from './until.ts'
 
-/** Three brokers of one test's own, which can be stopped and started each by itself. */
+/** Three Kafka brokers that only the calling test uses. A test can stop and start each of them. */
 export type ThreeBrokers = RunningKafka & {
   node(id: number): KafkaNode
-  /** Resolves when every partition of the topics has all of its copies in sync again. */
+  /**
+   * Resolves when every partition of the topics with this prefix, and of `__consumer_offsets`, has all of its
+   * copies in sync.
+   */
   untilInSync(prefix: string): Promise<void>
-  /** Makes a topic whose partition n is on the brokers `replicas[n]`, the first of them its leader. */
+  /**
+   * Creates a topic. Partition n is on the brokers `replicas[n]`, and the first of them is its preferred
+   * leader.
+   */
   createTopic(
     topic: string,
     replicas: readonly (readonly number[])[],
@@ -48,7 +54,7 @@ export async function startThreeBrokers(): Promise<ThreeBrokers> {
       await withAdmin(kafka, (admin) =>
         admin.createTopics({ waitForLeaders: false, topics: [{ topic, replicaAssignment, configEntries }] }),
       )
-      // Each time by another client: one that has heard of no such topic doesn't ask again.
+      // Each try uses a new client. A client that was told that a topic doesn't exist doesn't ask again.
       await until('its leaders serve it', () =>
         withAdmin(kafka, async (admin) => {
           return (await admin.fetchTopicOffsets(topic)).length === replicas.length

@@ -3,21 +3,24 @@ import { createServer, type Server } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { Identity } from './certificates.ts'
 
-/** What it was asked, and what it shall answer. */
+/** An authorization server for tests. Keeps the requests that it got. A test can set how it answers. */
 export type TokenServer = {
   origin: string
-  /** What a client asked for a token with, newest last. */
+  /** The requests for a token, the newest last. */
   requests: { authorization: string; form: Record<string, string> }[]
-  /** Seconds, of the tokens that follow. */
+  /** The lifetime of the tokens that are issued from now on, in seconds. */
   lifeSeconds: number
-  /** Answers with this in place of a token; undefined: with tokens. */
+  /** If set, the server answers with this refusal instead of a token. */
   refusal: { status: number; body: object } | undefined
-  /** Signs the tokens that follow with a key that nobody knows. */
+  /** If true, the next tokens are signed with a key that isn't published. */
   isForging: boolean
   stop(): Promise<void>
 }
 
-/** An authorization server that knows one client, `sluice` with `secret`, and publishes the key that its tokens are signed with. */
+/**
+ * Starts an authorization server. It knows one client, `sluice` with the secret `secret`. It publishes the
+ * key with which its tokens are signed.
+ */
 export async function startTokenServer(identity?: Identity): Promise<TokenServer> {
   const keys = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const forged = generateKeyPairSync('rsa', { modulusLength: 2048 })

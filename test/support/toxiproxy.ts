@@ -6,30 +6,42 @@ import { lastLines, startTethered } from '../../src/development/tether.ts'
 import { goProgram } from './go-program.ts'
 import { until } from './until.ts'
 
-/** Toxiproxy: TCP proxies whose connections can be made slow, cut, or refused. */
+/**
+ * Toxiproxy, a server of TCP proxies. A test can make the connections of a proxy slow, cut them, or refuse
+ * them.
+ */
 export type Toxiproxy = {
-  /** A proxy on a free port of 127.0.0.1, in front of `upstream`, a port of 127.0.0.1 too. */
+  /**
+   * Creates a proxy on a free port of 127.0.0.1. It forwards to `upstream`, which is another port of
+   * 127.0.0.1.
+   */
   proxy(name: string, upstream: number): Promise<Proxy>
   stop(): Promise<void>
 }
 
 export type Proxy = {
   readonly port: number
-  /** Puts a fault on all connections, those that are open too. */
+  /** Puts a fault on all connections, including those that are open. */
   add(toxic: Toxic): Promise<void>
-  /** Closes its port and its connections. */
+  /** Closes the proxy's port and its connections. */
   disable(): Promise<void>
-  /** Takes all faults away, and opens the port again. */
+  /** Removes all faults, and opens the port again. */
   heal(): Promise<void>
 }
 
-/** Sizes in bytes, times in milliseconds. `downstream` is from the server to the client. */
+/**
+ * A fault. Sizes are in bytes, and times in milliseconds. `downstream` is the direction from the server to
+ * the client.
+ */
 export type Toxic = { stream: 'upstream' | 'downstream' } & (
   | { type: 'latency'; attributes: { latency: number; jitter?: number } }
   | { type: 'bandwidth'; attributes: { /** KB/s */ rate: number } }
-  /** RST so long after the first byte. */
+  /** Sends a RST `timeout` milliseconds after the first byte. */
   | { type: 'reset_peer'; attributes: { timeout: number } }
-  /** Nothing passes, and the connection is closed after a time; 0: it stays open. */
+  /**
+   * Lets nothing pass, and closes the connection after `timeout` milliseconds. With 0, the connection stays
+   * open.
+   */
   | { type: 'timeout'; attributes: { timeout: number } }
   | { type: 'limit_data'; attributes: { bytes: number } }
 )
@@ -40,7 +52,10 @@ const toxiproxy = {
   version: 'v2.12.0',
 }
 
-/** Starts a toxiproxy, built the first time. It ends at `stop`, and with this process however that ends. */
+/**
+ * Starts a toxiproxy. Builds it the first time. The toxiproxy ends at `stop`. It also ends when this process
+ * ends in any way.
+ */
 export async function startToxiproxy(): Promise<Toxiproxy> {
   const program = await goProgram(toxiproxy)
   const folder = await mkdtemp(join(tmpdir(), 'sluice-toxiproxy-'))

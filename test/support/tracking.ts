@@ -5,7 +5,10 @@ import { Sources } from '../../src/gateway/sources.ts'
 import { createTracking, type Tracking } from '../../src/gateway/tracking.ts'
 import { defaultLimits } from '../../src/message/limits.ts'
 
-/** The tracking API without a server, before a Kafka that acknowledges each produce at once when `isUp`, and else none. */
+/**
+ * Creates the tracking API without a server. While `isUp` returns true, its Kafka acknowledges each produce
+ * at once. Otherwise its Kafka never answers.
+ */
 export function trackingOf({
   sources,
   isUp = () => true,

@@ -3,15 +3,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createAuthority, type Identity } from './certificates.ts'
 
-/** What a server of 127.0.0.1 shows, and what a `sluice` process needs in its environment to trust it. */
+/**
+ * A server's certificate for 127.0.0.1, and the environment variables with which a `sluice` process trusts
+ * it.
+ */
 export type Trust = {
-  /** For a receiver; none over plain HTTP. */
+  /** Options for a receiver. Without `identity`, the receiver uses plain HTTP. */
   secured: { identity?: Identity }
   variables: Record<string, string>
   remove(): void
 }
 
-/** How customers are reached. Tests that take long or break things are played by both. */
+/** The scheme of customers' URLs. Tests that take long or inject faults run with both. */
 export type Scheme = 'http' | 'https'
 
 export function createTrust(scheme: Scheme): Trust {

@@ -1,15 +1,19 @@
 const leastMs = 25
 const mostMs = 100
 
-/** Seldom in a long wait, since each look costs CPU time that others need: at the most a twentieth of the wait late. */
+/**
+ * Returns the pause before the next probe. A long wait has longer pauses, because each probe costs CPU time
+ * that other processes need. A pause is at most a twentieth of the time waited so far, but at least 25 ms and
+ * never more than 100 ms.
+ */
 function pauseMs(waitedMs: number): number {
   return Math.min(mostMs, Math.max(leastMs, waitedMs / 20))
 }
 
 /**
- * Polls `probe` until it gives something truthy, and gives that back. Fails with `what` and the last error
- * or value when `timeoutMs` have passed: the replacement for every sleep in the tests.
- * Without `everyMs` it looks every 25 ms at first, and every 100 ms in a long wait.
+ * Calls `probe` until it returns something truthy, and returns that. Throws an error with `what` after
+ * `timeoutMs`. The error's cause is the last error or value of `probe`. Tests use this instead of sleeping.
+ * Without `everyMs`, the pause between two calls is 25 ms at first, and 100 ms in a long wait.
  */
 export async function until<T>(
   what: string,

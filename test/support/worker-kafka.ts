@@ -2,7 +2,10 @@ import type { Kafka } from 'kafkajs'
 import { createKafka } from '../../src/kafka/client.ts'
 import { testKafka } from './kafka.ts'
 
-/** The client as the worker makes it, of the run's Kafka or of other brokers; it logs nothing. */
+/**
+ * Creates a Kafka client as the worker does. By default, it connects to the test run's Kafka. It logs
+ * nothing.
+ */
 export function workerKafka({
   brokers = testKafka(),
   clientId = 'sluice',

@@ -11,7 +11,10 @@ export {
   writeCatalog,
 } from './sluice-process.ts'
 
-/** Settings that every test has in common; a test gives the rest as `SLUICE_…` variables. */
+/**
+ * Returns the environment of a test's process. `variables` (`SLUICE_…`) override the settings that all tests
+ * share.
+ */
 function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
   return environmentOf({
     SLUICE_STATE_FOLDER: inject('stateFolder'),
@@ -21,7 +24,10 @@ function environment(variables: Record<string, string>): NodeJS.ProcessEnv {
   })
 }
 
-/** Settings that workers don't read. Earlier versions, which tests run too, refuse those that they don't know. */
+/**
+ * Settings that workers don't read. Some tests run earlier versions of Sluice, which refuse settings that
+ * they don't know.
+ */
 const ofOtherRoles: ReadonlySet<string> = new Set([
   'SLUICE_ADMIN_PORT',
   'SLUICE_INDEX_FOLDER',
@@ -33,7 +39,10 @@ function workerEnvironment(variables: Record<string, string>): NodeJS.ProcessEnv
   return Object.fromEntries(all.filter(([name]) => !ofOtherRoles.has(name) || name in variables))
 }
 
-/** Runs a command to its end, whatever that is. Without `isRead` nobody reads what it prints. `killAfterMs`: `kill -9` then, if it still runs. */
+/**
+ * Runs a command until it ends, with any exit code. If `isRead` is false, nobody reads its standard output.
+ * After `killAfterMs`, the command is killed with `kill -9` if it still runs.
+ */
 export async function runToEnd(
   args: readonly string[],
   variables: Record<string, string>,
@@ -42,7 +51,7 @@ export async function runToEnd(
   return runProgram(inject('program'), args, { env: environment(variables), ...options })
 }
 
-/** Runs a command that ends, such as `topics apply`; fails when its exit code isn't `expectedCode`. */
+/** Runs a command that ends, such as `topics apply`. Throws if its exit code isn't `expectedCode`. */
 export async function runSluice(
   args: readonly string[],
   variables: Record<string, string>,
@@ -54,14 +63,17 @@ export async function runSluice(
   return { stdout, stderr }
 }
 
-/** Makes the topics as `sluice topics apply` does, without a process for it. */
+/** Creates the topics as `sluice topics apply` does, but in the test's own process. */
 export async function applyTopics(variables: Record<string, string>): Promise<void> {
   const read = readConfig({ env: environment(variables) })
   if (!read.ok) throw new Error(read.message)
   await applyTopicTable(read.config, { warn() {}, debug() {} })
 }
 
-/** Starts `sluice worker` (or another role) and waits until it is ready, or with `isUnready` until its port is open. */
+/**
+ * Starts `sluice worker` (or another role), and waits until it is ready. If `isUnready` is true, waits only
+ * until its port is open.
+ */
 export async function startSluice(
   variables: Record<string, string>,
   {
@@ -85,7 +97,7 @@ export async function startSluice(
     isUnready,
     maxOpenFiles,
     onSpawned({ pid, said }) {
-      // One that outlives a test has none.
+      // A process that is started outside of a test, for example in a hook, belongs to no test.
       if (TestRunner.getCurrentTest() === undefined) return
       onTestFailed(() => void process.stderr.write(`sluice ${role} (pid ${pid}) said:\n${said()}`))
     },

@@ -3,7 +3,7 @@ import type { ConnectionOptions, RequestHandler } from '../../../src/delivery/co
 
 export { maxHeadBytes, NoAnswerError } from '../../../src/delivery/connection.ts'
 
-/** undici's connection as it is: nothing that comes is looked at, and no request is made once more. */
+/** undici's connection without additions. It doesn't check what arrives, and repeats no request. */
 export class Connection extends Client {
   readonly isConnected = true
 
@@ -13,7 +13,7 @@ export class Connection extends Client {
   }
 
   take(handler: RequestHandler): void {
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it stands in for the guarded one
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it replaces the guarded connection
     handler.assigned(this as unknown as Parameters<RequestHandler['assigned']>[0])
     this.dispatch(handler.request, handler)
   }

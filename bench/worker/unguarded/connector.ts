@@ -1,7 +1,7 @@
 import { buildConnector } from 'undici'
 import type { ConnectorOptions } from '../../../src/delivery/connector.ts'
 
-/** Connects to whatever a URL says. */
+/** Returns a connector that connects to every address, without the address policy. */
 export function createConnector({ timeoutMs }: ConnectorOptions): buildConnector.connector {
   return buildConnector({ timeout: timeoutMs, allowH2: false })
 }

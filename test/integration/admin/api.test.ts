@@ -75,13 +75,13 @@ async function call(
   }
 }
 
-/** With the examples of the document. */
+/** Returns the path and the body of a request to a route, with the examples of the document. */
 function exampleOf({ path, params = {}, body }: AdminRoute): { path: string; body?: unknown } {
   const filled = path.replaceAll(/\{(\w+)\}/g, (_all, name: string) => params[name]?.example ?? '')
   return { path: filled, ...(body !== undefined && { body: body.example }) }
 }
 
-/** The last that is too little. */
+/** For each access level, the highest level that is too low. `undefined`: a request without a token. */
 const below = { read: undefined, operate: 'read', admin: 'operate' } as const
 
 test('the document has every route, with an example of each answer', async () => {

@@ -1,6 +1,9 @@
-/** Where hooks may point, and how that may be written: what follows `http://`, without a port. */
+/**
+ * Tables of places where hooks may point, in all ways of writing them. A host is the text between `http://`
+ * and the port.
+ */
 
-/** Each is refused, whether by the rules of URLs or by its address. */
+/** Hosts that are refused, either by the rules of URLs or because of their address. */
 export const refusedHosts: Readonly<Record<string, readonly string[]>> = {
   'this machine, in four numbers': [
     '127.0.0.1',
@@ -245,7 +248,7 @@ export const refusedHosts: Readonly<Record<string, readonly string[]>> = {
   ],
 }
 
-/** What a name leads to, each alone: every one is refused. */
+/** Addresses to which a name may lead. Each address is refused if it is the only one of its name. */
 export const refusedAnswers: readonly string[] = wordsOf(`
   127.0.0.1 127.8.8.8 0.0.0.0 10.0.0.1 100.64.0.1 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.1
   192.0.2.1 192.88.99.1 192.168.1.1 198.18.0.1 198.51.100.1 203.0.113.1 224.0.0.1 240.0.0.1 255.255.255.255
@@ -254,7 +257,7 @@ export const refusedAnswers: readonly string[] = wordsOf(`
   fc00::1 fd00:ec2::254 fe80::1 fec0::1 ff02::1 1::1
 `)
 
-/** Public hosts, and the address that is dialled for each. Nothing may be sent to them here. */
+/** Public hosts, and the address that is dialled for each. Tests must send nothing to these addresses. */
 export const publicHosts: readonly (readonly [host: string, dialled: string])[] = [
   ['1.1.1.1', '1.1.1.1'],
   ['8.8.8.8', '8.8.8.8'],

@@ -13,13 +13,16 @@ import { answerWell, goodStatus, startHostileReceiver } from '../../support/host
 import { answer, startRawReceiver, startReceiver } from '../../support/receiver.ts'
 import { publicHosts, refusedAnswers, refusedHosts } from './address-table.ts'
 
-/** Hooks that point where they must not, through the real sender, with a DNS server that the attacker owns. */
+/**
+ * Tests of hooks that point to forbidden places, with the real sender and with a DNS server that the attacker
+ * owns.
+ */
 
 const setting = 'delivery.allowAddresses (SLUICE_DELIVERY_ALLOW_ADDRESSES)'
 
-/** On this machine, where no connection may come. */
+/** A receiver on this machine, to which no connection may come. */
 const forbidden = await startRawReceiver()
-/** What each name has. A name that isn't here doesn't exist. */
+/** The replies of the DNS server, by name. A name that is not in this map doesn't exist. */
 const names = new Map<string, (question: DnsQuestion) => DnsReply>()
 const dns = await startDnsServer((question) => names.get(question.name)?.(question) ?? 'NXDOMAIN')
 const authority = createAuthority('An authority of customers')
@@ -52,7 +55,7 @@ function sender(allowed: readonly string[] = [], poolIdleMs = 50): Sender {
   return made
 }
 
-/** One request to an origin in normal form, by a connection of its own. */
+/** Posts one request to a target, waits until its slot is free, and returns the outcome. */
 async function post(by: Sender, to: string | Target, body = '{}'): Promise<Outcome> {
   const outcome = Promise.withResolvers<Outcome>()
   const released = Promise.withResolvers<void>()
@@ -69,7 +72,7 @@ function targetAt(origin: string): Target {
   return { origin, path: '/', headers: [] }
 }
 
-/** Of a catalog with this one hook. */
+/** Returns the faults of a catalog that has only this hook. */
 function faultsOf(url: string, allowAddresses: readonly string[]): readonly string[] {
   const catalog = { sources: [{ id: 'a' }], destinations: [{ id: 'd', sources: ['a'], hooks: [{ url }] }] }
   const parsed = parseCatalog(JSON.stringify(catalog), { file: 'catalog.yaml', allowAddresses })
@@ -79,7 +82,7 @@ function faultsOf(url: string, allowAddresses: readonly string[]): readonly stri
 // oxlint-disable-next-line typescript/unbound-method -- called with a socket below
 const originalConnect = Socket.prototype.connect
 
-/** The addresses that sockets try to reach. */
+/** Returns a list that gets each address that a socket tries to reach. */
 function watchDials(): string[] {
   const dialled: string[] = []
   vi.spyOn(Socket.prototype, 'connect').mockImplementation(function watch(this: Socket, ...args: unknown[]) {
@@ -90,7 +93,8 @@ function watchDials(): string[] {
 }
 
 /**
- * Each address that a socket is asked to dial, which it then doesn't: the addresses here are those of strangers.
+ * Returns a list that gets each address that a socket is asked to dial. No socket really connects, because
+ * these addresses belong to strangers.
  */
 function holdDials(): string[] {
   const dialled: string[] = []
@@ -117,9 +121,12 @@ function holdDials(): string[] {
 
 type DialOptions = { host: string; lookup: LookupFunction }
 
-/** `net` and `tls` give the options as they are, or first in a list. */
+/**
+ * Returns the options of a call of `connect`. `net` and `tls` pass them as they are, or as the first element
+ * of a list.
+ */
 function dialOptions(given: unknown): DialOptions {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what undici and Node pass on from the connector
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- from the connector, by undici and Node
   return (Array.isArray(given) ? given[0] : given) as DialOptions
 }
 
@@ -136,7 +143,7 @@ describe('a hook whose host says by itself where it is', () => {
     test.each(hosts)('%s: %j is refused, and nothing is dialled', async (_kind, host) => {
       const dialled = watchDials()
       const origin = URL.parse(`${scheme}://${host}:${forbidden.port}/`)?.origin
-      // What isn't a URL has no origin: nothing can be sent there.
+      // A text that isn't a URL has no origin, so nothing can be sent to it.
       const outcome = origin === undefined ? undefined : await post(sender(), origin)
       if (outcome !== undefined) {
         expect(outcome).toMatchObject({ kind: 'address' })
@@ -150,7 +157,8 @@ describe('a hook whose host says by itself where it is', () => {
     const url = `http://${host}:8080/hook`
     const faults = faultsOf(url, [])
     expect(faults).not.toEqual([])
-    // What is a URL is refused for its address, and the fault says what may be set. Dots at the end are refused as such.
+    // A valid URL is refused because of its address, and the fault names the setting that allows it. A URL
+    // with dots at the end of its host is refused because of the dots.
     const isUrl = faultsOf(url, ['0.0.0.0/0', '::/0']).length === 0
     if (isUrl) expect(faults[0]).toContain(setting)
   })
@@ -260,7 +268,10 @@ describe('a name', () => {
   })
 })
 
-/** Public when it is first asked for, and private ever after. */
+/**
+ * Returns a DNS reply that is a public address at the first question, and a private address at all later
+ * ones.
+ */
 function rebinding(): (question: DnsQuestion) => DnsReply {
   let asked = 0
   return ({ type }) => {
@@ -343,7 +354,7 @@ describe('several addresses', () => {
       const identity = authority.issue({ names: ['half.test'] })
       const server = await startReceiver(answer(200), scheme === 'https' ? { identity } : {})
       ended.push(() => server.stop())
-      // Nobody listens there.
+      // Nothing listens at the first and the last of these addresses.
       names.set('half.test', zone({ 'half.test': ['127.0.0.3', '127.0.0.1', '::1'] }))
       const by = sender(['127.0.0.0/8', '::1'])
       for (let i = 0; i < 10; i++) {
@@ -376,7 +387,8 @@ describe('a redirect', () => {
         }),
       )
       ended.push(() => server.stop())
-      // All of this machine is allowed: were the redirect followed, it would arrive.
+      // The sender allows all addresses of this machine. If it followed the redirect, a connection would
+      // arrive.
       const outcome = await post(sender(['127.0.0.0/8']), server.origin)
       expect(outcome).toEqual({ kind: 'answer', status })
       expect(judge(outcome)).toEqual({ kind: 'final' })

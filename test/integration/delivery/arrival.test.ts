@@ -15,7 +15,10 @@ import {
   startReceiver,
 } from '../../support/receiver.ts'
 
-/** Whether a request of which nothing good came may have got to the server all the same. */
+/**
+ * Tests of requests without a good answer. They check whether the sender says that the request may still have
+ * reached the server.
+ */
 
 const ended: (() => Promise<void>)[] = []
 
@@ -131,7 +134,10 @@ test('a request to an address that is not allowed has not arrived', async () => 
   })
 })
 
-/** Answers once, takes the next request on the same connection, loses it, and is gone or answers this after that. */
+/**
+ * Starts a server that answers one request, and then reads the second one on the same connection and resets
+ * the connection. After that, the server is gone or answers with the status `then`.
+ */
 async function losing(then: number | 'gone'): Promise<string> {
   let nth = 0
   const server = createServer((request, response) => {

@@ -3,12 +3,12 @@ import { answer, type Receiver, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { type Deployment, type DestinationEntry, deploy } from './deployment.ts'
 
-/** The catalog file is edited while messages come and wait. */
+/** Tests in which the catalog file is edited while messages arrive and wait. */
 
 let server: Receiver
 let sluice: Deployment
 
-/** How long `/slow` takes for an answer. */
+/** The time that `/slow` takes for an answer, in milliseconds. */
 const slowMs = 200
 
 beforeAll(async () => {
@@ -70,7 +70,7 @@ test('what is for a paused destination waits past the limit, and is delivered on
     ids.map((id) => ({ value: ping(id) })),
   )
   const parked = () => sluice.worker.metric('sluice_parked_total', { reason: 'paused' })
-  // After 1 s, 2 s and 2 s more: the limit of 4 s has passed by then.
+  // The fourth parking comes after waits of 1 s, 2 s and 2 s. The limit of 4 s has passed by then.
   await until('all have been parked four times', async () => (await parked()) >= 4 * ids.length)
   expect(server.requestsTo('/paused')).toEqual([])
   expect(await sluice.worker.metric('sluice_dead_letters_total')).toBe(0)

@@ -40,7 +40,10 @@ afterAll(async () => {
 const page = readFileSync(new URL('../../../docs/deletions.md', import.meta.url), 'utf8')
 const published: unknown = JSON.parse(/```json\n(.*?)```/s.exec(page)?.[1] ?? '')
 
-/** A receiver that drops repeats by their `messageId`, as ours are told to. */
+/**
+ * Returns the source of each message that is left after repeats are dropped, by `messageId`. We tell
+ * receivers to drop repeats like this.
+ */
 function takenBySource(): Map<string, string> {
   const seen = new Map<string, string>()
   for (const { body } of crm.requests) {
@@ -62,7 +65,8 @@ test('a receiver that drops repeats gets the delete of each source, also when th
 
   const bySource = takenBySource()
   expect([...bySource.values()].toSorted()).toEqual(['app', 'shop'])
-  // Read first, read again, and tried again: the same bytes.
+  // Each request is sent after the first read, after the second read and as a retry. Its bytes are the same
+  // each time.
   const bodies = crm.requests.map(({ body }) => String(body)).toSorted()
   expect(new Set(bodies).size).toBe(2)
   expect(bodies.filter((body) => body === bodies[0])).toHaveLength(3)

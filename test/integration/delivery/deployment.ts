@@ -2,7 +2,7 @@ import { type CompressionTypes, type Message } from 'kafkajs'
 import { produce, randomPrefix, readAll, type SeenRecord, testKafka } from '../../support/kafka.ts'
 import { applyTopics, type SluiceProcess, startSluice, writeCatalog } from '../../support/worker-process.ts'
 
-/** A destination as the catalog file has it. */
+/** A destination in the form that the catalog file has. */
 export type DestinationEntry = {
   id: string
   sources: readonly string[]
@@ -17,7 +17,7 @@ export type DestinationEntry = {
 
 export type SourceEntry = { id: string; enabled?: boolean; kind?: 'audiences' }
 
-/** Topics of a test's own, a catalog, and a worker that is ready. */
+/** The topics and the catalog that only one test file uses, and a worker that is ready. */
 export type Deployment = {
   prefix: string
   readonly worker: SluiceProcess
@@ -27,18 +27,24 @@ export type Deployment = {
     messages: readonly SentMessage[],
     options?: { compression?: CompressionTypes },
   ): Promise<void>
-  /** Puts other destinations in force; sources are those that they name, and `otherSources`. */
+  /**
+   * Replaces the destinations in the catalog. The sources of the catalog are those that the destinations
+   * name, and `otherSources`.
+   */
   recatalog(destinations: readonly DestinationEntry[]): void
-  /** Replaces the catalog file's text. */
+  /** Replaces the content of the catalog file. */
   rewriteCatalog(data: { sources: object[]; destinations: object[] }): void
-  /** Reads a topic, without its prefix, to its end; with `count` until so many records are there. */
+  /**
+   * Reads a topic to its end. `topic` is the name without the prefix. If `count` is given, waits until the
+   * topic has this many records.
+   */
   read(topic: string, count?: number): Promise<SeenRecord[]>
-  /** Another worker in the place of one that has ended. */
+  /** Starts another worker in place of one that has ended. */
   restart(): Promise<void>
   stop(): Promise<void>
 }
 
-/** `value`: bytes or text as they are, an object as JSON. */
+/** A message to send. If `value` is text or bytes, it is sent as it is. An object is sent as JSON. */
 export type SentMessage = { key?: string; value: object | string | Buffer | null; partition?: number }
 
 export async function deploy({

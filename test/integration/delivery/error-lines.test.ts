@@ -57,7 +57,7 @@ function errorsOf(destination: string): readonly LogLine[] {
   return log.filter((line) => line.level === 'error' && line['destination'] === destination)
 }
 
-/** With those that they say were left out. */
+/** Returns the number of errors that the lines report, including errors that the lines say were left out. */
 function countOf(lines: readonly LogLine[]): number {
   return lines.reduce((sum, { leftOut }) => sum + 1 + Number(leftOut ?? 0), 0)
 }
@@ -98,7 +98,7 @@ describe('a worker that logs no attempts', () => {
   })
 
   test.each(['silent', 'strange'])('writes at most one such line a second for %s', (destination) => {
-    // The last may come early: it is written before the process ends.
+    // The last line may come early, because it is written before the process ends.
     const paced = errorsOf(destination).slice(0, -1)
     expect(nearest(paced)).toBeGreaterThanOrEqual(990)
   })

@@ -20,7 +20,10 @@ const authority = createAuthority('An authority of pools')
 const identity = authority.issue({ names: ['127.0.0.1'] })
 setDefaultCACertificates([...getCACertificates(), authority.cert])
 
-/** A server that answers when as many requests as were sent at once have come, so that each has a connection. */
+/**
+ * A server that answers only when as many requests have arrived as were sent at once. So each of them has a
+ * connection.
+ */
 class Gathering {
   readonly sockets: Socket[] = []
   #awaited = 0
@@ -50,12 +53,12 @@ class Gathering {
     this.#awaited = count
   }
 
-  /** Requests that it has not answered yet. */
+  /** The number of requests that the server has not answered yet. */
   get waiting(): number {
     return this.#waiting.length
   }
 
-  /** Sockets that are open. */
+  /** The number of open sockets. */
   get open(): number {
     return this.sockets.filter((socket) => !socket.destroyed).length
   }
@@ -72,7 +75,10 @@ let pool: HookPool
 let other: HookPool
 let open: OpenConnections
 let closedOverLimit = 0
-/** More than the other tests have at once, so that they close none. */
+/**
+ * The limit on idle connections. The tests that are not about this limit stay below it, so no connection is
+ * closed because of it.
+ */
 const maxIdle = 12
 const maxOpen = 15
 
@@ -95,7 +101,10 @@ afterEach(async () => {
   await server.stop()
 })
 
-/** Gives the connections that so many requests went by, all under way at the same time, when they are free again. */
+/**
+ * Sends `count` requests that are all in flight at the same time. Returns their connections when these are
+ * free again.
+ */
 async function sendAtOnce(count: number, by = pool): Promise<Connection[]> {
   server.await(count)
   const carriers = await Promise.all(Array.from({ length: count }, () => send(by)))
@@ -149,7 +158,7 @@ describe.each(schemes)('the connections to a hook over %s', (scheme) => {
     const three = await sendAtOnce(3)
     await sendAtOnce(maxIdle - 3, other)
     expect([open.idle, closedOverLimit]).toEqual([maxIdle, 0])
-    // While they are used, they aren't idle, and afterwards they are the newest.
+    // Connections in use aren't idle. Afterwards, they are the newest idle connections.
     const used = await sendAtOnce(2)
     const ofOther = await sendAtOnce(maxIdle - 2, other)
     expect([open.idle, closedOverLimit]).toEqual([maxIdle, 1])
@@ -160,7 +169,7 @@ describe.each(schemes)('the connections to a hook over %s', (scheme) => {
     expect([open.idle, closedOverLimit]).toEqual([maxIdle, 3])
     expect(used.every(({ destroyed }) => destroyed)).toBe(true)
     expect(ofOther.some(({ destroyed }) => destroyed)).toBe(false)
-    // The pool without connections opens new ones.
+    // The pool has no connection left, so it opens new ones.
     expect(new Set([...(await sendAtOnce(2)), ...three]).size).toBe(5)
     await pool.destroy()
     await other.destroy()

@@ -22,17 +22,24 @@ import {
 import { until } from '../../support/until.ts'
 
 /**
- * What a hostile endpoint may answer, row by row. Each row has a server of its own, and so a pool of its own: the
- * first request gets the hostile answer, and the one that follows must be delivered at once, by the same pool.
+ * Tests of answers of hostile endpoints. Each row of the tables has a server, and therefore a pool, that no
+ * other row uses. The first request of a row gets the hostile answer. The next request must be delivered at
+ * once, by the same pool.
  */
 
-/** Of most rows; those of the real deadline say so. */
+/** The deadline of most rows, in milliseconds. Rows with the real deadline (`realMs`) say so. */
 const shortMs = 1_000
 const realMs = 5_000
-/** What a busy machine may add to a deadline, and what "at once" means on it. */
+/**
+ * The time that a busy machine may add to a deadline, in milliseconds. `atOnceMs` is the limit for "at once"
+ * on such a machine.
+ */
 const slackMs = 150
 const atOnceMs = 500
-/** What any of them may get us to read, with the kernel's buffers on both sides, and to hold. */
+/**
+ * The most bytes that an endpoint may send to us in one row. They include the buffers of the kernel on both
+ * sides. `mostGrownBytes` is the limit on the growth of our memory.
+ */
 const mostBytesSent = 16 * 2 ** 20
 const mostGrownBytes = 64 * 2 ** 20
 
@@ -41,36 +48,44 @@ type Row = {
   does: Behaviour
   tls?: true
   verdict: VerdictKind
-  /** What it is in full, but for codes that are given as a pattern. */
+  /** The whole outcome of the first request. Some codes are given as a pattern. */
   outcome: Outcome | { kind: 'connection'; code: RegExp }
-  /** When the outcome is known. */
+  /** The time at which the outcome is known. */
   at: 'once' | 'deadline'
   timeoutMs?: number
-  /** Whether the request after it goes by the same connection. */
+  /** True if the next request uses the same connection. */
   keeps: boolean
-  /** Whether the server gets the request at all. */
+  /** True if the server doesn't get the first request. */
   unread?: true
-  /** More than the kernel takes off our hands: most of the request has not left when the answer comes. */
+  /**
+   * True if the first request is larger than what the kernel buffers. Most of it has not been sent when the
+   * answer comes.
+   */
   large?: true
-  /** The next request waits for the server to have lost the connection, by what it sends after its answer. */
+  /**
+   * True if the next request waits until the connection is lost. It is lost because of the bytes that the
+   * server sends after its answer.
+   */
   lost?: true
 }
 
 type More = Partial<Pick<Row, 'outcome' | 'keeps' | 'tls' | 'timeoutMs' | 'unread' | 'large' | 'lost'>>
-/** Some codes of OpenSSL's differ between its versions. */
+/** An error code, or a pattern for it. Some codes of OpenSSL differ between its versions. */
 type Code = string | RegExp
 type Hostile = (socket: Socket) => void
 
 const row = (does: Behaviour | Hostile): Behaviour => (typeof does === 'function' ? atFirst(does) : does)
 
-/** A complete head with a 2xx: delivered, whatever follows. */
+/**
+ * Returns a row whose answer has a complete head with a 2xx status. It counts as delivered, whatever follows.
+ */
 const delivered = (name: string, does: Behaviour | Hostile, more: More & { status?: number } = {}): Row => {
   const { status = 200, ...rest } = more
   const outcome: Outcome = { kind: 'answer', status }
   return { name, does: row(does), verdict: 'delivered', outcome, at: 'once', keeps: false, ...rest }
 }
 
-/** A complete head with another status. */
+/** Returns a row whose answer has a complete head with another status. */
 const answered = (
   name: string,
   status: number,
@@ -87,7 +102,7 @@ const answered = (
   ...more,
 })
 
-/** No answer, or nothing that is one. */
+/** Returns a row whose connection ends without an answer, or with bytes that are not an answer. */
 const broken = (name: string, code: Code, does: Behaviour | Hostile, more: More = {}): Row => ({
   name,
   does: row(does),
@@ -98,7 +113,7 @@ const broken = (name: string, code: Code, does: Behaviour | Hostile, more: More 
   ...more,
 })
 
-/** No complete head within the deadline. */
+/** Returns a row whose answer has no complete head by the deadline. */
 const late = (name: string, does: Behaviour | Hostile, more: More = {}): Row => ({
   name,
   does: row(does),
@@ -113,25 +128,31 @@ const head = (...lines: string[]): string => `${lines.join('\r\n')}\r\n\r\n`
 const ok = (...lines: string[]): string => head('HTTP/1.1 200 OK', ...lines)
 const empty = ok('content-length: 0')
 const silence: Hostile = () => {}
-/** Takes over the first connection. */
+/** Returns a behaviour in which `hostile` gets the first connection, in place of the normal server. */
 const instead = (hostile: Hostile): Behaviour => ({
   accepts(socket, connection) {
     if (connection === 1) hostile(socket)
     return connection === 1
   },
 })
-/** With the first bytes of the client's. */
+/** Calls `hostile` when the first bytes of the client arrive. */
 const onceHeard =
   (hostile: Hostile): Hostile =>
   (socket) =>
     socket.once('data', () => hostile(socket))
-/** The answer of `hostile` comes before the request was read. */
+/**
+ * Returns a behaviour in which the first connection gets the answer of `hostile` before the server has read
+ * the request.
+ */
 const early = (hostile: Hostile): Behaviour => ({
   greets: (socket, connection) => connection === 1 && hostile(socket),
   answers: (socket, { nth }) =>
     nth > 1 && says(head(`HTTP/1.1 ${goodStatus} Good`, 'content-length: 0'))(socket),
 })
-/** With the first whole request: `answer` inside of TLS, and what is hostile below it. */
+/**
+ * Returns a behaviour that acts when the first request is complete. It writes `answer` inside of TLS, and
+ * `hostile` gets the socket below TLS.
+ */
 function belowTls(hostile: Hostile, answer = ''): Behaviour {
   let below: Socket | undefined
   return {
@@ -565,7 +586,7 @@ const flooded: Row[] = [
     'SLUICE_ANSWER_TOO_LONG',
     floods('', head('HTTP/1.1 103 Early Hints', `link: <${'x'.repeat(999)}>`)),
   ),
-  // One that is cut in two by the end of a block is not put right.
+  // A `100 Continue` that the end of a block cuts in two is not removed.
   broken('100 without end', 'UND_ERR_SOCKET', floods('', head('HTTP/1.1 100 Continue'))),
   delivered('a body without end', floods(ok(), 'x')),
   delivered('a body of a petabyte', floods(ok('content-length: 1125899906842624'), 'x')),
@@ -592,7 +613,7 @@ const flooded: Row[] = [
 const rows = [...withoutAnswer, ...brokenOff, ...notHttp, ...statuses, ...goodHeads, ...bodies]
 
 type Exchanged = { outcomes: Outcome[]; releases: number; answeredMs: number; releasedMs: number }
-/** `grownBytes`: by which the process's memory was larger, at the most, while it went on. */
+/** The result of one row. `grownBytes` is the most by which the memory of the process grew during the row. */
 type Result = {
   server: HostileReceiver
   bad: Exchanged
@@ -605,7 +626,10 @@ const testAuthority = createAuthority('Sluice test authority')
 const identity = testAuthority.issue({ names: ['127.0.0.1'] })
 const results = new Map<Row, Result>()
 const ended: (() => Promise<void>)[] = []
-/** Growth of the process's memory while all others were played, at once, and while it was flooded. */
+/**
+ * The growth of the memory of the process, in bytes. `byOthers`: while all rows except the floods were
+ * played, many at the same time. `byFloods`: while the floods were played.
+ */
 const grown = { byOthers: 0, byFloods: 0 }
 
 beforeAll(async () => {
@@ -620,7 +644,8 @@ beforeAll(async () => {
     if (sender !== undefined) results.set(one, await run(one, sender))
   }
   ended.push(async () => void (await Promise.all([...senders.values()].map((sender) => sender.close()))))
-  // All at once, those that begin with a handshake would keep the others waiting.
+  // Only 16 of these rows are played at the same time. If all were, rows that begin with a handshake would
+  // keep the others waiting.
   const atOnce = rows.filter(({ at }) => at === 'once')
   const inTurn = async (): Promise<void> => {
     for (let next = atOnce.pop(); next !== undefined; next = atOnce.pop()) await play(next)
@@ -629,11 +654,13 @@ beforeAll(async () => {
     ...rows.filter(({ at }) => at === 'deadline').map(play),
     ...Array.from({ length: 16 }, inTurn),
   ])
-  // A machine that stood still for a moment disturbed all that were on their way: those are seen once more, alone.
+  // If the machine stood still for a moment, the rows in progress took too long. They are played once more,
+  // one at a time.
   for (const one of rows.filter((played) => !isInTime(resultOf(played), played))) await play(one)
   const beforeBytes = process.memoryUsage.rss()
   grown.byOthers = beforeBytes - startBytes
-  // One after the other: what one costs must not be taken for what another one does.
+  // The floods are played one after the other, so that the memory of one flood isn't taken for that of
+  // another.
   for (const one of flooded) await play(one)
   grown.byFloods = process.memoryUsage.rss() - beforeBytes
 })
@@ -661,7 +688,7 @@ async function run(one: Row, sender: Sender): Promise<Result> {
   return { server, bad, good, bytesSent: server.bytesSent, grownBytes }
 }
 
-/** Posts `body`, and waits for the outcome and for the free slot. */
+/** Posts `body`, and waits until the outcome is known and the slot is free. */
 async function exchange(
   by: Sender,
   to: Target,
@@ -692,7 +719,7 @@ function resultOf(one: Row): Result {
   return result
 }
 
-/** `first`, and then `rest` again and again. */
+/** Yields `first`, and then `rest` again and again. */
 function* dripping(first: string, rest: string): Generator<string> {
   yield first
   yield* endlessly(rest)
@@ -713,14 +740,15 @@ function expectVerdict(one: Row): void {
   expect(outcome === undefined ? undefined : judge(outcome).kind).toBe(one.verdict)
 }
 
-/** The first and the last moment at which the outcome may be known. */
+/** Returns the earliest and the latest time at which the outcome may be known, in milliseconds. */
 function limitsOf({ at, timeoutMs = shortMs }: Row): [fromMs: number, toMs: number] {
   return at === 'once' ? [0, atOnceMs] : [timeoutMs, timeoutMs * 1.1 + slackMs]
 }
 
 /**
- * When the slot is free again, whatever came after the head: with the deadline, but for what undici was still connecting,
- * which it counts in half seconds.
+ * Returns the latest time at which the slot may be free, in milliseconds. This is the deadline, whatever
+ * comes after the head. An `unread` row may take longer, because undici counts its connect timeout in half
+ * seconds.
  */
 function slotLimitOf({ unread, timeoutMs = shortMs }: Row): number {
   return timeoutMs * 1.1 + slackMs + (unread === true ? 1_500 : 0)
@@ -739,11 +767,14 @@ function expectInTime(one: Row): void {
   expect(good.answeredMs).toBeLessThan(atOnceMs)
 }
 
-/** What went out has been read, or has come no further than the buffers of the kernel on both sides. */
+/**
+ * Checks how many bytes the server could send. The sender has read these bytes, or they are in the buffers of
+ * the kernel on both sides.
+ */
 function expectBounded(one: Row): void {
   const { bytesSent, grownBytes } = resultOf(one)
   expect(bytesSent).toBeLessThan(mostBytesSent)
-  // The others go on at the same time: what one of them costs can't be told.
+  // The other rows are played at the same time, so the memory of one of them is not known.
   if (flooded.includes(one)) expect(grownBytes).toBeLessThan(mostGrownBytes)
 }
 
@@ -769,7 +800,7 @@ describe.each([
   ['a body', bodies],
   ['a flood', flooded],
 ])('%s', (_group, members) => {
-  // oxlint-disable-next-line vitest/expect-expect -- in the four functions, since it is the same for all
+  // oxlint-disable-next-line vitest/expect-expect -- the four functions expect, because all tables share them
   test.each(members)(
     '$name: $verdict, in time and memory, and the next request is delivered at once',
     (one) => {
@@ -811,7 +842,7 @@ describe('a pool', () => {
 
   test('connects once when the answer is there before the request could be written', async () => {
     let opened = 0
-    // A proxy brings what its target sends at once together with its own answer.
+    // A proxy delivers the bytes that its target sends at once together with its own answer.
     const proxy: OutboundProxy = {
       open(authority, done) {
         opened++

@@ -10,21 +10,25 @@ import { type Deployment, deploy } from './deployment.ts'
 import { type Dead, type Delivered, type HostileRecord, hostileRecords, sourceId } from './hostile-table.ts'
 
 /**
- * Records that nobody should write, each between good ones: every one of them is delivered to the byte, or is a dead
- * letter that says why, and none of them keeps the others from coming.
+ * Tests of records that no producer should write, each between two good records. Each hostile record is
+ * delivered byte for byte as expected, or becomes a dead letter with a reason. None of them keeps other
+ * records from being delivered.
  */
 
 const partitions = 3
-/** Larger records are in a batch of their own, with two good ones. */
+/**
+ * The size at which a batch is written, in bytes. A larger record gets a batch in which only two good records
+ * accompany it.
+ */
 const maxBatchBytes = 300_000
 const maxResidentBytes = 512 * 1024 ** 2
 
 let server: Receiver
 let sluice: Deployment
-/** Of the worker, in bytes. */
+/** The most resident memory of the worker so far, in bytes. */
 let residentBytes = 0
 let sampling: NodeJS.Timeout
-/** Dead letters that are to be expected so far. */
+/** The number of dead letters that the test expects so far. */
 let deadLetters = 0
 const goodIds: string[] = []
 
@@ -84,7 +88,7 @@ async function allGoodArrived(): Promise<void> {
   })
 }
 
-/** What the worker still holds, once it has settled all that was there. */
+/** Waits until the worker has settled all records. Returns what the worker still holds. */
 async function heldAfterAll(): Promise<{ records: number; bytes: number }> {
   await until('all is settled', async () => (await sluice.worker.metric('sluice_consumer_lag_records')) === 0)
   return {
@@ -98,7 +102,9 @@ const nothing = { records: 0, bytes: 0 }
 const sizeOf = ({ key, value, headers = [] }: RawRecord): number =>
   [key, value, ...headers.flat()].reduce<number>((sum, bytes) => sum + (bytes?.length ?? 0), 0)
 
-/** Writes records to a partition, a good one before and behind each; gives the offset of each. */
+/**
+ * Writes records to a partition, with a good record before and behind each. Returns the offsets of `records`.
+ */
 async function produceBetweenGood(
   topic: string,
   partition: number,
@@ -135,7 +141,10 @@ function isDead(row: HostileRecord): row is Row<Dead> {
 const deliveredRows = hostileRecords.filter(isDelivered)
 const deadRows = hostileRecords.filter(isDead)
 
-/** A long text by its beginning and its digest: a megabyte of difference is no help. */
+/**
+ * Returns a short text as it is. Returns the beginning and the digest of a long text, because a difference of
+ * a megabyte is no help.
+ */
 function shown(text = ''): string {
   if (text.length < 5_000) return text
   return `${text.slice(0, 200)}… ${text.length} characters, ${createHash('sha256').update(text).digest('hex')}`
@@ -151,7 +160,7 @@ const bytesOf = (bytes: string | Buffer | null | undefined): Buffer | null =>
   bytes === null || bytes === undefined ? null : Buffer.from(bytes)
 
 describe(`of ${hostileRecords.length} hostile records`, () => {
-  /** `partition/offset` of each row. */
+  /** The `partition/offset` of each row, by the name of the row. */
   const places = new Map<string, string>()
   let letters: SeenRecord[]
 
@@ -270,7 +279,7 @@ describe('on a retry topic', () => {
 
   type Changes = Record<string, string | Buffer | null>
   type Retried = { name: string; record: RawRecord }
-  /** The key is the name: by it a dead letter is found. */
+  /** Returns a record of a retry topic. Its key is `name`, by which the test finds the dead letter. */
   const retried = (name: string, changes: Changes, rest: RawRecord = {}): Retried => ({
     name,
     record: { key: name, value: page(name), headers: Object.entries({ ...sound, ...changes }), ...rest },

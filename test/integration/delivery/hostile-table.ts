@@ -2,14 +2,17 @@ import { gzipSync } from 'node:zlib'
 import type { DeadReason } from '../../../src/message/dead-letter-reasons.ts'
 import type { RawRecord } from '../../support/raw-batch.ts'
 
-/** A record that nobody should write, and what becomes of it. */
+/** A record that no producer should write, and the expected result. */
 export type HostileRecord = {
   readonly name: string
   readonly record: RawRecord
   readonly becomes: Delivered | Dead
 }
 
-/** `MADE_ID` in the body stands for the id that is made of topic, partition and offset. */
+/**
+ * The result if the record is delivered. `MADE_ID` in the body stands for the id that is made of topic,
+ * partition and offset.
+ */
 export type Delivered = { readonly body: string; readonly messageId: string }
 export type Dead = { readonly reason: DeadReason; readonly omits: readonly ('key' | 'value')[] }
 
@@ -23,7 +26,10 @@ const nextId = () => `hostile-${++ids}`
 
 type Rest = Pick<RawRecord, 'key' | 'headers'>
 
-/** A page with more fields; `canonical` is how those are to be written. */
+/**
+ * Returns a `page` message with additional fields. `canonical` is the expected text of these fields in the
+ * delivered body.
+ */
 function delivered(name: string, fields: string, canonical = fields, rest: Rest = {}): HostileRecord {
   const messageId = nextId()
   const head = `"type":"page","userId":"u","messageId":"${messageId}","timestamp":"${time}"`
@@ -32,7 +38,7 @@ function delivered(name: string, fields: string, canonical = fields, rest: Rest 
   return { name, record: { value, headers: source, ...rest }, becomes: { body, messageId } }
 }
 
-/** A message that is all its own. `ID` in the texts stands for its id. */
+/** Returns a message with exactly this text. `ID` in the texts stands for the id of the message. */
 function whole(name: string, value: string | Buffer, body: string, rest: Rest = {}): HostileRecord {
   const messageId = nextId()
   const own = (text: string) => text.replaceAll('"ID"', `"${messageId}"`)
@@ -40,7 +46,7 @@ function whole(name: string, value: string | Buffer, body: string, rest: Rest = 
   return { name, record: { value: bytes, headers: source, ...rest }, becomes: { body: own(body), messageId } }
 }
 
-/** Delivered as a plain page is; hostile is what is around it. */
+/** Returns a plain `page` message that is delivered normally. Only its key or its headers are hostile. */
 function around(name: string, rest: Rest): HostileRecord {
   return delivered(name, '"n":1', '"n":1', rest)
 }
@@ -61,7 +67,7 @@ const nested = (levels: number) => `"n":${'['.repeat(levels - 1)}${']'.repeat(le
 const keys = (count: number) =>
   `"n":{${Array.from({ length: count }, (_, index) => `"k${index}":0`).join(',')}}`
 const latin1 = (text: string) => Buffer.from(text, 'latin1')
-/** Text with bytes in it that are none: each `?` is one of them. */
+/** Returns a text with bytes that are not valid text. They replace the `?` in the text. */
 function withBytes(text: string, ...bytes: number[]): Buffer {
   const [before = '', after = ''] = text.split('?')
   return Buffer.concat([Buffer.from(before), Buffer.from(bytes), Buffer.from(after)])

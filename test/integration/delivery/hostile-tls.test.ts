@@ -26,8 +26,8 @@ import {
 import { until } from '../../support/until.ts'
 
 /**
- * What a server may try with TLS. Handshakes are computed on the thread that serves all customers, before any
- * certificate has been looked at: a server must not get to choose how long that takes.
+ * Tests of what a server may try with TLS. Handshakes are computed on the thread that serves all customers,
+ * before any certificate is checked. So a server must not be able to choose how long a handshake takes.
  */
 
 const authority = createAuthority('An authority of hostile customers')
@@ -62,7 +62,7 @@ async function post(by: Sender, to: { origin: string; path: string; headers: str
 
 const targetOf = ({ origin }: { origin: string }) => ({ origin, path: '/', headers: [] })
 
-/** Its first connection is for `hostile`, the others are served well. */
+/** Starts a receiver whose first connection goes to `hostile`. It serves all other connections well. */
 async function receiver(hostile: (socket: Socket) => void): Promise<HostileReceiver> {
   const server = await startHostileReceiver(
     {
@@ -77,7 +77,7 @@ async function receiver(hostile: (socket: Socket) => void): Promise<HostileRecei
   return server
 }
 
-/** Speaks TLS on a connection that others have accepted. */
+/** Returns a function that starts TLS, as a server, on a connection that was accepted elsewhere. */
 function speaking(options: TlsOptions, secured: (socket: TLSSocket) => void): (socket: Socket) => void {
   const server = createServer(options, (socket) => {
     socket.on('error', () => undefined)
@@ -94,7 +94,10 @@ function der(tag: number, ...parts: Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([tag, 0x82, content.length >> 8, content.length & 0xff]), content])
 }
 
-/** PKCS #3: numbers that make up a group, in DER. Its security is nobody's business here. */
+/**
+ * Returns Diffie-Hellman parameters (PKCS #3) in PEM format. They are not secure, which doesn't matter in
+ * these tests.
+ */
 function dhParameters(bits: number): string {
   const prime = randomBytes(bits / 8)
   prime[0] = 0x80
@@ -169,7 +172,10 @@ describe('a handshake', () => {
   })
 })
 
-/** openssl's own server, behind one of ours, with as many session tickets as it is told; it answers no request. */
+/**
+ * Starts openssl's server, which sends `tickets` session tickets and answers no request. Returns its port.
+ * The tests put a receiver in front of this server.
+ */
 async function ticketServer(tickets: number): Promise<number> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-tickets-'))
   const file = join(folder, 'identity.pem')
@@ -219,7 +225,10 @@ describe('session tickets', () => {
   })
 })
 
-/** A server whose certificate can be changed. Counts handshakes that were begun and requests. */
+/**
+ * Starts a server whose certificate can be changed. The server counts requests, and handshakes that have
+ * begun.
+ */
 async function changing(first: TlsOptions, answer = answerWell) {
   const sockets = new Set<Socket>()
   const seen = { handshakes: 0, requests: 0 }

@@ -17,7 +17,7 @@ function stopped<T extends { stop(): Promise<void> }>(one: T): T {
   return one
 }
 
-/** Posts with secrets, and gives the outcome when the slot is free again. */
+/** Posts a request that contains secrets, waits until its slot is free, and returns the outcome. */
 async function outcomeOf(by: Sender, origin: string): Promise<Outcome | undefined> {
   const released = Promise.withResolvers<void>()
   const outcomes: Outcome[] = []

@@ -14,14 +14,14 @@ import {
   startHostileReceiver,
 } from '../../support/hostile-receiver.ts'
 
-/** Which connections are kept for the next request: the same over TLS as without. */
+/** Tests of which connections are kept for the next request. With TLS, they are the same as without. */
 
 const authority = createAuthority('An authority of kept connections')
 const identity = authority.issue({ names: ['127.0.0.1'] })
 setDefaultCACertificates([...getCACertificates(), authority.cert])
 
 const good: Outcome = { kind: 'answer', status: goodStatus }
-/** More than the kernel takes off our hands on both sides. */
+/** A size in bytes that is larger than what the kernel buffers on both sides. */
 const largeBytes = 16 * 2 ** 20
 const ended: (() => Promise<void>)[] = []
 
@@ -46,7 +46,7 @@ async function post(by: Sender, to: Target, body: Uint8Array): Promise<Outcome> 
   return outcome.promise
 }
 
-/** Answers with the first byte of a connection's first request, and reads no more of it. */
+/** Answers when the first byte of the first connection arrives, and reads no more of the request. */
 const stopsReading: Behaviour = {
   greets(socket: Socket, connection) {
     if (connection > 1) return
@@ -67,7 +67,10 @@ describe.each(['http', 'https'] as const)('over %s', (scheme) => {
     return server
   }
 
-  /** In a thread of its own: only then is an answer there before Node has said that its request was written. */
+  /**
+   * Starts a receiver in a separate thread. Only then can an answer arrive before Node reports that the
+   * request was written.
+   */
   async function counting(): Promise<{ server: CountingReceiver; to: Target }> {
     const server = await startCountingReceiver(secured)
     ended.push(() => server.stop())

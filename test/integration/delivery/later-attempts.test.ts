@@ -12,11 +12,17 @@ import { until } from '../../support/until.ts'
 import type { LogLine } from '../../support/worker-process.ts'
 import { type Deployment, deploy } from './deployment.ts'
 
-/** What follows from an answer after the first attempt: on a ladder of 1 s, 2 s, then 2 s, for 10 s at most. */
+/**
+ * Tests of the attempts that follow a failed first attempt. The ladder has waits of 1 s, 2 s and then 2 s,
+ * and ends after 10 s.
+ */
 
 const reset: Script = (_request, response) => void response.socket?.resetAndDestroy()
 
-/** Answers with a Retry-After in the form of a date, `waitMs` from now; the date has whole seconds. */
+/**
+ * Returns a script that answers with a date in `Retry-After`, `waitMs` after the request. The date has a
+ * precision of one second.
+ */
 const retryAfterDate =
   (status: number, waitMs: number): Script =>
   (request, response, nth) => {
@@ -76,19 +82,19 @@ function destinationOf(id: string, paths: readonly string[]) {
   return { id, sources: [id], hooks: paths.map((path) => ({ id: path.slice(1), url: server.origin + path })) }
 }
 
-/** How long after the one before each request came. */
+/** Returns the time between each request and the one before it, in milliseconds. */
 function gapsOf(requests: readonly ReceivedRequest[]): number[] {
   return requests.slice(1).map(({ atMs }, i) => atMs - (requests[i]?.atMs ?? 0))
 }
 
-/** Resolves when the delivery of this destination has come to its end. */
+/** Waits until the delivery to this destination has ended with `verdict`. */
 async function ended(destination: string, verdict: 'delivered' | 'dead_letter'): Promise<void> {
   await until(`${destination} is ${verdict}`, () =>
     sluice.worker.metric('sluice_deliveries_total', { destination, verdict }),
   )
 }
 
-/** The log lines of the attempts of a destination, once there are `count`. */
+/** Waits until the log has `count` lines about attempts for a destination, and returns these lines. */
 function attemptLines(destination: string, count: number): Promise<readonly LogLine[]> {
   return until(`${count} attempts of ${destination} are logged`, () => {
     const lines = sluice.worker.log.filter((line) => line['destination'] === destination && 'outcome' in line)
@@ -180,7 +186,8 @@ test("one hook's Retry-After holds no other hook back", async () => {
 
 test('a hook that failed for good gets no second request', async () => {
   await ended('for-good', 'dead_letter')
-  // By now each tier has been emptied of what was parked at the time of its only attempt.
+  // These two deliveries were parked when this message had its only attempt. They have passed through the
+  // tiers by now, so this message would have come again if it had been parked too.
   await ended('recovers', 'delivered')
   await ended('429-date', 'delivered')
   expect(server.requestsTo('/for-good')).toHaveLength(1)

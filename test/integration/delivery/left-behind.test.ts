@@ -8,7 +8,11 @@ import { portOf } from '../../support/receiver.ts'
 
 const hooks = 500
 const atOnce = 20
-/** The timer of an idle connection, 200 bytes, and what is needed besides. With the head of an answer it was over 1,000. */
+/**
+ * The most bytes that a request may leave in the old generation of the heap. The timer of an idle connection
+ * takes 200 bytes, and other needs take the rest. When the head of the answer was kept too, it was over 1,000
+ * bytes.
+ */
 const mostBytes = 600
 
 let server: Server
@@ -34,7 +38,7 @@ afterAll(async () => {
   await new Promise((resolve) => server.close(resolve))
 })
 
-/** Two collections, and what still lives is old. */
+/** Collects the young generation twice. Objects that survive both collections move to the old generation. */
 function collectYoung(): void {
   for (let i = 0; i < 2; i++) collectGarbage({ type: 'minor' })
 }

@@ -18,7 +18,10 @@ import { until } from '../../support/until.ts'
 import { runSluice } from '../../support/worker-process.ts'
 import { type Deployment, deploy } from './deployment.ts'
 
-/** Deliveries through a proxy, which knows where the names of hooks lead; here nothing but its own is resolved. */
+/**
+ * Tests of deliveries through a proxy, which resolves the names of hooks. Sluice itself resolves only the
+ * name of the proxy.
+ */
 
 const timeoutMs = 1_000
 const ended: (() => Promise<void>)[] = []
@@ -47,7 +50,7 @@ async function proxyThat(
   return proxy
 }
 
-/** A hook that the proxy leads to, by whatever name. */
+/** Starts a receiver as a hook. The proxy connects to it under any name. */
 async function hookBehind(...[scripts, options]: Parameters<typeof startReceiver>): Promise<Receiver> {
   const server = await startReceiver(scripts, options)
   ended.push(() => server.stop())
@@ -147,7 +150,7 @@ describe('a tunnel', () => {
     expect(await post(by, target('https://hooks.test'))).toEqual(ok)
     expect(server.requests[0]?.body.toString()).toBe(body)
     expect(proxy.requests).toMatchObject([{ authority: 'hooks.test:443' }])
-    // The handshake has the name; what follows is for the hook alone.
+    // The handshake contains the name of the hook. Everything after the handshake is encrypted for the hook.
     expect(proxy.sent().includes('hooks.test')).toBe(true)
     expect(proxy.sent().includes('POST')).toBe(false)
     expect(proxy.sent().includes('customer')).toBe(false)

@@ -4,7 +4,7 @@ import { answer, inTurn, type Receiver, startReceiver } from '../../support/rece
 import { until } from '../../support/until.ts'
 import { type Deployment, type DestinationEntry, deploy } from './deployment.ts'
 
-/** What becomes of records that can't be delivered, aren't wanted, or wait. */
+/** Tests of records that can't be delivered, that no destination wants, or that wait. */
 
 let server: Receiver
 let sluice: Deployment

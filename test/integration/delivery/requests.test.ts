@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { trialsAt } from '../../support/foul-hooks.ts'
 import { expectHarmless, startTrials, type Trial, type Trials } from '../../support/hook-trials.ts'
 
-/** Hostile hooks against the real checks, the real sender and a real server. */
+/** A test of hostile hooks with the real checks, the real sender and a real server. */
 
 let trials: Trials
 

@@ -20,7 +20,9 @@ import {
 } from '../../support/dns-server.ts'
 import { until } from '../../support/until.ts'
 
-/** The resolver and a DNS server of the test's own. Hours of TTL pass on a clock that the test moves. */
+/**
+ * Tests of the resolver with a local DNS server. The test moves a clock, so that hours of TTL pass at once.
+ */
 
 const ended: (() => Promise<void> | void)[] = []
 
@@ -34,7 +36,7 @@ type Scene = {
   outcomes: LookupOutcome[]
   pass: (ms: number) => void
   find: (name: string) => Promise<Resolved>
-  /** The addresses in order, or the code of the failure. */
+  /** Returns the sorted addresses of a name, or the error code. */
   addresses: (name: string) => Promise<readonly string[] | string>
 }
 
@@ -67,7 +69,10 @@ async function scene(
   }
 }
 
-/** Replies by name, in turn; the last one goes on. */
+/**
+ * Returns a DNS server's script that gives these replies one after the other. It gives the last reply again
+ * and again.
+ */
 function inTurn(...replies: DnsReply[]): (question: DnsQuestion) => DnsReply {
   const asked = { A: 0, AAAA: 0 }
   return ({ type }) => {
@@ -277,13 +282,16 @@ describe('what was found before', () => {
   })
 })
 
-/** Of every name that begins with `silent`. */
+/** Returns no reply for names that begin with `silent`, and an address for all other names. */
 function silence({ name, type }: DnsQuestion): DnsReply {
   if (name.startsWith('silent')) return 'silence'
   return { addresses: type === 'A' ? ['192.0.2.1'] : [] }
 }
 
-/** Looks a hundred other names up, and tells how many of them came after the first of `silent` was given up. */
+/**
+ * Looks up a hundred other names. Returns how many of them were found only after the first lookup in `silent`
+ * had been given up.
+ */
 async function countHeldUp({ find }: Scene, silent: readonly Promise<unknown>[]): Promise<number> {
   let isGivenUp = false
   void Promise.race(silent).then(() => (isGivenUp = true))
@@ -304,7 +312,7 @@ describe('a name whose servers are silent', () => {
 
   test('holds up no other while all of libuv waits for something else', async () => {
     const all = await scene(silence)
-    // The cache of modules and of names is warm: what is measured is the way of a question.
+    // Fills the caches of modules and names first, because the test is about how a lookup is done.
     await all.find('warm.test')
     const pool = blockThreadPool()
     try {
@@ -356,12 +364,15 @@ describe('/etc/hosts', () => {
   })
 })
 
-/** Gives each thread of libuv's pool a read that waits, and more of them than there are threads; without a CPU's help. */
+/**
+ * Blocks every thread of libuv's pool with a read that waits, without use of the CPU. There are more reads
+ * than threads.
+ */
 function blockThreadPool(): { release(): Promise<void> } {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-fifo-'))
   const fifo = join(folder, 'fifo')
   execFileSync('mkfifo', [fifo])
-  // To open a pipe for reading waits for one who writes.
+  // Opening a pipe for reading waits until another process or thread opens it for writing.
   const opened = Array.from({ length: 16 }, () => {
     const { promise, resolve, reject } = Promise.withResolvers<number>()
     open(fifo, 'r', (error, fd) => (error === null ? resolve(fd) : reject(error)))

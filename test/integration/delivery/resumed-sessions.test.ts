@@ -18,7 +18,9 @@ import { createAuthority } from '../../support/certificates.ts'
 import { collectGarbage } from '../../support/collect-garbage.ts'
 import { portOf } from '../../support/receiver.ts'
 
-/** What a new connection over TLS takes over from those before it, and what it must not. */
+/**
+ * Tests of what a new TLS connection takes over from earlier connections, and of what it must not take over.
+ */
 
 const authority = createAuthority('An authority of resumed sessions')
 const identity = authority.issue({ names: ['127.0.0.1'] })
@@ -47,10 +49,10 @@ async function post(by: Sender, origin: string): Promise<Outcome> {
   return outcome.promise
 }
 
-/** `resumed`: of each connection, whether an earlier session was resumed. */
+/** A TLS server. `resumed` says, for each connection, whether it resumed an earlier session. */
 type SecureServer = { origin: string; resumed: boolean[] }
 
-/** Answers each request; closes its connection then, unless it `keeps` it. */
+/** Starts a server that answers each request. It then closes the connection, unless `keeps` is true. */
 async function serve(options: TlsOptions = {}, { keeps = false } = {}): Promise<SecureServer> {
   const sockets: TLSSocket[] = []
   const resumed: boolean[] = []
@@ -75,7 +77,9 @@ async function serve(options: TlsOptions = {}, { keeps = false } = {}): Promise<
   return { origin: `https://127.0.0.1:${portOf(server)}`, resumed }
 }
 
-/** A way through a proxy, as it is once the proxy has answered. */
+/**
+ * A proxy that connects straight to the target. The connection is as it would be after the proxy's answer.
+ */
 const tunnel: OutboundProxy = {
   open(authorityOf, done) {
     const socket = connectTcp({ port: Number(authorityOf.split(':')[1]), host: '127.0.0.1' })
@@ -121,7 +125,7 @@ describe.each([
   })
 })
 
-/** All that are alive in this process. */
+/** Returns the number of TLS contexts that are alive in this process. */
 function countContexts(): number {
   return queryObjects(createSecureContext().constructor, { format: 'count' })
 }

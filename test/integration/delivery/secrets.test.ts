@@ -15,13 +15,13 @@ import { runSluice, writeCatalog } from '../../support/worker-process.ts'
 import { type Deployment, type DestinationEntry, deploy } from './deployment.ts'
 
 /**
- * A worker with secrets in every place that a catalog has for them, in all kinds of trouble, at its most talkative:
- * none of them may be in what it says.
+ * Tests of a worker whose catalog has a secret in every place where one is possible. The worker gets into all
+ * kinds of trouble, at its most detailed log level. None of the secrets may be in its output.
  */
 
 const hidden: string[] = []
 
-/** A secret that nobody may see. */
+/** Makes a secret that must not be in any output. */
 function secret(of: string): string {
   const made = `${of}-${randomUUID()}`
   hidden.push(made)
@@ -37,7 +37,7 @@ const behaviours: Record<string, Script> = {
   moved: answer(302, { location: 'http://127.0.0.1:2/' }),
 }
 
-/** By the first part of the path: the rest of it is secret, and so is the query. */
+/** Answers by the first part of the path. The rest of the path and the query are secret. */
 const behave: Script = (request, response, nth) =>
   behaviours[/^\/(\w+)/.exec(request.path)?.[1] ?? '']?.(request, response, nth)
 
@@ -64,7 +64,7 @@ function destination(id: string, origin: string, rest: Partial<DestinationEntry>
   }
 }
 
-/** With every fault that touches a secret. */
+/** Returns destinations with every fault that involves a secret. */
 function faultyDestinations(): object[] {
   const hooks = [
     { url: `http://me:${secret('password')}@example.com/?token=${secret('query')}` },
@@ -143,7 +143,7 @@ afterAll(async () => {
   for (const receiver of Object.values(receivers ?? {})) await receiver.stop()
 })
 
-/** Those that are in a text. */
+/** Returns the secrets that a text contains. */
 function seenIn(text: string): string[] {
   return hidden.filter((one) => text.includes(one))
 }
@@ -158,7 +158,7 @@ describe('no secret of a header, a URL or a signature, and nothing of a body, is
   test('in the log', () => {
     const log = sluice.worker.log.map((line) => JSON.stringify(line)).join('\n')
     const outcomes = new Set(sluice.worker.log.map(({ outcome }) => outcome))
-    // It has said enough to have said too much.
+    // The log has lines of all these kinds, so it had enough chances to show a secret.
     expect([...outcomes]).toEqual(expect.arrayContaining(['answer', 'timeout', 'connection', 'certificate']))
     expect(log).toContain('the catalog file has faults')
     expect(seenIn(log)).toEqual([])

@@ -20,7 +20,10 @@ import {
 } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
-/** One connection pool and its deadline, without Kafka, and with deadlines that are short enough to be waited for. */
+/**
+ * Tests of a sender's connection pool and its deadline, without Kafka. The deadlines are short, so that the
+ * tests can wait for them.
+ */
 
 const timeoutMs = 400
 const poolIdleMs = 300
@@ -48,7 +51,7 @@ function target(origin: string): Target {
 
 type Posted = { outcomes: Outcome[]; releases: number; outcome: Promise<Outcome>; released: Promise<void> }
 
-/** Posts `{}`, and notes each call of the exchange. */
+/** Posts `{}`, and records each call of the exchange. */
 function post(by: Sender, to: Target): Posted {
   const outcome = Promise.withResolvers<Outcome>()
   const released = Promise.withResolvers<void>()
@@ -66,7 +69,7 @@ function post(by: Sender, to: Target): Posted {
   return posted
 }
 
-/** Posts, and waits for the outcome and for the free slot. */
+/** Posts `{}`, and waits until the outcome is known and the slot is free. */
 async function exchange(by: Sender, to: Target): Promise<Posted> {
   const posted = post(by, to)
   await posted.released

@@ -5,7 +5,10 @@ import { answer, neverAnswer, type Receiver, type Script, startReceiver } from '
 import { until } from '../../support/until.ts'
 import { type Deployment, deploy } from './deployment.ts'
 
-/** Hooks that fail, or ask for less, get their requests all the same. On a ladder of 1 s, then 2 s, for 12 s at most. */
+/**
+ * Tests that hooks which fail, or ask for fewer requests, still get their requests. The ladder has waits of 1
+ * s and then 2 s, and ends after 12 s.
+ */
 
 const messages = 200
 const everyMs = 50
@@ -65,7 +68,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** How often each message came. */
+/** Returns how often each message arrived at a path. */
 function timesAt(path: string): ReadonlyMap<string, number> {
   const times = new Map<string, number>()
   for (const { body } of server.requestsTo(path)) {
@@ -75,7 +78,7 @@ function timesAt(path: string): ReadonlyMap<string, number> {
   return times
 }
 
-/** Resolves when all deliveries of this destination have come to their end. */
+/** Waits until `count` deliveries to this destination have ended. */
 async function ended(destination: string, count = messages): Promise<void> {
   await until(
     `all of ${destination} have ended`,

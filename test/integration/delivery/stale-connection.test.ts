@@ -18,7 +18,7 @@ import {
 } from '../../support/hostile-receiver.ts'
 import { startIdleClosingReceiver } from '../../support/idle-closing-receiver.ts'
 
-/** A connection that was kept, and that the server closes while the next request is on its way. */
+/** Tests of a kept connection that the server closes while the next request is on its way. */
 
 const timeoutMs = 1_000
 const good: Outcome = { kind: 'answer', status: goodStatus }
@@ -50,7 +50,7 @@ function target(origin: string): Target {
 
 type Posted = { outcomes: Outcome[]; releases: number; answeredMs: number }
 
-/** Posts, and waits for the free slot. */
+/** Posts `body`, and waits until the slot is free. */
 async function post(by: Sender, to: Target, body: string): Promise<Posted> {
   const startedMs = performance.now()
   const posted: Posted = { outcomes: [], releases: 0, answeredMs: 0 }
@@ -69,7 +69,10 @@ async function post(by: Sender, to: Target, body: string): Promise<Posted> {
   return posted
 }
 
-/** Answers the first request of a connection well, and does this with the second one of the first connection. */
+/**
+ * Returns a behaviour that calls `hostile` for the second request of the first connection. It answers all
+ * other requests well.
+ */
 function onReuse(hostile: (socket: Socket) => void): Behaviour {
   return {
     answers: (socket, { connection, nthOfConnection }) =>
@@ -77,7 +80,7 @@ function onReuse(hostile: (socket: Socket) => void): Behaviour {
   }
 }
 
-/** Posts once to have a connection, and then once more by it. */
+/** Posts once to open a connection. Then posts again over this connection, and returns the second result. */
 async function postByKept(server: HostileReceiver): Promise<Posted> {
   const by = sender()
   const to = target(server.origin)
@@ -132,7 +135,7 @@ describe('a request that a kept connection lost, before a byte of an answer came
       Promise.all(Array.from({ length: count }, (_, i) => post(by, to, `${prefix}${i}`)))
     await postAll('first', kept)
     expect(server.connections).toBe(kept)
-    // undici takes a connection back in the turn of the event loop after its answer.
+    // undici accepts a connection back one turn of the event loop after its answer.
     await turn()
     await turn()
     const lost = kept / 2
@@ -167,7 +170,7 @@ describe('a request that a kept connection lost, before a byte of an answer came
       expect(await post(by, to, body)).toMatchObject({ outcomes: [good], releases: 1 })
     }
     expect(server.requests).toEqual(['1', '2', '2', '3', '4', '5'])
-    // The one that was lost, and the one that was made for the second try.
+    // The two connections are the lost one, and the one for the second try.
     expect(server.connections).toBe(2)
   })
 
@@ -272,10 +275,13 @@ describe('a server that closes idle connections just when the next request comes
     let posts = 0
     const failed: Outcome[] = []
 
-    /** One POST after the other, each when the server is about to close the connection of the one before. */
+    /**
+     * Posts one request after the other. Each request is sent when the server is about to close the
+     * connection of the last one.
+     */
     async function postOnTheEdge(lane: number): Promise<void> {
       const to = target(server.origin)
-      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- the others are
+      // oxlint-disable-next-line eslint/no-unmodified-loop-condition -- the other variables change
       for (let i = 0; i < 60 || (ending === 'closes' && server.tooLate < 3 && posts < maxRequests); i++) {
         const { outcomes, releases } = await post(by, to, String(++posts))
         failed.push(...outcomes.filter(({ kind }) => kind !== 'answer'))
@@ -289,7 +295,7 @@ describe('a server that closes idle connections just when the next request comes
     expect(posts).toBeGreaterThanOrEqual(200)
     const handled = Array.from({ length: posts }, (_, i) => server.handled(i + 1))
     expect(handled).toEqual(handled.map(() => 1))
-    // A reset leaves no sign of what came too late.
+    // A reset leaves no sign of requests that came too late.
     expect(server.tooLate).toBeGreaterThanOrEqual(ending === 'closes' ? 3 : 0)
   })
 })

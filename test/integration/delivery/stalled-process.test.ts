@@ -5,7 +5,10 @@ import { createAddressPolicy } from '../../../src/address/policy.ts'
 import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
 import { type IdleClosingReceiver, startIdleClosingReceiver } from '../../support/idle-closing-receiver.ts'
 
-/** What a sender does after a moment in which its process got to nothing. The receiver is in a thread of its own, and goes on. */
+/**
+ * A test of a sender whose process could do nothing for a moment. The receiver runs in a separate thread, so
+ * it continues.
+ */
 
 const connections = 10
 
@@ -29,7 +32,7 @@ test('requests that come before the answers of others are read go out by the con
 
   const answeredMeanwhile = numbers(connections + 1)
   const before = answeredMeanwhile.map((id) => post(by, to, id))
-  // In the first, undici looks whether the idle connections are still good.
+  // In the first turn, undici checks whether the idle connections still work.
   await turn()
   await turn()
   stallUntilAnswered(receiver, answeredMeanwhile)
@@ -50,19 +53,19 @@ function countConnections(): { readonly count: number } {
   return opened
 }
 
-/** Keeps the event loop from turning. */
+/** Blocks the event loop until the receiver has answered the requests. */
 function stallUntilAnswered(receiver: IdleClosingReceiver, ids: readonly number[]): void {
   const deadlineMs = performance.now() + 5_000
   while (ids.some((id) => !receiver.hasAnswered(id))) {
     if (performance.now() > deadlineMs)
       throw new Error('the requests were not answered while nothing was read')
   }
-  // The system needs a moment to hand them over.
+  // The operating system needs a moment to deliver the answers.
   const untilMs = performance.now() + 100
   while (performance.now() < untilMs);
 }
 
-/** Posts its number, and waits for the free slot. */
+/** Posts `id` as the body, and waits until the slot is free. */
 function post(by: Sender, to: Target, id: number): Promise<void> {
   return new Promise((resolve) => {
     by.post(to, Buffer.from(String(id)), [], { answered() {}, released: resolve })

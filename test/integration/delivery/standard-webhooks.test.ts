@@ -9,17 +9,20 @@ import { answer, inTurn, type ReceivedRequest, type Receiver, startReceiver } fr
 import { until } from '../../support/until.ts'
 import { type Deployment, type DestinationEntry, deploy } from './deployment.ts'
 
-/** Receivers that verify with the published packages of Standard Webhooks, for Node and for Python. */
+/**
+ * Tests with receivers that verify signatures with the published packages of Standard Webhooks, for Node and
+ * for Python.
+ */
 
 const textSecret = 'a söcret with spaces'
-/** What the packages are given for a secret that is text. */
+/** The form in which the packages get `textSecret`. */
 const writtenSecret = `whsec_${Buffer.from(textSecret).toString('base64')}`
 const keySecret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
 
 const pythonRequirement = 'standardwebhooks==1.1.0'
 const mostInstallMs = 5 * 60_000
 
-/** Ids of messages: those that can stand in a header, and those that can't. */
+/** Ids of messages. Some of them can be the value of a header, and some can't. */
 const messageIds = {
   plain: '01890b2e-6d1c-7c3a-9b43-0242ac120002',
   dotted: 'sluice.events-0-17',
@@ -46,7 +49,7 @@ function destination(id: string, rest: Partial<DestinationEntry> = {}): Destinat
   }
 }
 
-/** Between two secrets: the receiver changes from the one to the other. */
+/** A destination that changes from one secret to another. */
 const rotating: Partial<DestinationEntry> = { sharedSecret: textSecret, nextSharedSecret: keySecret }
 
 beforeAll(async () => {
@@ -99,7 +102,7 @@ async function startPython(secrets: readonly string[]): Promise<number> {
     const report: PythonReport = JSON.parse(line)
     pythonSaw.set(report.messageId, report)
   })
-  // Without python3 this is where it is said.
+  // If python3 is missing, this line throws the error.
   await once(child, 'spawn')
   return Number(await until('the Python receiver tells its port', () => lines[0]))
 }

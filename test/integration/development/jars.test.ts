@@ -21,7 +21,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true, maxRetries: 3 })
 })
 
-/** Puts a program named `mvn` first on the PATH. `$libs` is where the jars are wanted. */
+/** Puts a program named `mvn` first on the PATH. In `script`, `$libs` is the folder for the jars. */
 async function insteadOfMaven(script: string): Promise<void> {
   const programs = join(folder, 'programs')
   await mkdir(programs)
@@ -63,7 +63,8 @@ test('a download that fails leaves no jars, and shows what Maven said', async ()
 })
 
 test('a process killed while it downloads leaves nothing, and its Maven ends', async () => {
-  // The pid comes last: whoever reads it finds a download that writes nothing more while it is cleared away.
+  // The pid is written last. So when a test reads it, this download writes nothing more while its files are
+  // removed.
   await insteadOfMaven(`echo a > "$libs/a.jar"; echo $$ > "${folder}/pid"; exec sleep 60`)
   const jarsModule = JSON.stringify(new URL('../../../src/development/jars.ts', import.meta.url).href)
   const program = `const { ensureJars } = await import(${jarsModule}); await ensureJars(() => {})`

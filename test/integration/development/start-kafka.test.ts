@@ -42,7 +42,7 @@ async function onCluster<T>(
   }
 }
 
-/** A listener of a port of its own choosing, which says nothing. */
+/** Starts a listener that says nothing, on a free port. Returns the port. */
 async function takenPort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 afterAll(() => gateway.stop())
 
-/** Says something on a connection of its own, and gives all that comes back. */
+/** Sends texts on a new connection, and returns everything that comes back. */
 async function say(...texts: readonly string[]): Promise<string> {
   const socket = connect(gateway.process.gatewayPort, '127.0.0.1')
   for (const text of texts) socket.write(text)
@@ -109,7 +109,7 @@ describe('GET /v1/pixel/CALL', () => {
     ['track', of({ writeKey: 'OTHER', userId: 'u1', event: 'E' }), '401'],
     ['track', of({ userId: 'u1', event: 'E' }), '401'],
     ['track', of({ writeKey: 'KEY' }), '200'],
-    // Nothing that can be read has a key, and the key is looked at first.
+    // These data can't be read, so they have no key. The gateway checks the key first.
     ['track', '%%%', '401'],
     ['track', '', '401'],
     ['delete', of({ writeKey: 'KEY', userId: 'u1' }), '404'],

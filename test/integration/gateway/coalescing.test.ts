@@ -10,7 +10,7 @@ beforeAll(async () => {
       { id: 'shop', writeKeys: ['KEY'] },
       { id: 'app', writeKeys: ['APP-KEY'] },
     ],
-    // So long is what comes in flight for certain.
+    // With this wait, every message is certainly still in flight when the next one comes.
     variables: { SLUICE_GATEWAY_LINGER: '500ms' },
   })
 })

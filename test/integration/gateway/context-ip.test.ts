@@ -4,7 +4,10 @@ import { startGateway, type TestGateway } from '../../support/gateway.ts'
 let gateway: TestGateway
 let nextId = 0
 
-/** `context.ip` of messages, as the gateway has written them. */
+/**
+ * Posts a message for each of `contexts`. Returns the `context.ip` of each message, as the gateway has
+ * written it.
+ */
 async function ipsOf(
   of: TestGateway,
   contexts: readonly unknown[],

@@ -19,7 +19,7 @@ async function residentBytes(): Promise<number> {
   return gateway.process.metric('process_resident_memory_bytes')
 }
 
-/** It takes messages as before. */
+/** Returns true if the gateway is ready and accepts messages as before. */
 async function isWell(): Promise<boolean> {
   const [messageId = ''] = newIds(1)
   const message = { type: 'track', userId: 'u1', event: 'E', messageId }
@@ -27,7 +27,7 @@ async function isWell(): Promise<boolean> {
   return status === 200 && (await gateway.readiness()).status === 200
 }
 
-/** Sends a body so often, some at a time, and gives the statuses of its answers. */
+/** Sends a body `times` times, ten requests at a time. Returns each status among the answers once. */
 async function statusesOf(path: string, body: string | Uint8Array, times: number): Promise<number[]> {
   const statuses: number[] = []
   for (let sent = 0; sent < times; sent += 10) {
@@ -78,7 +78,7 @@ describe('a body that means harm is 4xx, memory stays where it is, and the gatew
     ['nul bytes', '/v1/batch', Buffer.alloc(100_000), [400]],
   ])('%s', async (_, path, body, expected) => {
     const before = await residentBytes()
-    // The heap grows to what these bodies need, and then stays there.
+    // At first the heap grows to what these bodies need. Then it stays at this size.
     expect(await statusesOf(path, body, 50)).toEqual(expected)
     const warm = await residentBytes()
     expect(warm - before).toBeLessThan(250 * mebi)
@@ -108,7 +108,7 @@ describe('any body', () => {
     .tuple(fc.oneof(someBytes, whole, batch), fc.nat(100), fc.boolean())
     .map(([bytes, cut, isZipped]) => {
       const all = isZipped ? gzipSync(bytes) : bytes
-      // About a third are cut off.
+      // About a third of the bodies are cut off.
       return cut < 33 ? all.subarray(0, Math.floor((all.length * cut) / 33)) : all
     })
   const type = fc.constantFrom('application/json', 'text/plain', 'application/x-www-form-urlencoded', 'x')

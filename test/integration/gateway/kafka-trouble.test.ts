@@ -5,7 +5,7 @@ import { startLoad } from '../../support/gateway-load.ts'
 import { otherProgram } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 
-/** A broker of this file's own, since it is stopped. */
+/** A Kafka broker that only the tests of this file use, because they stop it. */
 let kafka: RunningKafka
 let broker: KafkaNode
 
@@ -19,7 +19,10 @@ beforeAll(async () => {
 afterAll(() => kafka.stop())
 
 const message = { type: 'track', userId: 'u1', event: 'E' }
-/** What is promised, and what a busy machine may need for the answer's way. */
+/**
+ * The slowest answer in milliseconds. It includes the promised time, and the time that a busy machine may
+ * need to transfer the answer.
+ */
 const slowestMs = 2_000
 
 async function idsIn({ prefix }: TestGateway): Promise<Set<string>> {

@@ -4,7 +4,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openApiDocument } from '../../../src/gateway/gateway-openapi.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 
-/** What the document says and what is answered are the same: each operation is asked in all ways that it can be asked wrongly. */
+/**
+ * A test that the answers of the gateway are those in the OpenAPI document. It calls each operation in all
+ * ways in which a call can be wrong.
+ */
 
 type Operation = { operationId: string; responses: Record<string, { description: string }> }
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parts that the test looks at
@@ -12,7 +15,10 @@ const { paths } = JSON.parse(JSON.stringify(openApiDocument())) as {
   paths: Record<string, Record<'post' | 'get', Operation>>
 }
 
-/** Of several paths for one call the first: the others are the same route. */
+/**
+ * The operations of the document. If one call has several paths, only the first is listed, because the others
+ * are the same route.
+ */
 const operations = Object.entries(paths)
   .flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
@@ -72,7 +78,7 @@ function* askings(method: string, path: string): Generator<Promise<Seen>> {
     yield ask(method, path, [], `"${'x'.repeat(600_000)}"`)
   }
   yield ask(method, path, [`X-Large: ${'x'.repeat(17_000)}`])
-  // Announced, and never sent.
+  // The head announces a body of 100 bytes, which is never sent.
   yield ask(method, path, ['Content-Length: 100'], '{')
 }
 
@@ -90,7 +96,7 @@ test('each answer is one that the document has, and all that can be asked for ar
   }
   await Promise.all(operations.map(({ method, path, operation }) => compare(method, path, operation)))
   expect([...new Set(undocumented)]).toEqual([])
-  // Without a fault of ours, of Kafka's or of the network.
+  // These answers need a fault of Sluice, of Kafka or of the network. The test has no such faults.
   const unseen = operations
     .flatMap(({ operation }) => Object.entries(operation.responses))
     .flatMap(([status, { description }]) => description.split(', ').map((code) => `${status} ${code}`))

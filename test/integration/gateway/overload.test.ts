@@ -30,7 +30,7 @@ function messages(ids: readonly string[]): object[] {
   return ids.map((messageId) => ({ type: 'track', userId: messageId, event: 'E', messageId }))
 }
 
-/** A connection, and all that came over it. */
+/** A connection, and everything that was received over it. */
 class Line {
   readonly socket: Socket
   received = ''
@@ -38,7 +38,7 @@ class Line {
   readonly #startMs = performance.now()
   closedAfterMs = 0
 
-  /** `keepsOn`: that the gateway says no more does not end it. */
+  /** If `keepsOn` is true, the connection stays open after the gateway has ended its side. */
   constructor(to: TestGateway, texts: readonly string[], { keepsOn = false } = {}) {
     const { gatewayPort: port } = to.process
     this.socket = connect({ port, host: '127.0.0.1', allowHalfOpen: keepsOn })
@@ -55,7 +55,10 @@ class Line {
     await until('the connection is closed', () => this.isClosed, { timeoutMs: 10_000 })
   }
 
-  /** Sends pieces as fast as they are taken, until it is enough, or the connection is closed. */
+  /**
+   * Sends `piece` again and again, as fast as the connection accepts it. Stops when `isEnough` returns true
+   * or the connection is closed.
+   */
   async feed(piece: string, isEnough: () => boolean): Promise<void> {
     while (!isEnough() && !this.isClosed) {
       if (this.socket.write(piece)) await new Promise(setImmediate)
@@ -160,7 +163,10 @@ describe('a client that goes on sending what is too much', () => {
   const endless = 'POST /v1/batch HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n\r\n'
   const piece = `10000\r\n${'x'.repeat(65_536)}\r\n`
 
-  /** Without a limit of time, which a busy machine could come to before the limit of bytes. */
+  /**
+   * A gateway that practically has no time limit for requests. On a busy machine, a request could reach the
+   * usual time limit before the limit on bytes.
+   */
   let patient: TestGateway
 
   beforeAll(async () => {
@@ -181,7 +187,7 @@ describe('a client that goes on sending what is too much', () => {
   test('has its answer though it looks for it only when it has sent much more', async () => {
     const line = new Line(patient, [endless])
     line.socket.pause()
-    // What both systems hold for it is less than half of this.
+    // The buffers of both operating systems hold less than half of this.
     await line.feed(piece, () => line.socket.bytesWritten > 30 * mebi)
     line.socket.resume()
     await line.closed()

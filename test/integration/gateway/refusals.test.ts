@@ -95,7 +95,10 @@ describe('bodies in chunks of a byte, without a key', () => {
   const chunk = '1\r\nx\r\n'
   const head = 'POST /v1/batch HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n\r\n'
 
-  /** Connections that send so many chunks each, until all has come or they were closed. */
+  /**
+   * Opens connections that send `chunks` chunks each. Waits until everything is sent or the connections are
+   * closed. Returns the highest resident memory of the gateway in this time.
+   */
   async function flood(
     connections: number,
     chunks: number,

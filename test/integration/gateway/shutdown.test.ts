@@ -28,7 +28,7 @@ describe('SIGTERM', () => {
     expect(tookMs).toBeLessThan(4_000)
     const written = await idsInTopic()
     expect(load.acknowledged.filter((id) => !written.has(id))).toEqual([])
-    // Answers until the end, and then no connection any more.
+    // The gateway answers until the end. After that it accepts no connection, which counts as status 0.
     expect([...load.statuses.keys()].toSorted((a, b) => a - b)).toEqual([0, 200])
     expect(load.closing).toBeGreaterThan(0)
   })

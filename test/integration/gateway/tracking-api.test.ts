@@ -33,7 +33,9 @@ function track(messageId: string, more: object = {}) {
   return { type: 'track', userId: 'u1', event: 'Order Completed', messageId, ...more }
 }
 
-/** The records of these ids, in this order; fails when one is missing or there twice. */
+/**
+ * Returns the records with these ids, in this order. Throws if a record is missing or exists more than once.
+ */
 async function writtenOf(ids: readonly string[]): Promise<WrittenRecord[]> {
   const records = await gateway.read('events')
   return ids.map((id) => {
@@ -284,7 +286,7 @@ function hasId(item: unknown): item is { messageId: string } {
   return typeof item === 'object' && item !== null && 'messageId' in item
 }
 
-/** A body of exactly so many bytes. */
+/** Returns a body of exactly `bytes` bytes. */
 function sized(bytes: number, wrap: (pad: string) => object): string {
   const empty = JSON.stringify(wrap('')).length
   return JSON.stringify(wrap('x'.repeat(bytes - empty)))
@@ -601,7 +603,7 @@ describe('the document about the API', () => {
   })
 })
 
-/** Posts with `Transfer-Encoding: chunked`, each piece a chunk of its own. */
+/** Posts with `Transfer-Encoding: chunked`. Each piece is one chunk. Returns the status. */
 async function postChunks(path: string, pieces: readonly Buffer[]): Promise<number> {
   const { promise, resolve, reject } = Promise.withResolvers<number>()
   const outgoing = rawRequest(`${gateway.origin}${path}`, { method: 'POST', headers: basic('KEY') })

@@ -11,11 +11,12 @@ import { until } from '../../support/until.ts'
 import { runSluice, startSluice, writeCatalog } from '../../support/worker-process.ts'
 
 /**
- * Clusters that are none of Apache Kafka's, by what their documentation says of topics' settings: a broker behind a proxy that takes
- * and tells as they do.
+ * Clusters that don't run Apache Kafka. Each stands for a broker behind a proxy. The proxy accepts and
+ * reports the settings of topics as the documentation of the cluster says.
  */
 const clouds: Record<string, { manners: Manners; lacks: string }> = {
-  // "All other topic-level configuration properties are not configurable", max.message.bytes is 8 MiB at most.
+  // The documentation says: "All other topic-level configuration properties are not configurable". The limit
+  // of max.message.bytes is 8 MiB.
   'MSK Serverless': {
     manners: {
       takes: (name) =>
@@ -23,7 +24,8 @@ const clouds: Record<string, { manners: Manners; lacks: string }> = {
     },
     lacks: 'min.insync.replicas',
   },
-  // It has no min.insync.replicas and no unclean election, takes such a setting, and doesn't tell it.
+  // Redpanda has no min.insync.replicas and no unclean election. It accepts such a setting, but doesn't
+  // report it.
   Redpanda: {
     manners: {
       tells: (name, value) =>
@@ -31,7 +33,7 @@ const clouds: Record<string, { manners: Manners; lacks: string }> = {
     },
     lacks: 'unclean.leader.election.enable',
   },
-  // Retention, compaction and the kind of time; events up to 1 MB.
+  // Event Hubs has settings for retention, compaction and the kind of timestamps. Events have at most 1 MB.
   'Event Hubs': {
     manners: {
       takes: (name) =>
@@ -47,7 +49,7 @@ const clouds: Record<string, { manners: Manners; lacks: string }> = {
     },
     lacks: 'max.message.bytes',
   },
-  // unclean.leader.election.enable is false, and "Editable: No".
+  // unclean.leader.election.enable is false, and the documentation says "Editable: No".
   'Confluent Cloud': {
     manners: { takes: (name) => name !== 'unclean.leader.election.enable' },
     lacks: 'unclean.leader.election.enable',
@@ -97,7 +99,7 @@ describe.each(Object.entries(clouds))('%s', (_, { manners, lacks }) => {
     expect(lines.filter((line) => line.startsWith('created'))).toHaveLength(13)
     expect(lines.join('\n')).toMatch(new RegExp(`^(refused|differs).*${lacks}`, 'm'))
     await refuseWrongTopics(await openKafka(config, log, 'worker'), config, log)
-    // Again, now that the topics are there.
+    // Applies the table again, now that the topics exist.
     expect((await applyTopicTable(config, log)).join('\n')).not.toContain('created')
   })
 })
@@ -116,7 +118,7 @@ test('a check that is off asks for no settings', async () => {
   await applyTopicTable(config, log)
   const describeConfigs = 32
   const from = cloud.requests.length
-  // What the client says of topics that have just been made.
+  // Drops the client's warnings about topics that were just created.
   warned.length = 0
   expect(await checkTopicTable(config, log)).toEqual([expect.stringContaining('All topics exist')])
   await refuseWrongTopics(await openKafka(config, log, 'worker'), config, log)

@@ -9,7 +9,7 @@ import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 import { committedOffsets } from './member.ts'
 
-/** Who commits for a group without members. */
+/** The identity in a commit for a group without members. */
 const nobody = { memberId: '', generationId: -1, instanceId: undefined }
 
 let topic = ''
@@ -44,10 +44,10 @@ function open(): Commits {
   })
 }
 
-/** What the broker keeps as one batch at the most, by default: one commit is one. */
+/** The broker's default limit on the bytes of one batch. It stores each commit request as one batch. */
 const largestBatchBytes = 1_048_588
 
-/** It stands at 1, with the rest settled. */
+/** Returns a partition whose position is offset 1. Record 1 isn't settled, and all other records are. */
 function begun(of: string, id: number, records = 10): Partition {
   const partition = new Partition(of, id, 0)
   partition.begin({ offset: 0, metadata: null })

@@ -45,7 +45,7 @@ afterEach(async () => {
   await opened.close()
 })
 
-/** Asks for the ends of a hundred partitions: an answer of a few kilobytes. */
+/** Asks for the ends of a hundred partitions. The answer has a few kilobytes. Returns the number of ends. */
 function askForEnds(): Promise<number> {
   const questions = Array.from({ length: 100 }, (_, partition) => ({
     topic,
@@ -55,13 +55,16 @@ function askForEnds(): Promise<number> {
   return ask(broker, listOffsetsRequest(questions, 'end')).then(({ length }) => length)
 }
 
-/** kafkajs closes a pool when a caller could not connect. */
+/**
+ * Returns the connection pool of a broker, which a test can destroy. kafkajs does this when a caller could
+ * not connect.
+ */
 function closable(one: WireBroker): { connectionPool: { destroy(): Promise<void> } } {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- only the parts that requests use are declared
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- declared are the parts for requests
   return one as unknown as { connectionPool: { destroy(): Promise<void> } }
 }
 
-/** The next answer to a ListOffsets is lost. */
+/** Makes the next answer to ListOffsets get lost, half or whole. */
 function loseNext(how: 'half' | 'all'): void {
   let isLost = false
   kafka.manners = {
@@ -146,7 +149,10 @@ test('a cut reaches a connection that is closing, though another one has taken i
   await closed
 })
 
-/** Resolves once the broker has the request that comes next. */
+/**
+ * Starts a request, and waits until the broker has received it. The returned list contains the promise of the
+ * answer. Without the list, `await` would wait for the answer.
+ */
 async function untilAsked(begin: () => Promise<number>): Promise<Promise<number>[]> {
   const before = kafka.requests.length
   const asked = begin()

@@ -25,7 +25,7 @@ async function join(options: Omit<Parameters<typeof startMember>[0], 'groupId'>)
   return member
 }
 
-/** Stops as the worker does, once all that was taken has settled. */
+/** Stops a member as the worker does. Waits first until everything that the member took has settled. */
 async function leave(member: Member): Promise<void> {
   members.splice(members.indexOf(member), 1)
   member.consumer.quiesce()
@@ -139,7 +139,8 @@ describe('a commit', () => {
     } finally {
       await producer.disconnect()
     }
-    // Two records, and a marker behind each, which the broker writes after it has answered.
+    // The end lies behind two records and the marker behind each of them. The broker writes the markers after
+    // it has answered.
     const end = 4
     const isAt = (offsets: Record<string, number>) => offsets[`${topic}/0`] === end
     await until('both markers are written', async () => isAt(await endOffsets([topic])))

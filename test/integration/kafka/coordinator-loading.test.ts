@@ -5,7 +5,7 @@ import { otherProgram } from '../../support/kafka.ts'
 
 const offsetFetch = 9
 const loading = 14
-/** As often as kafkajs itself would try again. */
+/** The number of refusals. kafkajs itself would try again as often as this. */
 const refusals = 8
 
 let kafka: CloudKafka
@@ -16,7 +16,9 @@ beforeAll(async () => {
 
 afterAll(() => kafka.stop())
 
-/** OffsetFetch, versions 3 and 4: no throttling, no topics, an error. */
+/**
+ * Returns an answer to OffsetFetch in versions 3 and 4, with no throttling, no topics and this error code.
+ */
 function refusal(code: number): Buffer {
   const body = Buffer.alloc(10)
   body.writeInt16BE(code, 8)

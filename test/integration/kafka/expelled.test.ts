@@ -6,7 +6,7 @@ import { startMember } from './member.ts'
 const sessionTimeoutMs = 1_500
 const times = 3
 
-/** The process stands still for so long that the group goes on without this member. */
+/** Blocks the process for so long that the group expels this member. */
 function standStill(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, sessionTimeoutMs * 2)
 }
@@ -15,7 +15,7 @@ test('a commit that is refused only after the next join does not end what that j
   const prefix = randomPrefix()
   const topic = `${prefix}events`
   await createTopic(topic)
-  // Commits are under way all the time, and so while the client joins anew.
+  // Commits are in flight all the time, also while the client joins again.
   const { consumer, received } = await startMember({
     groupId: `${prefix}group`,
     topics: [{ topic, waitMs: 0 }],

@@ -19,10 +19,10 @@ function admin<T>(work: (admin: Admin) => Promise<T>): Promise<T> {
   return withAdmin(otherProgram(), work)
 }
 
-/** All of partition 0 before this offset. */
+/** Deletes all records of partition 0 before this offset. */
 function deleteBefore(offset: number): Promise<void> {
   return admin(async (one) => {
-    // It has to know the leaders.
+    // This call tells the client the leaders, which it needs for the next call.
     await one.fetchTopicOffsets(topic)
     await one.deleteTopicRecords({ topic, partitions: [{ partition: 0, offset: String(offset) }] })
   })
@@ -132,7 +132,7 @@ describe('of transactions nothing is given', () => {
 
     reading = await beginReading([topic])
     const readers = []
-    // A fetch may begin in the middle of them.
+    // A fetch may begin in the middle of the transactions.
     for (const offset of [0, 1, 2, 4]) {
       const reader = reading.read({ offset })
       await until('it is at the end', () => reader.handle.position === 9)
@@ -237,7 +237,7 @@ test('a place behind the end of the log, and one before its beginning, are found
   expect(await located({ offset: 10 })).toMatchObject({ kind: 'retentionWon', from: 10, to: 30 })
   expect(await located({ offset: 50, leaderEpoch: 0 })).toMatchObject({ kind: 'goOn', offset: 50 })
   expect(await located({ offset: -1 })).toMatchObject({ kind: 'goOn', offset: 30 })
-  // Of a leader that this log never had.
+  // This log never had a leader with this epoch.
   expect(await located({ offset: 100, leaderEpoch: 7 })).toMatchObject({
     kind: 'truncated',
     at: 30,

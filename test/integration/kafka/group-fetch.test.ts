@@ -5,7 +5,10 @@ import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 import { type Member, startMember } from './member.ts'
 
-/** What a member asks its broker for. That it gets all there is, whatever happens, the tests of the consumer say. */
+/**
+ * Tests of the fetches that a member sends to its broker. Other tests, those of the consumer, check that a
+ * member gets all records.
+ */
 
 const partitions = 40
 let prefix = ''
@@ -22,7 +25,7 @@ afterEach(async () => {
 
 type Fetch = { atMs: number; answerBytes: number }
 
-/** A client that notes the fetches of its consumers. */
+/** Returns a client, and a list that gets each fetch of its consumers. */
 function watched(): { kafka: Kafka; fetches: Fetch[] } {
   const kafka = workerKafka()
   const fetches: Fetch[] = []
@@ -58,7 +61,7 @@ describe('a member with three topics of forty partitions', () => {
     const quiet = fetches.slice(-9)
     const elapsedMs = (quiet.at(-1)?.atMs ?? 0) - (quiet[0]?.atMs ?? 0)
     expect(elapsedMs).toBeGreaterThan(8 * 200)
-    // The correlation id, the throttle time, an error code, the session, and no topics.
+    // The answer has only the correlation id, the throttle time, an error code, the session and no topics.
     expect(quiet.map(({ answerBytes }) => answerBytes)).toEqual(Array(9).fill(18))
   })
 

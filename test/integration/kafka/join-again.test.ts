@@ -8,7 +8,7 @@ import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 import { committedOffsets, type Member, startMember } from './member.ts'
 
-/** Source: the Kafka protocol, API keys. */
+/** The API keys of the requests of a join. Source: the Kafka protocol, API keys. */
 const apiKeys = { FindCoordinator: 10, JoinGroup: 11, SyncGroup: 14 }
 
 let member: Member | undefined
@@ -18,9 +18,12 @@ afterEach(async () => {
   member = undefined
 })
 
-/** Connections of a client, the next of which to ask for `apiKey` is cut instead. */
+/**
+ * The connections of a client. When the client next sends a request with `apiKey`, its connection is cut
+ * instead.
+ */
 class Scissors {
-  /** `undefined`: nothing is cut. */
+  /** If undefined, no connection is cut. */
   apiKey: number | undefined
   cuts = 0
 
@@ -75,7 +78,7 @@ describe('a member that its group does not know any more', () => {
       await expelAll(groupId, topic)
       await until('its connection is cut', () => scissors.cuts === 1)
       await produce(topic, [{ value: 'after' }])
-      // The group takes commits of its members only.
+      // The group accepts commits only from its members.
       const committed = async () => (await committedOffsets(groupId, [topic]))[`${topic}/0`]
       await until('it is committed', async () => (await committed()) === 1, { timeoutMs: 20_000 })
       expect(consumer.isJoined).toBe(true)

@@ -7,7 +7,10 @@ import { beginMember, committedOffsets, type Member, type MemberOptions, startMe
 
 const partitions = 40
 const everyMs = 100
-/** Of units that stay, from when a record is there to when it is taken. */
+/**
+ * The limit on a standstill of units that stay, in milliseconds. A standstill lasts from the time at which
+ * the broker has a record to the time at which the member takes it.
+ */
 const mostStandstillMs = 500
 
 const members: Member[] = []
@@ -22,7 +25,7 @@ async function join(options: MemberOptions): Promise<Member> {
   return member
 }
 
-/** Writes to each partition, again and again. */
+/** Starts to write to each partition, again and again. The returned function stops it. */
 async function startWriting(topic: string): Promise<() => Promise<void>> {
   const producer = otherProgram().producer({ createPartitioner: Partitioners.DefaultPartitioner })
   await producer.connect()
@@ -42,7 +45,10 @@ async function startWriting(topic: string): Promise<() => Promise<void>> {
   }
 }
 
-/** Since then, of each partition of a topic, the longest time from when a record was there to when this member took it. */
+/**
+ * Returns, for each partition of a topic, the longest time that a record waited at the broker until this
+ * member took it. Ignores records that were taken before `sinceMs`.
+ */
 function standstills({ received }: Member, topic: string, sinceMs: number): Map<string, number> {
   const longest = new Map<string, number>()
   for (const record of received) {
@@ -56,7 +62,8 @@ function standstills({ received }: Member, topic: string, sinceMs: number): Map<
 test('units that stay go on while other members join and leave', async () => {
   const prefix = randomPrefix()
   const [topic, waiting] = [`${prefix}events`, `${prefix}retry.1h`]
-  // From when the broker has them: how fast they are written is no matter of a group.
+  // With append times, a record's wait begins when the broker has the record. The speed of the producer
+  // doesn't matter in this test.
   await createTopic(topic, { partitions, settings: { 'message.timestamp.type': 'LogAppendTime' } })
   await createTopic(waiting, { partitions })
   const options = {
@@ -126,7 +133,7 @@ test('what nobody has ever begun is begun at once by whoever is given it, though
       { topic: late, waitMs: 3_600_000 },
     ],
     partitions: 6,
-    // Whoever waits for it fails.
+    // A member that waits this long fails the test.
     handoverMs: 60_000,
   }
   await join(options)

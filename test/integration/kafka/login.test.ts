@@ -32,7 +32,7 @@ function configOf(settings: Readonly<Record<string, string>>): Config {
   return read.config
 }
 
-/** What kept a role from starting; `let in` where nothing did. */
+/** Starts a role. Returns the error, or `let in` if there was none. */
 async function start(settings: Readonly<Record<string, string>>): Promise<string> {
   try {
     const admin = (await openKafka(configOf(settings), log, 'send')).admin()
@@ -64,7 +64,7 @@ const oauth = () => ({
   OAUTH_TOKEN_URL: `${kafka.tokens.origin}/token`,
   OAUTH_CLIENT_ID: 'sluice',
   OAUTH_CLIENT_SECRET: 'secret',
-  // Of this test alone, so that no other has got its token.
+  // Only this test has this scope, so no other test has already fetched its token.
   OAUTH_SCOPE: `scope-${Math.random()}`,
 })
 
@@ -228,7 +228,7 @@ test('a token endpoint with a certificate of a private authority is trusted by k
   const settings = { ...oauth(), OAUTH_TOKEN_URL: `${server.origin}/token` }
   try {
     expect(await start(settings)).toContain('SLUICE_KAFKA_CA_FILE')
-    // The broker knows another key: the token arrived.
+    // The broker refuses the token, because it knows another key. So the token has reached the broker.
     expect(await start({ ...settings, OAUTH_SCOPE: 'other', CA_FILE: ca() })).toContain('invalid_token')
   } finally {
     await server.stop()

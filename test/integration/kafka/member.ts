@@ -8,12 +8,12 @@ import { otherProgram } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 
-/** A member of a group in this process, with what it was given. */
+/** A member of a group in this process, and the records that it received. */
 export type Member = {
   consumer: GroupConsumer
-  /** In the order of arrival. */
+  /** The records in the order of arrival. */
   received: ReceivedRecord[]
-  /** `topic/partition`, sorted. */
+  /** Returns the `topic/partition` of each partition that the member owns, sorted. */
   owned(): string[]
 }
 
@@ -32,7 +32,7 @@ const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 
 export type MemberOptions = Pick<ConsumerOptions, 'groupId' | 'topics' | 'prepare' | 'released'> & {
   instanceId?: string
-  /** Default: as many as the topics have. */
+  /** The number of partitions of the layout. The default is the number that the topics have. */
   partitions?: number
   onTruncation?: ConsumerOptions['onTruncation']
   onFatal?: (error: Error) => void
@@ -44,7 +44,9 @@ export type MemberOptions = Pick<ConsumerOptions, 'groupId' | 'topics' | 'prepar
   log?: ConsumerOptions['log']
 }
 
-/** Starts a member and waits until it has its partitions. Without `onRecord` every record settles at once. */
+/**
+ * Starts a member and waits until it has its partitions. Without `onRecord`, every record settles at once.
+ */
 export async function startMember(options: MemberOptions): Promise<Member> {
   const member = await beginMember(options)
   await until('the member has joined', () => member.consumer.isJoined)
@@ -104,7 +106,7 @@ async function mostPartitions(topics: readonly string[]): Promise<number> {
   }
 }
 
-/** Where the group stands: `topic/partition` to the committed offset; -1 is none. */
+/** Returns the committed offset of each partition, by `topic/partition`. It is -1 if there is none. */
 export async function committedOffsets(groupId: string, topics: string[]): Promise<Record<string, number>> {
   const admin = otherProgram().admin()
   await admin.connect()
@@ -120,7 +122,7 @@ export async function committedOffsets(groupId: string, topics: string[]): Promi
   }
 }
 
-/** Where the partitions end: `topic/partition` to one past the last offset. */
+/** Returns the end of each partition, by `topic/partition`. The end is one more than the last offset. */
 export async function endOffsets(topics: readonly string[]): Promise<Record<string, number>> {
   const admin = otherProgram().admin()
   await admin.connect()

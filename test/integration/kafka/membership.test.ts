@@ -24,7 +24,7 @@ afterEach(async () => {
   for (const member of joined.splice(0)) await member.leave()
 })
 
-/** A member with what it was told. */
+/** A member, and everything that was reported to it. */
 type Joined = {
   membership: Membership
   coordinator: Coordinator
@@ -32,7 +32,7 @@ type Joined = {
   expelled: number
   fatal: Error[]
   said: { message: string; fields: object }[]
-  /** Of the last assignment, by topic. */
+  /** Returns the partitions of the last assignment, by topic. */
   owned(): Record<string, readonly number[]>
   leave(): Promise<void>
 }
@@ -107,7 +107,7 @@ async function stop(member: Joined): Promise<void> {
   await member.leave()
 }
 
-/** Without a word: as a process that was killed. */
+/** Ends a member without a leave request, like a process that was killed. */
 function kill(member: Joined): void {
   joined.splice(joined.indexOf(member), 1)
   const { coordinator } = member
@@ -184,7 +184,7 @@ describe('a static member', () => {
     const again = await join({ instanceId: 'pod-1' })
     expect(again.owned()).toEqual(owned)
     expect(again.membership.identity?.generationId).toBe(generationId)
-    // A heartbeat later both would know of a rebalance.
+    // After one more heartbeat, both members would know of a rebalance.
     const heardMs = one.membership.heardAtMs
     await until('a heartbeat is answered', () => one.membership.heardAtMs > heardMs)
     expect(one.assignments).toHaveLength(2)
@@ -196,7 +196,7 @@ describe('a static member', () => {
     const two = await join({ instanceId: 'pod-1', leaveOnStop: true })
     await until('the first has joined again', () => one.assignments.length === 2)
     await stop(two)
-    // The session lasts for a minute.
+    // The session lasts for a minute, so the first member didn't wait for its end.
     await until('the first has them all', () => one.owned()[topic]?.length === all.length)
     expect(two.said).not.toContainEqual(failedToLeave)
   })
@@ -218,7 +218,7 @@ describe('a static member', () => {
     kill(one)
     const again = await join({ instanceId: 'pod-0' })
     expect(again.owned()).toEqual(owned)
-    // It leads a rebalance when there is one.
+    // The restarted member leads the next rebalance.
     await join({ instanceId: 'pod-2' })
     await until('all have two', () => [again, two].every((member) => member.owned()[topic]?.length === 2))
   })

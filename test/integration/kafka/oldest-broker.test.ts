@@ -9,7 +9,9 @@ import { type SingleBroker, startSingleBroker } from '../../support/single-broke
 import { until } from '../../support/until.ts'
 import { runSluice, startSluice, writeCatalog } from '../../support/worker-process.ts'
 
-/** The last of the oldest minor version that is supported. All other tests run on the newest. */
+/**
+ * The last patch release of the oldest supported minor version. All other tests run on the newest version.
+ */
 const oldest = `${supportedKafka.oldest}.2`
 const downloadMs = 10 * 60_000
 
@@ -30,7 +32,7 @@ function hook(path: string) {
   return [{ url: `${receiver.origin}${path}` }]
 }
 
-/** Runs a command that was printed for it with the tool of that version, as its script does. */
+/** Runs a command that Sluice printed, with the tool of the oldest version, as the script of Kafka does. */
 async function kafkaTopics(command: string): Promise<void> {
   const jars = await ensureJars(() => undefined, oldest)
   const [, ...args] = command.split(/\s+/)

@@ -4,7 +4,7 @@ import type { ChangingGroup } from '../../support/changing-group.ts'
 import { type Report, underLoad } from '../../support/group-load.ts'
 import { until } from '../../support/until.ts'
 
-/** For so long the group is left alone under load. */
+/** The time in milliseconds for which the group stays unchanged under load, between two changes. */
 const betweenMs = 2_000
 
 test('from one worker to three and back to one under load, nothing is lost and nothing is repeated', async () => {
@@ -16,7 +16,8 @@ test('from one worker to three and back to one under load, nothing is lost and n
 test('workers with instance ids that leave when they stop do the same, and their partitions move at once', async () => {
   const report = await underLoad({
     workers: 1,
-    // As the chart sets them where pods are scaled. The session is longer than the test waits for partitions.
+    // The Helm chart sets these variables if pods are scaled. The session is longer than the test waits for
+    // partitions.
     variablesOf: (name) => ({
       SLUICE_KAFKA_INSTANCE_ID: `pod-${name}`,
       SLUICE_KAFKA_LEAVE_ON_STOP: 'true',
@@ -38,13 +39,13 @@ async function toThreeAndBack(group: ChangingGroup): Promise<void> {
   await passTime(betweenMs)
   await Promise.all([group.join(), group.join()])
   await passTime(betweenMs)
-  // The one that was there before goes too.
+  // The worker that was there first leaves too.
   await Promise.all([group.leave(0), group.leave(1)])
   expect(group.size).toBe(1)
   await passTime(betweenMs)
 }
 
-/** How many partitions a worker was given, at each of its joins. */
+/** Returns the number of partitions that a worker got at each of its joins. */
 function sharesOf({ logs }: ChangingGroup, worker: string): unknown[] {
   const log = logs.get(worker) ?? []
   return log.filter(({ msg }) => msg === 'joined the group').map((line) => line['partitions'])

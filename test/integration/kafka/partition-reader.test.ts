@@ -165,7 +165,7 @@ describe('a partition is read', () => {
     let read = await readAll()
     const deadlineMs = performance.now() + 50_000
     while (read.length === rounds * 200 && performance.now() < deadlineMs) {
-      // The segment in which something is written isn't compacted; a new one begins with a record.
+      // Kafka doesn't compact the segment that it writes to. A new record begins a new segment.
       await produce(topic, [{ key: 'last', value: 'last' }])
       read = (await readAll()).filter(({ key }) => key !== 'last')
     }

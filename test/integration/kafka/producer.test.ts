@@ -6,7 +6,7 @@ import { createTopic, randomPrefix, readAll } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 
-/** From the tests of Apache Kafka's own client (UtilsTest.testMurmur2). */
+/** Texts and their hashes, from the tests of Apache Kafka's client (UtilsTest.testMurmur2). */
 const murmur2: Readonly<Record<string, number>> = {
   '21': -973932308,
   foobar: -790332482,
@@ -21,7 +21,7 @@ let producer: RecordProducer
 const kafka = workerKafka()
 const stalls: boolean[] = []
 const reasons: string[] = []
-/** Of partitions that fail, and of those that take records again. */
+/** The reports about partitions that fail, and about partitions that accept records again. */
 const said: string[] = []
 
 beforeEach(async () => {
@@ -170,7 +170,7 @@ describe('the producer', () => {
   test('is not stalled by a partition that takes nothing while there is nothing to write to others', async () => {
     const waiting = producer.produce(record('beyond', partitions))
     await until('it says so', () => said.length > 0)
-    // Longer than it takes to ask the brokers, again and again.
+    // This is longer than the producer needs to ask the brokers several times.
     await passTime(4_000)
     expect(stalls).toEqual([])
     await withAdmin(kafka, (admin) =>

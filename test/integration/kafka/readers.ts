@@ -4,7 +4,7 @@ import { createFetcher, type Fetcher } from '../../../src/kafka/fetcher.ts'
 import type { Truncation } from '../../../src/kafka/positions.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 
-/** What a reader of one partition was told. */
+/** A reader of one partition, and everything that was reported to it. */
 export type Reader = {
   readonly handle: FetchHandle
   readonly texts: string[]
@@ -15,12 +15,12 @@ export type Reader = {
 
 export type Line = { level: string; fields: Record<string, unknown> }
 
-/** A fetcher with its view, and what they have logged. */
+/** A fetcher with its view of the cluster, and the lines that both have logged. */
 export type Reading = {
   readonly view: ClusterView
   readonly fetcher: Fetcher
   readonly lines: Line[]
-  /** By default from the beginning of partition 0 of the first topic. */
+  /** Starts a reader. By default, it reads partition 0 of the first topic from the beginning. */
   read(order?: Partial<FetchOrder>): Reader
   stop(): Promise<void>
 }
@@ -69,7 +69,7 @@ export async function beginReading(
   }
 }
 
-/** Records with the numbers as keys and values. */
+/** Returns records whose key and value are the numbers from `from` to `to`, without `to`. */
 export function numbered(from: number, to: number, partition = 0) {
   return numbers(from, to).map((value) => ({ partition, key: value, value }))
 }

@@ -10,7 +10,10 @@ import { applyTopicTable } from '../../../src/roles/topic-table.ts'
 import { type AuthorizedKafka, startAuthorizedKafka } from '../../support/authorized-kafka.ts'
 import { until } from '../../support/until.ts'
 
-/** What is taken away here is what a start sees; `test/fault/rights.test.ts` runs the roles themselves. */
+/**
+ * The Kafka of these tests. They check that the start of a role notices a missing right.
+ * `test/fault/rights.test.ts` runs the roles themselves.
+ */
 let kafka: AuthorizedKafka
 
 const quiet = { warn() {}, debug() {} }
@@ -20,7 +23,8 @@ beforeAll(async () => {
   kafka = await startAuthorizedKafka(kafkaRoles.map(nameOf))
   const all = configOf({ SLUICE_KAFKA_BROKERS: kafka.direct })
   await applyTopicTable(all, quiet)
-  // What a growth would make: of what isn't there no rights are told.
+  // Creates the topics that a growth would create, because brokers don't report rights on topics that don't
+  // exist.
   const next = { ...topicLayout(all), generation: 2 }
   await applyTopics(await openKafka(all, quiet, 'topics apply'), next, {
     mayLeaveOut: false,

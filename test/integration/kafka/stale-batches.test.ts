@@ -9,10 +9,15 @@ import { committedOffsets, endOffsets, startMember } from './member.ts'
 const partitionCount = 8
 const expulsions = 10
 const everyMs = 350
-/** Longer than a join takes: records are out whenever the member begins its partitions anew. */
+/**
+ * The longest time until a record settles, in milliseconds. It is longer than a join takes, so records are
+ * unsettled whenever the member begins its partitions again.
+ */
 const longestWorkMs = 250
 
-/** Writes a record every few milliseconds, to one partition after the other, until it is stopped. */
+/**
+ * Starts to write a record every few milliseconds, to each partition in turn. The returned function stops it.
+ */
 async function startTrickle(topic: string): Promise<() => Promise<void>> {
   const producer = otherProgram().producer({ createPartitioner: Partitioners.DefaultPartitioner })
   await producer.connect()
@@ -48,7 +53,7 @@ test('a member that is thrown out of its group again and again while batches are
           settled.add(`${record.topic}/${record.partition}/${record.offset}`)
           record.settle()
         },
-        // 37 is prime to most lengths: neighbours differ much.
+        // 37 has no common divisor with the longest time, so neighbouring records have very different times.
         (taken * 37) % longestWorkMs,
       )
     },
@@ -56,7 +61,7 @@ test('a member that is thrown out of its group again and again while batches are
   onTestFinished(() => member.consumer.stop())
   const stop = await startTrickle(topic)
 
-  /** Offsets below the group's that nobody has settled. */
+  /** Returns the records below the committed offsets that are not settled. */
   async function passedOver(): Promise<string[]> {
     const committed = await committedOffsets(groupId, [topic])
     return Object.entries(committed).flatMap(([name, end]) =>

@@ -20,7 +20,9 @@ afterEach(async () => {
 
 type Sends = (texts: readonly string[], key?: Buffer) => Promise<unknown>
 
-/** A transaction of a program of its own, open until it is ended. */
+/**
+ * Begins a transaction with a new producer. The transaction stays open until `abort` or `commit` is called.
+ */
 async function begin(
   name: string,
 ): Promise<{ send: Sends; abort(): Promise<void>; commit(): Promise<void> }> {
@@ -44,7 +46,10 @@ async function begin(
   }
 }
 
-/** What a member of a group gets of all that is there, when it has settled to the end. */
+/**
+ * Starts a member of a group, and waits until it has settled all records. Returns the texts that the member
+ * received.
+ */
 async function textsTaken(): Promise<string[]> {
   const { received, consumer } = (member = await startMember({
     groupId: `${prefix}group`,
@@ -59,7 +64,10 @@ async function textsTaken(): Promise<string[]> {
   return received.map(({ text }) => text.trimEnd())
 }
 
-/** So large that a fetch brings one, and the next begins within all transactions that are open. */
+/**
+ * Returns a text so large that a fetch returns only one record with such a text. So the next fetch begins
+ * within all open transactions.
+ */
 function large(text: string): string[] {
   return [text.padEnd(50_000)]
 }

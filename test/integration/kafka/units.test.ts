@@ -45,7 +45,7 @@ async function createTopics(partitions: number): Promise<void> {
   for (const { topic } of topics) await createTopic(topic, { partitions })
 }
 
-/** As many to each partition. */
+/** Produces `count` records to each partition. */
 async function produceToAll(topic: string, partitions: number, count: number): Promise<void> {
   const messages: Message[] = []
   for (let partition = 0; partition < partitions; partition++) {
@@ -54,7 +54,7 @@ async function produceToAll(topic: string, partitions: number, count: number): P
   await produce(topic, messages)
 }
 
-/** Goes without a word: the last commit is one of those made on the way. */
+/** Stops a member without a last commit. Its last commit is one of its regular commits. */
 async function vanish(member: Member): Promise<void> {
   members.splice(members.indexOf(member), 1)
   await member.consumer.stop()
@@ -72,7 +72,7 @@ function unitsOf(member: Member): number[] {
   return [...new Set([...member.consumer.partitions].map(({ id }) => id))].sort((a, b) => a - b)
 }
 
-/** Prepares units when the test says so, and writes down what happens. */
+/** Prepares units when the test calls `open`, and records what happens. */
 class Book {
   readonly lines: string[] = []
   readonly #gate = Promise.withResolvers<void>()
@@ -159,7 +159,10 @@ describe('a unit whose state is not there', () => {
   })
 })
 
-/** One has both units with a change of each out; the other joins. */
+/**
+ * Starts a member that gets both units, with one unsettled change in each. Then starts a second member, and
+ * waits until the first has only one unit.
+ */
 async function moveOne(options: Options = {}) {
   await createTopics(2)
   await produceToAll(changes, 2, 1)
@@ -225,7 +228,10 @@ test('a member that stops releases its units', async () => {
   expect(book.lines.slice(2).toSorted()).toEqual(['released 0', 'released 1'])
 })
 
-/** One settles a part, and goes; more is written while nobody is there, and when the next one is. */
+/**
+ * Starts a member that settles a part of the records, and ends it with `goes`. Writes more changes while
+ * there is no member, and when the next member has joined. Returns the changes that the next member received.
+ */
 async function seenByNext(goes: (member: Member) => Promise<void>) {
   await createTopics(1)
   for (const topic of [events, changes]) await produceToAll(topic, 1, 10)
@@ -301,7 +307,8 @@ test('a partition that is full is not fetched from, through a rejoin, until it i
   await leave(two)
   await until('one has all again', () => unitsOf(one).length === 2 && one.consumer.isJoined)
   const full = [...one.consumer.partitions].find(({ topic, id }) => topic === events && id === 0)
-  // Whether it was kept, or has been away and begins anew.
+  // The partition is still full if this member has kept it. If the partition was with the other member in
+  // between, it begins again and isn't full.
   if (full?.isFull === true) {
     await produceToAll(changes, 2, 10)
     await until('all others have come', () => one.received.length + two.received.length === 50)

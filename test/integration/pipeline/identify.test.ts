@@ -13,11 +13,11 @@ import {
 import { until } from '../../support/until.ts'
 import { destinationOf, type Stage, stage } from '../../unit/pipeline/stage.ts'
 
-/** Identifies on their way to real servers; Kafka and the judge are played. */
+/** Tests of Identifies on their way to real servers. Kafka and the judge are test doubles. */
 
-/** Short, for requests that are never answered. */
+/** A short timeout in milliseconds, for requests that are never answered. */
 const shortMs = 400
-/** So long that no request runs into it, however busy this machine is. */
+/** A timeout so long, in milliseconds, that no request reaches it, even on a busy machine. */
 const longMs = 60_000
 const ended: (() => Promise<void>)[] = []
 
@@ -82,7 +82,7 @@ describe('of one property', () => {
       const value = `${userId}:${nth}`
       last.set(userId, value)
       all.identify(value, { userId })
-      // oxlint-disable-next-line no-await-in-loop -- time for some of them to be sent
+      // oxlint-disable-next-line no-await-in-loop -- gives the pipeline time to send some of them
       if (nth % 50 === 0) await all.settle()
     }
     await until('all are settled', () => all.pipeline.held.records === 0 && all.pipeline.inFlight === 0)

@@ -13,7 +13,7 @@ import { createTopic, produce, randomPrefix, readAll, testKafka } from '../../su
 import { until } from '../../support/until.ts'
 import { runSluice, writeCatalog } from '../../support/worker-process.ts'
 
-/** `sluice audience backfill`, as an operator runs it, against a real Kafka. */
+/** Tests of `sluice audience backfill` as an operator runs it, with a real Kafka. */
 
 const partitions = 3
 const hooks = [{ url: 'https://hooks.example/hook' }]
@@ -58,7 +58,7 @@ type Held = { userId: string; value?: boolean; atMs?: number; since?: number; id
 
 const versionAt = (atMs: number) => ({ atMs, isNative: true, partition: 0, offset: atMs })
 
-/** A record of `memberships` as a worker writes it. */
+/** Returns a record of `memberships` as a worker writes it. */
 function membership({
   userId,
   value = true,
@@ -84,7 +84,7 @@ function membership({
   }
 }
 
-/** What a worker writes when a destination has missed a value. */
+/** The mark that a worker writes when a destination has missed a value. */
 const missed = {
   partition: 0,
   ...encodeMark({ kind: 'missed', destinationId: 'crm', spaceId: 'personas' }),
@@ -176,14 +176,16 @@ describe('a backfill', () => {
     await until('some are noted', () => existsSync(stateFile) && sentSoFar() >= 200)
     const startedMs = performance.now()
     await until('some more are noted', () => sentSoFar() >= 600)
-    // 400 at 200 a second; notes come once a second, of batches of 50.
+    // The command sends 400 more values at 200 a second. It saves its position once a second, and sends in
+    // batches of 50.
     expect(performance.now() - startedMs).toBeGreaterThan(1_000)
     child.kill('SIGKILL')
     await exited
     const noted = sentSoFar()
     expect(noted).toBeLessThan(userIds.length)
 
-    // A change during it: its own Identify is routed as always, and this one is read no more.
+    // A change during the backfill. The Identify of the change itself is routed as always. The backfill
+    // doesn't read the changed state any more.
     await produce(`${prefix}memberships`, [membership({ userId: 'newcomer', atMs: 9 })])
     const { stdout } = await runSluice([...args, '100000'], variables)
     expect(stdout).toContain(`(${noted.toLocaleString('en-US')} of them in an earlier run)`)
@@ -191,7 +193,7 @@ describe('a backfill', () => {
     const records = await replayed()
     const sent = new Set(records.map(({ userId }) => userId))
     for (const userId of userIds) expect(sent).toContain(userId)
-    // What had been sent since the last note is sent again.
+    // The second run sends again what was sent after the last saved position.
     expect(records.length).toBeLessThan(userIds.length + 600)
     expect(records.length - userIds.length).toBeLessThan(userIds.length - noted)
   })

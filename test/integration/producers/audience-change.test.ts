@@ -3,7 +3,7 @@ import { partitionOf } from '../../../src/message/partitioner.ts'
 import { createTopic, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
 import { runSluice } from '../../support/worker-process.ts'
 
-/** `sluice audience change`, as an operator runs it, against a real Kafka. */
+/** Tests of `sluice audience change` as an operator runs it, with a real Kafka. */
 
 const partitions = 6
 let variables: Record<string, string> = {}

@@ -11,7 +11,7 @@ import { createTopic, otherProgram, randomPrefix, readAll, testKafka } from '../
 import { until } from '../../support/until.ts'
 import { runSluice } from '../../support/worker-process.ts'
 
-/** `sluice audience sync`, as an operator runs it, against a real Kafka. */
+/** Tests of `sluice audience sync` as an operator runs it, with a real Kafka. */
 
 const partitions = 6
 const about = ['--space', 'personas', '--audience', 'aud_1', '--name', 'Big spenders']
@@ -60,7 +60,7 @@ describe('a sync of a file', () => {
     const file = fileOf('vips.csv', `name,userId\n${userIds.map((id) => `"A, B",${id}\n`).join('')}`)
     const { stdout } = await runSluice(['audience', 'sync', file, ...about, '--key', 'vip'], {
       ...variables,
-      // Several parts a partition.
+      // With this limit, each partition gets several parts.
       SLUICE_MESSAGE_MAX_BYTES: '39KiB',
     })
     const written = await partsWritten()
@@ -187,7 +187,7 @@ describe('a sync of a file', () => {
     const file = fileOf('killed.ndjson', userIds.join(''))
     const main = resolve(import.meta.dirname, '../../../src/main.ts')
     const child = spawn(process.execPath, [main, 'audience', 'sync', file, ...about], {
-      // Some hundred small parts, so that it takes seconds.
+      // With this limit, the sync has some hundred small parts and takes several seconds.
       env: { ...process.env, ...variables, SLUICE_MESSAGE_MAX_BYTES: '1KiB' },
       stdio: 'ignore',
     })

@@ -16,8 +16,9 @@ import { createTopic, randomPrefix, readAll, type SeenRecord, testKafka } from '
 import { pythonPackage } from '../../support/python-packages.ts'
 
 /**
- * Producers in other languages: the programs of docs/producing-audience-changes.md, as they stand there. Each puts the
- * changes of a user in the unit where the worker keeps what it knows of that user.
+ * Tests of producers in other languages. They run the programs of docs/producing-audience-changes.md as the
+ * page shows them. Each program must write the changes of a user to the unit in which the worker keeps the
+ * states of this user.
  */
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -27,7 +28,7 @@ const mostInstallMs = 5 * 60_000
 const mostRunMs = 60_000
 const partitions = 12
 
-/** The blocks of the page in a language. */
+/** Returns the code blocks of the page in a language. */
 function blocksOf(language: string): readonly string[] {
   return [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].flatMap(([, name, text]) =>
     name === language && text !== undefined ? [text] : [],
@@ -40,7 +41,10 @@ function blockOf(language: string, marker: string): string {
   return block
 }
 
-/** A thousand users, a line each: what people call them, in many scripts, and as long as they may be. */
+/**
+ * A thousand user ids, one for each line of the input. They include names in many scripts, and ids of the
+ * greatest allowed length.
+ */
 const userIds: readonly string[] = (() => {
   const spoken = fc.sample(
     fc
@@ -67,7 +71,10 @@ const userIds: readonly string[] = (() => {
 const folder = mkdtempSync(join(tmpdir(), 'sluice-producers-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Runs a program of the page: brokers and topic as arguments, users on standard input. */
+/**
+ * Runs a program of the page. The brokers and the topic are its arguments, and the users are its standard
+ * input.
+ */
 async function run(
   command: string,
   args: readonly string[],
@@ -137,7 +144,7 @@ async function newTopic(): Promise<string> {
 
 const check = Compile(audienceChangeSchema)
 
-/** As the worker reads it. */
+/** Reads a record as the worker does. */
 const read = ({ partition, offset, value }: Pick<SeenRecord, 'partition' | 'offset' | 'value'>) =>
   readChange(
     value,
@@ -190,7 +197,7 @@ test('a key that Java writes as null is none', { timeout: 2 * mostRunMs }, async
   expect(JSON.parse(String(record?.value))).toMatchObject({ userId: 'u1', audienceKey: null })
 })
 
-/** How many are not in the unit of their user. */
+/** Returns the number of records that are not in the unit of their user. */
 const elsewhere = (placed: readonly { key: string | null; partition: number }[]): number =>
   placed.filter(({ key, partition }) => partition !== partitionOf(key ?? '', partitions)).length
 
@@ -227,7 +234,7 @@ describe('the page’s sync', () => {
       const topic = await newTopic()
       const file = fileOf(
         'sync_audience.py',
-        // Several parts a partition.
+        // With this limit, each partition gets several parts.
         blockOf('python', 'sync_audience.py').replace('users_of_a_part = 10_000', 'users_of_a_part = 50'),
       )
       await run('python3', [file], { topic, env: { PYTHONPATH: packages } })

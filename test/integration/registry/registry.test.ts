@@ -11,8 +11,8 @@ import { until } from '../../support/until.ts'
 import { type Deployment, deploy } from '../delivery/deployment.ts'
 
 /**
- * Producers that use a schema registry, as they are: kafkajs, the registry's library and a real registry; a real worker
- * delivers to a real server.
+ * Tests with producers that use a schema registry. They have kafkajs, the library of the registry and a real
+ * registry. A real worker delivers to a real server.
  */
 
 const downloadMs = 10 * 60_000
@@ -22,12 +22,12 @@ let client: SchemaRegistry
 let server: Receiver
 let sluice: Deployment
 
-/** Dead letters that were looked at already. */
+/** The number of dead letters that the tests have already checked. */
 let letters = 0
 
 beforeAll(async () => {
   registry = await startSchemaRegistry()
-  // Our JSON Schemas are of a draft that the library has to be given a validator for.
+  // The library has no validator for the draft of our JSON Schemas, so it gets one here.
   const ajvInstance = new Ajv2020({ strict: false })
   client = new SchemaRegistry({ host: registry.url }, { [SchemaType.JSON]: { ajvInstance } })
   server = await startReceiver({ '/hook': answer(200) })
@@ -51,9 +51,9 @@ function avroSchema(name: string): string {
   return readFileSync(join(resolve(import.meta.dirname, '../../../schemas'), `${name}.avsc`), 'utf8')
 }
 
-/** Registers an Avro schema under a name that no other test has; gives its id. */
+/** Registers an Avro schema under a name that no other test uses. Returns the id of the schema. */
 async function registerAvro(name: string, schema = avroSchema('event')): Promise<number> {
-  // A schema that is the same has the id that it has.
+  // The registry gives an identical schema the id that it already has. So each schema gets a different `doc`.
   const own: object = { ...JSON.parse(schema), doc: name }
   const { id } = await client.register(
     { type: SchemaType.AVRO, schema: JSON.stringify(own) },
@@ -62,7 +62,7 @@ async function registerAvro(name: string, schema = avroSchema('event')): Promise
   return id
 }
 
-/** What was delivered, in order. */
+/** Returns the delivered messages, in order of arrival. */
 function delivered(): Record<string, unknown>[] {
   return server.requests.map(({ body }) => JSON.parse(body.toString()))
 }
@@ -77,12 +77,12 @@ function arrived(...messageIds: string[]): Promise<unknown> {
   )
 }
 
-/** Of the record that it was. */
+/** Returns the offset of the original record of a dead letter. */
 function offsetOf({ headers }: SeenRecord): number {
   return Number(headers['origin']?.split('/').at(-1))
 }
 
-/** The dead letters that come next, in the order of their records. */
+/** Waits for the next `count` dead letters, and returns them in the order of their original records. */
 async function nextLetters(count: number): Promise<SeenRecord[]> {
   const all = await sluice.read('dead-letters', letters + count)
   const next = all.toSorted((a, b) => a.timestamp - b.timestamp).slice(letters)
@@ -90,7 +90,7 @@ async function nextLetters(count: number): Promise<SeenRecord[]> {
   return next.toSorted((a, b) => offsetOf(a) - offsetOf(b))
 }
 
-/** What the worker's log says of schemas. */
+/** Returns the level and the text of each line about schemas in the log of the worker. */
 function said(): string[][] {
   return sluice.worker.log.filter(({ msg }) => /schema/.test(msg)).map(({ level, msg }) => [level, msg])
 }
@@ -152,7 +152,7 @@ test('a message that a JSON Schema describes is delivered, and one that does not
   const schema = readFileSync(resolve(import.meta.dirname, '../../../schemas/event.schema.json'), 'utf8')
   const { id } = await client.register({ type: SchemaType.JSON, schema }, { subject: 'delivered-json' })
   const good = await client.encode(id, { ...track('json-1'), more: ['😀'] })
-  // The library would not encode it.
+  // The library would refuse to encode this message.
   const bad = Buffer.concat([
     good.subarray(0, 5),
     Buffer.from(JSON.stringify({ ...track('json-2'), event: 7 })),
@@ -217,7 +217,7 @@ describe('while the registry is down', () => {
     expect(await sluice.worker.metric('sluice_partitions_waiting_for_schema')).toBe(1)
     expect(await sluice.worker.metric('sluice_held_records')).toBe(2)
     expect((await fetch(`http://127.0.0.1:${sluice.worker.httpPort}/readyz`)).status).toBe(200)
-    // Others go on, for as long as it takes.
+    // Other records are delivered, however long the registry is down.
     await sluice.send('web', [
       { value: await client.encode(known, track('known-2')), partition: 1 },
       { value: track('plain-2'), partition: 2 },

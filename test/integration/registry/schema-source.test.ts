@@ -5,7 +5,10 @@ import { createSchemaSource, type SchemaAnswer } from '../../../src/registry/sch
 import { createAuthority } from '../../support/certificates.ts'
 import { answer, neverAnswer, type Receiver, type Script, startReceiver } from '../../support/receiver.ts'
 
-/** Registries that misbehave: each answer is a verdict within the timeout, and none harms the process. */
+/**
+ * Tests of registries that misbehave. Each of their answers leads to a verdict within the timeout, and no
+ * answer harms the process.
+ */
 
 const timeoutMs = 500
 const stops: (() => Promise<void>)[] = []
@@ -67,7 +70,7 @@ test('a JSON Schema is found, and reads values', async () => {
 })
 
 describe('a schema that refers to another', () => {
-  /** The library asks with the name as well. */
+  /** The path of the referenced schema. The library also sends the name of the reference. */
   const referred = '/subjects/money/versions/2?name=x.Money'
   const references = [{ name: 'x.Money', subject: 'money', version: 2 }]
   const order = {

@@ -13,8 +13,9 @@ import type { LogLine } from '../../support/worker-process.ts'
 import { type Deployment, type DestinationEntry, deploy } from '../delivery/deployment.ts'
 
 /**
- * The seed's delivery rules (section 3), and what it says of a request (section 2.2) and of its limits
- * (sections 2.1 and 8). The four hours are shortened to 8.5 seconds here, with waits of 1, 2 and 3 seconds.
+ * Tests of the seed's delivery rules (section 3), of what it says about a request (section 2.2), and of its
+ * limits (sections 2.1 and 8). Here, the four hours are shortened to 8.5 seconds, with waits of 1, 2 and 3
+ * seconds.
  */
 
 const waitsMs = [1_000, 2_000, 3_000]
@@ -23,7 +24,7 @@ const limitMs = 8_500
 let server: Receiver
 let sluice: Deployment
 
-/** A destination of a source of its own, with a hook for each path. */
+/** Returns a destination with a hook for each path. Its source has the same id, and no other destination. */
 function destination(id: string, paths: readonly string[], rest: Partial<DestinationEntry> = {}) {
   return {
     id,
@@ -110,7 +111,7 @@ async function sendPing(id: string): Promise<void> {
   await sluice.send(id, [{ key: 'u1', value: ping(id) }])
 }
 
-/** Resolves when the delivery of this destination has come to its end. */
+/** Waits until `count` deliveries to this destination have ended with `verdict`. */
 async function ended(id: string, verdict: 'delivered' | 'dead_letter', count = 1): Promise<void> {
   const labels = { destination: id, verdict }
   await until(
@@ -119,7 +120,7 @@ async function ended(id: string, verdict: 'delivered' | 'dead_letter', count = 1
   )
 }
 
-/** What came at `/bodies` of the message `body-NAME`. */
+/** Returns the body that arrived at `/bodies` for the message `body-NAME`. */
 function receivedBody(name: string): unknown {
   const texts = server.requestsTo('/bodies').map(({ body }) => body.toString())
   const found = texts.filter((text) => text.includes(`"body-${name}"`))
@@ -187,7 +188,7 @@ describe('rule 2: a 5xx response is retried multiple times, for a maximum of 4 h
   })
 
   test('then it is a dead letter that says expired', async () => {
-    // It is counted when it is decided, and written a moment later.
+    // The metric counts the dead letter when it is decided. The record is written a moment later.
     const dead = await until('it is written', async () =>
       (await sluice.read('dead-letters')).find(({ headers }) => headers['message-id'] === 'down'),
     )
@@ -202,8 +203,8 @@ describe('rule 3: success of sending to any one of several URLs marks the messag
     const settled = ['any', 'late', 'left-out', 'failover', 'order']
     for (const id of settled) await sendPing(id)
     for (const id of settled) await ended(id, 'delivered')
-    // This one has the same key, so it queues behind whatever is parked: when it has been through all waits, no
-    // further try of the others can be left.
+    // This message has the same key, so it queues behind all parked messages. When it has been through all
+    // waits, no further try of the others can be left.
     await sendPing('down-as-well')
     await ended('down-as-well', 'dead_letter')
   })

@@ -10,22 +10,29 @@ import { until } from '../../support/until.ts'
 import { type Deployment, type DestinationEntry, deploy } from '../delivery/deployment.ts'
 
 /**
- * Section 5 of the seed: receivers verify `X-Signature` over the body that they parsed and wrote again. One
- * runs the sample of Segment's documentation under Express, one is written in Python.
+ * Tests of section 5 of the seed. Receivers verify `X-Signature` over the body that they have parsed and
+ * serialized again. One receiver runs the sample of Segment's documentation under Express. The other is
+ * written in Python.
  */
 
 const secret = 'a söcret with spaces'
 
-/** A receiver changes from one secret to another: it takes what either of them verifies. */
+/**
+ * The secrets of a receiver that changes from one secret to another. It accepts a request that either secret
+ * verifies.
+ */
 const rotation = { old: 'the old secret', next: 'whsec_bmV4dA==' }
 
-/** A body spelled as a producer may; `{id}` is where its messageId goes. */
+/** A body in a spelling that a producer may use. `{id}` stands for its messageId. */
 type Spelling = {
   name: string
   text: string
-  /** What is to arrive, where that is worth reading. */
+  /** The body that must arrive. It is given where it is of interest to the reader. */
   sent?: string
-  /** Python writes floats, and half of a surrogate pair, in another way than JSON.stringify. */
+  /**
+   * True if Python serializes the body differently from JSON.stringify, as it does with floats and halves of
+   * surrogate pairs.
+   */
   isBeyondPython?: boolean
 }
 
@@ -85,7 +92,7 @@ const spellings: Spelling[] = [
     sent: arrives('{"__proto__":{"admin":true},"constructor":{"prototype":{}}}'),
   },
   { name: 'a byte order mark', text: `\ufeff${spelled('{"a":1}')}`, sent: arrives('{"a":1}') },
-  // 99 levels with the message's own; 100 are taken.
+  // This message has 99 levels in all. The limit is 100.
   { name: 'deep nesting', text: spelled(`${'{"a":[1,'.repeat(49)}0${']}'.repeat(49)}`) },
   { name: '100 KB', text: spelled(JSON.stringify({ a: 'é "\n'.repeat(20_000) })) },
 ]
@@ -94,12 +101,12 @@ const idOf = (spelling: Spelling): string => `m-${spellings.indexOf(spelling)}`
 
 type Verification = { messageId: string; raw: boolean; writtenAgain: boolean; body?: string }
 
-/** What a receiver prints may come after its answer. */
+/** A short timeout. The output of a receiver may come after its answer. */
 const soon = { timeoutMs: 5_000 }
 
 const expressSaw = new Map<string, Verification & { body: string }>()
 const pythonSaw = new Map<string, Verification>()
-/** By messageId: the secrets with which Segment's sample verified it. */
+/** The secrets with which Segment's sample verified each message, by messageId. */
 const rotatingSaw = new Map<string, readonly string[]>()
 let fixedDestinations: readonly DestinationEntry[]
 let rotatingHooks: readonly { url: string }[]
@@ -138,7 +145,10 @@ function hooksAt(port: number): { url: string }[] {
   return [{ url: `http://127.0.0.1:${port}/` }]
 }
 
-/** Segment's sample: parse, stringify, HMAC, compare. It keeps the raw bytes too, to be compared here. */
+/**
+ * Starts a receiver with Segment's sample, which parses, stringifies, computes the HMAC and compares. The
+ * receiver also keeps the raw bytes for comparisons in the tests. Returns the port.
+ */
 async function startExpress(): Promise<number> {
   const app = express()
   const rawBodies = new WeakMap<object, Buffer>()
@@ -182,12 +192,12 @@ async function startPython(): Promise<number> {
     const report: Verification = JSON.parse(line)
     pythonSaw.set(report.messageId, report)
   })
-  // Without python3 this is where it is said.
+  // If python3 is missing, this line throws the error.
   await once(child, 'spawn')
   return Number(await until('the Python receiver tells its port', () => lines[0]))
 }
 
-/** As JavaScript reads them. */
+/** Returns the properties of a body as JavaScript reads them. */
 function propertiesOf(text: string): string {
   return JSON.stringify(JSON.parse(text).properties)
 }
@@ -222,7 +232,7 @@ test('nothing was refused by a receiver', async () => {
   expect(await sluice.worker.metric('sluice_attempts_total')).toBe(2 * spellings.length)
 })
 
-/** Those that a receiver verifies a new message with. */
+/** Sends a new message, and returns the secrets with which the receiver verified it. */
 async function verifyingSecrets(messageId: string): Promise<readonly string[]> {
   const value = { type: 'track', userId: 'u1', event: 'E', messageId }
   await sluice.send('rotating', [{ key: 'u1', value }])

@@ -29,7 +29,10 @@ type Scene = {
   start: (role: 'gateway' | 'worker', own?: Record<string, string>) => Promise<SluiceProcess>
 }
 
-/** A source `shop` whose messages go to one hook, with a key in its URL and a secret; retries wait for a second. */
+/**
+ * Sets a scene with a source `shop` whose messages go to one hook. The hook has a key in its URL, and a
+ * secret. Retries wait for a second.
+ */
 async function setScene(
   script: Script,
   { hook = {}, variables: own = {} }: { hook?: object; variables?: Record<string, string> } = {},
@@ -85,7 +88,7 @@ async function sendTo(gateway: SluiceProcess, headers: Record<string, string> = 
   expect(reply.status).toBe(200)
 }
 
-/** What a span is, in a word. */
+/** Returns the kind and the name of a span, without the topic prefix. */
 function nameOf({ kind, name }: ReceivedSpan, prefix: string): string {
   return `${kind}: ${name.replace(prefix, '')}`
 }
@@ -156,7 +159,7 @@ describe('with a collector', () => {
         'sluice.verdict': 'delivered',
       },
     })
-    // When its retry is due is told where it was parked.
+    // The event `parked` has the time at which the retry is due.
     const parked = first?.events.find(({ name }) => name === 'parked')
     expect(parked?.attributes).toMatchObject({ 'sluice.reason': 'failed', 'sluice.retry.tier': '1s' })
     const dueNs = BigInt(Date.parse(String(parked?.attributes['sluice.retry.due']))) * 1_000_000n
@@ -172,7 +175,7 @@ describe('with a collector', () => {
       'sluice.destination.id': 'crm',
     })
 
-    // Each request names the span that it is.
+    // Each request has the id of its span in `traceparent`.
     const traceId = String(first?.traceId)
     expect(receiver.requests.map(({ headers }) => headers['traceparent'])).toEqual(
       attempts.map((span) => `00-${traceId}-${span?.spanId}-01`),
@@ -380,7 +383,7 @@ describe('a collector that takes nothing', () => {
     expect(code).toBe(0)
     expect(tookMs).toBeLessThan(5_000)
     const told = worker.log.filter(({ msg }) => msg.startsWith('spans could not be exported'))
-    // Of each kind its first, and at the end how many there were.
+    // The log has the first failure of each kind and, at the end, the number of failures.
     expect(told.length).toBeGreaterThanOrEqual(2)
     expect(told.length).toBeLessThanOrEqual(4)
     expect(told[0]).toMatchObject({ level: 'warn', endpoint: `http://127.0.0.1:${port}/` })
@@ -424,7 +427,10 @@ describe('variables that can not be followed', () => {
 })
 
 describe('without an endpoint', () => {
-  /** Notes each module of OpenTelemetry that a process loads. Its API is loaded by prom-client anyway. */
+  /**
+   * Source text that records each module of OpenTelemetry which a process loads. It ignores the API, which
+   * prom-client always loads.
+   */
   const spy = `
     import { appendFileSync } from 'node:fs'
     import { registerHooks } from 'node:module'

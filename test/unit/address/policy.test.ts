@@ -5,7 +5,10 @@ import { createAddressPolicy, isRefusedHost } from '../../../src/address/policy.
 
 const strict = createAddressPolicy([])
 
-/** The first and the last address of a range, and the ones next to it where those are public. */
+/**
+ * Ranges with their first and last address. `before` and `after` are the addresses next to the range, or
+ * empty where these aren't public.
+ */
 const ranges: [name: string, first: string, last: string, before: string, after: string][] = [
   ['this network', '0.0.0.0', '0.255.255.255', '', '1.0.0.0'],
   ['private 10/8', '10.0.0.0', '10.255.255.255', '9.255.255.255', '11.0.0.0'],
@@ -44,7 +47,10 @@ const ranges: [name: string, first: string, last: string, before: string, after:
   ['all above global unicast', '4000::', 'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff', '3fff:ffff::', ''],
 ]
 
-/** IANA's registries of special-purpose addresses, where they say that a range isn't globally reachable; and multicast. */
+/**
+ * The ranges that IANA's registries of special-purpose addresses list as not globally reachable, and the
+ * ranges for multicast.
+ */
 const registered = wordsOf(`
   0.0.0.0/8 0.0.0.0/32 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24
   192.0.0.0/29 192.0.0.8/32 192.0.0.170/32 192.0.0.171/32 192.0.2.0/24 192.88.99.0/24 192.168.0.0/16
@@ -53,7 +59,10 @@ const registered = wordsOf(`
   2002::/16 3fff::/20 5f00::/16 fc00::/7 fe80::/10 fec0::/10 ff00::/8
 `)
 
-/** Of the documents of those who run these clouds, on whatever kind of address. */
+/**
+ * Addresses of the internal services of clouds, of any kind of address, from the documentation of their
+ * providers.
+ */
 const ofClouds = {
   'Amazon EC2': '169.254.169.254 fd00:ec2::254',
   'Amazon EC2: DNS and time': '169.254.169.253 169.254.169.123 fd00:ec2::253 fd00:ec2::123',
@@ -295,7 +304,10 @@ describe('a host of a URL', () => {
   })
 })
 
-/** Many near the edges of the registries' ranges: a random address of IPv6 is hardly ever in one. */
+/**
+ * Random addresses, many of them near the edges of the registries' ranges. A random IPv6 address is hardly
+ * ever in such a range.
+ */
 const addresses = fc.oneof(
   fc.ipV4(),
   fc.ipV6(),
@@ -323,7 +335,7 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return isIPv6(address) ? 'ipv6' : 'ipv4'
 }
 
-/** An address a few steps from the first or the last of a range. */
+/** Returns an address a few steps from the first or the last address of a range. */
 function near(cidr: string, step: bigint, isLast: boolean): string {
   const [network = '', prefix = ''] = cidr.split('/')
   const bits = isIPv6(network) ? 128n : 32n

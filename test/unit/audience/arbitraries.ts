@@ -2,7 +2,10 @@ import * as fc from 'fast-check'
 import type { PropertyState, PropertyStateKey } from '../../../src/audience/property-state.ts'
 import { laterOf, type Version } from '../../../src/audience/version.ts'
 
-/** Ids as producers may send them: also with half a surrogate pair, and with what parts our keys. */
+/**
+ * Ids that a producer may send. Some have half a surrogate pair, or the characters that separate the parts of
+ * our keys.
+ */
 export const id = fc.oneof(
   fc.string({ minLength: 1, maxLength: 12 }),
   fc.string({ unit: 'binary', minLength: 1, maxLength: 6 }),
@@ -42,7 +45,7 @@ export const version: fc.Arbitrary<Version> = fc.record({
   offset: fc.oneof(fc.nat({ max: 3 }), fc.nat({ max: Number.MAX_SAFE_INTEGER })),
 })
 
-/** Canonical JSON. */
+/** Texts of canonical JSON. */
 const jsonText = fc
   .oneof(fc.jsonValue(), fc.constantFrom({ ['__proto__']: 1 }, 'a;b', 1e21, -0, null))
   .map((value) => JSON.stringify(JSON.parse(JSON.stringify(value))))

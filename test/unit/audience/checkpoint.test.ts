@@ -15,7 +15,7 @@ describe('a checkpoint', () => {
             checkpoint.wrote(offset)
             known.add(offset)
           } else {
-            // It was read after all before it.
+            // Records are read in order, so all records before this one have been read as well.
             checkpoint.read(offset)
             readUpTo = Math.max(readUpTo, offset)
           }

@@ -6,13 +6,13 @@ import type {
   Stores,
 } from '../../../src/audience/store.ts'
 
-/** What is on the disk of a simulated machine: it survives a crash of the program. */
+/** The contents of a store on the disk of a simulated machine. They survive a crash of the program. */
 type Disk = Map<string, string | Buffer>
 
-/** The disks of all machines. */
+/** The stores on the disks of all machines, by location. */
 export type Disks = Map<string, Disk>
 
-/** Stores in memory, behind the same interface as those on disk, as one program sees them. */
+/** Stores in memory, as one program sees them. They have the same interface as the stores on disk. */
 export class MemoryStores implements Stores {
   readonly #disks: Disks
   readonly #program = { isKilled: false }
@@ -35,12 +35,12 @@ export class MemoryStores implements Stores {
     return Promise.resolve()
   }
 
-  /** Only what is on disk outlives its program. */
+  /** Does nothing, because a program in memory leaves no unused stores behind. */
   removeUnused(): Promise<void> {
     return Promise.resolve()
   }
 
-  /** Nothing is written any more, and no call ever returns. */
+  /** Ends the program. From now on nothing is written, and no call ever returns. */
   kill(): void {
     this.#program.isKilled = true
   }
@@ -84,14 +84,14 @@ class MemoryStore implements StateStore {
     return {
       next: async (count) => {
         await this.#wait()
-        // Few at a time, so that batches end everywhere.
+        // Returns few entries at a time, so that batches end at many places.
         return entries.splice(0, Math.min(count, mostEntries))
       },
       close: () => Promise.resolve(),
     }
   }
 
-  /** What is removed from memory takes no room. */
+  /** Does nothing but wait, because removed entries take no room in memory. */
   compact(): Promise<void> {
     return this.#wait()
   }
@@ -103,7 +103,7 @@ class MemoryStore implements StateStore {
 
   async #wait(): Promise<void> {
     if (!this.#isOpen) throw new Error('the store is closed')
-    // Now shorter, now longer, so that calls overtake one another.
+    // The wait is one to three turns of the event loop, so that calls overtake one another.
     for (let left = (waits++ % 3) + 1; left > 0; left--) await new Promise((resolve) => setImmediate(resolve))
     if (this.#program.isKilled) await new Promise(() => undefined)
     if (!this.#isOpen) throw new Error('the store is closed')

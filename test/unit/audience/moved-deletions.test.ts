@@ -19,7 +19,7 @@ async function open(): Promise<{ log: SimulatedLog; owner: SimulatedOwner }> {
 
 const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value))
 
-/** The same request each time. */
+/** Appends a deletion request of Ann, the same request each time. */
 function remove(log: SimulatedLog, partition: number): void {
   const value = { requestId: 'r1', userId: ann, sources: ['space'], requestedAt: iso(log.nowMs) }
   log.append(topics.deletions, partition, { value: json(value) })
@@ -56,7 +56,7 @@ test('a request in the wrong partition is moved to the unit of the user: nothing
   owner.deliver(topics.deletions, 0)
   await owner.landAll()
   expect(log.deletes).toHaveLength(1)
-  // The group reads the value only now.
+  // The group reads the older value only now, after the delete.
   await run(owner)
   expect(log.delivered).toEqual([])
   expect(owner.out.size).toBe(0)

@@ -4,9 +4,12 @@ import type { StateStore, Stores } from '../../../src/audience/store.ts'
 import { MemoryStores } from './memory-stores.ts'
 import { iso, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
 
-/** What a unit needs not look for in its store. */
+/** Tests of the states that a unit needn't look for in its store. */
 
-/** Stores that note which keys of states are looked for, and find them when `mayRead` has resolved. */
+/**
+ * Returns stores that note the keys of the states that are looked for. A search finds its states when
+ * `mayRead` has resolved.
+ */
 function noting(log: SimulatedLog, looked: string[], mayRead = async (): Promise<void> => undefined): Stores {
   const memory = new MemoryStores(log.disks)
   const watched = (store: StateStore): StateStore => ({
@@ -33,7 +36,7 @@ function noting(log: SimulatedLog, looked: string[], mayRead = async (): Promise
 
 const [ann = '', bob = ''] = usersOf(0, 2)
 
-/** A user enters an audience, or leaves it. */
+/** Appends a change by which a user enters an audience, or leaves it. */
 function append(log: SimulatedLog, userId: string, member: boolean, atMs: number): void {
   const value = { type: 'membership', audienceId: 'a1', audienceName: 'Lions', userId, member }
   log.append(topics.changes, 0, {
@@ -85,11 +88,11 @@ test('a state that was the only one of its key, and no longer is when its record
   append(log, bob, false, log.nowMs - 20)
   await decide()
   await owner.landAll()
-  // Ann leaves; that it is written is not acknowledged yet.
+  // Ann leaves. The write of her state isn't acknowledged yet.
   append(log, ann, false, log.nowMs - 10)
   await decide()
   expect(owner.pending).toHaveLength(1)
-  // Bob's states have to be looked for, and while they are, hers comes to its end.
+  // Bob's states have to be looked for. During this search, the write of Ann's state is acknowledged.
   const { promise, resolve } = Promise.withResolvers<void>()
   mayRead = promise
   owner.deliver(topics.states, 0)

@@ -15,7 +15,10 @@ import {
   usersOf,
 } from './simulated-log.ts'
 
-/** What receivers are told where another owner writes late, and where users are deleted or audiences end. */
+/**
+ * Tests of what receivers are told when another owner writes late, when users are deleted, and when audiences
+ * end.
+ */
 
 const [ann = '', bob = ''] = usersOf(0, 2)
 const spaceId = 'space'
@@ -74,7 +77,7 @@ function remove(log: SimulatedLog, agoMs: number): void {
   log.append(topics.deletions, 0, { value: Buffer.from(JSON.stringify(value)) })
 }
 
-/** Another owner has written a state of Ann that nobody has read yet. */
+/** Appends a state of Ann that another owner has written and nobody has read yet. */
 function foreign(log: SimulatedLog, { member, agoMs, since }: Sent & { since?: Version }): LogRecord {
   const version = { atMs: log.nowMs - agoMs, isNative: true, partition: 0, offset: 99 }
   const state: PropertyState = {
@@ -100,7 +103,7 @@ async function run(owner: SimulatedOwner): Promise<void> {
   expect(owner.out.size).toBe(0)
 }
 
-/** Changes are taken, and what they write is on its way. */
+/** Delivers the changes, and resolves when the writes that follow from them are under way. */
 async function take(owner: SimulatedOwner): Promise<void> {
   owner.deliver(topics.changes, 0)
   await turns()
@@ -112,7 +115,10 @@ const told = (log: SimulatedLog): string[] =>
   )
 const reasons = (log: SimulatedLog): string[] => log.dead.map(({ reason }) => reason)
 
-/** Whether the store of a machine has a user as a member; `undefined`: not at all. */
+/**
+ * Returns whether the store of a machine has the user as a member, or `undefined` if the store has no state
+ * of the user.
+ */
 function isMember(log: SimulatedLog, machine = 1, user = ann): boolean | undefined {
   const key = propertyPrefix(spaceId, 'lions') + user
   const text = log.disks.get(`machine-${machine}/unit-0`)?.get(key)?.toString()
@@ -158,7 +164,7 @@ describe('an older value that another owner writes late', () => {
     expect(isMember(log)).toBe(true)
     expect(told(log)).toEqual([isIn, isIn])
     expect(owner.notSent).toEqual(['superseded'])
-    // With its own version: receivers don't take it for the one that they have had.
+    // The second Identify has a new version, so receivers don't take it for a repeat of the first one.
     const [first, second] = log.delivered.map(({ identify }) => identify)
     expect(second?.messageId).not.toBe(first?.messageId)
     expect(await judge(owner, 0)).toMatchObject({ kind: 'superseded' })
@@ -192,7 +198,7 @@ describe('an older value that another owner writes late', () => {
       foreign(log, { member: false, agoMs: 200 })
       owner.deliver(topics.states, 0)
       await turns()
-      // The newer one lands and is stored; that it has to be told again doesn't.
+      // The newer value lands and is stored. The note that the newer value has to be told again doesn't land.
       owner.land(0)
       await turns()
       owner.deliver(topics.states, 0)
@@ -292,7 +298,7 @@ describe('a deletion that comes late', () => {
       await run(owner)
       expect(isMember(log)).toBe(true)
       expect(told(log)).toEqual([isIn, isIn])
-      // What was known before the sync still says nothing of it.
+      // A change that is older than the sync still says nothing about Ann.
       change(log, { member: false, agoMs: 300 })
       await run(owner)
       expect(isMember(log)).toBe(true)
@@ -337,7 +343,7 @@ describe('audiences that end or are renamed', () => {
     await run(owner)
     expect(reasons(log)).toEqual([])
     expect(told(log)).toEqual([isIn, isOut, isIn, `${bob} {"lions":true}`])
-    // The first one would have to take it back from a member.
+    // The first audience would have to take the property back from a member of the second one.
     change(log, { agoMs: 50 })
     await run(owner)
     expect(reasons(log)).toEqual(['bad_property_name'])

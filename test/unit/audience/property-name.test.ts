@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { propertyName } from '../../../src/audience/property-name.ts'
 
-/** The rows of the documentation. */
+/** The rows of the table in docs/property-names.md. */
 const published = readFileSync(new URL('../../../docs/property-names.md', import.meta.url), 'utf8')
   .split('\n')
   .flatMap((line): [name: string, property: string | undefined][] => {

@@ -8,7 +8,10 @@ const runs = { numRuns: 2_000 }
 const space = Buffer.from(' ')
 const ofAudience = state.filter(({ kind }) => kind === 'audience')
 
-/** What a parser finds: nobody here writes a space behind a record. */
+/**
+ * Returns what the parser reads from a record. Sluice never writes a space behind a key or a value, so the
+ * added spaces rule out the reader without a parser.
+ */
 function parsed(key: Buffer, value: Buffer) {
   return decodeState(Buffer.concat([key, space]), Buffer.concat([value, space]))
 }

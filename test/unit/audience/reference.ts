@@ -11,14 +11,17 @@ function keyOf(userId: string, audienceId: string): string {
   return `${userId}/${audienceId}`
 }
 
-/** Later first by time, then those in their own partition, then by place. */
+/**
+ * Compares two versions. The one with the later time is higher. At the same time, a version from its own
+ * partition is higher than one from elsewhere, and then the higher partition and offset decide.
+ */
 function compareVersions(a: Version, b: Version): number {
   const [of, than] = [ranks(a), ranks(b)]
   const at = of.findIndex((rank, index) => rank !== than[index])
   return at === -1 ? 0 : (of[at] ?? 0) - (than[at] ?? 0)
 }
 
-/** What a user is held to be, as far as receivers care. */
+/** A value of a user, as far as receivers care about it. */
 export type Held = { readonly value: string; readonly version: Version }
 
 type Fields = {
@@ -45,9 +48,11 @@ type OpenSync = {
 const withinMs = 600_000
 
 /**
- * The state that a unit has to come to: its changes one after the other, each once, as the design says it, without batches,
- * crashes or writes that take their time. One audience has one property here. `deletedUpToMs` is of users: nothing as old
- * counts, whenever the deletion came.
+ * Returns the state that a unit has to reach. It applies the changes of the unit one after the other, each
+ * once, as the design says. It has no batches, crashes or slow writes.
+ *
+ * Each audience has one property here. `deletedUpToMs` gives a time for each deleted user. No value up to
+ * this time counts, whenever the deletion came.
  */
 export function referenceOf(
   log: SimulatedLog,
@@ -66,7 +71,7 @@ export function referenceOf(
     const floor = floors.get(audienceId)
     if (fields.type === 'membership') {
       const { userId, member } = fields
-      // Moved to its unit, where it comes again.
+      // The change is moved to the unit of its user, and is read again there.
       if (partitionOf(userId, partitions) !== unit) continue
       const [, partition, at] = (headers['origin'] ?? '').split('/').map(Number)
       const isNative = headers['origin'] === undefined
@@ -124,8 +129,9 @@ export function referenceOf(
 }
 
 /**
- * Whether a record is a part of a sync whose parts haven't all come in time. It is refused, and what is left of it too, but
- * that is remembered on a disk alone: with such a part once more, others would find all parts there, and in time.
+ * Returns true if a record is a part of a sync whose parts didn't all come in time. Such a sync is refused,
+ * and so are its later parts. But only the disk of the owner remembers this refusal. If such a part came once
+ * more, an owner without this disk would find all parts there, and in time.
  */
 export function isOutOfTime(log: SimulatedLog, unit: number, { value }: LogRecord): boolean {
   const { type, audienceId, syncId, parts } = fieldsOf(value)
@@ -143,7 +149,10 @@ function fieldsOf(value: Buffer | null): Fields {
   return JSON.parse(value?.toString() ?? '{}')
 }
 
-/** The last record of each user and audience in `memberships` of a unit: what compaction leaves. */
+/**
+ * Returns the last record of each user and audience in `memberships` of a unit. Compaction leaves these
+ * records.
+ */
 export function lastStates(log: SimulatedLog, unit: number): Map<string, Held> {
   const names = new Map<string, string>()
   const last = new Map<string, Held>()

@@ -45,7 +45,7 @@ function loggedOf(one: StateRecord, offset: number): LoggedState {
   return { offset, key, value: encodeState(one.state, 'isSilent' in one && one.isSilent) }
 }
 
-/** What a store holds after its unit was restored. */
+/** Restores a unit from batches of records, and returns what its store holds then. */
 async function restored(batches: readonly (readonly LoggedState[])[], isEmpty: boolean) {
   const disks: Disks = new Map()
   const opened = await new MemoryStores(disks).open('unit')

@@ -7,7 +7,7 @@ import { partitionOf } from '../../../src/message/partitioner.ts'
 import { until } from '../../support/until.ts'
 import { iso, partitions, SimulatedLog, SimulatedOwner, topics } from './simulated-log.ts'
 
-/** What the store of a unit takes on the disk. */
+/** Tests of the room that the store of a unit takes on the disk. */
 
 let folder = ''
 
@@ -22,7 +22,7 @@ afterEach(async () => {
 const parts = 12
 const usersOfPart = 4_000
 
-/** Of unit 0, and nothing that could be compressed to little. */
+/** Yields users of unit 0 without end. Their ids can't be compressed to few bytes. */
 function* someUsers(): Generator<string> {
   for (let number = 0; ; number++) {
     const userId = createHash('sha256').update(String(number)).digest('hex')
@@ -55,7 +55,7 @@ test('a large sync leaves no room taken by its parts', async () => {
   owner.deliver(topics.changes, 0)
   const stagedBytes = parts * usersOfPart * 64
   await until('they are staged', async () => (await tablesBytes()) > stagedBytes)
-  // Another one of that number: the sync is refused, so that no states are written.
+  // A second part with the number 1 has other users. The sync is refused, so no states are written.
   sendPart(1)
   owner.deliver(topics.changes, 0)
   await until('all are in the dead letters', () => log.dead.length === parts)

@@ -23,7 +23,7 @@ export type LogRecord = {
   readonly headers: Record<string, string>
 }
 
-/** A record to be appended, and who hears of it. */
+/** A record to be appended, and the function that tells its writer the offset. */
 type PendingWrite = {
   readonly topic: Topic
   readonly partition: number
@@ -33,11 +33,11 @@ type PendingWrite = {
 
 export type Delivered = { readonly identify: Identify; readonly offset: number; readonly ownerNumber: number }
 
-/** The broker, the disk and the group's commits: what outlives a program. */
+/** The broker, the disks and the commits of the group. All of them outlive a program. */
 export class SimulatedLog {
   readonly disks: Disks = new Map()
   readonly #records = new Map<string, LogRecord[]>()
-  /** Settled by an owner that was the owner then. */
+  /** Offsets that an owner settled while it was the owner, by topic and partition. */
   readonly settled = new Map<string, Set<number>>()
   readonly committed = new Map<string, number>()
   nowMs = 1_700_000_000_000
@@ -51,10 +51,13 @@ export class SimulatedLog {
     value: Buffer | null
   }[] = []
   owners = 0
-  /** Records of `memberships` that are compacted away, as `unit/offset`. */
+  /** Records of `memberships` that compaction has removed, as `unit/offset`. */
   readonly #compacted = new Set<string>()
 
-  /** As a broker does, later: of each key the last record stays. What isn't settled is never old enough. */
+  /**
+   * Compacts `memberships` of a unit, as a broker does some time later. Of the records below the watermark,
+   * the last one of each key stays. Records that aren't settled are never old enough for compaction.
+   */
   compact(unit: number): void {
     const end = this.commit(topics.states, unit)
     const seen = new Set<string>()
@@ -65,7 +68,7 @@ export class SimulatedLog {
     }
   }
 
-  /** What compaction has left of `memberships`. */
+  /** Returns the records of `memberships` that compaction has left. */
   left(unit: number): LogRecord[] {
     return this.records(topics.states, unit).filter(({ offset }) => !this.#compacted.has(`${unit}/${offset}`))
   }
@@ -101,7 +104,7 @@ export class SimulatedLog {
     this.settled.set(name, settled)
   }
 
-  /** The watermark: all below is settled. */
+  /** Commits the watermark and returns it. All records below it are settled. */
   commit(topic: string, partition: number): number {
     const name = `${topic}/${partition}`
     const settled = this.settled.get(name)
@@ -112,7 +115,7 @@ export class SimulatedLog {
   }
 }
 
-/** One program that owns all units, or did. */
+/** A program that owns all units, or that owned them before. */
 export class SimulatedOwner {
   readonly log: SimulatedLog
   readonly number: number
@@ -124,22 +127,31 @@ export class SimulatedOwner {
   readonly restored: Parameters<AudienceObserver['restored']>[0][] = []
   readonly notSent: string[] = []
   readonly faults: Error[] = []
-  /** What was handed over and neither settled nor given back. */
+  /** Records that were handed over, and that are neither settled nor given back. */
   readonly out = new Set<string>()
   readonly givenBack: string[] = []
-  /** It may still be running, but the group has another owner: what it settles doesn't count. */
+  /**
+   * True if the group has another owner. This program may still be running, but what it settles doesn't
+   * count.
+   */
   isZombie = false
-  /** Nobody has told a zombie that it is one. */
+  /** True for a zombie that doesn't know that the group has another owner. */
   isUnaware = false
-  /** The units go to another owner: what it has begun comes to its end here, and counts. */
+  /** True while the units go to another owner. What this owner has begun still ends here, and counts. */
   isLeaving = false
-  /** Whether it is at the end of the changes, as a fetch has shown. */
+  /**
+   * The time at which a fetch last showed that this owner was at the end of the changes, in epoch
+   * milliseconds. 0 means that no fetch has shown this.
+   */
   endSeenMs = 0
   readonly #next = new Map<string, number>()
-  /** Of each unit's states, what was settled when it began: others may settle more, and it isn't told. */
+  /**
+   * The states of each unit that were settled when this owner began, as offsets. Others may settle more of
+   * them, and this owner isn't told.
+   */
   readonly #settledBefore = new Map<number, ReadonlySet<number>>()
   readonly #stores: MemoryStores
-  /** Up to which offset of a topic and unit an owner before may have begun with records. */
+  /** The offset of each topic and unit below which an earlier owner may have begun with records. */
   readonly #begunBelow: ReadonlyMap<string, number>
   isKilled = false
 
@@ -238,7 +250,7 @@ export class SimulatedOwner {
     return this.log.records(topic, unit).length - (this.#next.get(`${topic}/${unit}`) ?? 0)
   }
 
-  /** Hands over the next records of a partition. */
+  /** Hands the next records of a partition to the units. */
   deliver(topic: Topic, unit: number, count = Infinity): void {
     const name = `${topic}/${unit}`
     const from = this.#next.get(name) ?? 0
@@ -289,7 +301,7 @@ export class SimulatedOwner {
     }
   }
 
-  /** The broker takes a write. It may be acknowledged only later, or never. */
+  /** Lets the broker take a write. If the write isn't acknowledged, the owner hears of it later, or never. */
   land(index: number, { isAcknowledged = true } = {}): void {
     const [write] = this.pending.splice(index, 1)
     if (write === undefined) return
@@ -300,7 +312,7 @@ export class SimulatedOwner {
 
   readonly unacknowledged: (() => void)[] = []
 
-  /** All writes land, and those that they cause, until there are none. */
+  /** Lets the broker take all writes, and all writes that follow from them, until there are none. */
   async landAll(): Promise<void> {
     for (let quiet = 0; quiet < 3;) {
       const isQuiet = this.pending.length === 0 && this.unacknowledged.length === 0
@@ -311,7 +323,7 @@ export class SimulatedOwner {
     }
   }
 
-  /** The process is gone: of what was on its way `isWritten` tells what the broker got. */
+  /** Ends the process. `isWritten` tells which of the writes under way the broker got. */
   kill(isWritten: (index: number) => boolean): void {
     this.isKilled = true
     this.#stores.kill()
@@ -322,7 +334,10 @@ export class SimulatedOwner {
     void this.units.stop().catch(() => undefined)
   }
 
-  /** Gives the offset once it is acknowledged. */
+  /**
+   * Writes a record, and resolves with its offset when the write is acknowledged. Never resolves after
+   * `kill`.
+   */
   write(
     topic: Topic,
     partition: number,
@@ -335,7 +350,7 @@ export class SimulatedOwner {
   }
 }
 
-/** Lets what is under way go on, as far as it doesn't wait for the log. */
+/** Lets all work under way go on, as far as it doesn't wait for the log. */
 export async function turns(count = 12): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -346,14 +361,14 @@ async function* statesOf(
   from: number,
 ): AsyncGenerator<readonly LoggedState[]> {
   const records = log.left(unit).filter(({ offset }) => offset >= from)
-  // Now few, now many, so that batches end everywhere.
+  // Batches are small and large in turn, so that they end at many places.
   for (let size = 1 + (from % 3); records.length > 0; size = size === 3 ? 50 : 3) {
     await Promise.resolve()
     yield records.splice(0, size)
   }
 }
 
-/** Users by the partition that they belong to. */
+/** Returns `count` users that belong to this unit. */
 export function usersOf(unit: number, count: number): string[] {
   const users: string[] = []
   for (let number = 0; users.length < count; number++) {

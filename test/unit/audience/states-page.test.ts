@@ -9,7 +9,7 @@ import { readStates, type StatePlace } from '../../../src/audience/states-page.t
 import { levelStores, type StateStore } from '../../../src/audience/store.ts'
 import { storeKeyOf } from '../../../src/audience/store-keys.ts'
 
-/** The pages of a unit's states, on a real store. */
+/** Tests of the pages of a unit's states, on a real store. */
 
 let folder: string
 let store: StateStore
@@ -39,7 +39,7 @@ function held(userId: string, property: string, value: string, kind: Held['kind'
   return { stateKey: { kind: 'property', spaceId: 'space', userId, property }, kind, value }
 }
 
-/** Page by page. */
+/** Reads all states of a space, page by page. */
 async function readAll(
   spaceId: string,
   { count, withLeft }: { count: number; withLeft: boolean },

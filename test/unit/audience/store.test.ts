@@ -61,7 +61,7 @@ test('what was written is no longer in memory, whether or not the garbage collec
     console.log((process.memoryUsage.rss() - before) / 1024 ** 2)
     await store.close()
   `
-  // With room for all that dies young, so that it isn't collected meanwhile.
+  // The process has room for all short-lived objects, so that they aren't collected during the measurement.
   const args = [
     '--max-semi-space-size=256',
     '--min-semi-space-size=256',

@@ -6,7 +6,7 @@ import { until } from '../../support/until.ts'
 import { MemoryStores } from './memory-stores.ts'
 import { iso, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
 
-/** How long a sync waits for its last parts. */
+/** Tests of how long a sync waits for its last parts. */
 
 const [ann = ''] = usersOf(0, 1)
 const timeoutMs = 600_000
@@ -28,7 +28,10 @@ async function open(log: SimulatedLog, endSeenMs: () => number) {
   })
   owners.push(owner)
   await owner.begin()
-  /** Resolves once it was looked whether the sync is late, by what holds at the call; or there is nothing more to look at. */
+  /**
+   * Resolves when the unit has checked whether the sync is late, with the values that hold at the call. Also
+   * resolves when the sync has become dead letters, because then there is nothing to check.
+   */
   async function looked(): Promise<void> {
     const before = times
     await until('it was looked at twice', () => times > before + 1 || log.dead.length > 0, { everyMs: 2 })
@@ -36,7 +39,10 @@ async function open(log: SimulatedLog, endSeenMs: () => number) {
   return { owner, looked }
 }
 
-/** The first of two parts, or another, appended at a time by the broker's clock. */
+/**
+ * Appends the first of two parts, or the part that `other` describes. `timestampMs` is the time by the
+ * broker's clock.
+ */
 function sendPart(
   log: SimulatedLog,
   timestampMs: number,

@@ -10,7 +10,7 @@ import { metaKey, propertyPrefix, rangeOf } from '../../../src/audience/store-ke
 import { until } from '../../support/until.ts'
 import { iso, partitions, SimulatedLog, SimulatedOwner, topics, usersOf } from './simulated-log.ts'
 
-/** What a store on disk may be trusted with, whatever became of its programs. */
+/** Tests of what a store on disk may be trusted with, whatever happened to the programs that used it. */
 
 const [ann = '', bob = '', cid = '', dan = ''] = usersOf(0, 4)
 const owners: SimulatedOwner[] = []
@@ -47,7 +47,7 @@ function change(log: SimulatedLog, user: string, agoMs = 0): void {
   })
 }
 
-/** Hands over all that there is, and has all that is written acknowledged, until nothing is owed. */
+/** Hands over all records, and acknowledges all writes, until every record is settled or given back. */
 async function run(owner: SimulatedOwner): Promise<void> {
   await until('all is done', () => {
     for (const topic of Object.values(topics)) {
@@ -62,14 +62,16 @@ function stateKeyOf(userId: string): PropertyStateKey {
   return { kind: 'property', userId, spaceId: 'space', property: 'lions' }
 }
 
-/** Somebody else writes that the user is a member. */
+/** Appends a state by which another owner makes the user a member. */
 function writeState(log: SimulatedLog, user: string, atMs: number): void {
   const version = { atMs, isNative: true, partition: 0, offset: 0 }
   const state = { kind: 'audience', id: 'a1', name: 'Lions', value: 'true', version, since: version } as const
   log.append(topics.states, 0, { key: encodeStateKey(stateKeyOf(user)), value: encodeState(state, false) })
 }
 
-/** What the store of the first unit says, once it is closed: how far it is, and who is a member. */
+/**
+ * Reads the store of the first unit after it is closed. Returns its position and the users who are members.
+ */
 async function onDisk(): Promise<{ position: unknown; members: string[] }> {
   const opened = await levelStores.open(join(folder, 'unit-0'))
   if (!opened.ok) throw new Error(`the store is ${opened.why}`, { cause: opened.cause })
@@ -84,7 +86,7 @@ async function onDisk(): Promise<{ position: unknown; members: string[] }> {
   return { position, members }
 }
 
-/** Stores on disk that note where it is looked for the properties of a space. */
+/** Returns stores on disk that note in which units the properties of a space are looked for. */
 function noting(looked: string[]): Stores {
   return {
     ...levelStores,
@@ -108,7 +110,7 @@ function noting(looked: string[]): Stores {
   }
 }
 
-/** Stores on disk, the first of which refuses one write of a state, as a full disk does. */
+/** Returns stores on disk that refuse the first write of a state, as a full disk does. */
 function failingOnce(): Stores {
   let isToFail = true
   const failing = (store: StateStore): StateStore => ({
@@ -211,7 +213,8 @@ describe('a store', () => {
 describe('a restore', () => {
   test('keeps what stands behind a tombstone whose floor was compacted away', async () => {
     const log = new SimulatedLog()
-    // Deleted twice, the second time after the tombstone was written: of the floors the last is left.
+    // Ann was deleted twice, the second time after the tombstone was written. Of the two floors, compaction
+    // has left the last one.
     log.append(topics.states, 0, { key: encodeStateKey(stateKeyOf(ann)) })
     log.append(topics.states, 0, {
       key: encodeStateKey({ kind: 'deletion', userId: ann, sourceId: 'space' }),

@@ -12,7 +12,10 @@ const users = [...usersOf(0, ofFirst), ...usersOf(1, 1)]
 const audiences = ['lions', 'tigers']
 const spaceId = 'space'
 
-/** A program that holds the units, perhaps one that did and doesn't know better, and what survives them. */
+/**
+ * A program that holds the units, perhaps a former one that doesn't know that it lost them, and everything
+ * that survives both.
+ */
 class World {
   readonly log = new SimulatedLog()
   readonly startMs = this.log.nowMs
@@ -21,9 +24,9 @@ class World {
   machine = 1
   syncs = 0
   requests = 0
-  /** Up to when users were deleted. */
+  /** The latest time up to which each user was deleted, in epoch milliseconds. */
   readonly deletedUpToMs = new Map<string, number>()
-  /** Parts of syncs that were not sent yet. */
+  /** Parts of syncs that weren't sent yet. */
   readonly unsent: (() => void)[] = []
 
   change(user: string, audience: string, member: boolean, agoMs: number, partition: number): void {
@@ -41,10 +44,13 @@ class World {
     })
   }
 
-  /** Parts of one sync, in the order in which they are to be sent; some may stay unsent. */
+  /**
+   * Prepares the parts of one sync, in the order in which they are to be sent. Some parts may stay unsent.
+   */
   sync(audience: string, members: readonly string[], parts: number, agoMs: number, unit: number): void {
     const syncId = `sync-${++this.syncs}`
-    // No two have the same snapshotAt: a repeat of one would be taken for newer than the other, once its disk is lost.
+    // No two syncs have the same `snapshotAt`. After the loss of a disk, a repeat of one of them would be
+    // taken for newer than the other.
     this.log.nowMs++
     const snapshotAt = iso(this.log.nowMs - agoMs)
     for (let part = 1; part <= parts; part++) {
@@ -85,14 +91,17 @@ class World {
     await this.owner.begin()
   }
 
-  /** The program dies; its disk stays, or is lost. */
+  /** Kills the program, and starts a new one on the same machine. The disk stays, or is lost. */
   async crash(written: number, isDiskLost: boolean): Promise<void> {
     this.owner.kill((index) => ((written >> (index % 16)) & 1) === 1)
     if (isDiskLost) this.log.disks.clear()
     await this.begin(this.machine)
   }
 
-  /** Another program takes over, on another machine. This one goes on, and may not know. */
+  /**
+   * Lets another program on another machine take over. The former program goes on, and may not know that it
+   * lost the units.
+   */
   async handOver(isDiskLost: boolean, isUnaware: boolean): Promise<void> {
     this.zombie?.kill(() => false)
     this.zombie = this.owner
@@ -105,7 +114,7 @@ class World {
     await this.begin(next)
   }
 
-  /** A clean end, and a new start. */
+  /** Stops the program cleanly, and starts a new one on the same machine. */
   async restart(): Promise<void> {
     const { owner } = this
     const stopping = owner.units.stop()
@@ -130,7 +139,10 @@ class World {
     }
   }
 
-  /** Everything is read, written and acknowledged; what can't come to an end by itself has run out of time. */
+  /**
+   * Reads, writes and acknowledges everything. Then lets so much time pass that everything that can't end by
+   * itself runs out of time.
+   */
   async finish(): Promise<void> {
     const { owner, log } = this
     await this.readAll()
@@ -307,7 +319,7 @@ const deletions = [
   { weight: 4, arbitrary: toDeliverDeletions },
 ]
 
-/** What the stores of a machine hold of a unit. */
+/** Returns the states of a unit in the stores of a machine. */
 function storedStates({ log }: World, machine: number, where: number): Map<string, Held> {
   const stored = new Map<string, Held>()
   for (const [key, text] of log.disks.get(`machine-${machine}/unit-${where}`) ?? []) {
@@ -321,7 +333,10 @@ function storedStates({ log }: World, machine: number, where: number): Map<strin
   return stored
 }
 
-/** Who was deleted and who has left are the same: which of them came first tells whether there is a record. */
+/**
+ * Leaves out deleted users who aren't members. A user who was deleted and a user who has left count as the
+ * same. The order of these two events decides whether there is a record.
+ */
 function comparable(states: ReadonlyMap<string, Held>, { deletedUpToMs }: World): Record<string, Held> {
   const compared = [...states].filter(
     ([name, { value }]) => value === 'true' || !deletedUpToMs.has(userOf(name)),
@@ -351,7 +366,7 @@ function checkAll(world: World): void {
   }
 }
 
-/** Each user of a unit with each audience. */
+/** Returns the name of each pair of a user of the unit and an audience. */
 function namesOf(where: number): string[] {
   const own = users.filter((one) => partitionOf(one, partitions) === where)
   return own.flatMap((one) => audiences.map((of) => `${one}/${of}`))
@@ -361,7 +376,10 @@ function userOf(name: string): string {
   return name.split('/')[0] ?? ''
 }
 
-/** What receivers have been told, in their order; what was before the deletion they don't have any more. */
+/**
+ * Returns the values that receivers have been told, in order. Values from before the deletion are left out,
+ * because receivers no longer have them.
+ */
 function toldOf({ log, deletedUpToMs }: World, name: string): string[] {
   const upToMs = deletedUpToMs.get(userOf(name)) ?? -Infinity
   return log.delivered
@@ -371,7 +389,7 @@ function toldOf({ log, deletedUpToMs }: World, name: string): string[] {
     .map(({ body }) => valueOf(body))
 }
 
-/** Whoever comes next, with nothing on disk, finds the same in what compaction has left. */
+/** Checks that an owner without any disk finds the same states in the records that compaction has left. */
 async function checkAnew(world: World): Promise<void> {
   for (let where = 0; where < partitions; where++) world.log.compact(where)
   world.owner.kill(() => false)

@@ -317,7 +317,7 @@ function lastState(log: SimulatedLog) {
   return decodeState(last?.key ?? null, last?.value ?? null)
 }
 
-/** Up to where the store of the first unit has all, as it says. */
+/** Returns the position up to which the store of the first unit is complete, as the store itself says. */
 function positionOf(log: SimulatedLog): unknown {
   const meta: { position?: unknown } = JSON.parse(
     log.disks.get('machine-1/unit-0')?.get(metaKey)?.toString() ?? '{}',
@@ -410,7 +410,7 @@ describe('the state', () => {
     await turns()
     owner.deliver(topics.changes, 0)
     await turns()
-    // Bob's.
+    // Only the write of Bob's state lands.
     owner.land(owner.pending.length - 1)
     await turns()
     expect(positionOf(log)).toBe(2)
@@ -549,7 +549,8 @@ describe('deletions', () => {
     await run(owner)
     expect(await owner.units.judge(older)).toEqual({ kind: 'suppressed' })
     const deleted = await owner.units.judge(uncertain)
-    // The one of the space, and so the same that its destinations got of the request itself.
+    // The messageId is that of the delete for the space. The destinations of the space got the same one from
+    // the request itself.
     expect(deleted).toMatchObject({
       kind: 'send_current',
       messageId: log.deletes[0]?.messageIds[log.deletes[0].sources.indexOf('space')],
@@ -665,7 +666,7 @@ test('a unit whose store is in the hands of an owner that stands still gets one 
     await still.begin()
     change(log)
     still.deliver(topics.changes, 0)
-    // Turns of the event loop don't wait for the disk.
+    // The test has to wait for the disk, and turns of the event loop don't.
     await until('the state is written', () => still.pending.length > 0)
     await still.landAll()
     const next = new SimulatedOwner(log, { onDisk: folder })

@@ -16,16 +16,27 @@ import { isOutOfTime, referenceOf } from './reference.ts'
 import { iso, type LogRecord, partitions, SimulatedLog, SimulatedOwner, topics } from './simulated-log.ts'
 
 /**
- * The state of audiences and the deliveries of it, joined as a worker joins them: both real, several programs one after the other or
- * at once. Simulated are the broker, the clock, disks, and customers with one hook each, who may do late what they were asked for.
+ * A model of the units with the states of audiences, and of the deliveries of these states. Units and
+ * pipelines are real, and joined as a worker joins them. Several programs run one after the other, or at
+ * once. The broker, the clock, the disks and the customers are simulated. Each customer has one hook, and may
+ * act on a request late.
  *
- * A delivery begins with a record of `memberships`, its origin, and goes on through retries and other owners. What an attempt of it
- * does late, it does before the last retry of it: before that succeeds here, or is found to be superseded. A delivery that a newer
- * one replaces goes on in that one. Where it was taken, though a request of it had been lost, what that one does is done when the
- * rung is over. What is sent by those who are owners no more, and may not know it, is late in the same way.
+ * A delivery begins with a record of `memberships`, its origin, and goes on through retries and other owners.
+ * Late effects follow these rules:
+ *
+ * - The late effect of an attempt happens before the last retry of its delivery. That is before this retry
+ *   succeeds here, or is found to be superseded.
+ * - If a newer delivery replaces a delivery, the late effects of the older delivery become those of the newer
+ *   one.
+ * - A delivery may have succeeded after one of its requests had been lost. The late effect of the lost
+ *   request has happened when the rung is over.
+ * - A former owner may not know that it lost the units. Its requests are late in the same way.
  */
 
-/** What a customer does with a request that it gives no good answer to, or that it gives one to which is lost. */
+/**
+ * How a customer acts on a request without a good answer: not at all, at once, or late. Either the customer
+ * gives no good answer, or its good answer is lost.
+ */
 export type Effect = 'nothing' | 'at once' | 'late'
 
 /** A value of a user's property, on its way to a customer. */
@@ -34,27 +45,36 @@ type Sent = {
   readonly userId: string
   readonly spaceId: string
   readonly value: string
-  /** When the first record of its delivery was appended: no two are of the same time. */
+  /**
+   * The time at which the first record of the delivery was appended, in epoch milliseconds. No two records
+   * have the same time.
+   */
   readonly originMs: number
 }
 
 type Request = Sent & {
   readonly member: Member
   readonly exchange: Exchange
-  /** What it does was done before the last retry of its delivery. */
+  /**
+   * True if the request has no effect any more, because its effect happened before the last retry of its
+   * delivery.
+   */
   isSpent: boolean
 }
 
-/** One program: the units and the pipeline of a worker. */
+/** A program with the units and the pipeline of a worker. */
 class Member {
   readonly owner: SimulatedOwner
   readonly pipeline: Pipeline
   readonly machine: number
-  /** Retry records that it was given. */
+  /** The retry records that the program was given. */
   readonly taken = new Set<LogRecord>()
-  /** The origin of the last value of a state key that it has taken as the newest. */
+  /** The origin of the last value that the program has taken as the newest, by state key. */
   readonly newest = new Map<string, number>()
-  /** Once it owns the units no more: what of `memberships` is from there on it doesn't deliver. */
+  /**
+   * Offsets at which the program lost the units, by topic and unit; undefined while it owns them. The program
+   * doesn't deliver records of `memberships` from these offsets on.
+   */
   seenBelow: ReadonlyMap<string, number> | undefined
 
   constructor(machine: number, make: (member: Member) => readonly [SimulatedOwner, Pipeline]) {
@@ -64,13 +84,13 @@ class Member {
     this.pipeline = pipeline
   }
 
-  /** The process is gone: of what was on its way `isWritten` tells what the broker got. */
+  /** Ends the process. `isWritten` tells which of the writes under way the broker got. */
   kill(isWritten: (index: number) => boolean): void {
     this.owner.kill(isWritten)
     this.pipeline.stop()
   }
 
-  /** Nothing more is begun: what waits is let go. */
+  /** Begins nothing more, and lets go of everything that waits. */
   letGo(): void {
     this.owner.units.letGoAbandoned()
     this.pipeline.letGoAbandoned()
@@ -86,7 +106,7 @@ const ladder: Ladder = { waitsMs: [10_000, 60_000], thenMs: 60_000, limitMs: 4 *
 const tiers = tiersOf(ladder).map((waitMs) => ({ topic: `retry.${formatWait(waitMs)}` as const, waitMs }))
 const needState = [topics.states, ...tiers.map(({ topic }) => topic)]
 
-/** No two records have the same time. */
+/** A log in which no two records have the same time. */
 class StampedLog extends SimulatedLog {
   override append(...[topic, partition, record]: Parameters<SimulatedLog['append']>): LogRecord {
     this.nowMs++
@@ -107,24 +127,24 @@ export class WholeWorld {
   readonly users: readonly string[]
   readonly audiences: readonly string[]
   member: Member
-  /** Owned the units before, and is still at it. */
+  /** The program that owned the units before, and is still running. */
   zombie: Member | undefined
   requests: Request[] = []
   late: Sent[] = []
-  /** Parts of syncs that were not sent yet. */
+  /** Parts of syncs that weren't sent yet. */
   readonly unsent: (() => void)[] = []
-  /** Kinds of things that have happened. */
+  /** The kinds of events that have happened. */
   readonly seen = new Set<string>()
-  /** The last value that each customer applied. */
+  /** The last value that each customer applied, by state key. */
   readonly #applied = new Map<string, string>()
-  /** Destinations and spaces. */
+  /** Destinations that need a backfill of a space, as `destination space`. */
   readonly #behind = new Set<string>()
   readonly #faults: string[] = []
   readonly #origins = new WeakMap<Uint8Array, number>()
   readonly #verdicts = new WeakMap<Uint8Array, Judgement['kind']>()
-  /** Deliveries that have come to their end here, by origin and destination. */
+  /** Deliveries that have ended at the present owner, by origin and destination. */
   readonly #ended = new Set<string>()
-  /** What a delivery goes on in. */
+  /** The origin of the delivery that replaced a delivery, by origin and destination of the replaced one. */
   readonly #heirs = new Map<string, number>()
   readonly #begunBelow = new Map<string, number>()
   #committed = new Map<string, Set<number>>()
@@ -138,7 +158,7 @@ export class WholeWorld {
     this.member = this.#newMember(1)
   }
 
-  // What producers do.
+  // Actions of producers.
 
   change(userId: string, audience: string, member: boolean, agoMs: number, partition: number): void {
     const { nowMs } = this.log
@@ -146,10 +166,11 @@ export class WholeWorld {
     this.#tell(audience, partition, { ...fields, audienceId: audience, audienceName: audience })
   }
 
-  /** Parts of one sync; they are to be sent one by one. */
+  /** Prepares the parts of one sync, which are to be sent one by one. */
   sync(audience: string, members: readonly string[], parts: number, agoMs: number, unit: number): void {
     const syncId = `sync-${++this.#syncs}`
-    // A repeat of one of two syncs of the same time would be taken for newer than the other, once its disk is lost.
+    // No two syncs have the same time. After the loss of a disk, a repeat of one of them would be taken for
+    // newer than the other.
     while (this.#snapshots.has(this.log.nowMs - agoMs)) this.log.nowMs++
     const snapshotMs = this.log.nowMs - agoMs
     this.#snapshots.add(snapshotMs)
@@ -174,9 +195,9 @@ export class WholeWorld {
     this.log.append(topics.changes, partition, { value: Buffer.from(JSON.stringify(value)), headers })
   }
 
-  // What customers do.
+  // Actions of customers.
 
-  /** Any late effect. */
+  /** Applies one of the late effects. */
   landEffect(pick: number): void {
     const [landing] = this.late.splice(pick % this.late.length, 1)
     if (landing === undefined) return
@@ -189,20 +210,20 @@ export class WholeWorld {
     const isTaken = outcome.kind === 'answer' && outcome.status === 200
     if (isTaken && request.member === this.member) this.#end(request.originMs, request.to)
     if (!request.isSpent) this.#have(request, isTaken ? 'at once' : effect)
-    // The one that was lost before.
+    // The late effect belongs to the request that was lost before this one.
     if (isTaken && mayHaveArrived && effect === 'late') this.#have(request, effect)
     request.exchange.answered(outcome, mayHaveArrived)
     request.exchange.released()
   }
 
-  // What the owner reads.
+  // Records that the owner reads.
 
-  /** Reads all there is, and all that comes of it comes to the broker. */
+  /** Reads all records, and lets the broker take all writes that follow from them. */
   async goOn(): Promise<void> {
     while (!this.member.owner.isLeaving && !this.#readAll()) await this.member.owner.landAll()
   }
 
-  /** The first of each retry topic that the owner wasn't given yet. */
+  /** The first record of each retry topic and unit that the owner wasn't given yet. */
   get toComeDue(): readonly Due[] {
     const { member, log } = this
     if (member.owner.isLeaving) return []
@@ -233,14 +254,14 @@ export class WholeWorld {
     member.pipeline.accept(member.owner.hold(topic, unit, record), { key, value, headers })
   }
 
-  // Who owns the units.
+  // Changes of the owner.
 
-  /** What is settled so far survives whatever comes. */
+  /** Commits what is settled so far. A commit survives every crash and takeover. */
   commit(): void {
     this.#committed = new Map([...this.log.settled].map(([name, offsets]) => [name, new Set(offsets)]))
   }
 
-  /** The program dies. */
+  /** Kills the program, and starts a new one on the same machine. */
   async crash({ effects, isWritten, ...how }: Crash): Promise<void> {
     this.seen.add('an owner crashed')
     this.#abandon(this.member, effects)
@@ -249,7 +270,10 @@ export class WholeWorld {
     await this.#takeOver(this.member.machine, how)
   }
 
-  /** Another program takes over, on another machine, without a word from this one, which may not even know. */
+  /**
+   * Lets another program on another machine take over without a handover. The former program may not know of
+   * the takeover.
+   */
   async overtake({ isUnaware, isDiskLost, isCommitLost }: TakeOver & { isUnaware: boolean }): Promise<void> {
     this.seen.add(isUnaware ? 'an owner was overtaken, unreported' : 'an owner was overtaken')
     this.#bury(['late'])
@@ -271,7 +295,10 @@ export class WholeWorld {
     return this.member.owner.isLeaving && this.member.isIdle
   }
 
-  /** All that the owner had begun has ended and is committed: the next one begins. */
+  /**
+   * Hands the units over. Everything that the owner had begun has ended, and is committed before the next
+   * owner begins.
+   */
   async handOver(isDiskLost: boolean): Promise<void> {
     this.seen.add('units were handed over')
     this.commit()
@@ -281,7 +308,10 @@ export class WholeWorld {
     await this.#begin(this.#otherMachine(isDiskLost))
   }
 
-  /** A clean end, and a new start. Requests that are under way are answered with `outcome`. */
+  /**
+   * Stops the program cleanly, and starts a new one on the same machine. Requests under way get `outcome` as
+   * their answer.
+   */
   async restart(outcome: Outcome, effect: Effect): Promise<void> {
     this.seen.add('a restart')
     const { member } = this
@@ -306,7 +336,7 @@ export class WholeWorld {
     for (const member of [this.member, this.zombie]) member?.kill(() => false)
   }
 
-  /** Nothing fails any more, if not at the first try, and all is done. */
+  /** Runs until everything has ended. From now on, a request that fails succeeds at a later try. */
   async finish(pick: () => number): Promise<void> {
     while (this.member.owner.isLeaving) {
       await this.#drain(pick)
@@ -325,11 +355,11 @@ export class WholeWorld {
       await new Promise((resolve) => setTimeout(resolve, 1))
       await this.#drain(pick)
     }
-    // Of deliveries that ended in the dead letters.
+    // These late effects belong to deliveries that ended in the dead letters.
     while (this.late.length > 0) this.landEffect(pick())
   }
 
-  /** Until the owner has read all there is, and all that it does has come to its end. */
+  /** Runs until the owner has read all records, and everything that it does has ended. */
   async #drain(pick: () => number): Promise<void> {
     const { member } = this
     const { owner } = member
@@ -350,7 +380,7 @@ export class WholeWorld {
     }
   }
 
-  /** Whether there was nothing more. */
+  /** Reads all records. Returns true if there were none. */
   #readAll(): boolean {
     const { owner } = this.member
     let left = 0
@@ -363,7 +393,7 @@ export class WholeWorld {
     return left === 0
   }
 
-  /** What must not be when all is done, in words. */
+  /** Returns a text for each fault that is found when everything has ended. */
   faultsAtEnd(): readonly string[] {
     const { owner, pipeline } = this.member
     const { held, inFlight, queued } = pipeline
@@ -399,7 +429,7 @@ export class WholeWorld {
     return wrong
   }
 
-  // What is known of deliveries, wherever they are.
+  // Knowledge about deliveries, in whichever program they are.
 
   #requestsOf(member: Member): readonly Request[] {
     return this.requests.filter((one) => one.member === member)
@@ -414,7 +444,10 @@ export class WholeWorld {
     this.#applied.set(stateKeyOf(sent), sent.value)
   }
 
-  /** Its last retry: what it has under way elsewhere can't be later than now. */
+  /**
+   * Ends a delivery with its last retry. The requests of the delivery in other programs can't take effect
+   * later than now.
+   */
   #end(originMs: number, to: string): void {
     const isIts = (one: Sent): boolean => one.originMs === originMs && one.to === to
     for (const one of this.late.filter(isIts)) this.#apply(one)
@@ -427,7 +460,7 @@ export class WholeWorld {
     this.#ended.add(`${originMs} ${to}`)
   }
 
-  /** It is done, here, by way of another. */
+  /** Notes that another delivery replaces this one at the present owner. */
   #passOn(originMs: number, to: string, heirMs: number): void {
     const isIts = (one: Sent): boolean => one.originMs === originMs && one.to === to
     const pass = <S extends Sent>(one: S): S => (isIts(one) ? Object.assign(one, { originMs: heirMs }) : one)
@@ -436,7 +469,7 @@ export class WholeWorld {
     if (heirMs !== originMs) this.#heirs.set(`${originMs} ${to}`, heirMs)
   }
 
-  /** The owner has it in its hands, perhaps once more. */
+  /** Notes that the owner has the delivery in its hands, perhaps once more. */
   #reopen(originMs: number, to: string): void {
     this.#ended.delete(`${originMs} ${to}`)
     this.#heirs.delete(`${originMs} ${to}`)
@@ -447,9 +480,9 @@ export class WholeWorld {
     return heir === undefined ? originMs : this.#heirOf(heir, to)
   }
 
-  // Programs.
+  // Starts and ends of programs.
 
-  /** The requests of one that is gone. */
+  /** Ends all requests of a program that is gone, with these effects. */
   #abandon(member: Member, effects: readonly Effect[]): void {
     this.#requestsOf(member).forEach((request, index) => {
       if (!request.isSpent) this.#have(request, effects[index % effects.length] ?? 'nothing')
@@ -457,7 +490,7 @@ export class WholeWorld {
     this.requests = this.requests.filter((one) => one.member !== member)
   }
 
-  /** The zombie is gone at last. */
+  /** Ends the zombie, if there is one. */
   #bury(effects: readonly Effect[]): void {
     const { zombie } = this
     if (zombie === undefined) return
@@ -466,7 +499,10 @@ export class WholeWorld {
     this.zombie = undefined
   }
 
-  /** A disk that was used before may be found there; that of a zombie is locked. */
+  /**
+   * Returns a machine that neither the owner nor the zombie uses. The disk of a zombie is locked. The disk of
+   * the other machine may still have stores from an earlier use.
+   */
   #otherMachine(isDiskLost: boolean): number {
     const next = [1, 2, 3].find((one) => one !== this.member.machine && one !== this.zombie?.machine) ?? 0
     for (const name of this.log.disks.keys())
@@ -474,7 +510,7 @@ export class WholeWorld {
     return next
   }
 
-  /** No final commit of the owner before is there. */
+  /** Starts an owner on a machine without a final commit of the owner before. */
   async #takeOver(machine: number, { isCommitLost }: TakeOver): Promise<void> {
     const { log } = this
     if (isCommitLost) {
@@ -505,7 +541,7 @@ export class WholeWorld {
     })
   }
 
-  /** From the units to the pipeline. */
+  /** Passes an Identify from the units to the pipeline. */
   #deliver(member: Member, record: HeldRecord, identify: Identify): void {
     const { timestampMs: originMs, topic, partition, offset } = record
     if (offset >= (member.seenBelow?.get(`${topic}/${partition}`) ?? Infinity)) {
@@ -617,13 +653,19 @@ type Settings = {
   readonly destinations: number
 }
 
-/** `isCommitLost`: what was settled since the last commit isn't known to the group. */
+/** `isCommitLost` means that the group doesn't know what was settled since the last commit. */
 type TakeOver = { readonly isDiskLost: boolean; readonly isCommitLost: boolean }
 
-/** What becomes of requests, and of writes. */
+/**
+ * A crash. `effects` are those of the requests under way. `isWritten` tells which of the writes under way the
+ * broker got.
+ */
 type Crash = TakeOver & { readonly effects: readonly Effect[]; readonly isWritten: readonly boolean[] }
 
-/** Each audience has a space of its own, so that what is behind in one says nothing of the others. */
+/**
+ * Returns the space of an audience. Each audience has a separate space, so that a mark of one says nothing
+ * about the others.
+ */
 function spaceOf(audience: string): string {
   return `space-${audience}`
 }

@@ -8,7 +8,7 @@ import { type Effect, WholeWorld } from './whole-world.ts'
 const allUsers = [...usersOf(0, 2), ...usersOf(1, 1)]
 const allAudiences = ['lions', 'tigers']
 
-/** The books and the real thing are in the same object: fast-check is given it twice. */
+/** A step of a run. The same object is the model and the real system, so fast-check gets it twice. */
 type Step = fc.AsyncCommand<WholeWorld, WholeWorld>
 
 function nth<T>(all: readonly T[], index: number): T {
@@ -34,14 +34,14 @@ function step(
 }
 
 const pick = fc.nat({ max: 99 })
-/** Of those that there are in a run: of few, so that values meet. */
+/** The number of a user among the users of a run. There are few users, so that their values meet. */
 const user = fc.nat({ max: allUsers.length - 1 })
 const audience = fc.nat({ max: allAudiences.length - 1 })
 const unit = fc.nat({ max: partitions - 1 })
 const ago = fc.constantFrom(0, 0, 0, 1_000, 60_000)
-/** One in ten. */
+/** True in one of ten cases. */
 const rarely = pick.map((one) => one < 10)
-/** Late ones are the worst. */
+/** Late effects are frequent, because they are the worst. */
 const effect = fc.constantFrom<Effect>('nothing', 'at once', 'late', 'late', 'late')
 
 const toChange = fc
@@ -99,7 +99,7 @@ const toRead = fc
       },
     ),
   )
-/** What was produced, to whatever topic, comes to the broker. */
+/** Lets the broker take some writes, to any topic. */
 const toLand = fc
   .tuple(pick, fc.integer({ min: 1, max: 6 }), fc.boolean(), fc.boolean())
   .map(([at, count, isAcknowledged, ofZombie]) =>
@@ -127,7 +127,7 @@ const toHear = fc.boolean().map((ofZombie) =>
   ),
 )
 
-/** Nothing is in the way of anything, for a moment. */
+/** Lets the owner read everything and write everything, without any disturbance. */
 const toGoOn = fc.constant(step('all is read, and lands', (world) => world.goOn()))
 
 type Answer = [name: string, outcome: Outcome, mayHaveArrived: boolean, effect: Effect]
@@ -279,7 +279,7 @@ test(
       ),
       { numRuns: Number(process.env['WHOLE_RUNS'] ?? 400), unbiased: true },
     )
-    // The runs have met all that there is to meet.
+    // Together, the runs have met all events that can happen.
     expect([...seen.keys()].sort()).toEqual(
       expect.arrayContaining([
         'a delivered one was outlasted',

@@ -11,7 +11,7 @@ type Entry = {
   spaceId: string
   kind: 'audience' | 'trait'
   id: string
-  /** JSON; `undefined` is a tombstone. */
+  /** The value as JSON. `undefined` stands for a tombstone. */
   value: string | undefined
   atMs: number
 }
@@ -62,7 +62,10 @@ function currentOf(records: readonly ReturnType<typeof recordOf>[], filter: Stat
   }
 }
 
-/** The same, told by the rule: the highest version since the last tombstone, of equal ones the last. */
+/**
+ * Returns the offsets of the current states by their definition. The highest version since the last tombstone
+ * is current, and the last one of equal versions.
+ */
 function expected(entries: readonly Entry[], isMeant: (entry: Entry) => boolean): Set<number> {
   const held = new Map<string, { atMs: number; offset: number; entry: Entry }>()
   for (const [offset, each] of entries.entries()) {
@@ -129,7 +132,7 @@ describe('the current states of a unit', () => {
           const offsets = states.map(({ offset }) => offset)
           expect(offsets).toEqual(offsets.toSorted((a, b) => a - b))
         }
-        // What was superseded may have been compacted away meanwhile.
+        // Compaction may have removed superseded states meanwhile.
         const kept = expected(entries, () => true)
         const left = records.filter(({ offset, value }) => value === null || kept.has(offset))
         expect(offsetsOf(currentOf(left, everything))).toEqual(offsetsOf(buckets))

@@ -10,7 +10,10 @@ const parted: Standing = { kind: 'parted' }
 const leftOut: Standing = { kind: 'left_out' }
 const joints: readonly ConnectionState[] = ['none', 'on', 'paused', 'off']
 
-/** By connectionState: none, on, paused, off, if no others are given. */
+/**
+ * Returns the step for each state of the connection. These are none, on, paused and off, unless others are
+ * given.
+ */
 function steps(
   standing: Standing | undefined,
   { isTracked = true, isComplete = false, isWanted = true } = {},

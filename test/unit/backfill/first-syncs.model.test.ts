@@ -7,9 +7,13 @@ import { MarkKeeper } from '../../../src/backfill/mark-keeper.ts'
 import type { Connection } from '../../../src/backfill/marks.ts'
 
 /**
- * One destination and one space, two units and two workers. Workers see a new catalog when they come to it, hand units to one another, and
- * are killed. What a unit's owner routes reaches the destination at once if its catalog connects the two. Simulated are the log of marks
- * and what is judged at the delivery; how a unit's states are on disk, and the deliveries themselves, have tests of their own.
+ * A model of first syncs with one destination, one space, two units and two workers. Each worker learns of a
+ * new catalog at its own time. Workers hand units to one another, and are killed. A value that the owner of a
+ * unit routes reaches the destination at once if the catalog of this owner connects the space to the
+ * destination.
+ *
+ * The log of marks and the judgement at the delivery are simulated. Other tests cover the states of a unit on
+ * disk, and the deliveries themselves.
  */
 
 const partitions = 2
@@ -38,14 +42,14 @@ type Value = { readonly isMember: boolean; readonly at: number }
 type Replayed = { readonly userId: string; readonly at: number; readonly isMember: boolean }
 type Logged = { readonly offset: number; readonly key: Buffer; readonly value: Buffer }
 
-/** What is there whatever becomes of the workers. */
+/** Everything that survives the workers. */
 class World {
   readonly log: Logged[] = []
-  /** By unit: what its store holds. */
+  /** The contents of the store of each unit, by unit. */
   readonly states = Array.from({ length: partitions }, () => new Map<string, Value>())
-  /** In `replays`. */
+  /** The records of `replays` that weren't delivered yet. */
   readonly replays: Replayed[] = []
-  /** The last that the destination was told of a user. */
+  /** The last value that the destination was told of each user. */
   readonly told = new Map<string, boolean>()
   connectionState: ConnectionState = 'none'
   clock = 0
@@ -56,7 +60,10 @@ class World {
     return offset
   }
 
-  /** A newer value was or will be routed: that is not sent. */
+  /**
+   * Delivers the records of `replays`. A record is left out if a newer value of its user was or will be
+   * routed.
+   */
   deliver(): void {
     for (const { userId, at, isMember } of this.replays.splice(0))
       if (this.states[unitOf(userId)]?.get(userId)?.at === at) this.told.set(userId, isMember)
@@ -128,12 +135,12 @@ class Worker {
     this.#firsts.catalogChanged()
   }
 
-  /** What it sends goes on its way. */
+  /** Lets the records that the worker sends go on their way. */
   permit(): void {
     for (const go of this.#waiting.splice(0)) go()
   }
 
-  /** Nothing that it asked for is ever answered. */
+  /** Kills the worker. Its open requests are never answered. */
   kill(): void {
     this.#isKilled = true
     void this.#firsts.stop()
@@ -142,7 +149,8 @@ class Worker {
   route(userId: string, isMember: boolean): void {
     const at = ++this.#world.clock
     this.#world.states[unitOf(userId)]?.set(userId, { isMember, at })
-    // While it is paused it is told later, and nothing is lost of that.
+    // A paused destination is told later, and nothing is lost until then. So the model counts the value as
+    // told.
     if (this.connectionState !== 'none') this.#world.told.set(userId, isMember)
   }
 
@@ -162,7 +170,7 @@ class Worker {
     return this.#answer({ offset: this.#world.append(record) })
   }
 
-  /** At most two at once. */
+  /** Returns a page of two states at most. */
   async #statesOf(unit: number, { after, withLeft }: StatesQuery): Promise<StatesPage | undefined> {
     const entries = [...(this.#world.states[unit] ?? [])]
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
@@ -225,13 +233,14 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('deliver' as const, 'wait' as const) }) },
 )
 
-/** Enough for all that needs no permit. */
+/** Waits until everything that needs no permit has happened. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 12; turn++) await new Promise(setImmediate)
 }
 
 beforeEach(() => {
-  // Each look at the clock finds a new second: all is noted, and no rate is waited for.
+  // The clock goes on by two seconds at each call. So each change is noted, and no limit on the rate causes a
+  // wait.
   let nowMs = 0
   vi.spyOn(performance, 'now').mockImplementation(() => (nowMs += 2_000))
 })
@@ -248,7 +257,7 @@ describe('whatever workers see of the catalog, whoever owns a unit, and whoever 
         const workers = [new Worker(world), new Worker(world)]
         const ownerOf = (unit: number): Worker | undefined => workers.find(({ units }) => units.has(unit))
         for (let unit = 0; unit < partitions; unit++) await workers[unit % 2]?.acquire(unit)
-        // From here on what is connected is new.
+        // A connection that is made from here on is new.
         await turns()
         async function take({ kind, ...rest }: Step): Promise<void> {
           const one = 'worker' in rest ? workers[rest.worker] : undefined
@@ -276,7 +285,8 @@ describe('whatever workers see of the catalog, whoever owns a unit, and whoever 
             }
             case 'kill': {
               if (one === undefined || !('worker' in rest)) break
-              // What it has parted is written by then: that it isn't is a matter of moments.
+              // The standing `parted` of the worker's units is written before the worker is killed. In
+              // reality, such a write takes only moments.
               await turns()
               one.kill()
               const next = new Worker(world)

@@ -27,7 +27,7 @@ const anyMark: fc.Arbitrary<Mark> = fc.oneof(
   fc.record({ kind: fc.constant('filled' as const), ...names, upTo: fc.maxSafeNat() }),
 )
 
-/** What a mark is about. */
+/** Returns a mark without its standing and `upTo`, which are no part of its key. */
 function stateKeyOf(mark: Mark): unknown {
   return { ...mark, standing: undefined, upTo: undefined }
 }
@@ -85,7 +85,10 @@ describe('a mark', () => {
 
 const pair = { destinationId: 'crm', spaceId: 'space' }
 
-/** A log that others write to as well. What was written lands later, and is acknowledged later still. */
+/**
+ * A log that others write to as well. A record lands some time after its write, and the acknowledgement comes
+ * later still.
+ */
 class SimulatedLog {
   readonly records: { offset: number; key: Buffer; value: Buffer }[] = []
   readonly #flying: {
@@ -112,7 +115,7 @@ class SimulatedLog {
     for (const { offset, resolve } of this.#flying.splice(0)) resolve({ offset })
   }
 
-  /** What compaction may leave of it. */
+  /** Returns the records that compaction may leave. */
   get compacted() {
     return this.records.filter(
       ({ key, offset }) => !this.records.some((later) => later.offset > offset && later.key.equals(key)),
@@ -195,7 +198,8 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
               backfill = undefined
               break
             case 'restart': {
-              // In good order: what is killed may forget what it missed during a backfill.
+              // The worker stops cleanly, because a killed worker may forget what it missed during a
+              // backfill.
               const old = workers[of]
               if (old !== undefined) await settle(old)
               workers[of] = open()
@@ -211,7 +215,8 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
         }
         const isMarked = needsBackfill(seen.of(pair.destinationId, pair.spaceId))
         if (lastMiss > filledFrom) expect(isMarked).toBe(lastMiss > 0)
-        // What is written late is taken for missed late: a mark too many, never one too few.
+        // A mark that is written late counts as missed late. So there may be a mark too many, but never one
+        // too few.
         if (lastMiss < 0) expect(isMarked).toBe(false)
         for (const one of workers) expect(one.needingBackfill).toEqual(isMarked ? [pair] : [])
       }),
@@ -243,7 +248,7 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
     await keeper.written()
     expect(waiting).toBe(0)
     expect(keeper.needingBackfill).toEqual([pair])
-    // Nothing is to be waited for: the log says so already.
+    // The delivery needn't wait for a write, because the log has the mark already.
     expect(keeper.needsBackfill('crm', 'space')).toBeUndefined()
     for (let round = 0; round < 3; round++) {
       await keeper.update()
@@ -263,7 +268,7 @@ describe('whatever workers miss, and whenever backfills begin and end', () => {
   })
 })
 
-/** A log of two units. */
+/** Returns the marks of a log of two units. */
 function take(marks: readonly Mark[]): Marks {
   const taken = new Marks(2)
   for (const [offset, mark] of marks.entries()) taken.take(mark, offset)

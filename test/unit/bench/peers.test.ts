@@ -124,7 +124,7 @@ test('peers: the versions of the libraries are read from go.mod and pom.xml', ()
   for (const version of Object.values(versions)) expect(version).toMatch(/^\d+\.\d+/)
 })
 
-/** With so many of 1,000 messages. */
+/** Returns a side that delivered this many of 1,000 messages in the window. */
 function sideWith(samples: number): Side {
   const latency: Latency = { samples, p50: 2, p99: 7, p999: 8, max: 9, p99BySecond: [] }
   return sideOf({ inWindow: samples, latency }, { producedPerS: 100, seconds: 10, othersShare: 0.02 })

@@ -9,7 +9,7 @@ test('records come out in their order, whole, over many pieces', () => {
     const value = Buffer.alloc((at * 37) % 900, 97)
     queue.push({ key: Buffer.from(`k${at}`), value, headers: { name: `é${at}` } }, at)
     written.push(`${at} k${at} ${value.length} é${at}`)
-    // Now longer, now shorter, and empty at times.
+    // The queue gets longer and shorter in turn, and is empty at times.
     if (at % 3 > 0 || at % 1_000 === 0) read.push(next())
     if (at % 700 === 0) for (let left = queue.length; left > 0; left--) read.push(next())
   }

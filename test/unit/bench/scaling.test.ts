@@ -5,7 +5,10 @@ import { chartDefaults } from '../../../bench/scaling/chart-defaults.ts'
 import { type Outcome, outcomeOf, sceneOf, sessionS } from '../../../bench/scaling/scenes.ts'
 import { simulate } from '../../../bench/scaling/simulation.ts'
 
-/** Heights of the load, and what chance makes of each: so many that pods, partitions and load fit together well and badly. */
+/**
+ * Heights of the load, each with two seeds of its random part. There are so many that pods, partitions and
+ * load fit together well in some scenes and badly in others.
+ */
 const scenes = shares.flatMap((share) => [1, 2].map((seed) => ({ share, seed })))
 
 const sizes = [
@@ -72,7 +75,7 @@ describe('the autoscaler decides as the HorizontalPodAutoscaler does', () => {
       policies: [{ type: 'Pods', value: 1, periodSeconds: 120 }],
     },
   }
-  /** Every 15 s; gives the number of pods after each. */
+  /** Decides every 15 s on the next value. Returns the number of pods after each decision. */
   const play = (pods: number, values: readonly (number | undefined)[]): number[] => {
     const autoscaler = new Autoscaler({ least: 1, most: 10, behavior })
     return values.map((value, index) => {

@@ -4,7 +4,10 @@ import { measure } from '../../../bench/sick/measure.ts'
 import { sickModels } from '../../../bench/sick/scenes.ts'
 import { simulate } from '../../../bench/sick/simulation.ts'
 
-/** The simulation itself: with nothing that slows or stops a hook, it must come to what is known without it. */
+/**
+ * Tests of the simulation itself. If nothing slows or stops a hook, its results must be those that are known
+ * without a simulation.
+ */
 
 const feed = [{ fromS: 0, untilS: 300, perSecond: 2 }]
 const never = { failureShare: 1, minResults: 1e9, windowMs: 10_000, openMs: 1, maxOpenMs: 1 }

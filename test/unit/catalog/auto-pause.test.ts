@@ -6,7 +6,7 @@ import { type ParsedCatalog, parseCatalog } from '../../../src/catalog/parse.ts'
 
 const hook = 'https://example.com/hook'
 
-/** Reads a catalog with destinations that have these lines, by id. */
+/** Reads a catalog with destinations that have these lines. The keys are the ids of the destinations. */
 function read(destinations: Readonly<Record<string, readonly string[]>>): ParsedCatalog {
   const lines = Object.entries(destinations).flatMap(([id, own]) => [
     `  - id: ${id}`,

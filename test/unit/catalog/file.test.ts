@@ -53,7 +53,7 @@ function openFile(at = path, times: { everyMs?: number; settleMs?: number } = { 
   })
 }
 
-/** An edit in one step, so that no test depends on how fast a file is written. */
+/** Replaces the file in one step, so that no test depends on how fast a file is written. */
 async function edit(text: string): Promise<void> {
   await writeFile(`${path}.new`, text)
   await rename(`${path}.new`, path)
@@ -154,7 +154,8 @@ describe('openCatalogFile', () => {
   })
 
   it('sees the link of a ConfigMap move to another folder', async () => {
-    // As the kubelet does it: catalog.yaml -> ..data/catalog.yaml, ..data -> a folder for each version.
+    // A kubelet makes these links: catalog.yaml -> ..data/catalog.yaml, and ..data -> a folder for each
+    // version.
     for (const version of ['one', 'two']) {
       await mkdir(join(folder, version))
       await writeFile(join(folder, version, 'catalog.yaml'), catalogText(version))
@@ -181,7 +182,7 @@ describe('openCatalogFile', () => {
     expect(file.current()).toBe(before)
     expect(file.refused()?.faults).toHaveLength(2)
     expect(file.refused()?.sinceMs).toBeGreaterThanOrEqual(startMs)
-    // Touched, and so looked at again: the same text is no news.
+    // A touched file is read again. If its text is still the same, there is nothing to report.
     let touches = 0
     await until('it was touched many times', async () => {
       await utimes(path, touches, touches)
@@ -240,7 +241,7 @@ describe('openCatalogFile', () => {
   it('does not take a file that is being written', async () => {
     await writeFile(path, catalogText('crm'))
     const file = await follow(path, { everyMs: 10, settleMs: 500 })
-    // Each state in between is a faultless catalog, with destinations missing.
+    // After each of these writes the file is a catalog without faults, but destinations are missing.
     await writeFile(path, catalogText())
     const left = ['a', 'b', 'c', 'd', 'e']
     await until('all is written', async () => {

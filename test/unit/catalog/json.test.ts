@@ -10,7 +10,7 @@ const catalog = {
   destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: 'https://example.com/hook' }] }],
 }
 
-/** More characters than YAML may have, so that the text can only have been read as JSON. */
+/** Returns a text with more characters than YAML may have, so that it can only be read as JSON. */
 function long(text: string): string {
   return text + '\n'.repeat(16 * 1024 * 1024)
 }

@@ -18,7 +18,7 @@ function faults(text: string, variables: Variables = {}): readonly string[] {
   return result.ok ? [] : result.faults.map(formatFault)
 }
 
-/** A catalog with one source `shop` and one destination `crm`, with these lines in it. */
+/** Returns a catalog with one source `shop` and one destination `crm` that has these lines. */
 function withDestination(...lines: string[]): string {
   return [
     'sources: [{ id: shop }]',
@@ -36,7 +36,7 @@ function destination(text: string, variables: Variables = {}): Destination {
   return found
 }
 
-/** The same with this for its hooks. */
+/** Returns a catalog with one source `shop` and one destination `crm` that has these hooks. */
 function withHooks(hooks: unknown): string {
   return stringify({ sources: [{ id: 'shop' }], destinations: [{ id: 'crm', sources: ['shop'], hooks }] })
 }
@@ -74,7 +74,7 @@ function hookIds(...urls: string[]): readonly string[] {
   return destination(withHooks(urls.map((url) => ({ url })))).hooks.map(({ id }) => id)
 }
 
-/** A destination with five faults in its line. */
+/** Returns a line with a destination that has five faults. */
 function brokenDestination(index: number): string {
   return `  - { id: "d ${index}", states: on, sources: [nope], hooks: [{ url: x, headers: { Host: a } }] }\n`
 }
@@ -486,7 +486,7 @@ describe('parseCatalog', () => {
       withHooks([{ url: `https://example.com./?token=${secret}` }]),
       withHooks([`https://example.com/?token=${secret}`]),
       withHooks([{ url: 'http://a', headers: { 'X-A': `${secret}\n`, Host: secret } }]),
-      // The space that makes a key and a value of it is missing.
+      // Without a space after the colon, YAML sees a text and not a key with a value.
       withHooks([{ url: 'http://a', headers: `Authorization:${secret}` }]),
       withDestination().replace('}]', `, headers: { Authorization:Bearer ${secret} } }]`),
     ]

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { parseCatalog } from '../../../src/catalog/parse.ts'
 import { readCatalogText } from '../../../src/catalog/reader.ts'
 
-/** More than 64 KiB, so that it is read in a thread. */
+/** Returns a catalog of more than 64 KiB, which is read in a thread. */
 function largeCatalog(last: string): string {
   const destinations = Array.from(
     { length: 1_000 },

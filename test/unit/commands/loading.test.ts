@@ -13,7 +13,7 @@ const hook = `data:text/javascript,${encodeURIComponent(`
   })
 `)}`
 
-/** The files and packages that a command loads. */
+/** Returns the files and packages that a command loads. */
 function loadedBy(args: readonly string[]): string[] {
   const { status, stderr } = spawnSync(process.execPath, ['--import', hook, main, ...args], {
     encoding: 'utf8',

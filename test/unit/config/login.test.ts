@@ -7,7 +7,7 @@ function read(settings: Readonly<Record<string, string>>) {
   return readConfig({ env: Object.fromEntries(env) })
 }
 
-/** The faults, without their head and indent. */
+/** Returns the faults, without the first line of the message and without indents. */
 function faults(settings: Readonly<Record<string, string>>): string[] {
   const result = read(settings)
   return result.ok

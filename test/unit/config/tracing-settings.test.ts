@@ -16,7 +16,7 @@ describe('tracing is off', () => {
     ['with other variables alone', { OTEL_SERVICE_NAME: 'x', OTEL_TRACES_SAMPLER: 'always_on' }],
     ['where the SDK is disabled', { ...endpoint, OTEL_SDK_DISABLED: 'TRUE' }],
     ['where there is no exporter', { ...endpoint, OTEL_TRACES_EXPORTER: 'none' }],
-    // Nothing is traced, so nothing has to be right.
+    // Nothing is traced without an endpoint, so no other setting has to be right.
     ['whatever else is wrong', { OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }],
   ])('%s', (_what, env) => {
     expect(readTracing(env)).toEqual({ kind: 'off' })

@@ -9,7 +9,7 @@ const text = fc.oneof(
 )
 const atMs = fc.integer({ min: 0, max: 4_102_444_800_000 })
 
-/** Any state, as it may be written. */
+/** Any state that may be written. */
 export const arbitraryState: fc.Arbitrary<WrittenState> = fc.record({
   kind: fc.nat(logKinds.length - 1),
   atMs,

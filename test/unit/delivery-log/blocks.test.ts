@@ -17,7 +17,7 @@ function write(states: readonly WrittenState[]): Buffer {
   return writer.take()
 }
 
-/** What the schema's own library gives for a state. */
+/** Returns a state as an Avro library reads it by the schema. */
 function avroOf(state: WrittenState, sinceMs: number): object {
   const { atMs, firstSeenMs, durationMs, user, answer, kind, verdict, outcome, ...same } = state
   return {

@@ -5,7 +5,7 @@ import { logKinds, type LogKind, type LogRecord } from '../../../src/delivery-lo
 import { type DeliveryState, deliveryStateOf } from '../../../src/delivery-log/delivery-state.ts'
 import { blockOf, stateOf } from '../../support/log-blocks.ts'
 
-/** Records of one delivery, a second after each other. */
+/** Returns the records of one delivery, one second apart. */
 function life(...states: readonly Partial<WrittenState>[]): readonly LogRecord[] {
   return readBlock(
     blockOf(states.map((given, nth) => stateOf({ atMs: 1_000_000 + nth * 1_000, isEnd: false, ...given }))),

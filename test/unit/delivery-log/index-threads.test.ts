@@ -7,7 +7,10 @@ import { openIndexQuery } from '../../../src/delivery-log/sqlite/index-threads.t
 import { IndexWriter } from '../../../src/delivery-log/sqlite/index-writer.ts'
 import { blocksOf, dayMs, nowMs, state } from '../../support/log-contract.ts'
 
-/** So many minutes, each with so many reasons: their counts take more memory than the thread of these tests may have. */
+/**
+ * The numbers of minutes and of reasons in each minute. With this many, the counts take more memory than
+ * these tests allow the thread.
+ */
 const minutes = 3_000
 const reasons = 20
 const mostHeapMb = 12

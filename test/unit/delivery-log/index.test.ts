@@ -60,7 +60,8 @@ testLogStore(async () => {
   const query = open(path)
   return {
     async index(blocks, { perCommit, isLost = false } = {}) {
-      // Where it was read up to is lost, or is from before a crash: each file knows by itself.
+      // Removes the file that says up to where the topic was read. After a crash this file may be lost or
+      // old. Each file of the index knows by itself what it has.
       if (isLost)
         for (const ending of ['', '-wal', '-shm'])
           rmSync(join(path, `positions.sqlite${ending}`), { force: true })
@@ -79,7 +80,10 @@ test('after a loss of power nothing of the topic is missing', async () => {
   const disk = folder()
   const blocks = blocksOf(fc.sample(state, 60))
   let now = nowMs
-  /** The disk has what was synced, and of positions, whose commits nobody waits for, all. */
+  /**
+   * Copies files to the disk that survives the loss of power. This disk has the logs as of their last sync.
+   * It has all commits of positions, although nobody waits for these commits to reach the disk.
+   */
   const save = (names: RegExp): void => {
     for (const name of readdirSync(disk)) if (names.test(name)) rmSync(join(disk, name))
     for (const name of readdirSync(path))

@@ -18,7 +18,7 @@ const held: HeldRecord = {
   giveBack() {},
 }
 
-/** A delivery with what the log reads of it. */
+/** Returns a delivery with the fields that the log reads. */
 function deliveryOf(given: Partial<Delivery> = {}): Delivery {
   const read = {
     destinationId: 'crm',
@@ -35,17 +35,20 @@ function deliveryOf(given: Partial<Delivery> = {}): Delivery {
     replayJob: '',
     ...given,
   }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- all that the log reads of one
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the log reads no other fields
   return read as unknown as Delivery
 }
 
 function resultOf(verdict: 'delivered' | 'retry' | 'final', status: number): HookResult {
   const outcome = { kind: 'answer', status }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- all that the log reads of one
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the log reads no other fields
   return { hookId: 'main', verdict: { kind: verdict }, outcome } as unknown as HookResult
 }
 
-/** What is written while `work` tells it, by unit. */
+/**
+ * Returns the records that the observer writes while `work` calls it, and the number of records that it
+ * drops.
+ */
 function written(
   work: (observer: LogObserver) => void,
   options: { isFull?: () => boolean; successesPerSecond?: number } = {},
@@ -116,7 +119,7 @@ test('a delivery whose last attempt had no success has an end of its own', () =>
   const delivery = deliveryOf()
   const { records } = written((observer) => {
     observer.attempted(delivery, resultOf('delivered', 200), 1)
-    // Its other hook is answered later.
+    // The other hook of the delivery answers later.
     observer.attempted(delivery, resultOf('final', 400), 2)
     observer.attempted(deliveryOf({ messageId: 'm2' }), resultOf('retry', 503), 3)
     observer.delivered(delivery)
@@ -196,7 +199,7 @@ test('where there is no room records are dropped and counted one by one, whateve
     (observer) => {
       for (let nth = 0; nth < 100; nth++) observer.attempted(deliveryOf(), resultOf('delivered', 200), 1)
       isFull = true
-      // Stands for more than itself.
+      // The record of a success stands for more than one success.
       for (let nth = 0; nth < 100; nth++) observer.attempted(deliveryOf(), resultOf('delivered', 200), 1)
       observer.deadLettered('expired', '', held, deliveryOf())
       isFull = false

@@ -7,7 +7,7 @@ const all = { fromMs: 0, toMs: Infinity }
 
 const unasked = (): Promise<never> => Promise.reject(new Error('nobody asks that'))
 
-/** Serves an index of which `counts` alone is asked. */
+/** Serves an index that answers only `counts`. */
 async function serve(counts: LogQuery['counts']): Promise<LogQuery> {
   const query = {
     find: unasked,

@@ -4,7 +4,7 @@ import { SuccessSampler } from '../../../src/delivery-log/successes.ts'
 
 type Success = { destinationId: string }
 
-/** Gives the weights of what is written, by URL. */
+/** Returns the weights of the records that are written, by URL, and the sampler. */
 function sample(
   successes: readonly { atMs: number; hook: string }[],
   perSecond: number,

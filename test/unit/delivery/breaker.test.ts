@@ -26,7 +26,7 @@ function opened(atMs = 0): Breaker {
   return breaker
 }
 
-/** How many tries in between it lets go at once, each of which fails. */
+/** Returns how many tries in between the breaker lets go at once. Each of them fails. */
 function letsGo(breaker: Breaker, nowMs: number): number {
   for (let count = 0; count < 5_000; count++) {
     if (breaker.advise('between', nowMs) !== 'go') return count
@@ -35,7 +35,7 @@ function letsGo(breaker: Breaker, nowMs: number): number {
   return 5_000
 }
 
-/** How many first tries it lets be in flight at the same time. */
+/** Returns how many first tries the breaker allows in flight at the same time, up to 500. */
 function mostInFlight(breaker: Breaker): number {
   const eras: number[] = []
   while (eras.length < 500 && breaker.advise('first', 0) === 'go') eras.push(breaker.begun(0, 'first'))
@@ -102,7 +102,8 @@ describe('a breaker', () => {
     expect(letsGo(breaker, 0)).toBe(50)
     for (let i = 0; i < 2; i++) run(breaker, 'success', 0)
     for (let i = 0; i < 49; i++) run(breaker, 'failure', 0)
-    // The fiftieth failure is one that it lets go.
+    // The fiftieth failure in a row is the first try that the breaker lets go here. It halves the 99 credits
+    // that are left.
     expect(letsGo(breaker, 0)).toBe(1 + Math.floor(99 / 2))
   })
 
@@ -110,7 +111,7 @@ describe('a breaker', () => {
     const breaker = opened()
     let spent = 0
     for (let i = 0; i < 10_000; i++) {
-      // Of each message's ten tries one is the first, and most have one that is the last.
+      // Of the ten tries of each message, one is the first. For most messages, another one is the last.
       const tryClass = i % 10 < 2 ? 'first' : 'between'
       if (breaker.advise(tryClass, i) !== 'go') continue
       spent++

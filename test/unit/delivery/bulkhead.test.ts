@@ -22,7 +22,7 @@ function bulkheadOf(options: Partial<BulkheadOptions> = {}): Bulkhead {
   return bulkhead
 }
 
-/** A hook that fails, and that no try in between is let go to. */
+/** Returns a hook that fails. Its breaker lets no try in between go. */
 function downHook(cap?: number): PacedHook {
   const breaker = new Breaker({
     failureShare: 0.5,

@@ -24,7 +24,7 @@ test('a deadline fires once, never early', async () => {
   await until('it has fired', () => firedMs.length > 0)
   expect(firedMs[0]).toBeGreaterThanOrEqual(startedMs + timeoutMs)
 
-  // One that was added later has come due: by then a second call would have been made.
+  // A deadline that was added later has fired. A second call of the first one would have come before that.
   await fired(deadlines)
   expect(firedMs).toHaveLength(1)
 })
@@ -132,7 +132,7 @@ test('nothing fires after stop', async () => {
   expect(count).toBe(0)
 })
 
-/** In a call of its own, whose variables are gone when it returns. */
+/** Adds a deadline and cancels it. Its variables are gone when this function returns. */
 function addCancelled(deadlines: Deadlines): WeakRef<Deadline> {
   const deadline = deadlines.add({ expire() {} })
   deadline.cancel()

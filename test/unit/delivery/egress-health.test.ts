@@ -8,7 +8,10 @@ const timeout: Outcome = { kind: 'timeout' }
 const forbidden: Outcome = { kind: 'address', address: '10.0.0.1' }
 const minute = 60_000
 
-/** Servers with a request in each interval, on a clock that only the test moves. */
+/**
+ * Starts a check of the egress on a clock that only the test moves. Each server gets one request in each
+ * interval.
+ */
 function start() {
   const changes: { isSuspect: boolean; evidence: EgressEvidence; failingForMs: number }[] = []
   const egress = new EgressHealth((isSuspect, evidence, failingForMs) =>
@@ -17,7 +20,7 @@ function start() {
   return {
     changes,
     egress,
-    /** The outcome of each server, in each interval of this time. */
+    /** Lets this time pass. In each interval, each server has its outcome of `outcomes`. */
     pass: (ms: number, outcomes: readonly Outcome[]): void => {
       for (let passed = 0; passed < ms; passed += judgeEveryMs) {
         for (const [at, outcome] of outcomes.entries()) egress.take(`https://${at}.example`, outcome)
@@ -27,7 +30,7 @@ function start() {
   }
 }
 
-/** As many outcomes as servers, of which the first ones fail. */
+/** Returns one outcome for each server. The first `failed` servers fail. */
 function failing(failed: number, servers: number, failure: Outcome = timeout): Outcome[] {
   return Array.from({ length: servers }, (_, at) => (at < failed ? failure : well))
 }
@@ -129,7 +132,7 @@ test.each([1, 3, 12])(
     const { changes, egress, pass } = start()
     const requests = (outcome: Outcome) => {
       for (let at = 0; at < 30; at++) egress.take(`https://${at}.example`, outcome)
-      // In the cluster, where the network works.
+      // This server is in the cluster, where the network works.
       egress.take('http://ops.cluster', well)
       pass(every * minute, [])
     }

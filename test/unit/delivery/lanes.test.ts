@@ -206,7 +206,7 @@ describe('lanes', () => {
       start(parcel) {
         starts++
         if (starts > 1_000) throw new Error('it goes round without a pause')
-        // After the second start, so long that nothing goes on behind this test.
+        // After the second start, the wait is so long that nothing goes on after the end of the test.
         lanes.postpone(parcel, starts === 1 ? 50 : 1_000_000)
       },
     })

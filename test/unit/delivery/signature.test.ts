@@ -5,7 +5,7 @@ import { createSigner, type Signing, webhookIdOf } from '../../../src/delivery/s
 
 type Headers = Readonly<Record<string, string>>
 
-/** The headers that sign a message. */
+/** Returns the headers that sign a message. */
 function headersOf(
   signing: Partial<Signing> & { sharedSecret: string },
   { body, messageId = 'm-1', nowMs = 0 }: { body: string; messageId?: string; nowMs?: number },
@@ -23,7 +23,7 @@ function xSignature(sharedSecret: string, body: string): string | undefined {
   return headersOf({ sharedSecret }, { body })['X-Signature']
 }
 
-/** By Node's own HMAC. */
+/** Returns the signature that Node's own HMAC gives. */
 function standardSignature(
   key: Buffer,
   { id, seconds, body }: { id: string; seconds: number; body: string },
@@ -43,7 +43,7 @@ describe('X-Signature: HMAC-SHA1 in hex', () => {
     expect(xSignature('\u000b'.repeat(20), 'Hi There')).toBe('b617318655057264e28bc0b6fb378c8ef146be00')
   })
 
-  // Wikipedia, HMAC: examples.
+  // Examples from the article on HMAC in Wikipedia.
   test('of a sentence', () => {
     expect(xSignature('key', 'The quick brown fox jumps over the lazy dog')).toBe(
       'de7c9b85b8b78aa6bc8a7a36f70a90701c9db4d9',
@@ -83,7 +83,7 @@ describe('the secret and the body are taken as UTF-8', () => {
 })
 
 describe('Standard Webhooks', () => {
-  // The example of the published packages' own tests.
+  // An example from the tests of the published packages.
   const example = {
     secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
     message: {

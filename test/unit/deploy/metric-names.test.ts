@@ -12,7 +12,7 @@ test('every metric that a rule, a dashboard or the chart asks for is one that Sl
   const known = await metricsTable()
   const asked = files.flatMap((file) => {
     const text = readFileSync(join(deploy, file), 'utf8')
-    // What is recorded is named by a rule itself.
+    // A rule in the file itself defines the names of the series that it records.
     const recorded = new Set([...text.matchAll(/record: (sluice\w+)/g)].map(([, name]) => name))
     return [...text.matchAll(/\bsluice_[a-z0-9_]+/g)].flatMap(([name]) =>
       recorded.has(name) || name.startsWith('sluice_scaling_')

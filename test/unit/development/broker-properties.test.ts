@@ -34,7 +34,7 @@ test('three brokers keep three copies, and take a write when two have it', () =>
 test('the image reads back from its environment the names that were meant', () => {
   const properties = brokerProperties({ ...place, count: 1 })
   const environment = renderEnvironment(properties)
-  // The rule of the image: a single underscore stands for a dot.
+  // The image reads a single underscore as a dot.
   const names = Object.keys(environment).map((name) =>
     name.replace('KAFKA_', '').replaceAll('_', '.').toLowerCase(),
   )

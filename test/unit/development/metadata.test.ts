@@ -27,7 +27,7 @@ test('an answer that was cut off is refused', () => {
   fc.assert(
     fc.property(cluster, fc.nat(), (metadata, cut) => {
       const frame = encode(metadata, undefined)
-      // The controller's id and the topics follow what is read.
+      // The reader doesn't need the id of the controller and the topics, which are the last 8 bytes.
       const needed = frame.length - 8
       const shorter = frame.subarray(0, cut % needed)
       expect(() => parseMetadata(shorter)).toThrow(RangeError)
@@ -36,7 +36,7 @@ test('an answer that was cut off is refused', () => {
   )
 })
 
-/** An answer to Metadata, version 4. */
+/** Returns an answer to Metadata, version 4. */
 function encode({ clusterId, brokers }: ClusterMetadata, rack: string | undefined): Buffer {
   const described = brokers.flatMap(({ id, host, port }) => [int32(id), text(host), int32(port), text(rack)])
   const controller = int32(1)

@@ -2,7 +2,7 @@ import type { Evidence } from '../../../drill/evidence.ts'
 import { destinationsOf, type SourceId } from '../../../drill/fleet.ts'
 import { keyOf } from '../../support/delivery-book.ts'
 
-/** Epoch milliseconds of the drill's first message. */
+/** The time of the first message of the drill, in epoch milliseconds. */
 export const startMs = 1_800_000_000_000
 export const secondMs = 1_000
 
@@ -13,7 +13,7 @@ const messages: readonly (readonly [id: string, source: SourceId])[] = [
   ['till-0', 'till'],
 ]
 
-/** A small drill in which everything is as it should be. */
+/** Returns the evidence of a small drill in which everything is as it should be. */
 export function flawless(): Evidence {
   const acknowledged = messages.map(([id, source], index) => ({
     id,

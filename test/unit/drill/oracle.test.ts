@@ -7,7 +7,7 @@ import { countUncommitted } from '../../../drill/repeats.ts'
 import type { Delivery } from '../../support/delivery-book.ts'
 import { flawless, secondMs, startMs } from './evidence.ts'
 
-/** The promises that are broken, and what speaks against them. */
+/** Returns the promises that are broken, and the evidence that is against them. */
 function broken(evidence: Evidence): { promises: string[]; against: string[] } {
   const failed = judge(evidence).checks.filter(({ isKept }) => !isKept)
   return {
@@ -175,12 +175,12 @@ describe('a message that came twice', () => {
   test('is counted for the fault, beside what that may have repeated', () => {
     const evidence = withDelivery(taken(2, ['w1', 'w2']), { changes: [kill] })
     expect(judge(evidence).repeats.map(({ fault }) => fault)).toEqual([kill])
-    // All that the worker had delivered but the last, which came later.
+    // The killed worker had delivered each of these messages, so the kill may have repeated all of them.
     expect(countUncommitted(evidence)).toEqual([evidence.deliveries.size])
   })
 })
 
-/** A broker that was stopped for a second. */
+/** Returns an outage in which a broker was stopped for a second. */
 const outage = (fromMs: number): Evidence['happened'] => [
   {
     lane: 'brokers',
@@ -215,7 +215,7 @@ describe('a committed position', () => {
         ['events/1', 3],
       ]),
     )
-    // A broker that doesn't know all topics.
+    // This answer is that of a broker which doesn't know all topics.
     watch.note(2, new Map([['events/0', 8]]))
     expect(watch.backward).toEqual([])
     watch.note(
@@ -281,7 +281,7 @@ test('a drill that did not come to its end has failed', () => {
   expect(judge({ ...flawless(), lagLeft: 3 }).isPassed).toBe(false)
 })
 
-/** The log line of a worker that has begun a partition. */
+/** Returns the log line of a worker that has begun a partition. */
 function begun(partition: number, atS: number, topic = 'events') {
   const time = new Date(startMs + atS * secondMs).toISOString()
   return { level: 'debug', msg: 'a partition is begun', topic, partition, time }

@@ -2,9 +2,15 @@ import { describe, expect, test } from 'vitest'
 import { harmfulBodies } from '../../support/harmful-bodies.ts'
 import { trackingOf } from '../../support/tracking.ts'
 
-/** How often an ordinary body of half a megabyte could be parsed and written in the same time. */
+/**
+ * The most that a body may cost, as a number of ordinary bodies of half a megabyte that could be parsed and
+ * written in the same time.
+ */
 const mostBodies = 60
-/** What a body costs is in each of the tries; what compiling costs is not. */
+/**
+ * The number of tries, of which the cheapest counts. Each try has the cost of the body, but not each has the
+ * cost of compiling the code.
+ */
 const tries = 6
 
 const source = {
@@ -18,7 +24,7 @@ const source = {
 }
 const tracking = trackingOf({ sources: [source], ackTimeoutMs: 1_500, bufferBytes: 2 ** 30 })
 
-/** CPU of this thread until the request waits for Kafka, or is answered. */
+/** Returns the CPU time of this thread, in milliseconds, until the request waits for Kafka or is answered. */
 async function costMs(body: Buffer): Promise<number> {
   const before = process.threadCpuUsage()
   const answer = tracking.handle('batch', body, 'Bearer KEY', '203.0.113.7')
@@ -27,7 +33,10 @@ async function costMs(body: Buffer): Promise<number> {
   return (user + system) / 1_000
 }
 
-/** CPU that this machine needs now to parse an ordinary body, and to write it again. */
+/**
+ * Returns the CPU time, in milliseconds, that this machine needs now to parse an ordinary body and to write
+ * it again.
+ */
 function ordinaryMs(): number {
   const times = 10
   const properties = { total: 12.5, items: ['a', 'b'], name: 'x'.repeat(300) }
@@ -43,7 +52,8 @@ describe('no more CPU than 60 ordinary bodies would take is what the gateway nee
   test.each(harmfulBodies())('$name', async ({ body }) => {
     let least = Infinity
     for (let tried = 0; tried < tries && least >= mostBodies / 2; tried++) {
-      // Right before, because the speed of a machine that others use too changes within a second.
+      // This is measured right before the request, because the speed of a shared machine changes within a
+      // second.
       const ordinary = ordinaryMs()
       least = Math.min(least, (await costMs(body)) / ordinary)
     }

@@ -5,7 +5,7 @@ import { docsPage, docsPolicy } from '../../../src/gateway/docs-page.ts'
 import { openApiDocument } from '../../../src/gateway/gateway-openapi.ts'
 
 type Operation = { operationId: string; responses: Record<string, { description: string }> }
-// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the parts that the test looks at
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the test reads only these parts
 const document = JSON.parse(JSON.stringify(openApiDocument())) as {
   openapi: string
   paths: Record<string, { post?: Operation; get?: Operation }>

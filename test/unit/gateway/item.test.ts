@@ -20,12 +20,12 @@ const inBatch: ItemContext = {
 
 const track = { type: 'track', userId: 'u1', event: 'E', messageId: 'm1' }
 
-/** What a batch says for all. */
+/** Returns an object that a batch gives for all its messages. */
 function shared(value: object, limits = defaultLimits): SharedObject {
   return new SharedObject({ ...value }, limits)
 }
 
-/** What a message becomes. */
+/** Returns the message that the gateway makes of an item. Throws if the gateway leaves the item out. */
 function written(item: unknown, surroundings: Partial<ItemContext> = {}): Record<string, unknown> {
   const checked = checkItem(item, { ...inBatch, ...surroundings })
   if (!checked.ok) throw new Error(`left out: ${checked.reason}`)
@@ -206,14 +206,14 @@ describe('a message is left out when', () => {
   })
 })
 
-/** Objects in each other. */
+/** Returns an object with this many levels of objects in each other. */
 function nested(levels: number): object {
   let value: object = {}
   for (let level = 1; level < levels; level++) value = { a: value }
   return value
 }
 
-/** What the gateway writes by itself. */
+/** The fields that the gateway writes itself. */
 const ownFields: ReadonlySet<string> = new Set([
   'type',
   'messageId',

@@ -5,7 +5,10 @@ import { Availability } from '../../../src/gateway/availability.ts'
 import { Outbox, type Produce, type ProduceSender } from '../../../src/gateway/outbox.ts'
 import type { Delivered, OutgoingRecord } from '../../../src/gateway/parcel.ts'
 
-/** What became of a send: for each of its produces, or of one partition only. */
+/**
+ * The outcome of a send, for all its produces or for one partition. `undefined` is a success, and a text is
+ * the reason of a failure.
+ */
 type Outcome = string | undefined
 type OnSettled = Parameters<ProduceSender['send']>[2]
 
@@ -15,7 +18,7 @@ const lingerMs = 5
 const ackTimeoutMs = 1_500
 const occasion = occasionOf(undefined, arrivalAt(0))
 
-/** Stands for Kafka: holds each send until the test says what becomes of it. */
+/** A stand-in for Kafka. It holds each send until the test settles it. */
 class HeldSender implements ProduceSender {
   readonly batches: { produces: readonly Produce[]; route: string; onSettled: OnSettled }[] = []
 
@@ -27,7 +30,9 @@ class HeldSender implements ProduceSender {
     return (this.batches[index]?.produces ?? []).flatMap(({ records }) => records.map(({ value }) => value))
   }
 
-  /** Lets a send end, or what it has for one partition, and all that waits for it go on. */
+  /**
+   * Ends a send, or the part of it that is for one partition. Then everything that waits for this goes on.
+   */
   async settle(index: number, outcome: Outcome, partition?: number): Promise<void> {
     const { produces = [], onSettled } = this.batches[index] ?? {}
     for (const produce of produces) {
@@ -67,7 +72,7 @@ function record(value: string, bytes = 100, partition = 0): OutgoingRecord {
 
 type Submitted = { outcome: Delivered | undefined }
 
-/** Submits records of 100 bytes each, or of the sizes given. */
+/** Submits one record for each value. The records have 100 bytes each, unless `bytes` says otherwise. */
 function submit(values: readonly string[], { bytes = 100, ids = [] as readonly string[] } = {}): Submitted {
   const parcel = outbox.parcel('events', 'shop', occasion)
   for (const [index, value] of values.entries()) parcel.add(record(value, bytes, index % 3), ids[index])
@@ -143,7 +148,8 @@ describe('the outbox', () => {
   ])('puts no more $what into a produce than it may have', async ({ requests, records, bytes, expected }) => {
     for (let index = 0; index < requests; index++) submit(Array.from({ length: records }, String), { bytes })
     await vi.advanceTimersByTimeAsync(lingerMs)
-    // What is for one partition is taken as a whole, so that it may be a little less.
+    // The records of a request for one partition stay together, so a produce may have a little less than its
+    // limit.
     expect(sender.recordsOf(0).length).toBeLessThanOrEqual(expected * records)
     expect(sender.recordsOf(0).length).toBeGreaterThan((expected - 1) * records)
   })
@@ -209,10 +215,13 @@ describe('the outbox', () => {
   })
 })
 
-/** Three records, for the partitions 0, 1 and 2. */
+/** The values of three records, for the partitions 0, 1 and 2. */
 const ofAll = ['a', 'b', 'c']
 
-/** As a client does that was not answered 200: what is known of it is not written again. */
+/**
+ * Submits values again, as a client does that wasn't answered 200. Values that are in flight aren't written
+ * again. `found` lists these values.
+ */
 function repeat(values: readonly string[]): { submitted: Submitted; found: string[] } {
   const parcel = outbox.parcel('events', 'shop', occasion)
   const found: string[] = []
@@ -311,7 +320,7 @@ describe('a partition that takes nothing', () => {
   })
 })
 
-/** As a second request that found the first one's message. */
+/** Submits a second request with the message of a first request that is still in flight. */
 function join(id: string): Submitted {
   const parcel = outbox.parcel('events', 'shop', occasion)
   const part = parcel.flights.get(id)

@@ -18,7 +18,10 @@ function settingOf(limits: MessageLimits): CallSetting {
 
 type Around = { readonly ip?: string | undefined; readonly limits?: MessageLimits }
 
-/** All that a body comes to: what its messages become and are, or the answer that refuses it. */
+/**
+ * Returns everything that a call makes of a body. This is either the answer that refuses the body, or the
+ * result and the text of each message.
+ */
 function meaning(
   read: AcceptedBody | ScannedBody,
   call: Call,
@@ -35,12 +38,15 @@ function meaning(
   return { checked, lostDigits, writeKey: read.body['writeKey'] }
 }
 
-/** A `messageId` that the gateway makes is another one each time. */
+/** Replaces a `messageId` that the gateway made, because it is different each time. */
 function withoutMadeId(text: string, givenId: string | undefined): string {
   return givenId === undefined ? text.replace(/"messageId":"[\da-f-]{36}"/, '"messageId":"made"') : text
 }
 
-/** What each way makes of a body; `undefined` where the short way isn't taken. */
+/**
+ * Returns what each way makes of a body. The short way scans the body, and the long way parses it. Returns
+ * `undefined` if the short way isn't taken.
+ */
 function bothWays(
   text: string | Buffer,
   call: Call,
@@ -55,7 +61,7 @@ function bothWays(
   return { short: found, long: read.ok && meaning(read, call, around) }
 }
 
-/** Counts the bodies that take the short way, and says whether each comes to what it comes to when it is parsed. */
+/** Counts the bodies that take the short way. Tells for each of them whether both ways come to the same. */
 class Agreement {
   taken = 0
 
@@ -67,14 +73,17 @@ class Agreement {
   }
 }
 
-/** What the short way makes of a body; `undefined` where it isn't taken. It must be what the long way makes of it. */
+/**
+ * Returns what the short way makes of a body, or `undefined` if it isn't taken. Expects the long way to make
+ * the same of the body.
+ */
 function short(text: string | Buffer, call: Call = 'batch', around: Around = {}): unknown {
   const ways = bothWays(text, call, around)
   expect(ways?.long).toEqual(ways?.short)
   return ways?.short
 }
 
-/** Whether every message of a batch was completed by its bytes. */
+/** Returns true if every message of a body was completed from its bytes, without being parsed. */
 function isAllShort(text: string | Buffer, call: Call = 'batch', around: Around = {}): boolean {
   if (short(text, call, around) === undefined) return false
   const bytes = Buffer.from(text)
@@ -103,7 +112,7 @@ const time = fc.constantFrom(
 )
 const anyTime = fc.oneof(time, fc.constantFrom(null, 7, {}, []))
 
-/** A message as JSON.stringify writes it, with each field absent, sound or odd. */
+/** A message as JSON.stringify writes it. Each field is absent, valid or odd. */
 const tidyMessage = fc
   .tuple(
     fc.record(
@@ -186,7 +195,10 @@ const batch = fc
 const ip = fc.constantFrom(undefined, '203.0.113.7')
 const call = fc.constantFrom('identify', 'track', 'page', 'screen', 'group', 'alias')
 
-/** A property that says nothing about nine of ten bodies would prove little. */
+/**
+ * The least number of bodies that must take the short way. A property that says nothing about nine of ten
+ * bodies would prove little.
+ */
 const leastTaken = runs.numRuns / 10
 
 describe('a body that is scanned comes to what it comes to when it is parsed:', () => {

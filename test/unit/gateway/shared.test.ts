@@ -12,7 +12,7 @@ function keysOf(value: unknown): number {
   return members.reduce((keys: number, one) => keys + keysOf(one), Array.isArray(value) ? 0 : members.length)
 }
 
-/** Without a difference between the orders of fields. */
+/** Returns the fields of an object, sorted by name, so that their order makes no difference. */
 function sorted(value: object): unknown {
   return Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1))
 }

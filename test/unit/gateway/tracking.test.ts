@@ -12,7 +12,9 @@ const slow = {
 }
 const free = { ...slow, id: 'free', name: 'free', writeKeys: ['FREE'], maxPerSecond: undefined }
 
-/** Of a source that may send one message a second, and one that may send as many as it likes. */
+/**
+ * Returns the tracking of two sources. One source may send one message a second, and the other has no limit.
+ */
 function trackingBefore(kafka: { isUp: boolean }) {
   return trackingOf({ sources: [slow, free], isUp: () => kafka.isUp, ackTimeoutMs: 50, bufferBytes: 5_000 })
 }

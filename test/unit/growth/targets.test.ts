@@ -14,7 +14,7 @@ const change = fc
   }))
 const userId = fc.string({ minLength: 1, maxLength: 12 })
 
-/** The units that get a copy, of a record that each unit of before has. */
+/** Returns the new units that get a copy of a record that each of the old units has. */
 function heirs(stateKey: StateKey, grown: Change): number[] {
   const key = encodeStateKey(stateKey)
   return Array.from({ length: grown.from.partitions }, (_, unit) => unitsOfState(key, unit, grown))

@@ -4,7 +4,9 @@ import { describeGroup, fetchCommits, findCoordinator } from '../../../src/kafka
 import { metadataRequest } from '../../../src/kafka/metadata-request.ts'
 import { listOffsetsRequest } from '../../../src/kafka/offset-requests.ts'
 
-/** The versions of Apache Kafka 4.3 for the requests that are made, by their key. */
+/**
+ * The versions that Apache Kafka 4.3 supports of the requests that Sluice makes, by the key of the request.
+ */
 const kafka43 = new Map([
   [0, { lowest: 0, highest: 13 }],
   [1, { lowest: 4, highest: 18 }],
@@ -45,7 +47,7 @@ test('one without a request is told', () => {
 })
 
 describe('a member with an instance id', () => {
-  /** Of Apache Kafka 2.2. */
+  /** The versions of Apache Kafka 2.2. */
   const old = new Map(kafka43).set(11, { lowest: 0, highest: 4 })
 
   test('is refused by a broker before Kafka 2.3 at the start, by name', () => {

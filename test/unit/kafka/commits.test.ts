@@ -8,7 +8,10 @@ import { memoryOf, type StoredCommit } from '../../../src/kafka/stored-commit.ts
 
 const member = { memberId: 'member', generationId: 1, instanceId: undefined }
 
-/** A broker whose limits can't be set while it runs: it takes commits as Kafka does, up to these. */
+/**
+ * A simulated broker that takes commits as Kafka does, up to these limits. The limits of a real broker can't
+ * be set while it runs.
+ */
 class StrictBroker {
   readonly taken = new Map<number, StoredCommit>()
   readonly said: string[] = []

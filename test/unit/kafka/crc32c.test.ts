@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { crc32c } from '../../../src/kafka/crc32c.ts'
 
-/** The definition: one bit after the other, by the reversed polynomial. */
+/** Returns the checksum by its definition, bit by bit, with the reversed polynomial. */
 function byBits(bytes: Uint8Array): number {
   let crc = -1
   for (const byte of bytes) {

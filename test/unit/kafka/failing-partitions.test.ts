@@ -4,7 +4,7 @@ import { FailingPartitions } from '../../../src/kafka/failing-partitions.ts'
 const patienceMs = 3_000
 let failing: FailingPartitions
 let told: string[]
-/** What the brokers say: partitions that could take records; `undefined` where none answers. */
+/** The partitions that could take records, as the brokers say; `undefined` if no broker answers. */
 let open: readonly string[] | undefined
 let looks: number
 

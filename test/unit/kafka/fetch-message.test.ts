@@ -9,7 +9,7 @@ import {
 } from '../../../src/kafka/fetch-message.ts'
 import { readBatches } from '../../support/raw-batch.ts'
 
-/** kafkajs' own writer and reader of the same version say what is right. */
+/** Tests against kafkajs' own writer and reader of the same version. These say what is right. */
 
 const require = createRequire(import.meta.url)
 // oxlint-disable typescript/no-unsafe-type-assertion -- kafkajs declares no types for its files
@@ -167,7 +167,7 @@ async function comparable({ responses, ...head }: FetchAnswer) {
   return { ...head, responses: await Promise.all(read) }
 }
 
-/** What of an answer of kafkajs is read here. */
+/** The fields of an answer of kafkajs that these tests read. */
 type TheirAnswer = Omit<FetchAnswer, 'responses'> & {
   responses: { topicName: string; partitions: TheirPartition[] }[]
 }
@@ -182,7 +182,7 @@ type TheirPartition = {
 }
 
 function comparableOfTheirs(answer: object) {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as kafkajs gives it
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs returns these fields
   const { clientSideThrottleTime, errorCode, sessionId, responses } = answer as TheirAnswer
   return {
     clientSideThrottleTime,

@@ -3,13 +3,13 @@ import { describe, expect, test } from 'vitest'
 import type { FetchPosition } from '../../../src/kafka/fetch-message.ts'
 import { FetchSession, isOfSession, type SessionRequest } from '../../../src/kafka/fetch-session.ts'
 
-/** What a broker does with fetches by sessions, as KIP-227 has it. */
+/** A simulated broker that serves fetches by sessions, as KIP-227 describes. */
 class SessionBroker {
   hasRoom = true
   readonly #sessions = new Map<number, { epoch: number; offsets: Map<string, number> }>()
   #lastId = 0
 
-  /** What it reads from, or why it doesn't. */
+  /** Returns the partitions and offsets that the broker reads from, or the error code of its refusal. */
   fetch({ sessionId, sessionEpoch, positions, forgotten }: SessionRequest) {
     if (sessionEpoch === 0) {
       this.#sessions.delete(sessionId)
@@ -134,10 +134,13 @@ describe('a fetch session', () => {
     const busy = Array.from({ length: 6 }, (_, partition) => at('busy', partition, 0))
     const session = new FetchSession()
     const served = new Map(busy.map((one) => [nameOf(one), 0]))
-    /** As the broker has them: what is served goes to the end, and so does what is told anew. */
+    /**
+     * The partitions in the order in which the broker serves them. A partition that was served goes to the
+     * end, and so does a partition that is told again.
+     */
     let order: string[] = []
     for (let fetch = 0; fetch < 600; fetch++) {
-      // All that are behind are paused together, and resumed.
+      // All busy partitions are paused together, and resumed together.
       const now = fetch % 3 === 2 ? idle : [...idle, ...busy]
       const { positions, forgotten, sessionEpoch } = session.next(
         now.map((one) => ({ ...one, offset: served.get(nameOf(one)) ?? 0 })),

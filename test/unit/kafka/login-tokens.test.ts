@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Token, Tokens } from '../../../src/kafka/login-tokens.ts'
 
-/** Tokens of so many milliseconds, at a clock that the test sets. */
+/** Returns tokens that are valid for `lifeMs` milliseconds, on a clock that the test sets. */
 function setUp(lifeMs: number) {
   const state = { nowMs: 1_000_000, asked: 0, failure: undefined as Error | undefined, kept: [] as string[] }
   const tokens = new Tokens({

@@ -7,7 +7,7 @@ import { until } from '../../support/until.ts'
 
 const never = new Promise<never>(() => {})
 
-/** Brokers that are played: what they have taken, and what they say. */
+/** Simulated brokers, with the texts that they have taken and the answers that they give. */
 class Brokers {
   readonly leaders = new Map([
     [0, 1],
@@ -16,14 +16,14 @@ class Brokers {
   ])
   readonly taken: string[] = []
   readonly hung = new Set<number>()
-  /** Whether nobody tells about the cluster. */
+  /** True if no broker tells which leaders there are. */
   isSilent = false
   lookUps = 0
-  /** By partition. */
+  /** The answer of the leader of a partition, by partition. */
   readonly answers = new Map<number, (leader: number) => ProduceOutcome | 'lost'>()
 
   link(): LossyLink {
-    /** As this connection knows them. */
+    /** The leaders that this connection knows. */
     let known = new Map(this.leaders)
     return {
       prepare: async () => {

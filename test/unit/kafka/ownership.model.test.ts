@@ -6,10 +6,10 @@ import { type Commit, type Fate, type Holding, type Look, SimulatedGroup } from 
 
 const maxMetadataCharacters = 4_096
 
-/** The books and the real classes are in the same object: fast-check is given it twice. */
+/** A step of a run. The same object is the model and the real system, so fast-check gets it twice. */
 type Step = fc.AsyncCommand<SimulatedGroup, SimulatedGroup>
 
-/** Something that one of `choices` does or has done to it; skipped while there is none. */
+/** Returns a step that acts on one of `choices`. The step is skipped while there are no choices. */
 function step<T>(
   name: string,
   pick: number,
@@ -39,7 +39,7 @@ const gap = fc.oneof(
   { weight: 60, arbitrary: fc.constant(1) },
   { weight: 12, arbitrary: fc.integer({ min: 2, max: 5 }) },
   { weight: 1, arbitrary: fc.integer({ min: 100, max: 30_000 }) },
-  // Records at the very end of what the metadata can hold.
+  // These gaps put records at the very end of what the metadata can hold.
   { weight: 1, arbitrary: fc.integer({ min: maxRememberedOffsets - 20, max: maxRememberedOffsets + 1 }) },
 )
 const fate = fc.oneof(
@@ -203,7 +203,7 @@ function checkAll(group: SimulatedGroup): void {
   }
 }
 
-/** What the broker has: nothing that isn't true, and nothing that a stale owner put back. */
+/** Checks that the stored commit is true, and that no stale owner has put the group back. */
 function checkStored({ commits, stored, log, settled }: SimulatedGroup): void {
   const last = commits.at(-1)
   if (last === undefined) return
@@ -224,7 +224,10 @@ function checkStored({ commits, stored, log, settled }: SimulatedGroup): void {
   expect(wrong, 'commits that put the group back').toEqual([])
 }
 
-/** Within an epoch there is one owner, and it only goes on; an earlier epoch changes nothing. */
+/**
+ * Returns true if a commit puts the group back. Within an epoch, there is one owner, and its position never
+ * goes back. An earlier epoch must not commit after a later one.
+ */
 function putsBack(before: Commit, { epoch, holding, position }: Commit): boolean {
   if (epoch !== before.epoch) return epoch < before.epoch
   return holding !== before.holding || position < before.position
@@ -252,7 +255,8 @@ function checkLook(group: SimulatedGroup, taken: Look): void {
     ).toEqual([])
   }
   if (found === undefined || !isFinal) return
-  // What it leaves is all it had; only what didn't fit into the metadata is repeated.
+  // The final commit of the former owner has everything that this owner knew. Only offsets that didn't fit
+  // into the metadata are repeated.
   expect([...found.holding.out], 'out after the final mark').toEqual([])
   const repeated = group.log.filter(
     (offset) =>
@@ -294,14 +298,17 @@ function checkHolding({ stored, commits }: SimulatedGroup, holding: Holding, isE
   expect(span, 'span').toBeLessThan(maxRememberedOffsets + Math.max(1, longestFetch))
 }
 
-/** An owner that has no news has nothing that the broker doesn't know. */
+/** Checks that the broker knows everything about an owner that has no news. */
 function checkNews({ stored, commits }: SimulatedGroup, holding: Holding, isEnding: boolean): void {
   const { partition } = holding
   if (partition.isNews(partition.standing(isEnding)) || partition.isOvertaken(stored)) return
   expect(commits.at(-1), 'without news').toEqual({ holding, ...holding.expected(isEnding) })
 }
 
-/** Everyone dies; the next owner gets exactly what the stored commit doesn't say, and with it all is settled. */
+/**
+ * Lets all members crash. Checks that the next owner gets exactly the records that the stored commit doesn't
+ * say are settled, and that all records are settled then.
+ */
 async function checkNothingIsLost(group: SimulatedGroup): Promise<void> {
   for (const each of group.members) group.crash(each)
   const [owner] = group.members
@@ -339,7 +346,7 @@ test('for any history of a group: no record is lost, and none that the stored co
     { numRuns: 1_000 },
   )
   await Promise.all(takeovers)
-  // The runs have met all that there is to meet.
+  // Together, the runs have met all events that can happen.
   expect([...seen].sort()).toEqual([
     'a commit of a former generation was refused',
     'a former owner made a commit',

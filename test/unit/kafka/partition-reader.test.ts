@@ -6,12 +6,15 @@ import { ByteWriter } from '../../../src/kafka/bytes.ts'
 import { createPartitionReader, type KeyedRecord } from '../../../src/kafka/partition-reader.ts'
 import { encodeBatch, encodeRecords } from '../../support/raw-batch.ts'
 
-/** What a broker answers at an offset: records, nothing, or an error. A real one does these at rare moments only. */
+/**
+ * The answer of a broker to a fetch at an offset: records, nothing, or an error. A real broker gives some of
+ * these answers at rare moments only.
+ */
 type Answer =
   | { offsets: number[]; readable: number }
   | { errorCode: number }
   | { error: Error }
-  /** As when a quota is used up. */
+  /** The answer of a broker when, for example, a quota is used up. */
   | 'nothing of the partition'
   | 'never'
 
@@ -26,7 +29,7 @@ function batchAt(offset: number): Buffer {
   return encodeBatch(encodeRecords([{ key: `key-${offset}`, value: 'v' }]), { count: 1, baseOffset: offset })
 }
 
-/** Writes the answer to a Fetch of version 11; `undefined` where none comes. */
+/** Returns the answer to a Fetch of version 11, or `undefined` if no answer comes. */
 function answerOf(answer: Exclude<Answer, { error: Error }>): Buffer | undefined {
   if (answer === 'never') return undefined
   const whole = new ByteWriter().int32(0).int16(0).int32(0)
@@ -41,7 +44,10 @@ function answerOf(answer: Exclude<Answer, { error: Error }>): Buffer | undefined
 
 const nothing = () => Promise.resolve()
 
-/** The offset that a fetch of one partition asks for: behind its wait, its limits, its session, its topic and the epoch. */
+/**
+ * Returns the offset that a fetch of one partition asks for. It stands behind the wait, the limits, the
+ * session, the topic and the epoch.
+ */
 function offsetOf(body: Buffer): number {
   const behindTopic = 4 * 4 + 1 + 2 * 4 + 4 + 2 + where.topic.length
   return Number(body.readBigInt64BE(behindTopic + 4 + 4 + 4))
@@ -52,7 +58,9 @@ type Pushed = {
   sendRequest: () => void
 }
 
-/** A client whose brokers answer by a script: the cluster is what kafkajs gives to assigners. */
+/**
+ * Returns a client whose brokers answer by a script. Its cluster is the one that kafkajs gives to assigners.
+ */
 function scripted(
   log: { starts: number[]; end: number },
   answerAt: (position: number, count: number) => Answer,
@@ -88,7 +96,7 @@ function scripted(
     { topic: where.topic, topicErrorCode: 0, partitionMetadata: [{ partitionId: 0, leader: 1 }] },
   ]
   const cluster = {
-    // The script's broker stands for its connections.
+    // The broker of the script needs no connections, so nothing may open one.
     connectionPoolBuilder: { build: () => Promise.reject(new Error('the script connects to nothing')) },
     brokerPool: { metadata: { topicMetadata } },
     connect: nothing,
@@ -110,7 +118,7 @@ function scripted(
       return { disconnect: nothing }
     },
   }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- all that the reader takes of a client
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the reader uses no other members
   const script: Scripted = { kafka: kafka as unknown as Kafka, asked: [], refreshes: 0 }
   return script
 }

@@ -33,7 +33,7 @@ describe('a record is due', () => {
   })
 })
 
-/** It has taken one record. */
+/** Returns a partition that has begun and has taken one record. */
 function begun(): Partition {
   const partition = new Partition('audience-changes', 0, 0)
   partition.begin({ offset: 0, metadata: null })

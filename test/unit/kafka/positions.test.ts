@@ -34,7 +34,7 @@ describe('a place in a log', () => {
   test('before its beginning: retention was faster', () => {
     const found = { kind: 'retentionWon', from: 4, to: 10 }
     expect(judgePlace(place(4), log(10, 100))).toEqual(found)
-    // What is deleted may have been of any epoch.
+    // The deleted records may be of any epoch.
     expect(judgePlace(place(4, { leaderEpoch: 2 }), log(10, 100, epoch(2, 10)))).toEqual(found)
   })
 

@@ -22,7 +22,7 @@ const Long = require('kafkajs/src/utils/long.js') as { fromValue: (value: bigint
 
 const timestampAt = [27, 35]
 
-/** What kafkajs writes, with our time in its batches: it takes the clock's. */
+/** Returns the request that kafkajs writes. The batches in it have the time of the clock. */
 async function writtenByKafkajs(
   topicData: TopicData,
   producerId: bigint,
@@ -38,7 +38,7 @@ async function writtenByKafkajs(
   return buffer
 }
 
-/** Both with times and checksums of zero, which depend on the clock. */
+/** Returns a copy of a request in which times and checksums are zero, because both depend on the clock. */
 function withoutTimes(bytes: Buffer, topicData: TopicData): Buffer {
   const copy = Buffer.from(bytes)
   let at = 12

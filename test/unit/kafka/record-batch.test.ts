@@ -266,7 +266,7 @@ test('of a fetch that would take much memory, the first batches are read', async
   expect(await readBatches(Buffer.concat(batches))).toHaveLength(3)
 })
 
-/** Four records, the two in the middle in one batch. */
+/** Returns three batches with four records. The batch in the middle has two records. */
 function threeBatches(): Buffer[] {
   return [
     batchOf([good('a')]),
@@ -328,7 +328,7 @@ describe('a batch that is not what was written', () => {
 
 test('each batch says of which leader it is', async () => {
   const later = batchOf([good('b')], { baseOffset: 1 })
-  // Not covered by the checksum: the leader writes it.
+  // The checksum doesn't cover the epoch, because the leader writes it.
   later.writeInt32BE(7, 12)
   const { epochs } = await readRecordSet(Buffer.concat([batchOf([good('a')]), later]), {
     passDamaged: false,
@@ -342,7 +342,7 @@ test('each batch says of which leader it is', async () => {
 
 const none = Buffer.alloc(0)
 
-/** As kafkajs gives them. */
+/** A record as kafkajs returns it. */
 type TheirRecord = Omit<FetchedRecord, 'offset' | 'timestampMs'> & { offset: string; timestamp: string }
 
 function plainOfTheirs({ offset, timestamp, ...record }: TheirRecord) {
@@ -361,7 +361,7 @@ describe('kafkajs’ own reader', () => {
   const readAsKafkajs = require('kafkajs/src/protocol/requests/fetch/v4/decodeMessages.js') as (
     decoder: unknown,
   ) => Promise<TheirRecord[]>
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the same
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
   const Decoder = require('kafkajs/src/protocol/decoder.js') as new (bytes: Buffer) => unknown
   const byKafkajs = (batches: Buffer) => {
     const length = Buffer.alloc(4)
@@ -375,7 +375,7 @@ describe('kafkajs’ own reader', () => {
     fc.uint8Array({ maxLength: 300 }).map((array) => Buffer.from(array)),
   )
   const name = fc.oneof(fc.constantFrom('a', 'b', 'source-id'), fc.string({ unit: 'grapheme' })).filter(
-    // It takes the functions of objects for headers, and leaves nothing out.
+    // kafkajs takes the functions that every object has, for example `toString`, for headers with this name.
     (text) => !(text in {}),
   )
   const record = fc.record({
@@ -421,7 +421,10 @@ describe('kafkajs’ own reader', () => {
   })
 })
 
-/** As Java's SnappyOutputStream writes it: magic, two versions, then blocks behind their lengths. */
+/**
+ * Compresses as Java's SnappyOutputStream does. The result has magic bytes, two versions and blocks, each
+ * behind its length.
+ */
 function xerialSync(bytes: Buffer): Buffer {
   const blockBytes = 32 * KIB
   const parts: Buffer[] = [Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1])]

@@ -4,15 +4,15 @@ import { Partition, type Standing } from '../../../src/kafka/partition.ts'
 import type { StoredCommit } from '../../../src/kafka/stored-commit.ts'
 import { takeOver } from '../../../src/kafka/takeover.ts'
 
-/** What becomes of a commit that a member of the present generation sends. */
+/** The fate of a commit that a member of the present generation sends. */
 export type Fate = 'taken' | 'answer lost' | 'refused'
 
-/** What a commit should say, by the books of `Holding`. */
+/** The content that a commit should have, by the books of `Holding`. */
 export type Expected = { position: number; settledAbove: number[]; isFinal: boolean; epoch: number }
 
 export type Commit = Expected & { readonly holding: Holding }
 
-/** A look at whether a partition may be begun: what was decided, and what the decision rests on. */
+/** One check of whether a partition may begin, with its decision and the reasons for it. */
 export type Look = {
   holding: Holding
   /** The commit that the new owner found. */
@@ -27,21 +27,27 @@ export type Look = {
 export type Fetch = { fetched: number[]; handedOut: number[]; expected: number[] }
 
 const handoverMs = 8_000
-/** As in the consumer: a lost partition is let go this long before its next owner waits no more. */
+/**
+ * The time between the moment when a lost partition is let go and the moment when its next owner stops
+ * waiting, in milliseconds. The consumer has the same margin.
+ */
 const leavingMarginMs = 500
 
-/** A partition in the hands of one member, and beside it plain sets that say what it should know. */
+/** A partition in the hands of one member, with plain sets that say what the member should know. */
 export class Holding {
   readonly partition = new Partition('events', 0, 0)
   epoch = 0
   start = 0
-  /** One past the last offset fetched. */
+  /** The offset after the last one that was fetched. */
   top = 0
-  /** Settled, as far as this owner knows: by itself, or as the commit that it began with says. */
+  /**
+   * The settled offsets that this owner knows. Either it has settled them itself, or they are in the commit
+   * that it began with.
+   */
   readonly known = new Set<number>()
   readonly out = new Set<number>()
   readonly givenBack = new Set<number>()
-  /** By how many offsets a single fetch went on from `top` at most. */
+  /** The largest number of offsets by which a single fetch went on from `top`. */
   longestFetch = 0
   idleCount = 0
   idleToldCount = 0
@@ -93,14 +99,14 @@ export class Holding {
   }
 }
 
-/** A process. It learns of a rebalance when it joins, which it doesn't while it is paused. */
+/** A process. It learns of a rebalance when it joins, and it doesn't join while it is paused. */
 export class Member {
   readonly name: string
   holding: Holding | undefined
   readonly leaving = new Set<Holding>()
-  /** All that it ever held: what it has let go may still settle. */
+  /** All holdings that this member ever had. Records of a partition that was let go may still settle. */
   readonly holdings: Holding[] = []
-  /** Of its last join; 0 before the first. */
+  /** The generation of the member's last join; 0 before the first join. */
   generation = 0
   isPaused = false
   isStopping = false
@@ -123,37 +129,38 @@ export class Member {
     return this.holding !== undefined && !this.isStopping && !this.holding.partition.wantsPause
   }
 
-  /** Nothing new is begun for these: their records may be given back. */
+  /** The holdings for which nothing new is begun. Their records may be given back. */
   get endingHoldings(): Holding[] {
     return this.holdings.filter(({ partition }) => partition.isLost || this.isStopping)
   }
 }
 
 /**
- * One partition, its log, its group of three and what the broker has stored for it. The members do with the real
- * `Partition` and the real `takeOver` what `GroupMember` does. A read of the stored commit and the commit that follows
- * from it are one step: the margin of a leaving partition is taken to be long enough.
+ * A model of one partition with its log, a group of three members, and the commit that the broker has stored.
+ * The members use the real `Partition` and the real `takeOver`, as `GroupMember` does. A read of the stored
+ * commit and the commit that follows from it are one step. So the model assumes that the margin of a leaving
+ * partition is long enough.
  */
 export class SimulatedGroup {
   readonly members: Member[] = ['a', 'b', 'c'].map((name) => new Member(name))
-  /** The offsets that have a record, ascending. */
+  /** The offsets that have a record, in ascending order. */
   readonly log: number[] = []
   readonly #logStart: number
   logEnd: number
-  /** Settled by anyone. */
+  /** The offsets that any member has settled. */
   readonly settled = new Set<number>()
   stored: StoredCommit = { offset: -1, metadata: null }
   /** Every commit that the broker took. */
   readonly commits: Commit[] = []
   readonly looks: Look[] = []
   readonly fetches: Fetch[] = []
-  /** What happened, in words. */
+  /** The events that have happened, in words. */
   readonly seen = new Set<string>()
-  /** The calls of `takeOver`: each ends by itself, a moment after its look. */
+  /** The calls of `takeOver`. Each call ends by itself, a moment after its look. */
   readonly takeovers: Promise<void>[] = []
   #generation = 0
   #nowMs = 0
-  /** Who said at the last join to have something in flight. */
+  /** The members that said at their last join that they have something in flight. */
   #busy: ReadonlySet<Member> = new Set()
 
   constructor(logStart: number) {
@@ -161,7 +168,7 @@ export class SimulatedGroup {
     this.logEnd = logStart
   }
 
-  /** A gap of 1 is no gap. */
+  /** Appends one record for each gap. A gap of 1 leaves out no offset. */
   append(gaps: readonly number[]): void {
     for (const gap of gaps) {
       this.log.push(this.logEnd + gap - 1)
@@ -181,7 +188,10 @@ export class SimulatedGroup {
     return this.members.filter(({ isPaused }) => !isPaused)
   }
 
-  /** Everyone who isn't paused joins; who is, is out of the group and will come back under a new name. */
+  /**
+   * Lets every member join that isn't paused, and gives the partition to `owner`. A paused member is out of
+   * the group, and comes back under a new name.
+   */
   rebalance(owner: Member): void {
     const wasIn = (member: Member): boolean => this.isInGroup(member)
     const { joiners } = this
@@ -213,7 +223,7 @@ export class SimulatedGroup {
     return generation > 0 && generation === this.#generation
   }
 
-  /** A new process takes its place, and joins with the next rebalance. */
+  /** Replaces a member by a new process, which joins at the next rebalance. */
   crash(member: Member): void {
     this.members[this.members.indexOf(member)] = new Member(member.name)
   }
@@ -249,7 +259,7 @@ export class SimulatedGroup {
       onTrouble: () => undefined,
     })
     this.takeovers.push(takeover)
-    // The reads are immediate, so that a turn later the first look is over; a second one isn't let happen.
+    // The reads resolve at once, so the first look is over after one turn. `isOver` prevents a second look.
     await nextTurn()
     isOver = true
     this.looks.push(look)
@@ -264,7 +274,10 @@ export class SimulatedGroup {
     holding.partition.begun()
   }
 
-  /** A batch of at most `count` records; with the markers behind them, if it `reachesOn`. */
+  /**
+   * Fetches a batch of at most `count` records. If `reachesOn` is true, the fetch goes on past the markers
+   * behind them.
+   */
   fetch(member: Member, count: number, reachesOn: boolean): void {
     const { holding } = member
     if (holding === undefined) return

@@ -4,7 +4,7 @@ import { assignSticky, type MemberClaim } from '../../../src/kafka/sticky.ts'
 
 const fresh = (memberId: string): MemberClaim => ({ memberId, sinceMs: 0, units: [] })
 
-/** The claims that members make after an assignment. */
+/** Returns the claims that members make after an assignment. */
 function claimsOf(assignment: Map<string, number[]>, sinceMs: number): MemberClaim[] {
   return [...assignment].map(([memberId, units]) => ({ memberId, sinceMs, units }))
 }
@@ -83,7 +83,8 @@ describe('sticky assignment', () => {
         const [was, is] = [ownersOf(first), ownersOf(second)]
         let moved = 0
         for (const [unit, owner] of is) if (was.get(unit) !== owner) moved++
-        // What must move: the units of members that left, and what a newcomer's share takes from the others.
+        // Two kinds of units must move: those of members that left, and those of a newcomer's share, which
+        // other members had.
         const fewest = Math.floor(unitCount / after.length)
         const most = Math.ceil(unitCount / after.length)
         const orphans = [...was.values()].filter((owner) => !after.includes(owner)).length

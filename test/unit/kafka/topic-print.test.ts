@@ -16,7 +16,7 @@ const table = topicTable({
 })
 const options = { brokers: ['kafka:9092'], strimziCluster: 'main' }
 
-/** A topic in plain words, so that formats can be compared with the table. */
+/** Returns a topic as a plain object, so that the formats can be compared with the table. */
 function plain({ topic, partitions, replication, settings }: TopicDefinition) {
   const config = Object.fromEntries(settings.map(({ name, value }) => [name, value]))
   return { topic, partitions, replication, config }

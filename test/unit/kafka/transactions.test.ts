@@ -4,7 +4,10 @@ import { withoutAborted } from '../../../src/kafka/transactions.ts'
 
 type Kind = 'plain' | 'sent' | 'abort' | 'commit' | 'gap'
 
-/** `sent`: within a transaction of this producer. The others but `plain` are markers. */
+/**
+ * Returns a record of this kind. A record of the kind `sent` belongs to a transaction of this producer.
+ * Records of all other kinds except `plain` are markers.
+ */
 function record(offset: number, kind: Kind, producerId = '1'): FetchedRecord {
   const isControlRecord = kind === 'abort' || kind === 'commit' || kind === 'gap'
   const keys = {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { UnitTenures } from '../../../src/kafka/unit-tenures.ts'
 
-/** Writes down what is called; what is called ends when the test says so. */
+/** Starts tenures that note each call. A call ends when the test says so. */
 function watched({ handoverMs = 8_000, failures = 0 } = {}) {
   const seen: string[] = []
   const gates: PromiseWithResolvers<void>[] = []

@@ -114,12 +114,15 @@ describe('a gap of two hundred million offsets, as compaction or a restored log 
   })
 })
 
-/** A partition's records (offsets with gaps), and in which order they settle. */
+/**
+ * The offsets of a partition's records, with gaps between them, and the order in which the records settle.
+ */
 const history = fc
   .record({
     start: fc.nat({ max: 1_000 }),
     gaps: fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 200 }),
-    // Each step receives the next record, settles the n-th held one, or moves to a new owner.
+    // Each step receives the next record, settles the n-th held one, moves to a new owner, or lets the same
+    // owner join again.
     steps: fc.array(
       fc.oneof(
         { weight: 4, arbitrary: fc.constant({ kind: 'receive' as const }) },
@@ -162,7 +165,8 @@ test('for any history: the position never goes back nor past a held record, and 
           watermark.settle(offset)
           settled.add(offset)
         } else if (step.kind === 'handover') {
-          // A graceful one: what was held is lost to this owner, what settled is in the metadata.
+          // This handover is a graceful one. The new owner doesn't hold what the old one held. It finds in
+          // the metadata what is settled.
           const metadata = encodeCommitMetadata(
             watermark.position,
             watermark.settledAbove(maxRememberedOffsets),
@@ -190,7 +194,7 @@ test('for any history: the position never goes back nor past a held record, and 
         for (const limit of [3, maxRememberedOffsets])
           expect(watermark.lastSettledAbove(limit)).toBe([...watermark.settledAbove(limit)].at(-1) ?? -1)
       }
-      // Once everything has come and settled, nothing is left to commit.
+      // When all records were received and settled, nothing is left to commit.
       for (const offset of offsets.slice(next)) if (watermark.receive(offset) === 'new') held.push(offset)
       for (const offset of held) watermark.settle(offset)
       expect(watermark.position).toBe((offsets.at(-1) ?? start - 1) + 1)

@@ -4,8 +4,9 @@ import { epochEndRequest, listOffsetsRequest } from '../../../src/kafka/offset-r
 import type { WireRequest } from '../../../src/kafka/wire.ts'
 
 /**
- * Requests and answers as they went to and came from a broker of Kafka 4.3.1 with the topic `events`: two partitions, two records in the second one.
- * The topic `absent` isn't there. In hexadecimal digits, without their headers.
+ * A request and its answer, as they went to a broker of Kafka 4.3.1 and came from it. They are hexadecimal
+ * digits without the headers. The broker has the topic `events` with two partitions, and two records in the
+ * second one. The broker doesn't have the topic `absent`.
  */
 type Captured = { readonly version: number; readonly request: string; readonly answer: string }
 

@@ -15,7 +15,7 @@ import { enter } from '../../../src/message/enter.ts'
 import { createAvroReader } from '../../../src/registry/avro.ts'
 import { logicalTypes } from '../../../src/registry/avro-logical.ts'
 
-/** Encodes as a JavaScript producer does, without logical types, and decodes as the worker does. */
+/** Encodes a value as a JavaScript producer does, without logical types. Decodes it as the worker does. */
 function through(schema: object, value: object): Buffer {
   const written = typeOf(schema).toBuffer(value)
   const read = createAvroReader(typeOf(schema, logicalTypes))(written)
@@ -34,7 +34,7 @@ function typeOf(
 const audienceChangeCheck = Compile(audienceChangeSchema)
 
 const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 })
-/** As Avro's long, or as text. */
+/** A timestamp as Avro's long, or as text. */
 const timestamp = fc.oneof(
   fc.integer({ min: 0, max: 253_402_300_799_999 }),
   fc
@@ -80,7 +80,7 @@ describe('what the Avro schema encodes is valid:', () => {
         const value = through(eventAvro, sent)
         const entered = enter(value, { topic: 'events', partition: 0, offset: 0, timestampMs: 0 })
         if (!entered.ok) throw new Error(entered.detail)
-        // All that was sent is there, and nothing that was not.
+        // The value has everything that was sent, and nothing else.
         const { timestamp: when, ...rest } = sent
         expect(JSON.parse(value.toString())).toEqual({
           ...rest,

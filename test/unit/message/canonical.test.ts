@@ -10,7 +10,7 @@ import { spelledMessage } from './json-text.ts'
 
 const origin: Origin = { topic: 'sluice.events', partition: 3, offset: 42, timestampMs: 1_700_000_000_000 }
 
-/** Whether the short way isn't taken, or gives what the long way gives. */
+/** Returns true if the short way isn't taken, or if it gives what the long way gives. */
 function agrees(bytes: Buffer): boolean {
   const message = enterCanonical(bytes, origin, defaultLimits)
   return (
@@ -19,7 +19,9 @@ function agrees(bytes: Buffer): boolean {
   )
 }
 
-/** The body of the short way, `undefined` where it isn't taken. What it gives must be what the long way gives. */
+/**
+ * Returns the body of the short way, or `undefined` if it isn't taken. Expects the long way to give the same.
+ */
 function short(value: string | Buffer, limits: MessageLimits = defaultLimits): string | undefined {
   const bytes = Buffer.from(value)
   const message = enterCanonical(bytes, origin, limits)

@@ -16,10 +16,10 @@ function accepted(value: Uint8Array, from: Origin = origin): Entered {
   return result.message
 }
 
-/** What is stored under the own key, also when it is `__proto__`. */
+/** Returns the value of an object's own key, even if the key is `__proto__`. */
 const own = (object: object, key: string): unknown => Object.getOwnPropertyDescriptor(object, key)?.value
 
-/** The fields that entering writes anew. */
+/** Returns true for a field that is written anew when a message enters. */
 function isReplaced(key: string, sent: unknown, type: MessageKind): boolean {
   if (key === attributesFields[type]) return sent === null
   if (key === 'version') return typeof sent !== 'number'
@@ -127,7 +127,10 @@ test('a number that would silently become null is refused wherever it is, and no
   )
 })
 
-/** Accepted, or refused for a reason of the list; a throw comes through. */
+/**
+ * Returns true if the value is accepted, or refused for a reason of the list. Lets through what `enter`
+ * throws.
+ */
 function isSettled(value: Uint8Array): boolean {
   const result = enter(value, origin)
   return result.ok || refusalReasons.includes(result.reason)

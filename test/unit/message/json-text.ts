@@ -3,9 +3,10 @@ import * as fc from 'fast-check'
 import { parseJson } from '../../../src/message/json.ts'
 
 /**
- * JSON as text, the way no serialiser of ours would write it: odd spaces, needless escapes, many spellings of a
- * number, repeated keys, keys like integers, `__proto__`, lone surrogates. No number in it is infinite. Beside each
- * text is what it means: JSON.parse can't be asked, it is wrong about some of them (nodejs/node#63785).
+ * A JSON text and the value that it means. No serialiser of ours would write such texts. They have odd
+ * spaces, needless escapes, many spellings of a number, repeated keys, keys like integers, `__proto__` and
+ * lone surrogates. No number in them is infinite. The tests can't ask JSON.parse for the meaning, because it
+ * is wrong about some of these texts (nodejs/node#63785).
  */
 type Spelled<T = unknown> = { text: string; value: T }
 type Member = { text: string; entry: [key: string, value: unknown] }
@@ -102,7 +103,10 @@ function spelledArray(items: Spelled[], [a, b]: [string, string]): Spelled {
   }
 }
 
-/** The last of repeated keys counts; a field `__proto__` is a field. */
+/**
+ * Returns an object with these members. The last of repeated keys counts. A field `__proto__` is a field like
+ * any other.
+ */
 function spelledObject(members: Member[], [a, b]: [string, string]): Spelled<object> {
   return {
     text: `{${a}${members.map(({ text }) => text).join(`${b},${a}`)}${b}}`,
@@ -134,7 +138,10 @@ const { member, json } = fc.letrec<{ json: Spelled; member: Member }>((tie) => (
 /** Any JSON value. */
 export const spelledJson = json
 
-/** Members as they are written here. Read when the file is loaded: by then JSON.parse has seen nothing odd. */
+/**
+ * Returns members that are spelled as in these texts. JSON.parse reads them while the file is loaded. By then
+ * JSON.parse hasn't seen anything odd.
+ */
 function fields(...texts: string[]): Member[] {
   return texts.map((text) => {
     const [entry] = Object.entries<unknown>(JSON.parse(`{${text}}`))
@@ -177,8 +184,8 @@ const sharedFields = fc
   .map((chosen) => chosen.flat())
 
 /**
- * A message that is to be accepted, with fields of any name around and between its own. Some of its own fields are
- * there twice, at first with a value that would be refused.
+ * A message that must be accepted, with fields of any name around and between its own fields. Some of its own
+ * fields occur twice, first with a value that would be refused.
  */
 export const spelledMessage: fc.Arbitrary<Spelled<object>> = fc
   .tuple(
@@ -201,8 +208,9 @@ export const spelledMessage: fc.Arbitrary<Spelled<object>> = fc
 const parseUnspoilt: (text: string) => object = runInNewContext('JSON.parse')
 
 /**
- * What a receiver reads. A key with a backslash would spoil JSON.parse for others of its realm: a text that might
- * have one is left to `parseJson`, which is tested against what texts mean.
+ * Returns what a receiver reads from a body. A key with a backslash would spoil JSON.parse for all other
+ * users of its realm. So `parseJson` reads the texts that might have such a key. Other tests compare
+ * `parseJson` with what texts mean.
  */
 export function parseBody(text: string): object {
   if (!text.includes('\\\\')) return parseUnspoilt(text)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { parseJson, hasMember } from '../../../src/message/json.ts'
 import { spelledJson } from './json-text.ts'
 
-/** Tells 0 from -0, which JSON.stringify alone does not. */
+/** Returns a value as JSON that tells 0 from -0. JSON.stringify alone doesn't tell them apart. */
 const spell = (value: unknown): string =>
   JSON.stringify(value, (_key, member: unknown) => (Object.is(member, -0) ? 'minus zero' : member))
 

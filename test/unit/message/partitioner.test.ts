@@ -3,7 +3,7 @@ import { Partitioners } from 'kafkajs'
 import { describe, expect, test } from 'vitest'
 import { partitionOf } from '../../../src/message/partitioner.ts'
 
-/** From the tests of Apache Kafka's own client (UtilsTest.testMurmur2). */
+/** Hashes from the tests of Apache Kafka's own client (UtilsTest.testMurmur2). */
 const murmur2: readonly (readonly [string, number])[] = [
   ['21', -973932308],
   ['foobar', -790332482],
@@ -15,7 +15,7 @@ const murmur2: readonly (readonly [string, number])[] = [
 
 const place = Partitioners.DefaultPartitioner()
 
-/** Where kafkajs puts a record of this key. */
+/** Returns the partition to which kafkajs assigns a record with this key. */
 function kafkajsPartition(key: string, partitions: number): number {
   const partitionMetadata = Array.from({ length: partitions }, (_, partitionId) => ({
     partitionId,

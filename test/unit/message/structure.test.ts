@@ -18,7 +18,7 @@ function keysOf(value: unknown): number {
   )
 }
 
-/** Values that are deep as well as wide, with strings full of brackets. */
+/** Values that are both deep and wide, with strings full of brackets. */
 const { json } = fc.letrec<{ json: unknown }>((tie) => ({
   json: fc.oneof(
     { depthSize: 'large', maxDepth: 12 },

@@ -39,7 +39,8 @@ test('the published schema takes a message exactly when the code does, but for t
       timestamp: fc.constantFrom<unknown>(undefined, '2024-01-01', '', null, 5, 'x', '2023-02-29'),
     })
     .map((fields) => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)))
-  // Random fields alone are nearly always refused: half of the messages are good ones with a field replaced.
+  // Messages with random fields alone are nearly always refused. So half of the messages are good ones with
+  // some fields replaced.
   const good = { userId: 'u', previousId: 'p', groupId: 'g', event: 'e' }
   const mixed = fc
     .tuple(

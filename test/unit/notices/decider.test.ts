@@ -19,7 +19,7 @@ const terms: Terms = {
 const nothing: Report = { failing: [], answered: [], counts: [] }
 const main = { destinationId: 'crm', hookId: 'main' }
 
-/** A group of workers on a clock that only the test moves; what is decided is told, and sent at once. */
+/** A group of workers on a clock that only the test moves. Its decisions are told and sent at once. */
 class World {
   nowMs = 100 * hour
   board = new Board()
@@ -66,7 +66,7 @@ class World {
     return notices
   }
 
-  /** Some looks, 15 seconds apart. */
+  /** Decides some times, 15 seconds apart, and returns the notices. */
   look(times: number, before: () => void = () => undefined): readonly Notice[] {
     return Array.from({ length: times }, () => {
       this.pass(15 * second)

@@ -22,7 +22,7 @@ const notices: readonly Notice[] = [
   { kind: 'resumed', destinationId: 'crm', sinceMs, atMs: sinceMs + day, cause: 'asked' },
 ]
 
-/** What a receiver gets. */
+/** Returns the body that a receiver gets for a notice. */
 function bodyOf(notice: Notice): unknown {
   const { text } = messageOf(notice, () => 'The CRM')
   const entered = enter(Buffer.from(text), { topic: 'events', partition: 0, offset: 0, timestampMs: 0 })

@@ -10,7 +10,7 @@ import { encodeReport } from '../../../src/notices/notice-record.ts'
 import { Watch } from '../../../src/notices/watch.ts'
 import { until } from '../../support/until.ts'
 
-/** A topic in memory, and what was written to `events`. */
+/** A topic in memory, and the messages that were written to `events`. */
 class Log {
   readonly records: ReadRecord[] = []
   readonly sent: NoticeMessage[] = []
@@ -73,7 +73,7 @@ function failing(log: Log): void {
   log.write(encodeReport('somebody', { failing: [hook], answered: [], counts: [] }))
 }
 
-/** Resolves when everything that is in the log was read some times since. */
+/** Waits until the log was read more than 20 times. By then all workers have read everything in it. */
 async function settled(log: Log): Promise<void> {
   const { reads } = log
   await until('it was read again', () => log.reads > reads + 20)
@@ -162,7 +162,7 @@ test('a topic that can not be used is said once, and when it works again', async
   expect(said).toEqual(['failed', 'works'])
 })
 
-/** What a notifier needs where pauses are on for every destination. */
+/** Returns the port of a notifier for which pauses are on for every destination. */
 function pausing(take: PausesPort['take']): PausesPort {
   const crm = { state: 'on', hookIds: ['main'], urls: 'u', autoPauseMs: 50 } as const
   return {

@@ -12,14 +12,16 @@ import { encodePause, type Resumption } from '../../../src/notices/pause-record.
 const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
-/** The time after which a destination is paused. */
+/** The time after which a failing destination is paused, in milliseconds. */
 const time = 8 * hour
 const lookMs = 15 * second
 
 const terms = { staleMs: 75 * second, steadyMs: 5 * minute }
 const crm: PausableDestination = { state: 'on', hookIds: ['main', 'spare'], urls: 'u1', autoPauseMs: time }
 
-/** A process that reads the topic, and may decide. `skewMs`: how far its clock is ahead. */
+/**
+ * A process that reads the topic, and may decide. `skewMs` says how far its clock is ahead, in milliseconds.
+ */
 class Process {
   readonly board = new Board()
   readonly decider = new PauseDecider(terms)
@@ -51,7 +53,10 @@ class World {
     this.write(encodeReport(worker, { failing: [], answered: [], counts: [], ...report }))
   }
 
-  /** `hookIds` fail at a worker, the last time just now unless that is said. */
+  /**
+   * Reports that these hooks fail at a worker. Their last failure is now, unless `lastFailedMs` says
+   * otherwise.
+   */
   fail(worker = 'w1', hookIds = crm.hookIds, lastFailedMs = this.nowMs): void {
     const hook = {
       destinationId: 'crm',
@@ -74,14 +79,14 @@ class World {
     for (const record of this.log.slice(board.position)) board.take(record, this.nowMs + skewMs)
   }
 
-  /** What a process decides that has read everything; nothing of it is written. */
+  /** Returns what a process decides that has read everything. Writes nothing. */
   decided({ board, decider, skewMs }: Process) {
     const { isSound, destinations } = this
     const destinationOf = (id: string) => destinations.get(id)
     return decider.decide(board, { nowMs: this.nowMs + skewMs, isSound, destinationOf })
   }
 
-  /** A process reads and decides, and what it decides is written and sent. */
+  /** Lets a process read and decide. Then writes its decisions, and sends its notices. */
   look(one: Process): void {
     this.read(one)
     const { notices, over } = noticesOfPauses(one.board, this.isWanted)
@@ -92,7 +97,10 @@ class World {
     for (const record of [...over, ...this.decided(one)]) this.write(encodePause(record))
   }
 
-  /** A process looks for a time, with what happens before each look. */
+  /**
+   * Lets a process look every `everyMs` milliseconds, until `ms` milliseconds have passed. Calls `before`
+   * before each look.
+   */
   pass(ms: number, one: Process, before: () => void = () => this.fail(), everyMs = lookMs): void {
     for (const endMs = this.nowMs + ms; this.nowMs < endMs;) {
       this.nowMs += everyMs
@@ -102,7 +110,7 @@ class World {
     this.read(one)
   }
 
-  /** A destination that was paused, and who did it. */
+  /** Returns a world with a paused destination, and the process that has paused it. */
   static paused(): { world: World; decider: Process } {
     const world = new World()
     const decider = new Process()
@@ -208,7 +216,7 @@ describe('a process that decides', () => {
   test('times from now on where nobody has decided for more than an hour', () => {
     const world = new World()
     world.pass(0.75 * time, new Process())
-    // A decider reads the records at the time that they have.
+    // The next decider has read all these records before the two hours pass.
     const next = new Process()
     world.read(next)
     world.nowMs += 2 * hour

@@ -39,7 +39,7 @@ function deliveryOf(sourceId: string, destinationId: string): Delivery {
   return new Delivery(state, { pending, key: null, body: Buffer.alloc(0), lane })
 }
 
-/** What one worker sees, on a clock that only the test moves. */
+/** Starts the watch of one worker, on a clock that only the test moves. */
 function startWatch() {
   const clock = { nowMs: 1_000 * minute }
   const network: { outage: EgressOutage | undefined } = { outage: undefined }
@@ -202,7 +202,7 @@ test('a hook that nothing was sent to for more than an hour is not said to fail'
   expect(watch.take([]).failing).toEqual([])
 })
 
-/** An outage that goes on. */
+/** Returns an outage that is still going on. */
 function since(sinceMs: number): EgressOutage {
   return { sinceMs, untilMs: Number.POSITIVE_INFINITY }
 }

@@ -57,7 +57,7 @@ describe('a token bucket', () => {
           const waitMs = bucket.take(0)
           const waits = waitMs > 0
           expect(waits ? bucket.take(waitMs - 1.001) : 1).toBeGreaterThan(0)
-          // A millisecond more, for what was rounded.
+          // The extra millisecond covers what was rounded.
           expect(waits ? bucket.take(waitMs + 1) : 0).toBe(0)
         },
       ),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { destinationOf, failed, stage, taken, TestRecord } from './stage.ts'
 
-/** A destination that Sluice has paused. */
+/** A destination that Sluice has paused automatically. */
 const crm = destinationOf('crm', { state: 'auto_paused', sources: ['shop', 'space'] })
 const sources = { shop: {}, space: { kind: 'audiences' } } as const
 

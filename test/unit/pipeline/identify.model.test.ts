@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { type Effect, SimulatedUnit } from './simulated-unit.ts'
 
-/** The books and the real pipelines are in the same object: fast-check is given it twice. */
+/** A step of a run. The same object is the model and the real system, so fast-check gets it twice. */
 type Step = fc.AsyncCommand<SimulatedUnit, SimulatedUnit>
 
-/** Something that one of `choices` does or has done to it; skipped while there is none. */
+/** Returns a step that acts on one of `choices`. The step is skipped while there are no choices. */
 function step<T>(
   name: string,
   pick: number,
@@ -47,7 +47,7 @@ const clear: readonly Answer[] = [
 const final: readonly Answer[] = [['400', { kind: 'answer', status: 400 }, false, nothing]]
 
 const pick = fc.nat({ max: 99 })
-/** Late ones are the worst. */
+/** Late effects are frequent, because they are the worst. */
 const effect = fc.constantFrom<Effect>('nothing', 'at once', 'late', 'late', 'late')
 
 const toChange = pick.map((nth) =>
@@ -181,7 +181,7 @@ const toSetState = fc
     ),
   )
 
-// What isn't committed is done again after a crash, which heals much.
+// Commits are frequent. Work that isn't committed is done again after a crash, which heals many faults.
 const most = [
   toChange,
   toTake,
@@ -228,7 +228,7 @@ test('the last value that a customer applied is the present one once retries are
     ),
     { numRuns: 3_000, unbiased: true },
   )
-  // The runs have met all that there is to meet.
+  // Together, the runs have met all events that can happen.
   expect([...seen.keys()].sort()).toEqual([
     'a delivered one was outlasted',
     'a destination is behind',

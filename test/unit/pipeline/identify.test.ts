@@ -286,7 +286,10 @@ test('an ordinary message carries nothing of that', async () => {
   expect(all.judged).toEqual([])
 })
 
-/** An Identify that waits on the first rung, and one that has come from it. */
+/**
+ * Returns a stage on which an Identify has waited on the first rung. Its record has come due, and `record` is
+ * that record.
+ */
 async function parked(
   judgement: Judgement,
   { outcome = throttled, options = {} }: { outcome?: Outcome; options?: Parameters<typeof stage>[0] } = {},
@@ -399,7 +402,10 @@ describe('a retry of an Identify that has come due', () => {
   })
 })
 
-/** Taken when it was made once more, since a stale connection had lost it; then due on the first rung. */
+/**
+ * Returns a stage on which a stale connection lost a request, and the customer took the repeat. The delivery
+ * then waited on the first rung, and has come due. `outcomes` are those of earlier attempts.
+ */
 async function outlasting(judgement: Judgement, outcomes: readonly Outcome[] = []) {
   const all = stage({ judge: async () => judgement })
   all.identify('v1')

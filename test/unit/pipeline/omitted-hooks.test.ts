@@ -3,12 +3,18 @@ import { answering, failing, healthy, type HookModel, silent } from '../../../be
 import { measure } from '../../../bench/sick/measure.ts'
 import { defaultSettings, silentObserver, simulate } from '../../../bench/sick/simulation.ts'
 
-/** What is said of messages that a failing hook never gets, by the real pipeline on a virtual clock. */
+/**
+ * Tests of the reports on messages that a failing hook never gets. They use the real pipeline on a virtual
+ * clock.
+ */
 
 const defaults = defaultSettings()
-/** One socket for all failing hooks, and a short wait for a turn. */
+/** Settings with one socket for all failing hooks, and a short wait for a turn. */
 const tight = { ...defaults.bulkhead, maxInFlight: 1, maxTries: 20, waitMs: 250 }
-/** A hook that fails half of its requests stays closed; one that never answers opens. */
+/**
+ * Settings by which the breaker of a hook that fails half of its requests stays closed. The breaker of a hook
+ * that never answers opens.
+ */
 const breaker = { ...defaults.breaker, failureShare: 0.9 }
 
 const oftenSecondTime: HookModel = {

@@ -3,7 +3,9 @@ import { stage, TestRecord } from './stage.ts'
 
 const value = Buffer.from('{"type":"track","event":"e","anonymousId":"crm"}')
 
-/** What is told of a record of `sluice`, which the catalog doesn't have. */
+/**
+ * Returns what the observer is told about a record of the source `sluice`, which the catalog doesn't have.
+ */
 async function fateWith(ownSource: string | undefined): Promise<readonly string[]> {
   const all = stage({ sources: { shop: {} }, ...(ownSource !== undefined && { ownSource }) })
   const record = new TestRecord('events', 0, {})

@@ -8,7 +8,10 @@ import { createPipeline } from '../../../src/pipeline/pipeline.ts'
 import { encodeRetryState } from '../../../src/retry/retry-state.ts'
 import { until } from '../../support/until.ts'
 
-/** Where records go that no request is made for. Kafka is played by a function that says what it takes. */
+/**
+ * Tests of where records go for which no request is made. A function takes the place of Kafka, and says which
+ * records it takes.
+ */
 
 const nowMs = 1_700_000_000_000
 const hour = 3_600_000
@@ -26,7 +29,7 @@ const paused: DestinationDefinition = {
 
 type Takes = (record: OutboundRecord) => boolean
 
-/** A pipeline that was given one record, once that is settled or nothing more happens to it. */
+/** Gives a pipeline one record. Resolves when the record is settled, or when nothing more happens to it. */
 async function given(
   content: RecordContent,
   {

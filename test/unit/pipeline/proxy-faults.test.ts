@@ -8,7 +8,10 @@ import { createPipeline } from '../../../src/pipeline/pipeline.ts'
 import type { Pipeline } from '../../../src/pipeline/pipeline-ports.ts'
 import { until } from '../../support/until.ts'
 
-/** What a fault of our own proxy does to a delivery: requests end as a test says, and Kafka takes all. */
+/**
+ * Tests of what a fault of our own proxy does to a delivery. Each test gives the outcomes of the requests.
+ * Kafka takes all records.
+ */
 
 const nowMs = 1_700_000_000_000
 const hour = 3_600_000
@@ -44,7 +47,10 @@ type Scene = {
   accept: (count?: number) => void
 }
 
-/** `answer`: by the origin of the hook and the number of the request. */
+/**
+ * Starts a pipeline. `answer` returns the outcome of a request, by the origin of the hook and the number of
+ * the request.
+ */
 function scene(
   answer: (origin: string, nth: number) => Outcome,
   {

@@ -8,7 +8,10 @@ import { Repeats } from '../../../src/repeats/repeats.ts'
 import { encodeRetryState } from '../../../src/retry/retry-state.ts'
 import { until } from '../../support/until.ts'
 
-/** What the pipeline asks of the filter, and does with its answers. All that is routed is parked: nothing is sent. */
+/**
+ * Tests of what the pipeline asks the filter, and of what it does with the answers. All routed deliveries are
+ * parked, so nothing is sent.
+ */
 
 const nowMs = 1_700_000_000_000
 let filter: RepeatFilter
@@ -43,7 +46,7 @@ function destination(): DestinationDefinition {
   }
 }
 
-/** Takes records until each is settled: in the order of their offsets, from 0. */
+/** Takes records in the order of their offsets, from 0, and waits until each is settled. */
 async function take(
   values: readonly (string | object)[],
   {

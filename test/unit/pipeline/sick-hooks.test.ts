@@ -5,8 +5,8 @@ import { destinationsOf } from '../../../bench/sick/scenes.ts'
 import { simulate } from '../../../bench/sick/simulation.ts'
 
 /**
- * What hooks that are sick for hours get of their messages, by the real pipeline with every setting at its default, on a virtual clock.
- * `npm run bench -- sick` shows the same with many more messages.
+ * Tests of the messages that hooks get which are sick for hours. They use the real pipeline with every
+ * setting at its default, on a virtual clock. `npm run bench -- sick` shows the same with many more messages.
  */
 
 const messagesEach = 600
@@ -48,7 +48,7 @@ describe.each([5, 50, 500])('%i messages a second to each sick hook', (perSecond
     for (const { id, messages, unfinished, parkedEach, hooks } of well) {
       expect({ id, unfinished, parkedEach }).toEqual({ id, unfinished: 0, parkedEach: 0 })
       expect(hooks[0]).toMatchObject({ taken: messages, requestsEach: 1 })
-      // At 500 a second to each of five sick hooks they are more than a third.
+      // At 500 messages a second to each of five sick hooks, they have at least a third of the traffic.
       if (perSecond < 500) expect(hooks[0]?.firstTryMs.p99).toBeLessThan(25)
     }
   })

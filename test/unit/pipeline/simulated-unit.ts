@@ -15,25 +15,37 @@ import { parseWait } from '../../../src/retry/duration.ts'
 import { destinationOf } from './stage.ts'
 
 /**
- * One unit of the group: its records of `memberships` and of the retry topics, the owners that follow each other, and customers who
- * may do late what they were asked for. Only the pipelines are real. A customer remembers the last value that it applied.
+ * A model of one unit of the group: its records of `memberships` and of the retry topics, the owners that
+ * follow one another, and the customers. Only the pipelines are real. A customer may act on a request late,
+ * and remembers the last value that it applied. Late effects follow these rules:
  *
- * What an attempt does late, it does before the last retry of its delivery: before that succeeds, or is found to be superseded. A
- * delivery that a newer one replaces goes on in that one. Where it was taken, though a request of it had been lost, what that one
- * does is done when the rung is over.
+ * - The late effect of an attempt happens before the last retry of its delivery. That is before this retry
+ *   succeeds, or is found to be superseded.
+ * - If a newer delivery replaces a delivery, the late effects of the older delivery become those of the newer
+ *   one.
+ * - A delivery may have succeeded after one of its requests had been lost. The late effect of the lost
+ *   request has happened when the rung is over.
  */
 
-/** What a customer does with a request that it gives no good answer to, or that it gives one to which is lost. */
+/**
+ * How a customer acts on a request without a good answer: not at all, at once, or late. Either the customer
+ * gives no good answer, or its good answer is lost.
+ */
 export type Effect = 'nothing' | 'at once' | 'late'
 
-/** What is sent: a value is told by the number of its change. `origin`: the first record of its delivery. */
+/**
+ * A value that is sent. `value` is the number of its change. `origin` is the first record of its delivery.
+ */
 type Sent = { readonly user: string; readonly value: number; readonly origin: string }
 
 export type Request = Sent & {
   readonly owner: Owner
   readonly to: string
   readonly exchange: Exchange
-  /** What it does was done before its delivery's last retry. */
+  /**
+   * True if the request has no effect any more, because its effect happened before the last retry of its
+   * delivery.
+   */
   isSpent: boolean
 }
 
@@ -56,18 +68,20 @@ type Logged = { readonly id: string; readonly user: string; readonly value: numb
 
 type Parked = { readonly id: string; readonly record: OutboundRecord; readonly dueMs: number }
 
-/** A member while it owns the unit, and after. */
+/** A member that owns the unit, or that owned it before. */
 export class Owner {
   readonly pipeline: Pipeline
-  /** Records that it was given. */
+  /** The records that the owner was given. */
   readonly taken = new Set<string>()
-  /** First records of what it has taken and is at, by `stateKeyOf`, in their order. */
+  /**
+   * The first records of the deliveries that the owner has taken and is still at, by `stateKeyOf`, in order.
+   */
   readonly fresh = new Map<string, string[]>()
-  /** The unit is another's: what is under way comes to its end. */
+  /** True when the unit goes to another owner. What is under way at this owner still ends. */
   isLeaving = false
-  /** What it settles and commits doesn't count any more. */
+  /** True when nothing that this owner settles and commits counts any more. */
   isFenced = false
-  /** Its process is gone. */
+  /** True when the process of the owner is gone. */
   isDead = false
 
   constructor(make: (owner: Owner) => Pipeline) {
@@ -78,11 +92,11 @@ export class Owner {
 export type Settings = {
   users: number
   destinations: number
-  /** Of each destination. */
+  /** The limit on requests in flight of each destination. */
   maxInFlight: number
-  /** Kafka answers at once. */
+  /** True if Kafka answers at once. */
   isPrompt: boolean
-  /** So small that lanes overflow at once. */
+  /** True if the buffer is so small that lanes overflow at once. */
   isCramped: boolean
 }
 
@@ -101,7 +115,7 @@ export class SimulatedUnit {
   questions: Question[] = []
   late: Late[] = []
   owner: Owner
-  /** Kinds of things that have happened. */
+  /** The kinds of events that have happened. */
   readonly seen = new Set<string>()
   readonly users: readonly string[]
   readonly destinationIds: readonly string[]
@@ -124,7 +138,7 @@ export class SimulatedUnit {
     this.owner = this.#newOwner()
   }
 
-  // What goes on outside.
+  // Events outside of Sluice.
 
   change(user: string): void {
     const value = ++this.#changes
@@ -136,7 +150,7 @@ export class SimulatedUnit {
     this.#states.set(to, state)
   }
 
-  /** Any customer's late effect. */
+  /** Applies one of the late effects, of any customer. */
   land(pick: number): void {
     const [landing] = this.late.splice(pick % this.late.length, 1)
     if (landing === undefined) return
@@ -155,19 +169,19 @@ export class SimulatedUnit {
     if (outcome.kind === 'answer' && outcome.status === 200) {
       this.#landAllOf(request.origin, request.to)
       this.#apply(request)
-      // The one that was lost.
+      // The late effect belongs to the request that was lost.
       if (effect === 'late') this.late.push(request)
     } else if (effect === 'at once') this.#apply(request)
     else if (effect === 'late') this.late.push(request)
   }
 
-  // What the owner reads.
+  // Records that the owner reads.
 
   get toTake(): readonly Logged[] {
     return this.log.filter(({ id }) => this.#isToTake(id)).slice(0, 1)
   }
 
-  /** The first of each retry topic. */
+  /** The first record of each retry topic that the owner has to take. */
   get toComeDue(): readonly Parked[] {
     const heads = new Map<string, Parked>()
     for (const one of this.parked) {
@@ -176,7 +190,7 @@ export class SimulatedUnit {
     return [...heads.values()]
   }
 
-  /** A record of `memberships` is read, and compared with the state. */
+  /** Reads a record of `memberships`, and compares it with the state. */
   take({ id, user, value }: Logged): void {
     const record = this.#lend(id, startMs)
     const isSuperseded = (this.state.get(user) ?? 0) > value
@@ -213,7 +227,7 @@ export class SimulatedUnit {
     this.owner.pipeline.accept(this.#lend(id, dueMs), record)
   }
 
-  // What Kafka and the judge answer.
+  // Answers of Kafka and of the judge.
 
   acknowledge(produce: Produce): void {
     this.produces.splice(this.produces.indexOf(produce), 1)
@@ -221,7 +235,10 @@ export class SimulatedUnit {
     produce.acknowledge('acknowledged')
   }
 
-  /** The state is looked at when the judge is asked, or when it answers. */
+  /**
+   * Lets the judge answer a question. The judge looks at the state now if `isLate` is true. Otherwise it has
+   * looked at the state when it was asked.
+   */
   rule(question: Question, isLate: boolean): void {
     this.questions.splice(this.questions.indexOf(question), 1)
     const judgement = isLate ? this.#judge(question.waiting) : question.asked
@@ -230,7 +247,7 @@ export class SimulatedUnit {
     question.answer(judgement)
   }
 
-  // Who owns it.
+  // Changes of the owner.
 
   get hasNews(): boolean {
     return this.#settled.size !== this.#committed.size
@@ -240,7 +257,10 @@ export class SimulatedUnit {
     this.#committed = new Set(this.#settled)
   }
 
-  /** The process is gone. What it had under way may have got somewhere. */
+  /**
+   * Ends the process of the owner. Its requests may have had an effect, and its writes may have reached the
+   * broker.
+   */
   crash(effects: readonly Effect[], isWritten: readonly boolean[]): void {
     const { owner } = this
     owner.isDead = true
@@ -261,7 +281,7 @@ export class SimulatedUnit {
     this.#beginWithoutMark()
   }
 
-  /** The unit goes to another member: nothing more is begun here. */
+  /** Lets the unit go to another member. The present owner begins nothing more. */
   leave(): void {
     this.owner.isLeaving = true
     this.owner.pipeline.letGoAbandoned()
@@ -271,17 +291,20 @@ export class SimulatedUnit {
     return this.owner.isLeaving && this.owner.pipeline.held.records === 0
   }
 
-  /** All that was under way has ended and is committed: the next owner begins. */
+  /**
+   * Hands the unit over. Everything that was under way has ended, and is committed before the next owner
+   * begins.
+   */
   handOver(): void {
     this.seen.add('a unit was handed over')
     this.commit()
-    // Those that it never got are as they were before it.
+    // Records that the old owner never got are as they were before it.
     for (const id of this.owner.taken) this.#mayHaveBegun.delete(id)
     this.owner.isFenced = true
     this.owner = this.#newOwner()
   }
 
-  /** The next owner waits no longer, while the one before is still at it. */
+  /** Lets the next owner begin, which waits no longer, although the present owner is still at work. */
   overtake(): void {
     this.seen.add('an owner was overtaken')
     this.owner.isFenced = true
@@ -294,12 +317,12 @@ export class SimulatedUnit {
     this.owner = this.#newOwner()
   }
 
-  /** Everybody works, if not at the first try, and all is done. */
+  /** Runs until everything has ended. From now on, a request that fails succeeds at a later try. */
   async finish(pick: () => number): Promise<void> {
     for (const to of this.destinationIds) this.setState(to, 'on')
     for (let steps = 0; ; steps++) {
       if (steps > 5_000) throw new Error('it comes to no end')
-      // oxlint-disable-next-line no-await-in-loop -- one step after the other
+      // oxlint-disable-next-line no-await-in-loop -- one step follows the other
       await this.pause()
       const [request] = this.requests
       const [produce] = this.produces
@@ -319,11 +342,11 @@ export class SimulatedUnit {
       else if (due !== undefined) this.comeDue(due)
       else break
     }
-    // Of deliveries that ended in the dead letters.
+    // These late effects belong to deliveries that ended in the dead letters.
     while (this.late.length > 0) this.land(pick())
   }
 
-  /** Until all goes no further by itself. */
+  /** Waits until nothing goes on by itself any more. */
   async pause(): Promise<void> {
     for (let turns = 0; turns < 2; turns++) await turn()
   }
@@ -332,7 +355,7 @@ export class SimulatedUnit {
     for (const { pipeline } of this.#owners) pipeline.stop()
   }
 
-  /** What must not be when all is done, in words. */
+  /** Returns a text for each fault that is found when everything has ended. */
   faultsAtEnd(): readonly string[] {
     const kept = this.#owners.flatMap(({ pipeline: { held, inFlight, queued }, isDead }) => {
       const isEmpty = held.records + held.bytes + inFlight + queued === 0
@@ -411,7 +434,7 @@ export class SimulatedUnit {
       return
     }
     this.seen.add('a newer one took the place of one that waited')
-    // Only one that was just taken, or waits since, takes the place of another.
+    // Only a delivery that was just taken, or that has waited since then, replaces another one.
     const heir = owner.fresh.get(stateKeyOf(destinationId, user))?.at(-1) ?? ''
     const isIts = (one: Late): boolean => one.origin === origin && one.to === destinationId
     this.late = this.late.map((one) => (isIts(one) ? { ...one, origin: heir } : one))
@@ -420,7 +443,7 @@ export class SimulatedUnit {
     )
   }
 
-  /** It is on its way elsewhere, or at its end. */
+  /** Forgets a fresh delivery that has ended, or that goes on elsewhere. */
   #forgetFresh({ fresh }: Owner, { body, destinationId, laneClass }: Delivery): void {
     if (laneClass !== 'fresh') return
     const { origin, user } = sentOf(body)
@@ -428,7 +451,10 @@ export class SimulatedUnit {
     fresh.set(stateKey, fresh.get(stateKey)?.filter((id) => id !== origin) ?? [])
   }
 
-  /** It can't be later than now: what one delivery has under way elsewhere happens too. */
+  /**
+   * Applies the late effects of a delivery, and those of its requests at all owners. None of them can come
+   * later than now.
+   */
   #landAllOf(origin: string, to: string): void {
     const isIts = (one: Late): boolean => one.origin === origin && one.to === to
     for (const one of this.late.filter(isIts)) this.#apply(one)

@@ -10,7 +10,10 @@ import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
 import type { Pipeline, PipelineOptions } from '../../../src/pipeline/pipeline-ports.ts'
 
-/** A pipeline with its real lanes, where customers, Kafka and the judge answer when a test says so. */
+/**
+ * A pipeline with its real lanes. A customer answers when a test says so. So do Kafka and the judge, if the
+ * test gives functions for them.
+ */
 
 export const startMs = 1_700_000_000_000
 export const hour = 3_600_000
@@ -42,11 +45,14 @@ export function destinationOf(id: string, settings: Partial<Destination> = {}): 
 export type Posted = {
   readonly to: string
   readonly body: string
-  /** `mayHaveArrived`: as the sender says it of an outcome of this kind, when nothing is said. */
+  /**
+   * Ends the request. If `mayHaveArrived` isn't given, it is what the sender says for an outcome of this
+   * kind: true for a timeout, and otherwise false.
+   */
   answer(outcome: Outcome, mayHaveArrived?: boolean): void
 }
 
-/** A record that a test hands in, and what became of it. */
+/** A record that a test hands in. It counts how often it was settled and given back. */
 export class TestRecord implements HeldRecord {
   readonly topic: string
   readonly partition: number
@@ -79,31 +85,34 @@ export class TestRecord implements HeldRecord {
 
 export type Stage = {
   pipeline: Pipeline
-  /** Requests that are under way. */
+  /** The requests that are under way. */
   posted: Posted[]
-  /** All that was produced and acknowledged. */
+  /** All records that were produced and acknowledged. */
   written: OutboundRecord[]
-  /** What was told to the observer, and to `needsBackfill`, a line each. */
+  /** The calls of the observer and of `needsBackfill`, one line each. */
   told: string[]
   judged: WaitingDelivery[]
   identify(value: string, settings?: Partial<TestRecord & IdentifyToDeliver>): TestRecord
-  /** Hands in again what was written to a retry topic. */
+  /** Hands in a record again that was written to a retry topic. */
   retry(record: OutboundRecord | undefined, settings?: Partial<TestRecord>): TestRecord
   answer(outcome: Outcome, body?: string): Promise<void>
-  /** What is under way, in the order in which it was posted. */
+  /** Returns the bodies that are under way, in the order in which they were posted. */
   bodies(): string[]
-  /** Lets all go on that waits for nothing. */
+  /** Lets everything go on that waits for nothing. */
   settle(): Promise<void>
 }
 
 export type StageOptions = Partial<PipelineOptions> & {
-  /** When what is told to `needsBackfill` is written; at once, when nothing is said. */
+  /**
+   * Resolves when the marks for which `needsBackfill` was called are written. If it isn't given, they are
+   * written at once.
+   */
   marked?: PromiseWithResolvers<void>
   destinations?: readonly Destination[]
   sources?: Readonly<Record<string, { enabled?: boolean; kind?: 'events' | 'audiences' }>>
 }
 
-/** A pipeline on a stage. Judges, when nothing else is said, send. */
+/** Starts a pipeline on a stage. The judge says `send`, unless `options` has another judge. */
 export function stage({
   destinations = [destinationOf('crm')],
   sources = { space: { kind: 'audiences' } },
@@ -170,7 +179,7 @@ export function stage({
     maxInFlight: 1_000,
     laneWaitMs: 60_000,
     lanePatienceMs: 60_000,
-    // Never opens, and holds nothing back after a 429.
+    // The breaker never opens, and holds nothing back after a 429.
     bulkhead: roomyBulkhead,
     breaker: { failureShare: 1, minResults: 1_000_000, windowMs: 10_000, openMs: 0, maxOpenMs: 0 },
     buffer: { records: 10_000, bytes: 10_000_000 },

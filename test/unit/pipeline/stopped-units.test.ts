@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { destinationOf, failed, stage, type Stage, taken } from './stage.ts'
 
-/** Units that stand still, since what becomes of their deliveries can't be written. */
+/** Tests of units that stand still because the outcomes of their deliveries can't be written. */
 
 const sick = { partition: 2, userId: 'sick' }
 const well = { partition: 3, userId: 'well' }

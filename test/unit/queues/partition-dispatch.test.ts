@@ -47,7 +47,7 @@ function push(partition: number, ...names: readonly string[]): void {
   for (const name of names) dispatch.push('topic', partition, { name, bytes: 10 })
 }
 
-/** What each send had, a text for each. */
+/** Returns one text for each send, with its route and its batches. */
 function sends(): string[] {
   return sent.map(({ batches, route }) => {
     const texts = batches.map(
@@ -57,7 +57,7 @@ function sends(): string[] {
   })
 }
 
-/** Lets what a send had for a partition come to its end. */
+/** Ends the batch that a send had for a partition. */
 function end(index: number, partition: number, kind: BatchEnd<Item>['kind'] = 'taken'): void {
   const one = sent[index]
   const batch = one?.batches.find((each) => each.partition === partition)
@@ -130,7 +130,7 @@ describe('a partition that takes nothing', () => {
     push(1, 'e')
     pass(lingerMs)
     expect(sends().at(-1)).toBe('main 1:e')
-    // Only now it is known what became of it.
+    // Only now is the outcome of the first send known.
     end(0, 0, 'failed')
     end(2, 1)
     push(1, 'f')

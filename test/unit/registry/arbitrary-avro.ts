@@ -5,7 +5,10 @@ type Schema = string | object
 /** A schema, a value in avsc's form, and the JSON that it stands for. */
 export type AvroCase = { schema: Schema; value: unknown; json: unknown }
 
-/** What a type looks like, before its names are given: each named type of a schema needs its own. */
+/**
+ * A type before its names are given. Names come later, because each named type of a schema needs a different
+ * one.
+ */
 type Shape =
   | { kind: 'null' | 'boolean' | 'int' | 'long' | 'double' | 'string' | 'bytes' }
   | { kind: 'enum' | 'fixed'; size: number }
@@ -34,12 +37,12 @@ type Built = { schema: Schema; branch: string; values: fc.Arbitrary<{ value: unk
 
 const keys = fc.oneof(fc.string(), fc.constantFrom('__proto__', 'constructor', '', '0'))
 
-/** A type whose values are JSON as they are. */
+/** Returns a type whose values are the same in JSON. */
 function same(schema: string, values: fc.Arbitrary<unknown>): Built {
   return { schema, branch: schema, values: values.map((value) => ({ value, json: value })) }
 }
 
-/** Deterministic: the same shape gives the same schema. */
+/** Returns the type for a shape. The same shape always gives the same schema. */
 function build(of: Shape, names: { count: number }): Built {
   switch (of.kind) {
     case 'null':
@@ -49,7 +52,7 @@ function build(of: Shape, names: { count: number }): Built {
     case 'int':
       return same('int', fc.integer())
     case 'long':
-      // What avsc writes without a rounding error.
+      // avsc writes these numbers without a rounding error.
       return same('long', fc.integer({ min: -(2 ** 52), max: 2 ** 52 }))
     case 'double':
       return same(
@@ -107,7 +110,7 @@ function build(of: Shape, names: { count: number }): Built {
     }
     case 'union': {
       const branches = new Map<string, Built>()
-      // A union holds no union, and each branch once.
+      // A union holds no other union, and no branch twice.
       for (const branch of of.branches) {
         if (branch.kind === 'union') continue
         const built = build(branch, names)
@@ -162,7 +165,7 @@ function optional(of: Shape): Shape {
   return { kind: 'union', branches: [{ kind: 'null' }, ...branches] }
 }
 
-/** Own properties, whatever they are called. */
+/** Returns an object with these entries as its own properties, whatever they are called. */
 function objectOf(entries: readonly (readonly [string, unknown])[]): object {
   return Object.fromEntries(entries)
 }

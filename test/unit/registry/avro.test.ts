@@ -5,7 +5,7 @@ import { createAvroReader } from '../../../src/registry/avro.ts'
 import { logicalTypes } from '../../../src/registry/avro-logical.ts'
 import { arbitraryAvro } from './arbitrary-avro.ts'
 
-/** As JSON; avsc checks it. */
+/** A schema as JSON. avsc checks it. */
 type Schema = string | object
 
 function typeOf(schema: Schema, options: object = { logicalTypes }): avro.Type {
@@ -13,7 +13,10 @@ function typeOf(schema: Schema, options: object = { logicalTypes }): avro.Type {
   return avro.Type.forSchema(schema as avro.Type, { wrapUnions: 'always', ...options })
 }
 
-/** Encodes as a producer does, who knows nothing of our types. A union's value is `{ branch: value }`. */
+/**
+ * Encodes a value as a producer does that doesn't know our types. The value of a union is `{ branch: value
+ * }`.
+ */
 function encode(schema: Schema, value: unknown): Buffer {
   return typeOf(schema, {}).toBuffer(value)
 }
@@ -243,7 +246,7 @@ describe('a value is refused', () => {
     { type: 'array', items: { type: 'array', items: 'null' } },
   ])('that claims items without end, as %j', (schema) => {
     expect(read(schema, Buffer.from('feffffffffffff0f', 'hex'))).toBe('schema_mismatch')
-    // The same as a block with its size.
+    // These bytes claim the same as a block that gives its size.
     expect(read(schema, Buffer.from('fdffffffffffff0f00', 'hex'))).toBe('schema_mismatch')
   })
 
@@ -278,7 +281,7 @@ test('records within records take no bytes of their own', () => {
   expect(read({ type: 'array', items: ['null', nested(6, ['a'])] }, bytes)).toEqual(items)
 })
 
-/** A record whose fields are records, so many levels deep. The innermost has none. */
+/** Returns a schema of records in records, this many levels deep. The innermost record has no fields. */
 function nested(levels: number, names: readonly string[]): Schema {
   let schema: Schema = { type: 'record', name: 'R0', fields: [] }
   for (let level = 1; level <= levels; level++) {

@@ -4,7 +4,7 @@ import { refuseFramed } from '../../../src/registry/frame.ts'
 import type { SchemaAnswer } from '../../../src/registry/schema-source.ts'
 import { until } from '../../support/until.ts'
 
-/** A registry that answers what it is told to, and a clock that goes on when it is told to. */
+/** A registry that gives the answers of the test, and a clock that only the test moves. */
 class Scene {
   readonly asked: number[] = []
   /** What the decoder reported. */
@@ -38,7 +38,7 @@ class Scene {
     this.#answers = answers
   }
 
-  /** Decodes, and waits where that takes a wait. */
+  /** Decodes a value. Waits first if the decoder has to wait for the schema. */
   async decode(schemaId = 7): Promise<unknown> {
     const decoded = this.decoder.decode(framed(schemaId))
     if (!(decoded instanceof Promise)) return decoded

@@ -5,7 +5,10 @@ import { type ArrivingContent, createIntake, type Intake } from '../../../src/re
 
 type TestRecord = { topic: string; partition: number; offset: number; isAbandoned: boolean; giveBack(): void }
 
-/** An intake whose values are framed as: 0, the number of a schema. A schema is known once it was answered. */
+/**
+ * An intake whose values are framed as 0 and the number of a schema. A schema is known when the registry has
+ * answered.
+ */
 class Scene {
   readonly passed: string[] = []
   readonly headers: ArrivingContent['headers'][] = []
@@ -65,7 +68,7 @@ class Scene {
     return record
   }
 
-  /** The registry answers. */
+  /** Lets the registry answer with a schema. */
   async answer(schema: number, isGood = true): Promise<void> {
     this.#known.set(schema, isGood)
     this.#asked.get(schema)?.resolve()
@@ -153,7 +156,7 @@ describe('while a schema is missing', () => {
 
   test('what waits keeps its headers, also one without a value', async () => {
     const scene = new Scene()
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- Kafka has it, the types of kafkajs do not
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs lacks this type of Kafka
     const headers = { 'source-id': Buffer.from('web'), twice: [null, Buffer.from('x')], none: null } as never
     scene.take(needs(1), { headers })
     scene.take(plain, { headers })
@@ -225,7 +228,7 @@ test('every record ends once, in the order of its partition, whatever is missing
         }
       }
       for (const schema of [1, 2, 3, 4]) await scene.answer(schema)
-      // One answer may have brought the next question.
+      // An answer may have led to another question. So all schemas were answered above, one after the other.
       const ended = [...scene.passed, ...scene.refused].map((line) => line.split(' ', 1)[0] ?? '')
       expect([...ended, ...scene.given].sort()).toEqual([...taken].sort())
       for (const partition of [0, 1, 2]) {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Chaskey } from '../../../src/repeats/chaskey.ts'
 
-/** Of the reference's vectors. */
+/** The key of the reference's test vectors. */
 const key = Buffer.from('00112233445566778899aabbccddeeff', 'hex')
 
 function macOf(input: Uint8Array): string {
@@ -15,7 +15,7 @@ function macOf(input: Uint8Array): string {
 const counting = (length: number): Uint8Array => Uint8Array.from({ length }, (_, index) => index)
 
 describe('the code', () => {
-  /** The reference shows the first half of each. */
+  /** The reference shows the first half of each code. */
   test.each([
     [0, 'dd3e1849d6824555'],
     [1, 'ed1da89ec93179ca'],

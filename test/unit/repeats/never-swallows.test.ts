@@ -5,8 +5,8 @@ import { Watermark } from '../../../src/kafka/watermark.ts'
 import { Repeats } from '../../../src/repeats/repeats.ts'
 
 /**
- * A partition in which messages are repeated, and workers that take it over from each other, crash, come back, and
- * commit late. Whatever they do, each message is delivered once at least.
+ * Tests of a partition in which messages are repeated. Workers take the partition over from each other,
+ * crash, come back, and commit late. Whatever they do, each message is delivered at least once.
  */
 
 const runs = { numRuns: 3_000 }
@@ -14,10 +14,13 @@ const remembered = 1_000
 
 type Commit = { offset: number; metadata: string | null }
 
-/** The partition, what the group has committed of it, and which messages a receiver has got. */
+/**
+ * The partition, the commit of the group, the messages that a receiver has got, and the number of dropped
+ * ones.
+ */
 type World = { log: readonly string[]; commit: Commit; delivered: Set<string>; dropped: number }
 
-/** One time that a worker owns the partition. */
+/** One time for which a worker owns the partition. */
 class Tenure {
   readonly #world: World
   readonly #repeats: Repeats
@@ -48,7 +51,7 @@ class Tenure {
     }
   }
 
-  /** The client begins again at some record: the broker delivers again what this worker has. */
+  /** Sets the client back to an offset. The broker delivers again what this worker has. */
   seek(offset: number): void {
     this.#next = Math.min(this.#next, offset)
   }
@@ -90,7 +93,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: counted('reset') },
 )
 
-/** Two workers; `late` is what the owner before still does of what it had in flight. */
+/**
+ * Runs the steps with two workers. `late` is the former owner, which may still deliver and commit what it had
+ * in flight.
+ */
 function play(world: World, steps: readonly Step[]): void {
   const memories = [0, 1].map(() => new Repeats({ windowMs: 3_600_000, messages: remembered }))
   let worker = 0

@@ -7,7 +7,10 @@ const runs = { numRuns: 1_000 }
 const hour = 3_600_000
 const startMs = 1_700_000_000_000
 
-/** Records of one partition and source, unless it is said otherwise. */
+/**
+ * Returns a filter and a function that asks it. Records are of one partition and one source, unless the test
+ * says otherwise.
+ */
 function seen({ windowMs = 24 * hour, messages = 100 } = {}) {
   const repeats = new Repeats({ windowMs, messages })
   return {
@@ -166,7 +169,7 @@ type Step =
 
 type Kept = { partition: number; source: string; id: string; offset: number; atS: number }
 
-/** What `Repeats` promises, as a list that is searched from its end. */
+/** A model of what `Repeats` promises. It is a list that is searched from its end. */
 class Model {
   readonly #windowS: number
   readonly #messages: number

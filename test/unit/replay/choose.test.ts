@@ -178,7 +178,7 @@ describe('a dead letter without a destination', () => {
   test.each([
     ['source_unknown', refused('s.events/3/42', { 'source-id': 'nobody' })],
     ['not_replayable', refused('s.events/3/42', { 'source-id': '' })],
-    // An older state would take the place of a newer one.
+    // A replay would let an older state take the place of a newer one.
     ['not_replayable', refused('s.memberships/3/42')],
     ['not_replayable', refused('s.retry.1m/3/42')],
     ['not_replayable', refused('other.events/3/42')],
@@ -220,7 +220,7 @@ describe('an event', () => {
   test.each([
     ['no', event({}, 'other'), toCrm],
     ['no', event({ messageId: 'm-1' }), choiceOf({ from: 'events', destinationId: 'crm', messageId: 'm-2' })],
-    // It says so somewhere else.
+    // The message has this id in another field.
     [
       'no',
       event({ messageId: 'm-1', event: 'm-2' }),

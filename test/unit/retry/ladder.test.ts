@@ -19,7 +19,10 @@ const standard: Ladder = {
   limitMs: 4 * hour,
 }
 
-/** The minutes, after the first attempt, at which a delivery that always fails is tried, each try `lateMs` late. */
+/**
+ * Returns the times at which a delivery that always fails is tried, in minutes after the first attempt. Each
+ * try is `lateMs` milliseconds late.
+ */
 function tries(ladder: Ladder, lateMs = 0): number[] {
   const expiresAtMs = ladder.limitMs
   const times = [0]
@@ -131,7 +134,8 @@ describe('any ladder', () => {
         const notBeforeMs = Math.min(afterMs, lastMs)
         let rung = 0
         let nowMs = 0
-        // Hops without an attempt until the time has come, or no rung is left: then it is tried anyway.
+        // The delivery goes from rung to rung without an attempt until the time has come. If no rung is left,
+        // it is tried anyway.
         for (;;) {
           const step = nextStep(ladder, { rung, nowMs, expiresAtMs: ladder.limitMs, notBeforeMs })
           if (step.kind === 'expired') break

@@ -44,7 +44,7 @@ const optional = new Set([
   'replay-job',
 ])
 const required = names.filter((name) => !optional.has(name))
-/** What the topics have room for: `maxRetryRecordBytes`. */
+/** The room for headers in the records of retry topics, in bytes. `maxRetryRecordBytes` includes it. */
 const headersBytes = 64 * 1024
 
 type Headers = Parameters<typeof decodeRetryState>[0]
@@ -63,7 +63,7 @@ function sizeOf(headers: Record<string, string>): number {
 
 const id = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/)
 const count = fc.maxSafeNat()
-/** Halves of surrogate pairs and control characters too. */
+/** Ids with any characters, including control characters and halves of surrogate pairs. */
 const anyId = fc.string({ unit: 'binary', minLength: 1, maxLength: 100 })
 const anyRetryState: fc.Arbitrary<RetryState> = fc.record({
   sourceId: id,

@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 const collector = new URL('../../../src/roles/garbage-collector.ts', import.meta.url).href
 
 /**
- * Returns how much room there was at most for young objects, in MiB, in a process that makes `objects`, some
- * each tick. The last 60,000 of them are alive.
+ * Returns the largest room for young objects, in MiB, in a process that makes `objects` objects. The process
+ * makes `perTick` of them every `tickMs` milliseconds. The last 60,000 of them are alive.
  */
 function mostRoomMb(objects: number, { perTick, tickMs }: { perTick: number; tickMs: number }): number {
   const program = `

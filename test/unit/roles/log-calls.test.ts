@@ -5,7 +5,7 @@ import type { LogQuery } from '../../../src/delivery-log/log-query.ts'
 import { logCalls } from '../../../src/roles/log-calls.ts'
 import { readJson } from '../../support/post.ts'
 
-/** A query that fails with this error, whatever it is asked. */
+/** Returns a query that fails with this error at every call. */
 function failing(error: Error): LogQuery {
   const fail = async (): Promise<never> => {
     throw error

@@ -20,7 +20,7 @@ function recorder(isTerminal: boolean, columns = 80): Screen & { text: string } 
   return screen
 }
 
-/** Reports when so much time has passed that it is shown. */
+/** Lets so much time pass that progress is shown, and reports it. */
 function report(progress: Progress, done: number): void {
   vi.advanceTimersByTime(5_000)
   progress.at(done, () => '5 users')

@@ -4,7 +4,7 @@ import { addUpMetrics, snapshotMetrics } from '../../../src/telemetry/add-up.ts'
 import { createGatewayMetrics } from '../../../src/telemetry/gateway-metrics.ts'
 import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
 
-/** The metrics of a worker's process that has these reasons not to be ready. */
+/** Returns the metrics of a process of a worker. The process has these reasons not to be ready. */
 function workerWith(...reasons: string[]) {
   const metrics = createWorkerMetrics({ perDestination: false })
   showReady(metrics, 'worker', reasons)
@@ -19,7 +19,7 @@ test('a process is ready while nothing is in its way', async () => {
   expect((await metrics.ready.get()).values).toMatchObject([{ value: 1, labels: { role: 'gateway' } }])
 })
 
-/** The page of a worker of two processes, of which one has these reasons. */
+/** Returns the metrics page of a worker with two processes. One of them has these reasons not to be ready. */
 async function pageOfTwo(...reasons: string[]): Promise<string> {
   const both = [workerWith(), workerWith(...reasons)]
   return addUpMetrics(await Promise.all(both.map(({ registry }) => snapshotMetrics(registry))))

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { answer, type Receiver, type Script, startReceiver } from '../../support/receiver.ts'
 
-/** The real npm, and a registry of ours. */
+/** Tests with the real npm and a registry of the test. */
 
 const script = resolve(import.meta.dirname, '../../../scripts/audit.ts')
 const name = 'leaky'
@@ -60,7 +60,7 @@ async function audit(registry: string): Promise<{ code: number | null; output: s
     env: {
       ...process.env,
       npm_config_registry: registry,
-      // npm remembers what it made of an advisory.
+      // npm remembers what it made of an advisory, so each run gets a new cache.
       npm_config_cache: join(folder, randomUUID()),
       npm_config_fetch_retry_mintimeout: '10',
       npm_config_fetch_retry_maxtimeout: '20',

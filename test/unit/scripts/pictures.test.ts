@@ -38,7 +38,8 @@ describe('a recorded terminal', () => {
   })
 
   it('steps from screen to screen by their times, and stays at the last one', () => {
-    // 4 s at twice the speed, and 1 s at the end: the second screen comes after two thirds.
+    // The second screen comes after two thirds of the film. The first one lasts 4 s at twice the speed, and
+    // the last one stays for 1 s.
     expect(draw([first, second])).toContain(
       '0%{transform:translateY(0px)}66.67%{transform:translateY(-34px)}100%{transform:translateY(-34px)}',
     )

@@ -16,7 +16,7 @@ function read(file: string): string {
   return readFileSync(join(root, file), 'utf8')
 }
 
-/** Of this project. */
+/** The files of this project that name its version. */
 const present: VersionFiles = {
   'package.json': read('package.json'),
   'package-lock.json': read('package-lock.json'),

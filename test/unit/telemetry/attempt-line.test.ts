@@ -3,7 +3,7 @@ import { type Logger, pino } from 'pino'
 import { expect, test } from 'vitest'
 import { type AttemptLine, createDeliveredLog } from '../../../src/telemetry/attempt-line.ts'
 
-/** A logger as `createLogger` makes it, and the lines it has written. */
+/** Returns a logger as `createLogger` makes it, and the lines that it has written. */
 function listen(level = 'info'): { log: Logger; lines: string[] } {
   const lines: string[] = []
   const options = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime }
@@ -22,9 +22,9 @@ const attempt: AttemptLine = {
   replayJob: '',
 }
 
-/** A line without its time, which no two lines share. */
+/** Returns the members of a line without its time, because no two lines share a time. */
 function withoutTime(line: string | undefined): object {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- that it is so is looked at below
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the next line checks the time
   const { time, ...rest } = JSON.parse(line ?? '') as { time: string }
   expect(new Date(time).toISOString()).toBe(time)
   return rest

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 const processes = 3
 const linesOfEach = 4_000
 
-/** Logs numbered lines of several lengths, and says who it is in each. */
+/** A program that logs numbered lines of several lengths. Each line has the number of its process. */
 const logging = `
   import { createLogger } from ${JSON.stringify(new URL('../../../src/telemetry/logger.ts', import.meta.url).href)}
   const { log, flush } = createLogger({ level: 'info', isShared: true })
@@ -14,7 +14,7 @@ const logging = `
 `
 
 test('lines of processes that share a pipe are not mixed, also while it is full', async () => {
-  // One pipe for all of them, as a container gives it, with a reader that takes little at a time.
+  // All processes share one pipe, as in a container. Its reader takes little at a time.
   const each = Array.from(
     { length: processes },
     (_, number) => `"$NODE" --input-type=module -e "$LOGGING" ${number} &`,

@@ -5,7 +5,7 @@ import { TallyCounter, TallyHistogram } from '../../../src/telemetry/metric-tall
 const counter = { name: 'things_total', help: 'Things.', labelNames: ['kind'] }
 const histogram = { name: 'wait_seconds', help: 'Waits.', labelNames: ['kind'], buckets: [0.1, 1, 10] }
 
-/** Values at, below and above each bound. */
+/** Values at, below and above each bound of the histogram. */
 const values = [0, 0.1, 0.100_1, 0.5, 1, 9, 10, 10.1, 400]
 
 test("a tallied counter reads as prom-client's own, however often it is read", async () => {

@@ -12,7 +12,7 @@ afterEach(() => {
   for (const provider of open.splice(0)) void provider.shutdown().catch(() => undefined)
 })
 
-/** A tracer whose exports end when a test says so. */
+/** Returns a tracer whose exports end when a test says so. */
 function scene({ queueSize = 100, batchSize = 10 } = {}) {
   const exports: Export[] = []
   const fates: Record<SpanFate, number> = { exported: 0, failed: 0, dropped: 0 }
@@ -74,7 +74,7 @@ test('each span is accounted for', async () => {
   const { exports, fates, record } = scene()
   record(1_000)
   for (let nth = 0; nth < 11; nth++) {
-    // oxlint-disable-next-line no-await-in-loop -- one after the other, as they come
+    // oxlint-disable-next-line no-await-in-loop -- the batches come one after the other
     await until('a batch is under way', () => exports.length === nth + 1)
     exports[nth]?.done({ code: nth % 2 === 0 ? ExportResultCode.SUCCESS : ExportResultCode.FAILED })
   }

@@ -1,6 +1,9 @@
 import * as fc from 'fast-check'
 
-/** Bytes in pieces, as a file is read: each piece as long as the next of `lengths`, the last takes what is left. */
+/**
+ * Yields bytes in pieces, as a file is read. Each piece is as long as the next of `lengths`, and the last
+ * piece has the rest.
+ */
 export async function* inPieces(bytes: Buffer, lengths: readonly number[]): AsyncGenerator<Buffer> {
   let at = 0
   for (const length of lengths) {
@@ -11,10 +14,16 @@ export async function* inPieces(bytes: Buffer, lengths: readonly number[]): Asyn
   if (at < bytes.length) yield bytes.subarray(at)
 }
 
-/** Where a file is cut: often in the middle of a line, or of a character. */
+/**
+ * The lengths of the pieces that a file is cut into. The cuts are often in the middle of a line or of a
+ * character.
+ */
 export const cuts = fc.array(fc.integer({ min: 1, max: 20 }), { maxLength: 30 })
 
-/** Ids that a user may have, of any characters but half ones and the one that stands for bytes that can't be read. */
+/**
+ * Ids that a user may have. They have any characters except halves of surrogate pairs, and except U+FFFD,
+ * which stands for bytes that can't be read.
+ */
 export const userId = fc
   .oneof(
     fc.uuid(),

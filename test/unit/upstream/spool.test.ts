@@ -6,7 +6,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { distinct, spread } from '../../../src/upstream/distinct.ts'
 import { Spool } from '../../../src/upstream/spool.ts'
 
-/** Texts as JSON writes them, some longer than a block. */
+/** Texts as JSON writes them, and texts that are longer than a block. */
 const text = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 40 }).map((given) => JSON.stringify(given)),
   fc.integer({ min: 10_000, max: 100_000 }).map((length) => 'ü'.repeat(length)),

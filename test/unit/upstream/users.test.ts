@@ -19,7 +19,7 @@ const csvId = userId.filter((id) => !/[\r\n]/.test(id))
 const quoted = (field: string): string => `"${field.replaceAll('"', '""')}"`
 const isPlain = (field: string): boolean => !/[",\r\n]/.test(field) && !field.startsWith('\ufeff')
 
-/** A field as a writer of CSV may spell it. */
+/** Returns a field as a writer of CSV may spell it. */
 function spelled(field: string, isQuoted: boolean): string {
   return isQuoted || !isPlain(field) ? quoted(field) : field
 }
