@@ -53,7 +53,7 @@ export async function startEndpoints(seed: number, trust: Trust): Promise<Endpoi
   const refused = new Map<string, Try[]>()
   const deletes = new Set<string>()
   const signatures = { right: 0, wrong: [] as string[] }
-  const audiences = new Map<string, AudienceCustomer>()
+  const audiences = createAudienceCustomers(seed)
   let requests = 0
   let isWell = false
 
@@ -129,16 +129,6 @@ export async function startEndpoints(seed: number, trust: Trust): Promise<Endpoi
     answer(request, response, nth)
   }
 
-  for (const [index, { id, behaviour, isStandard }] of destinations.entries()) {
-    if (behaviour !== 'audience') continue
-    const behaviours = isStandard ? mostlyWell : undefined
-    const customer = createAudienceCustomer({
-      random: new Random(seed + 1_000 + index),
-      mostBehindMs,
-      ...(behaviours !== undefined && { behaviours }),
-    })
-    audiences.set(id, customer)
-  }
   const http = await startReceiver(script, { isKept: false })
   const https = await startReceiver(script, { ...trust.secured, isKept: false })
   return {
@@ -170,6 +160,22 @@ export async function startEndpoints(seed: number, trust: Trust): Promise<Endpoi
  * the default behaviours, and mishandles more than half of its requests.
  */
 const mostlyWell = [...Array.from({ length: 15 }, () => 'well' as const), 'fails', 'fails but acts'] as const
+
+/** Creates the customers with audiences, by the id of their destination. */
+function createAudienceCustomers(seed: number): Map<string, AudienceCustomer> {
+  const customers = new Map<string, AudienceCustomer>()
+  for (const [index, { id, behaviour, isStandard }] of destinations.entries()) {
+    if (behaviour !== 'audience') continue
+    const behaviours = isStandard ? mostlyWell : undefined
+    const customer = createAudienceCustomer({
+      random: new Random(seed + 1_000 + index),
+      mostBehindMs,
+      ...(behaviours !== undefined && { behaviours }),
+    })
+    customers.set(id, customer)
+  }
+  return customers
+}
 
 const never: Script = () => {}
 const refuse =

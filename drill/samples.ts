@@ -18,7 +18,7 @@ export type Sample = {
   awake: number
 }
 
-/** A sample of the lag. `records` is the number of records of all topics that the group had not committed. */
+/** A sample of the lag. `records`: how many records of its topics the group had not committed, added up. */
 export type LagSample = { atMs: number; records: number }
 
 export type Sampling = {

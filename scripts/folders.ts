@@ -25,12 +25,15 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   pacing: { about: 'token buckets: rates of sources, destinations and syncs', imports: [], isPure: true },
   queues: {
-    about: 'queues for what waits in a process: first in, first out, and one for each partition',
+    about: 'queues in memory: a simple FIFO queue, and queues of records to write, one for each partition',
     imports: [],
   },
   repeats: { about: 'recognizes messages that came before', imports: [], isPure: true },
   address: { about: 'decides which addresses are public or allowed', imports: [], isPure: true },
-  http: { about: 'the module `node:http`, and answers to requests of Sluice, up to a limit', imports: [] },
+  http: {
+    about: 'loads `node:http` at little cost; reads answers to requests, up to a size limit',
+    imports: [],
+  },
   config: {
     about: 'one table of settings; the one reader of the environment',
     imports: ['catalog', 'retry'],
@@ -54,7 +57,7 @@ const parts: Readonly<Record<string, Folder>> = {
     packages: ['classic-level', 'change-case'],
   },
   upstream: {
-    about: 'what `sluice audience sync` and `change` read and write',
+    about: 'the files that `sluice audience sync` and `change` read, and the records that they write',
     imports: ['audience', 'message'],
     packages: ['csv-parse'],
   },
@@ -78,7 +81,7 @@ const parts: Readonly<Record<string, Folder>> = {
     packages: ['kafkajs', 'aws-msk-iam-sasl-signer-js', 'snappy', 'lz4-napi'],
   },
   registry: {
-    about: 'framed values → JSON, by the schemas of a registry',
+    about: 'values that begin with a schema id → plain JSON, by the schemas of a registry',
     imports: ['http', 'message'],
     packages: ['@kafkajs/confluent-schema-registry', 'ajv', 'avsc'],
   },
@@ -87,8 +90,7 @@ const parts: Readonly<Record<string, Folder>> = {
     imports: ['message', 'routing', 'retry', 'delivery', 'pacing'],
   },
   'delivery-log': {
-    about:
-      'what became of each delivery: writes it to the topic `attempts`, indexes it, and answers searches',
+    about: 'the delivery log: writes it to the topic `attempts`, indexes it, and answers searches',
     imports: ['delivery', 'http', 'message', 'pipeline'],
     packages: ['@clickhouse/client'],
   },

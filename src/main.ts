@@ -12,9 +12,9 @@ const screen = {
 }
 
 /**
- * Handles an output whose reader has closed it, as `head` does. Results are written at the end of the work,
- * so the process exits if nobody reads the results. If nobody reads the progress, the process goes on and
- * shows no progress.
+ * Handles an output whose reader has closed it, as `head` does. Results are written at the end of the work.
+ * So if nobody reads them, nothing is left to do, and the process exits. If nobody reads the progress, the
+ * process goes on and shows no progress.
  */
 function outliveReaders(): void {
   process.stdout.on('error', (error) => {

@@ -29,6 +29,16 @@ export type Setting = {
   close(): Promise<void>
 }
 
+export type SettingOptions = {
+  profileDir: string | undefined
+  report: (line: string) => void
+  /**
+   * The sources in the catalog. The first must have the write key `bench-write-key`, with which the clients
+   * send.
+   */
+  sources?: readonly object[]
+}
+
 const startTimeoutMs = 30_000
 const pollMs = 50
 
@@ -37,15 +47,7 @@ export async function openSetting({
   profileDir,
   report,
   sources = [{ id: 'shop', writeKeys: ['bench-write-key'] }],
-}: {
-  profileDir: string | undefined
-  report: (line: string) => void
-  /**
-   * The sources in the catalog. The first must have the write key `bench-write-key`, with which the clients
-   * send.
-   */
-  sources?: readonly object[]
-}): Promise<Setting> {
+}: SettingOptions): Promise<Setting> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const prefix = `bench-${randomBytes(3).toString('hex')}.`
   const kafka = await startKafka({ heapMb: 1024, report })

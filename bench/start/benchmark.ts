@@ -146,7 +146,7 @@ async function loadedMemory(
   }
 }
 
-/** Waits until all messages have arrived. Fails after a minute, because undelivered messages were no load. */
+/** Waits until all messages have arrived. Throws after a minute, as the load was then too small. */
 async function allArrived(recorder: Recorder, messages: number): Promise<void> {
   const deadlineMs = performance.now() + drainMs
   for (let come = 0; come < messages; { others: come } = await recorder.progress()) {

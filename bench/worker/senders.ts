@@ -8,14 +8,14 @@ import { destinations, inFlight, type Place, type Setting } from './setting.ts'
 
 /**
  * The names of the compared senders:
- * - `dispatch` is undici alone, and `dispatches` is the same in several processes.
- * - `floor` is kafkajs and undici, and `signing` is the same with canonical bodies and signatures.
- * - `worker` is a worker, and `unguarded` is a worker without its guards.
+ * - `dispatch` is undici alone. `dispatches` is several such processes.
+ * - `floor` is kafkajs and undici. `signing` also makes canonical bodies and signatures.
+ * - `worker` is a worker. `unguarded` is a worker without its guards (`without-guards.ts`).
  * - `unlogged` is a worker without the delivery log.
- * - `answers` is a worker that keeps answers in the delivery log and has the source of notices.
+ * - `answers` is a worker that keeps answers in the delivery log. Its catalog has the source of notices.
  * - `processes` is a worker with several processes.
- * - `crowded` is a worker with one process, on a machine where other programs compute as much as the other
- *   processes of `processes` would.
+ * - `crowded` is a worker with one process. Beside it run processes that only compute (`crowd.ts`), so that
+ *   as many processes run as with `processes`.
  */
 export type SenderName =
   | 'dispatch'

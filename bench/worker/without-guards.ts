@@ -11,7 +11,6 @@ const replaced = new Map(
     ['delivery/connector.ts', 'connector.ts'],
     ['delivery/connection.ts', 'connection.ts'],
     ['message/structure.ts', 'structure.ts'],
-    ['kafka/fetch-decoder.ts', 'fetch-decoder.ts'],
   ].map(([guarded, unguarded]) => [
     new URL(`../../src/${guarded}`, import.meta.url).href,
     new URL(`./unguarded/${unguarded}`, import.meta.url).href,

@@ -7,8 +7,8 @@ const wordCount = 4
 const bitsOfGroup = 16
 const bitsOfIpv4 = 32
 /**
- * The group of an IPv6 address at which an IPv4 address begins. The IPv4 address `1.2.3.4` is read like the
- * mapped IPv6 address `::ffff:1.2.3.4`, so that both spellings of one address give the same numbers.
+ * The index of the IPv6 group at which a contained IPv4 address begins. The IPv4 address `1.2.3.4` is read
+ * like the mapped IPv6 address `::ffff:1.2.3.4`, so that both spellings of one address give the same numbers.
  */
 const ipv4Start = 6
 /** The value of the group before the IPv4 address, in a mapped IPv6 address such as `::ffff:1.2.3.4`. */

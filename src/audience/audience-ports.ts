@@ -13,7 +13,7 @@ export type Identify = {
   /**
    * True if a newer value is already known, and a previous owner of the unit may have sent requests for the
    * record. Such a request may still take effect late. So this Identify waits as long as an uncertain
-   * Identify. Only then Sluice decides what to send.
+   * Identify. After that, Sluice decides what to send.
    */
   readonly isSuperseded: boolean
 }
@@ -75,8 +75,8 @@ export type RestoreReport = {
 }
 
 /**
- * The progress of a unit's restore: the number of records read so far, and the offsets at which the restore
- * starts and ends.
+ * The progress of a unit's restore: the number of records that were read so far, and the offsets at which the
+ * restore starts (`from`), is now (`at`) and ends (`end`).
  */
 export type RestoreProgress = {
   readonly unit: number

@@ -59,8 +59,8 @@ export class Checkpoint {
   }
 
   /**
-   * Keeps `position` at or below the offset until `unblock` is called. Because of the record at the offset,
-   * the record's key must be written again.
+   * Keeps `position` at or below the offset until `unblock` is called, because the key of the record at the
+   * offset must be written again first.
    */
   block(offset: number): void {
     this.#blocked.set(offset, (this.#blocked.get(offset) ?? 0) + 1)

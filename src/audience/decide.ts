@@ -3,7 +3,7 @@ import type { PropertyState } from './property-state.ts'
 import { compareVersions, type Version } from './version.ts'
 import { isSameJson } from './same-json.ts'
 
-/** What a unit knows about the property and the user of a change. The change is compared with it. */
+/** The data of a unit about the property and the user of a change. The change is compared with this data. */
 export type Known = {
   readonly held: PropertyState | undefined
   /** The time up to which the user's data in this space was deleted, in epoch milliseconds. */

@@ -302,8 +302,8 @@ type ChangeClaim = Pick<PropertyState, 'kind' | 'id' | 'version'>
 
 /**
  * Compares the version of an encoded entry with the version of a change, like `compareVersions`. Returns
- * `undefined` if the entry isn't of the same audience or trait. For most changes, this result is enough to
- * drop the change.
+ * `undefined` if the entry isn't of the same audience or trait. For most changes that come too late, this
+ * result is enough to drop the change.
  */
 export function compareStored(text: string, { kind, id, version }: ChangeClaim): number | undefined {
   const isAudience = kind === 'audience'

@@ -39,9 +39,9 @@ export function judgeProperty(
   if (alive === undefined) return { kind: 'send' }
   const order = compareVersions(reported, alive.state.since)
   if (order === 0 || compareVersions(reported, alive.state.version) > 0) return { kind: 'send' }
-  // The version of this Identify is higher than `since` of the present value, and not higher than its
-  // version. So another owner has sent the value of this Identify in between. The present value may not have
-  // been sent after it.
+  // The version of this Identify is higher than the present value's `since`, and not higher than the present
+  // value's `version`. So another owner has sent this Identify's value in between. The present value is sent
+  // again, because it may have been sent only before that.
   if (order > 0) return sendCurrent(stateKey, reportedAnew(alive))
   return isUncertain ? sendCurrent(stateKey, alive) : { kind: 'superseded' }
 }

@@ -1,6 +1,6 @@
 /**
- * A Bloom filter with a single hash, which is small and quick to query. It recognizes most keys that were
- * never added.
+ * A Bloom filter with a single hash. It is small and quick to query, and recognizes most keys that were never
+ * added.
  */
 export class KeyFilter {
   readonly #bits: Uint8Array

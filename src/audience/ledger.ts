@@ -44,7 +44,7 @@ export type LedgerOptions = {
 
 /**
  * Holds the entries that a unit's store on disk doesn't have yet: acknowledged entries that aren't stored
- * yet, and writes in flight. A value counts once Kafka has acknowledged its record or the unit has read the
+ * yet, and writes in flight. A value is valid once Kafka has acknowledged its record or the unit has read the
  * record. Then the value is stored. After each write to the store, the store is complete up to one offset of
  * `memberships`.
  */
@@ -85,7 +85,7 @@ export class Ledger {
   }
 
   /**
-   * Returns the last acknowledged entry of a key. Returns `undefined` if there is no entry or if it is a
+   * Returns the last acknowledged entry of a key. Returns `undefined` if there is no entry or only a
    * tombstone. `stored` is the text that was last read from the store for the key.
    */
   held(key: string, stored: string | undefined): Entry | undefined {
@@ -104,14 +104,14 @@ export class Ledger {
     return entry?.kind === 'gone' ? undefined : entry
   }
 
-  /** Returns true if the unit already knows the record at `offset`, and the key certainly has no other. */
+  /** Returns true if the unit knows the record at `offset`, and the key certainly has no other record. */
   isOnly(key: string, offset: number): boolean {
     return offset < this.#options.checkpoint.position && !this.#overwritten.mayHold(key, offset)
   }
 
   /**
-   * Marks the start of a read of the store. Entries that are stored until `endReading` is called are also
-   * kept in memory, because the read may miss them.
+   * Marks the start of a read of the store. Entries that are stored from now on also stay in memory until
+   * `endReading` is called, because the read may miss them.
    */
   beginReading(): void {
     this.#unstored.beginReading()
@@ -168,9 +168,9 @@ export class Ledger {
   }
 
   /**
-   * Remembers that receivers may have another value than the present one, with a version up to `upTo`, as the
-   * record at `offset` shows. Until the present value has been sent again, the checkpoint stays before this
-   * record. So a restart would read the record again.
+   * Remembers that receivers may have another value than the present one, with a version up to `upTo`. The
+   * record at `offset` shows this. Until the present value has been sent again, the checkpoint stays before
+   * this record, so that a restart reads the record again.
    */
   mustReport(flight: Flight, upTo: Version, offset: number): void {
     flight.unreported = flight.unreported === undefined ? upTo : laterOf(flight.unreported, upTo)

@@ -73,8 +73,8 @@ export class Purges {
     if (!isDead(held, upToMs)) {
       return isReportedBefore(held, upToMs) ? { ...reportedAnew(held), offset: -1 } : undefined
     }
-    // A sync writes no record for a member whom it confirms. So for such a member, the version of the sync
-    // counts.
+    // A sync writes no record for a member whom it confirms. So the state of such a member has at least the
+    // version of the sync.
     const syncedAt =
       state.kind === 'audience' && state.value === 'true'
         ? this.#context.ledger.syncedAt(spaceId, state.id)

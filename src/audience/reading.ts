@@ -14,7 +14,7 @@ export const unread = -1
 export const sameAsRead = -2
 
 /**
- * Reads the entries that a unit needs for one turn. A turn decides a batch of waiting records. The store is
+ * Reads the entries that a unit needs for one turn. A turn processes a batch of waiting records. The store is
  * asked for all keys at once. Entries of the ledger that aren't stored yet take precedence over the entries
  * in the store. First collect keys with `add`, `want` and `wantFloor`. Then call `read` once. Then use the
  * other methods.

@@ -71,7 +71,7 @@ class Spellings<T> {
 
   /**
    * Returns the remembered bytes that a record has from the index `at` on, or `undefined` if these bytes
-   * aren't remembered. If they aren't the same as in the previous record, calls `endOf` to find their end.
+   * aren't remembered. If the previous record had other bytes, calls `endOf` to find the end of the bytes.
    */
   at(record: Buffer, at: number, endOf: (record: Buffer) => number): Spelled<T> | undefined {
     if (this.#last !== undefined && holds(record, at, this.#last.bytes)) return this.#last

@@ -1,8 +1,8 @@
 import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 
 /**
- * The refusal of a record. `detail` is one sentence for the producer, which says what is wrong and what to
- * do. It quotes nothing from the record except the names of fields.
+ * The refusal of a record. `detail` is one sentence that tells the producer what is wrong and what to do. The
+ * sentence quotes nothing from the record except the names of fields.
  */
 export type AudienceRefusal = { ok: false; reason: AudienceDeadReason; detail: string }
 

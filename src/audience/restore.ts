@@ -45,7 +45,7 @@ export async function restore(options: RestoreOptions): Promise<Map<string, Repa
   return restoring.outOfOrder
 }
 
-/** The reason why a key must be written again, and the offset at which it blocks the checkpoint. */
+/** The reason why a key must be written again, and the offset at which the key blocks the checkpoint. */
 export type RepairNeeded = RewriteReason & { readonly blockedAt: number }
 
 /**
@@ -153,8 +153,8 @@ class Restoring {
     const entry = entryOf(record, offset, deletedUpToMs)
     const isDead = entry.kind === 'property' && entry.state.version.atMs <= deletedUpToMs
     const held = entries.get(key)
-    // The state was written after its user was deleted. The owner that reads its record in the group writes a
-    // tombstone later.
+    // The state was written after its user was deleted. Later, the consumer group reads the record, and the
+    // unit's owner writes a tombstone.
     if (isDead && held === undefined) return
     const { best, isKnown, isOutOfOrder, reportedBetween } = place(entry, held)
     if (!isKnown) {

@@ -9,7 +9,7 @@ import { compareVersions, type Version, versionOf } from './version.ts'
 //   state.
 // - `[userId, sourceId]`: the time up to which the user's data of one source is deleted. No older value may
 //   be kept or sent.
-// - `[null, spaceId, audienceId]`: the last sync of an audience that was applied to the unit of the record.
+// - `[null, spaceId, audienceId]`: the last sync of an audience that the record's unit has applied.
 
 export type DeletionStateKey = {
   readonly kind: 'deletion'

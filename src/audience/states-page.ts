@@ -17,8 +17,8 @@ export type StatesQuery = {
   /** The number of states to read. */
   readonly count: number
   /**
-   * True to include states of users who have left (`false`) and of traits that have no value any more
-   * (`null`).
+   * True to include the states of users who have left an audience (value `false`), and of traits that have no
+   * value any more (value `null`).
    */
   readonly withLeft: boolean
 }

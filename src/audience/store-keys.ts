@@ -53,15 +53,15 @@ function unescapeCode(code: string): string {
 export const metaKey = 'm'
 
 /**
- * Returns the prefix of the keys of all states of a space. These keys are sorted by property, and then by
- * user.
+ * Returns the prefix that all states of a space have in their keys. These keys are sorted by property, and
+ * then by user.
  */
 export function statesPrefix(spaceId: string): string {
   return `s${escapeId(spaceId)}${parted}`
 }
 
 /**
- * Returns the prefix of the keys of all users' states of a property. In a key, the escaped user comes after
+ * Returns the prefix that all states of a property have in their keys. In a key, the escaped user comes after
  * this prefix.
  */
 export function propertyPrefix(spaceId: string, property: string): string {
@@ -76,8 +76,8 @@ export function propertyPrefix(spaceId: string, property: string): string {
 let lastProperty = { spaceId: '', property: '', prefix: `s${parted}${parted}` }
 
 /**
- * Returns the prefix of the keys of all users' deletion floors of a source. In a key, the escaped user comes
- * after this prefix.
+ * Returns the prefix that all deletion floors of a source have in their keys. In a key, the escaped user
+ * comes after this prefix.
  */
 export function deletionPrefix(sourceId: string): string {
   return `d${escapeId(sourceId)}${parted}`
@@ -116,7 +116,7 @@ export function stateKeyOf(key: string): StateKey | undefined {
   }
 }
 
-/** Returns the prefix of the keys of entries that list the properties of a space. */
+/** Returns the prefix of the keys under which the store lists the properties of a space. */
 export function knownPropertiesPrefix(spaceId: string): string {
   return `p${escapeId(spaceId)}${parted}`
 }
@@ -133,8 +133,8 @@ export function knownPropertyOf(key: string): { property: string; id: string } {
 }
 
 /**
- * Returns the prefix of the keys of entries that say how each sync of an audience ended. These entries are
- * needed for parts that arrive again.
+ * Returns the prefix of the keys under which the store says how each sync of an audience ended. These entries
+ * are needed for parts that arrive again.
  */
 export function endedSyncsPrefix(spaceId: string, audienceId: string): string {
   return `e${escapeId(spaceId)}${parted}${escapeId(audienceId)}${parted}`

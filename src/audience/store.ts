@@ -28,8 +28,8 @@ export type StateStore = {
   write(operations: readonly StoreOperation[]): Promise<void>
   range(range: { from: string; to: string }): RangeReader
   /**
-   * Frees the space of entries that were removed from a range. Without this call, the removed entries may
-   * stay on disk and in memory forever. Only one store is compacted at a time. A store that is closed while
+   * Frees the disk and memory of entries that were removed from a range. Without this call, the removed
+   * entries may stay there forever. Only one store is compacted at a time. A store that is closed while
    * it waits is skipped.
    */
   compact(range: { from: string; to: string }): Promise<void>

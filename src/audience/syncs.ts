@@ -17,8 +17,8 @@ import { compareVersions, type Version } from './version.ts'
 
 export type SyncPorts = AudiencePorts & {
   /**
-   * The time after the first part of a sync within which its other parts must come, in milliseconds. Default:
-   * 10 minutes.
+   * The time within which all parts of a sync must come, in milliseconds. It starts with the first part.
+   * Default: 10 minutes.
    */
   readonly syncTimeoutMs?: number
 }
@@ -68,8 +68,8 @@ export class Syncs {
   }
 
   /**
-   * Adds a part. Applies the sync if this is its last missing part. The caller must not decide a change
-   * before the promise has resolved.
+   * Adds a part of a sync. Applies the sync if this is its last missing part. The caller must not process a
+   * change before the promise has resolved.
    */
   async take(record: HeldRecord, content: RecordContent, part: Part): Promise<void> {
     const mark = endedSyncKey(part)
@@ -95,8 +95,8 @@ export class Syncs {
 
   /**
    * Refuses syncs that can't become complete in time. `endSeenMs` is the time at which `audience-changes` was
-   * last read to its end, by this machine's clock. `latestMs` is the latest append time of the records that
-   * were decided, by the broker's clock.
+   * last read to its end, by this machine's clock. `latestMs` is the latest append time of all changes and
+   * parts that the unit has processed, by the broker's clock.
    */
   async expire({ latestMs, endSeenMs }: { latestMs: number; endSeenMs: number }): Promise<void> {
     for (const sync of this.#open.values()) {
@@ -187,7 +187,7 @@ export class Syncs {
     return entry?.kind === 'sync' ? entry.state : undefined
   }
 
-  /** Keeps a part. Returns false if there is already another part with the same number. */
+  /** Keeps a part. Returns false if a part with the same number and another content was kept before. */
   async #hold(sync: OpenSync, record: HeldRecord, content: RecordContent, part: Part): Promise<boolean> {
     const bytes = content.value ?? Buffer.alloc(0)
     const digest = hash('sha256', bytes, 'base64')

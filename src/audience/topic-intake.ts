@@ -1,6 +1,6 @@
 /**
  * Counts the records of one topic that wait in a unit, and their bytes. Stops the fetching of the topic when
- * too many records or bytes wait. Starts the fetching again when at most half as much waits.
+ * too many records or bytes wait. Starts the fetching again when both are at most half of their limits.
  */
 export class TopicIntake {
   readonly #setFull: (topic: string, isFull: boolean) => void

@@ -35,14 +35,14 @@ export type PartItem = {
 const noContent: RecordContent = { key: null, value: null }
 
 /**
- * Holds the changes and the parts of syncs that wait in one unit, in the order of their topic, and decides
- * the changes.
+ * Holds the changes and the parts of syncs that wait in one unit, in the order of their offsets. Decides what
+ * happens to each change.
  */
 export class UnitChanges {
   readonly #context: UnitContext
   readonly intake: TopicIntake
   readonly #waiting = new Fifo<ChangeItem | PartItem>()
-  /** The latest append time of the records that were decided, in epoch milliseconds. */
+  /** The latest append time of all changes and parts that were processed, in epoch milliseconds. */
   #latestMs = 0
   #lastSync = { spaceId: '', audienceId: '', key: '' }
 
@@ -150,9 +150,9 @@ export class UnitChanges {
   }
 
   /**
-   * Returns the reason why a change comes too late, as `decideChange` would. Returns `undefined` if the
-   * change isn't late, or if the text in the store doesn't show that it is late. For most changes, the text
-   * shows it.
+   * Returns the reason why a change comes too late, with the same result as `decideChange`. Returns
+   * `undefined` if the change isn't late, or if the text in the store doesn't show that the change is late.
+   * For most late changes, the text shows it.
    */
   #whyLate({ change, key }: ChangeItem, stored: string | undefined): 'repeated' | 'outdated' | undefined {
     const { ledger, isEnding } = this.#context

@@ -14,7 +14,7 @@ import type { Version } from './version.ts'
 export type Purge = {
   readonly deletionKey: string
   readonly stateKeys: readonly PropertyStateKey[]
-  /** If the record of a state was read and has to be erased, the offset of this record. Otherwise -1. */
+  /** The offset of the record of a state, if reading this record has caused the purge; otherwise -1. */
   readonly deadAt: number
   readonly done: () => void
 }

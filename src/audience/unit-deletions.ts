@@ -79,7 +79,7 @@ export class UnitDeletions {
   }
 
   /**
-   * Carries out a request in three steps: it writes floors, then tombstones, and then sends messages. The
+   * Carries out a request in three steps: writes floors, writes tombstones, and sends messages. The
    * floor is written to every unit. The user's own unit is the last one, so that all other units already have
    * the floor when this unit has it.
    */

@@ -170,8 +170,8 @@ export class UnitStates {
   }
 
   /**
-   * Writes a key again if `restore` has found that this is necessary, and if it still is. Call this method
-   * once `reading` has read the key.
+   * Writes a key again if `restore` has found that this is necessary, and if it is still necessary. Call this
+   * method once `reading` has read the key.
    */
   putInOrder(key: string, repair: RepairNeeded, reading: Reading): void {
     const { ledger } = this.#context

@@ -41,7 +41,7 @@ export type UnitOptions = {
 
 /**
  * An item that waits in the unit's inbox. A turn of the unit takes items of the inbox, in the order in which
- * they came, and also changes.
+ * they came. The turn also takes changes, which wait elsewhere (`UnitChanges`).
  */
 type InboxItem =
   | StateItem
@@ -70,8 +70,8 @@ const endWithinMs = 5_000
 
 /**
  * Holds the state of one unit, and processes the unit's records turn by turn. A turn takes the waiting items,
- * reads all keys that these items need from the store at once, and then decides the items one by one. Callers
- * only add items to the queues.
+ * reads from the store all keys that these items need, and then processes the items one by one. Callers only
+ * add items to the queues.
  */
 export class AudienceUnit {
   readonly #options: UnitOptions
@@ -84,7 +84,7 @@ export class AudienceUnit {
   readonly #inbox = new Fifo<InboxItem>()
   /** Purges that wait for the end of a sync, because it isn't known earlier which users the sync confirms. */
   #heldPurges: Purge[] = []
-  /** The task that processes a part of a sync or expires syncs. While the task runs, no change is decided. */
+  /** The task that processes a part of a sync or expires syncs. No change is processed meanwhile. */
   #syncing: Promise<void> | undefined
   #turning: Promise<void> | undefined
   #isEnding = false
@@ -303,7 +303,7 @@ export class AudienceUnit {
   }
 
   async #turns(): Promise<void> {
-    // Waits for other items that arrive now, so that items that arrive together are decided together.
+    // Waits for other items that arrive now, so that items that arrive together are processed together.
     await Promise.resolve()
     while (this.#isReady && !this.#isClosed) {
       const reading = new Reading(this.#ledger, this.#options.deletions)
@@ -380,7 +380,7 @@ export class AudienceUnit {
     await this.#syncs.take(record, content, part)
   }
 
-  /** Lets no change be decided until a task of the syncs is done. */
+  /** Lets no change be processed until a task of the syncs is done. */
   #holdChanges(task: Promise<void>): void {
     this.#syncing = task
       .catch((error: unknown) => this.#fail(error))

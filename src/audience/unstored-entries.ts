@@ -69,8 +69,8 @@ export class UnstoredEntries {
   }
 
   /**
-   * Marks the start of a read of the store. Entries that are stored until `endReading` is called are also
-   * kept in memory, because the read may miss them.
+   * Marks the start of a read of the store. Entries that are stored from now on also stay in memory until
+   * `endReading` is called, because the read may miss them.
    */
   beginReading(): void {
     this.#isReading = true
@@ -108,8 +108,8 @@ export class UnstoredEntries {
   }
 
   /**
-   * Stores the checkpoint's position if this position is far ahead of the stored position. Otherwise, as long
-   * as no entry is stored, a restore would have to read more and more records.
+   * Stores the checkpoint's position if this position is far ahead of the stored position. Without this
+   * method, a restore would have to read more and more records while no entry is stored.
    */
   storeWhereFarBehind(): void {
     if (this.#options.checkpoint.position - this.#storedPosition >= positionsUnstored) this.#storeSoon()

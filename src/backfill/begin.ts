@@ -4,10 +4,10 @@ import { marksReadEveryMs } from './marks.ts'
 const marksSlackMs = 2_000
 
 /**
- * Begins a backfill: writes to `backfills` that a destination will be sent all values of a space that it may
- * have missed. From then on, workers write a mark again when the destination misses a value. Resolves with an
- * offset of `backfills`. If the caller now reads all these values and sends them, the values make up for
- * every mark below this offset.
+ * Begins a backfill: writes to `backfills` that a destination will get all missed values of a space. After
+ * this, workers write a mark again when the destination misses a value. Resolves with an offset of
+ * `backfills`. If the caller now reads all values that may have been missed, and sends them, the values make
+ * up for every mark below this offset.
  */
 export async function beginToFill({
   tellBegun,

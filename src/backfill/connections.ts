@@ -12,8 +12,8 @@ export type Connections = {
 type DestinationState = 'on' | 'off' | 'paused' | 'auto_paused'
 
 /**
- * The state of the connection between a destination and a space in the catalog. `off`: the destination or the
- * space is switched off. `none`: the destination isn't connected to the space.
+ * The state that the connection between a destination and a space has by the catalog. `off`: the destination
+ * or the space is switched off. `none`: the destination isn't connected to the space.
  */
 export type ConnectionState = DestinationState | 'none'
 

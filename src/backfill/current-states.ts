@@ -16,14 +16,14 @@ export type LoggedRecord = {
 /** The state of a property of a user, with the append time of its record. */
 export type CurrentState = HeldState & { readonly timestampMs: number }
 
-/** A filter of states. A field that is `undefined` is no condition. */
+/** A filter that selects states. A field that is `undefined` doesn't restrict the selection. */
 export type StateFilter = {
   readonly spaceId: string
   readonly audienceId: string | undefined
   readonly property: string | undefined
   /**
-   * True to include states of users who have left (`false`) and of traits that have no value any more
-   * (`null`).
+   * True to include the states of users who have left an audience (value `false`), and of traits that have no
+   * value any more (value `null`).
    */
   readonly withLeft: boolean
 }
@@ -58,7 +58,7 @@ export class CurrentStates {
     this.#spool.add(spread(ownKey) % CurrentStates.buckets, JSON.stringify(entry))
   }
 
-  /** Returns the present states in a bucket that the filter selects, sorted by offset. */
+  /** Returns those present states of a bucket that the filter selects, sorted by offset. */
   of(bucket: number): readonly CurrentState[] {
     const current = new Map<string, CurrentState>()
     for (const texts of this.#spool.read(bucket)) {
@@ -82,8 +82,8 @@ export class CurrentStates {
     }
     const decoded = decodeState(Buffer.from(key), Buffer.from(value))
     if (!decoded.ok || decoded.record.stateKey.kind !== 'property') return
-    // The key and the state always belong to the same kind of record. The type says this only as long as the
-    // two are in one object.
+    // The key and the state always belong to the same kind of record. TypeScript forgets this when they are
+    // taken out of their object, so the state is checked too.
     const { stateKey, state } = decoded.record
     if (state === null || !('since' in state)) return
     const held = current.get(key)
@@ -102,7 +102,7 @@ type Spooled = { offset: number; timestampMs: number; key: string; value: string
 
 /** Decodes a text that `add` has written to the disk. */
 function readSpooled(text: string): Spooled {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- written above
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `add` has written this text
   const [offset, timestampMs, key, value] = JSON.parse(text) as [number, number, string, string | null]
   return { offset, timestampMs, key, value }
 }

@@ -1,7 +1,7 @@
 import { TokenBucket } from '../pacing/token-bucket.ts'
 
 export type DestinationRatesOptions = {
-  /** The limit on Identifies a second for one destination, by all workers together. */
+  /** The number of Identifies per second that all workers together may send to one destination. */
   readonly perSecond: number
   /** The number of units. */
   readonly partitions: number
@@ -22,7 +22,7 @@ export class DestinationRates {
   }
 
   /**
-   * The number of Identifies a second that this worker may send to one destination. It is this worker's
+   * The number of Identifies per second that this worker may send to one destination. It is this worker's
    * fraction of the limit for all workers.
    */
   get perSecond(): number {
@@ -37,7 +37,7 @@ export class DestinationRates {
     return this.#bucketOf(destinationId).take(nowMs, 0)
   }
 
-  /** Counts `count` Identifies that are sent to the destination. */
+  /** Takes `count` tokens, for Identifies that are sent to the destination. */
   take(destinationId: string, count: number): void {
     this.#bucketOf(destinationId).take(performance.now(), count)
   }

@@ -32,8 +32,8 @@ const countedAtOnce = 1_000
 const noteEveryMs = 1_000
 
 /**
- * Sends one destination the states of one space that this worker's units hold, and keeps the progress of each
- * unit.
+ * Sends to one destination those states of one space that this worker's units hold. Keeps the progress of
+ * each unit.
  */
 export class FirstSyncJob {
   readonly connection: Connection

@@ -8,7 +8,7 @@ export type FirstSyncOptions = {
    * False if first syncs are off. Then a destination that is connected later gets a mark and no first sync.
    */
   readonly isWanted: boolean
-  /** The limit on Identifies a second for one destination, by all workers together. */
+  /** The number of Identifies per second that all workers together may send to one destination. */
   readonly perSecond: number
   /** The number of units. */
   readonly partitions: number
@@ -28,7 +28,7 @@ export type FirstSyncOptions = {
 }
 
 export type FirstSyncObserver = {
-  /** Called when a first sync starts. `report` counts only units and states of this worker. */
+  /** Called when a first sync starts. `report` covers only this worker's units and states. */
   begun(connection: Connection, report: { readonly units: number; readonly left: number }): void
   sent(connection: Connection, count: number): void
   /**

@@ -54,8 +54,8 @@ export function firstSyncStep(situation: FirstSyncSituation): FirstSyncStep {
       if (!isWanted) return 'leave_out'
       return connectionState === 'on' ? 'go_on' : 'wait'
     case 'told':
-      // The destination was switched off before all units had sent their states to it, and it misses changes
-      // now. All units begin again together, which makes up for these changes too.
+      // The destination was switched off before all units had sent it their states, so it misses changes now.
+      // Later, all units begin again together. This makes up for the missed changes too.
       return connectionState === 'off' && standing.upTo > 0 && !isComplete() ? 'part' : 'nothing'
     case 'left_out':
       return 'nothing'

@@ -15,8 +15,8 @@ const longestRestMs = 60_000
 /**
  * Sends the present values of a space to destinations that are connected to the space later. The owner of
  * each unit sends the states that its unit holds. The owner writes its progress to `backfills`, and the next
- * owner continues from there. A single loop sends a batch for one connection after the other, so the load
- * doesn't depend on the number of connections.
+ * owner continues from there. A single loop serves the connections in turn, one batch at a time, so the
+ * load doesn't depend on the number of connections.
  */
 export class FirstSyncs {
   readonly #options: FirstSyncOptions

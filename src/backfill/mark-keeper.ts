@@ -29,9 +29,9 @@ export type MarkKeeperOptions = {
 }
 
 /**
- * Writes marks to `backfills`, which say that destinations have missed values. The first mark of a connection
- * is written at once. When a later value is missed, the topic is read first, and a mark is written only if
- * the topic has no valid mark. So a backfill that has started in between is noticed.
+ * Writes marks to `backfills`. A mark says that a destination has missed a value. The first mark of a
+ * connection is written at once. When a later value is missed, the topic is read first, because a backfill
+ * may have started in between. A mark is written only if the topic has no valid mark.
  */
 export class MarkKeeper {
   readonly #options: MarkKeeperOptions
@@ -61,8 +61,8 @@ export class MarkKeeper {
   }
 
   /**
-   * The destinations that need a backfill according to the records that were read. Each destination has the
-   * space whose values it lacks.
+   * The destinations that need a backfill according to the records that were read, each with the space whose
+   * values it lacks.
    */
   get needingBackfill(): readonly Connection[] {
     return this.#marks.needingBackfill
@@ -105,9 +105,9 @@ export class MarkKeeper {
       throw error
     }
     for (const marked of since) {
-      // The mark is written again at the next call if that is necessary. The mark that is being written may
-      // get a lower offset than the start of a backfill, and this backfill may have read past the missed
-      // value.
+      // If this mark is being written, the next call decides whether to write it again. The mark may get a
+      // lower offset than the start of a backfill that has already read past the missed value. Then the mark
+      // isn't valid.
       if (this.#writing.has(marked)) this.#missed.add(marked)
       else if (!isReported(marked)) this.#write(marked)
     }

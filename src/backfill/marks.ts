@@ -7,11 +7,11 @@ import { isCount, isFilled, readStanding, type Standing } from './standing.ts'
  * - `[destinationId, spaceId, "begun"]`: a backfill of the whole space begins. If a value is missed after
  *   this record, workers write the mark again, because the backfill may already have read past this value;
  * - `[destinationId, spaceId, "filled"]`: a backfill has made up for all marks at offsets below `upTo`;
- * - `[destinationId, spaceId, "unit", unit]`: the standing of the destination to a unit, as its owner says;
+ * - `[destinationId, spaceId, "unit", unit]`: the destination's standing to a unit, from the unit's owner;
  * - `[null, "tracked", unit]`: since this record, the unit's owners write standings. So a connection without
  *   a standing is new.
  *
- * Each kind of record has keys of its own, so that compaction keeps the last record of each key.
+ * Each kind of record has keys of its own, so that compaction keeps the last record of each kind.
  */
 export type Mark =
   | { readonly kind: 'missed'; readonly destinationId: string; readonly spaceId: string }
@@ -32,8 +32,8 @@ export type Mark =
   | { readonly kind: 'tracked'; readonly unit: number }
 
 /**
- * The interval in milliseconds at which each worker reads `backfills`, and writes the marks of earlier missed
- * values that the topic lacks.
+ * The interval in milliseconds at which each worker reads `backfills`. After each read, the worker writes the
+ * marks that the topic lacks for values that were missed earlier.
  */
 export const marksReadEveryMs = 5_000
 
@@ -158,9 +158,9 @@ export class Marks {
   }
 
   /**
-   * Returns the offset below which all units have made up for missed values. This is the lowest `upTo` of all
-   * units. Returns 0 while the first sync of a unit hasn't ended, or if the destination was left out in a
-   * unit.
+   * Returns the offset of `backfills` below which all units have made up for all marks. This is the lowest
+   * `upTo` of all units. Returns 0 while the first sync of a unit hasn't ended, or if the destination was
+   * left out in a unit.
    */
   #filledByUnits(marked: Marked): number {
     if (!this.isComplete(marked)) return 0

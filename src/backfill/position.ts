@@ -22,9 +22,9 @@ export type BackfillPosition = {
   /** The number of Identifies that were written so far, in all runs of the backfill. */
   readonly sent: number
   /**
-   * The offset of `backfills` below which the backfill makes up for all marks when it is done. This is the
-   * offset after the last record that the topic had when the backfill began. -1 if the backfill doesn't cover
-   * the whole space.
+   * An offset of `backfills`. Once the backfill is done, it has made up for all marks below this offset. This
+   * is the offset after the last record that the topic had when the backfill began. -1 if the backfill
+   * doesn't cover the whole space.
    */
   readonly marksUpTo: number
 }

@@ -15,8 +15,8 @@ export type ReplayRecord = {
 /**
  * Returns the record with the Identify of a state for one destination. The Identify is the same that was sent
  * when the value came about, so a receiver that already has it recognizes the `messageId`. The retry state in
- * the record has no wait and no attempts. If the user is deleted or a newer value comes before the delivery,
- * the worker drops the record.
+ * the record has no wait and no attempts. If the user is deleted or a newer value arrives before the Identify
+ * is sent, the worker drops the record.
  */
 export function replayOf(
   { stateKey, state, offset, timestampMs }: HeldState & { readonly timestampMs: number },

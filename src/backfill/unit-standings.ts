@@ -213,7 +213,7 @@ export class UnitStandings {
         onParted(connection, isConnected)
         return this.set(unit, connection, { kind: 'parted' })
       case 'leave_out':
-        // The mark is written before the standing, because operators see the need for a backfill by the mark.
+        // The mark is written before the standing, because the mark shows operators the need for a backfill.
         void marks.needsBackfill(connection.destinationId, connection.spaceId)
         onLeftOut(connection)
         return this.set(unit, connection, { kind: 'left_out' })

@@ -59,8 +59,8 @@ export function urlsDigestOf({ hooks }: Pick<Destination, 'hooks'>): string {
 }
 
 /**
- * Returns the catalog with the state `auto_paused` for each destination for which `isPaused` returns true. A
- * destination that is `off` or `paused` in the given catalog keeps this state. Returns the given catalog
+ * Returns a copy of `catalog` in which some destinations have the state `auto_paused`: those that are `on` in
+ * `catalog`, if `isPaused` returns true for them. Other destinations keep their states. Returns `catalog`
  * itself if no state changes.
  */
 export function withAutoPaused(catalog: Catalog, isPaused: (destination: Destination) => boolean): Catalog {

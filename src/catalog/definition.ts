@@ -25,9 +25,9 @@ export function checkDefinition(
 type SchemaError = ReturnType<typeof check.Errors>[number]
 
 /**
- * Lists the errors of a value, at most as many as more than `maxFaults` faults have: TypeBox reports an
- * unknown key twice. By default, TypeBox lists only 8 errors. This limit is a setting of the whole process,
- * so it is raised only during this call.
+ * Lists at most `2 * (maxFaults + 1)` errors of a value. TypeBox reports an unknown key twice, so this many
+ * errors still make more than `maxFaults` faults. By default, TypeBox lists only 8 errors. This limit is a
+ * setting of the whole process, so it is raised only during this call.
  */
 function allErrors(value: unknown): readonly SchemaError[] {
   const { maxErrors } = Settings.Get()
@@ -161,8 +161,8 @@ function textOf(schema: unknown, key: string): string {
 }
 
 /**
- * Converts a JSON pointer into keys and list positions. `root` is the value to which the pointer belongs. It
- * says whether a step of the pointer is a key or a position.
+ * Converts a JSON pointer into keys and list positions. The pointer belongs to the value `root`. A step is a
+ * position where this value has a list, and a key elsewhere.
  */
 function pathOf(pointer: string, root: unknown): Path {
   const path: (string | number)[] = []

@@ -26,8 +26,8 @@ export type CatalogFileOptions = {
    */
   settleMs?: number
   /**
-   * Called with a new version of the catalog. For unchanged sources and destinations, it has the same objects
-   * as the previous version. At the time of the call, `current()` already returns the new version.
+   * Called with a new version of the catalog. The new version shares the objects of unchanged sources and
+   * destinations with the previous version. At the time of the call, `current()` already returns the new one.
    */
   onChange(catalog: Catalog): void
   /**

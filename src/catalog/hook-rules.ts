@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 
 // The rules for a hook's URL and headers. They are checked when the catalog is read. They are checked again
-// before a request is passed to undici, because undici's Pool loses a slot forever with each request that
-// undici refuses.
+// when a hook is prepared for delivery, so that no request is passed to undici that undici would refuse.
 
 /** Limit on the characters of a URL. */
 export const maxUrlCharacters = 2048
@@ -50,8 +49,8 @@ export function parseHookUrl(
   }
   const breach = portBreach(parsed.port) ?? hostNameBreach(parsed.hostname)
   if (breach !== undefined) return { ok: false, breaches: [breach] }
-  // After these checks, the normal form of WHATWG has only visible ASCII characters, which are allowed in a
-  // request line.
+  // After these checks, the normal form of the URL (WHATWG) has only visible ASCII characters. These are
+  // allowed in a request line.
   return { ok: true, url: parsed.href, origin: parsed.origin, path: parsed.pathname + parsed.search }
 }
 
@@ -143,7 +142,7 @@ export function hookIdOf(url: string): string {
 
 /**
  * The headers that a hook can't set. Some are needed for the request itself, and some control the connection.
- * By the others, receivers recognize a signature or a replay.
+ * The others tell receivers that a request is signed or replayed.
  */
 const reservedHeaders: ReadonlySet<string> = new Set([
   'connection',

@@ -2,9 +2,9 @@ import { type AddressPolicy, isRefusedHost } from '../address/policy.ts'
 import type { Breach } from './hook-rules.ts'
 
 /**
- * Checks the host of a hook without a DNS lookup. The host must not be an address that isn't allowed, and
- * must not be a name of this machine. The addresses of all other names are checked each time a connection is
- * made. The breach quotes no part of the URL.
+ * Checks the host of a hook without a DNS lookup. If the host is an address, the address must be allowed. If
+ * it is a name of this machine (`localhost`), a loopback address must be allowed. The addresses of all other
+ * names are checked each time a connection is made. The breach quotes no part of the URL.
  *
  * `origin` is in normal form, such as `https://example.com:8443`.
  */

@@ -21,8 +21,8 @@ export function readJson(
     const fault = firstFault(text)
     return fault === undefined ? { ok: true, value: JSON.parse(text) } : { ok: false, faults: [fault] }
   } catch (error) {
-    // The search for faults runs out of stack in a text that is nested too deeply. `JSON.parse` would throw
-    // if it refused a text that the search accepts. No such text is known.
+    // The search for faults runs out of stack in a text that is nested too deeply. `JSON.parse` could also
+    // throw, for a text in which the search finds no fault. No such text is known.
     const what = error instanceof RangeError ? tooDeep : notJson
     return { ok: false, faults: [{ line: 1, column: 1, ...what }] }
   }

@@ -15,10 +15,10 @@ import { readYaml, type YamlText } from './yaml.ts'
 export type ParsedCatalog = { ok: true; catalog: Catalog } | { ok: false; faults: readonly Fault[] }
 
 /**
- * Parses the text of a catalog, YAML or JSON. Returns the catalog, or its faults, at most 1,000. If the text
- * has a syntax error, only syntax errors are returned, because there is no data to check. Each fault has its
- * line and column. In a JSON text of more than 2 Mi characters, a fault of the data has only its path. The
- * faults quote no URL, secret or header value. Never throws.
+ * Parses the text of a catalog, YAML or JSON. Returns the catalog, or its faults. If the text has a syntax
+ * error, only syntax errors are returned, because there is no data to check. Otherwise the first 1,000 faults
+ * are returned. Each fault has its line and column. In a JSON text of more than 2 Mi characters, a fault of
+ * the data has only its path. The faults quote no URL, secret or header value. Never throws.
  *
  * `file` is the file name that the faults get. `variables` are the values of variables such as
  * `${CATALOG_X}`. `allowAddresses` are address ranges that are allowed for hooks although they aren't public.
@@ -48,7 +48,7 @@ export function parseCatalog(
 }
 
 const maxYaml = 16 * 1024 * 1024
-/** The length from which a text in braces must be JSON, in characters. */
+/** The most characters of a text in braces that may be YAML. A longer text in braces must be JSON. */
 const maxInBraces = 2 * 1024 * 1024
 
 type ReadText = { ok: true; value: unknown; place?: YamlText['place'] } | ReturnType<typeof readJson>

@@ -13,7 +13,7 @@ export type ReaderInput = {
 }
 
 /**
- * What the thread posts: all faults, or a part of the catalog. The last part has the version. Before each
+ * A message of the thread: all faults, or a part of the catalog. The last part has the version. Before each
  * further part, the thread waits for a message, so that the receiver isn't held up by many parts at once.
  */
 export type ReaderOutput =
@@ -31,8 +31,8 @@ export type ReaderOutput =
 export const readerThreadUrl = new URL(import.meta.url)
 
 /**
- * The number of sources, and the number of destinations, that one part of the catalog has at most. The
- * receiver takes about 5 ms for a part of this size.
+ * Limit on the sources, and also on the destinations, in one part of the catalog. The receiver takes about
+ * 5 ms for a part of this size.
  */
 const partSize = 500
 

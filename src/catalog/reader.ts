@@ -5,17 +5,17 @@ import { readerThreadUrl, type ReaderInput, type ReaderOutput } from './reader-t
 import type { Variables } from './variables.ts'
 
 /**
- * The length of a text, in characters, from which the text is read in a separate thread. So deliveries aren't
- * held up. The YAML parser takes about 1.2 ms for each KiB.
+ * Texts of this many characters or more are read in a separate thread, so that they don't hold up deliveries.
+ * The YAML parser takes about 1.2 ms for each KiB.
  */
 const threadFromCharacters = 64 * 1024
-/** Limits on the time to read a text: several times what an idle core needs. */
+/** Limits on the time to read a text. An idle core needs only a fraction of this time. */
 const timeoutMs = 60_000
 const timeoutMsPerCharacter = 0.001
 
 /**
- * Calls `parseCatalog` without blocking the event loop for long. Rejects if the thread fails, or takes longer
- * than a minute and a second for each MB.
+ * Calls `parseCatalog` without blocking the event loop for long. Rejects if the thread fails or takes too
+ * long. It may take a minute, and in addition a second for each million characters.
  */
 export async function readCatalogText(
   text: string,
@@ -47,8 +47,8 @@ export async function readCatalogText(
 }
 
 /**
- * Puts a catalog together from the parts that the thread posts. Each part gets a turn of the event loop of
- * its own.
+ * Puts a catalog together from the parts that the thread posts. Each part is received in its own turn of the
+ * event loop.
  */
 function receiveParts(thread: Worker, onParsed: (parsed: ParsedCatalog) => void): void {
   const sources: Source[] = []

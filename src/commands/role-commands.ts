@@ -58,9 +58,9 @@ function addWorker({ command, configOf }: CommandTools): void {
 }
 
 /**
- * Returns a role that does the same as `role`, but gives young objects little memory until the process is
- * busy. Don't use this for a role with threads of its own, because the load of the main thread decides for
- * all threads of a process.
+ * Returns a role that does the same as `role`, but gives V8's young generation little memory until the
+ * process is busy. Don't use this for a role with threads of its own: the limit holds for all threads of the
+ * process, and only the load of the main thread raises it.
  */
 function smallWhileIdle(role: Role): Role {
   return async (options) => {

@@ -61,7 +61,7 @@ export function createTools(program: Command, { env, screen }: Surroundings): Co
 
 /**
  * The settings, each with an option that no help shows. All commands share these options, because there are
- * many of both.
+ * many options and many commands.
  */
 const settings = configFlags().map((flag) => ({
   ...flag,

@@ -118,7 +118,7 @@ function toConfig(values: ReadonlyMap<string, unknown>): Config {
     const entries = (config[section] ??= {})
     if (values.has(name)) entries[property] = values.get(name)
   }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the mapped type can't be followed by a loop
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- TypeScript can't check a mapped type that a loop fills
   return config as unknown as Config
 }
 

@@ -1,8 +1,8 @@
 import process from 'node:process'
 
 /**
- * The sampler that decides which traces are recorded, in OpenTelemetry's terms. `ratio` is a number from 0 to
- * 1. It says how large a part of the traces that begin in Sluice is recorded.
+ * The sampler that decides which traces are recorded, in OpenTelemetry's terms. Of the traces that begin in
+ * Sluice, the share `ratio` (0 to 1) is recorded.
  */
 export type TraceSampler = {
   readonly isParentBased: boolean

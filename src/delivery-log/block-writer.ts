@@ -1,8 +1,8 @@
 import { blockFormat } from './log-record.ts'
 
 /**
- * The fields of a record to write, in the order of the schema. For a field with a closed list of words, such
- * as `kind`, this is the position of the word in its list in `log-record.ts`.
+ * The fields of a record to write, in the order of the schema. Some fields, such as `kind`, have a closed
+ * list of words in `log-record.ts`. The value of such a field is the position of a word in the list.
  */
 export type WrittenState = {
   kind: number
@@ -27,8 +27,8 @@ export type WrittenState = {
   waitMs: number
   firstSeenMs: number
   /**
-   * The keyed hash of the user, as a text with one character for each byte; empty if users aren't hashed or
-   * the record has no key.
+   * The keyed hash of the user, as a text with one character for each byte of the hash; empty if users aren't
+   * hashed or the delivery has no key.
    */
   user: string
   job: string
@@ -39,7 +39,8 @@ const initialBytes = 4_096
 /** An upper limit on the bytes of a record without its texts. A number takes at most ten bytes. */
 const fixedBytes = 240
 /**
- * The longest text, in characters. Longer texts are cut off. Sluice's own texts are never as long as this.
+ * The longest text that is written, in characters. Longer texts are cut off. Sluice's own texts are never
+ * this long.
  */
 const maxTextCharacters = 1_024
 /**
@@ -104,10 +105,7 @@ export class BlockWriter {
     this.#bytes[this.#endAt] = 1
   }
 
-  /**
-   * Returns the added records as the value of a Kafka record, in a buffer of its own. Then empties the
-   * writer.
-   */
+  /** Empties the writer. Returns the added records as the value of a Kafka record, in a new buffer. */
   take(): Buffer {
     const end = this.#at
     this.#bytes[end] = 0
@@ -175,8 +173,8 @@ export class BlockWriter {
   #isWide = false
 
   /**
-   * Writes the length of a text, and then one byte for each character. Sets `#isWide` if a character is not
-   * ASCII. The written bytes are then wrong.
+   * Writes the length of a text, and then one byte for each character. Sets `#isWide` to true if a character
+   * is not ASCII. The written bytes are then not the UTF-8 of the text.
    */
   #binary(text: string): void {
     this.#int(text.length)

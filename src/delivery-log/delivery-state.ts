@@ -18,9 +18,9 @@ export type DeliveryState = (typeof deliveryStates)[number]
 
 /**
  * Returns the state of a delivery. `records` are the delivery's records in the delivery log, in the order of
- * time. A replay starts a delivery from the beginning. So only the records since the latest replay count. If
- * there was no replay, all records count. `dueMs`: the time when a waiting delivery is tried again; 0 for all
- * other deliveries.
+ * time. A replay starts a delivery from the beginning. So only the records since the latest replay are used,
+ * or all records if there was no replay. The result's `dueMs` is the time when a waiting delivery is tried
+ * again, and 0 for all other deliveries.
  */
 export function deliveryStateOf(records: readonly LogRecord[]): { state: DeliveryState; dueMs: number } {
   const newest = [...Map.groupBy(records, ({ job }) => job).values()].at(-1) ?? []

@@ -1,4 +1,4 @@
-/** The value of a record of the delivery log's topic, with its place. The value is a block of log records. */
+/** A record of the delivery log's topic. The value of such a record is a block of log records. */
 export type TopicBlock = {
   readonly partition: number
   readonly offset: number
@@ -7,7 +7,7 @@ export type TopicBlock = {
   readonly value: Uint8Array
 }
 
-/** A writer of the topic's blocks into an index. */
+/** A writer that adds the blocks of the delivery log's topic to an index. */
 export type Indexing = {
   /**
    * The offsets from which partitions must be read. A partition that isn't in this map must be read from its
@@ -16,13 +16,13 @@ export type Indexing = {
   readonly positions: ReadonlyMap<number, { next: number; topicId: string }>
   add(blocks: readonly TopicBlock[]): void
   /**
-   * Remembers that a partition is read from the offset `next` on. `isOther`: true if the partition isn't the
-   * same as before, because the topic was created anew or lost records.
+   * Remembers that a partition is read from the offset `next` on. `isOther`: true if offsets may belong to
+   * other records than before, because the topic was created anew or lost records.
    */
   restart(partition: number, next: number, topicId: string, isOther: boolean): void
   /** The size of the blocks that were added and are not in the index yet, in bytes. */
   readonly heldBytes: number
-  /** Says why nothing can be indexed at present. `undefined` while indexing works. */
+  /** The reason why nothing can be indexed now; `undefined` while indexing works. */
   readonly trouble: string | undefined
   /** Writes all added blocks into the index, and stops. */
   stop(): Promise<void>
@@ -31,7 +31,7 @@ export type Indexing = {
 /** The events of an index that is being written. */
 export type IndexingEvents = {
   readonly onIndexed: (counts: { rows: number; unreadable: number; expired: number }) => void
-  /** Called when added blocks were processed, so that there may be room for more. */
+  /** Called when added blocks have been processed, and there may be room for more. */
   readonly onTaken: () => void
 }
 

@@ -87,6 +87,6 @@ function cellsOf(cells: readonly string[]): string {
  * it as commands.
  */
 export function plain(text: string): string {
-  // oxlint-disable-next-line no-control-regex -- they are what is looked for
+  // oxlint-disable-next-line no-control-regex -- this function looks for control characters
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, '?')
 }

@@ -19,8 +19,8 @@ export type BlockOutlet = {
 export type LogObserverOptions = {
   readonly outlet: BlockOutlet
   /**
-   * The number of successes of one URL that each get a record in one second. Only some of the other successes
-   * in the same second get a record.
+   * The limit up to which each success of one URL in one second gets a record. Above this limit, only some
+   * successes get a record.
    */
   readonly successesPerSecond: number
   /** The keyed hash of users. If this option is absent, records name no user. */
@@ -39,8 +39,8 @@ export type LogObserver = Pick<
     /** Passes the written blocks to the outlet. Call this method a few times in each second. */
     flush(): void
     /**
-     * Writes records that stand for the successes without a record of their own. Then flushes. Call this
-     * method once, at the end.
+     * Writes a record for each URL with successes since its last record. Then flushes. Call this method once,
+     * at the end.
      */
     finish(): void
   }
@@ -62,11 +62,11 @@ const verdictIndex = new Map<string, number>(logVerdicts.map((verdict, index) =>
 const outcomeIndex = new Map<string, number>(logOutcomes.map((outcome, index) => [outcome, index]))
 
 /**
- * Writes records about each delivery, into blocks of the delivery's unit. Never waits and never throws: while
- * the outlet is full, records are dropped and counted. Writes a record for each failure, for each time a
- * delivery is parked, and for each success of a delivery that already has a record. Only some of the other
- * successes and some of the filtered messages get a record. The end of each delivery with a record is written
- * too.
+ * Creates an observer that writes records about deliveries into blocks, one block for each unit. The observer
+ * never waits and never throws. While the outlet is full, the observer drops records and counts them. It
+ * writes a record for each failure, for each time that a delivery is parked, and for each success of a
+ * delivery that already has a record. Of the other successes and of the filtered messages, only some get a
+ * record. If a delivery has a record, its end is written too.
  */
 export function createLogObserver(options: LogObserverOptions): LogObserver {
   return new StateWriter(options)
@@ -116,8 +116,7 @@ class StateWriter implements LogObserver {
 
   delivered(delivery: Delivery): void {
     if (this.#lastOf === delivery && this.#lastIn !== undefined) {
-      // The record that was written last is an attempt of this delivery, so it is marked as the delivery's
-      // end.
+      // The last written record describes an attempt of this delivery, so that record is marked as the end.
       this.#lastIn.markEnd()
       this.#lastOf = undefined
       return
@@ -255,7 +254,7 @@ class StateWriter implements LogObserver {
     const writer = this.#writerOf(unit)
     writer.add(this.#state)
     if (writer.length >= blockBytes) {
-      // The block goes to the outlet now, so a later end of this delivery gets a record of its own.
+      // The block leaves the writer now, so the end of this delivery gets a record of its own.
       this.#giveAway(unit, writer)
       return
     }
@@ -280,9 +279,9 @@ class StateWriter implements LogObserver {
 }
 
 /**
- * Returns true for a successful delivery that has no record in the delivery log, if this success is most
- * likely its only event. Returns false for replayed deliveries, because each success of a replayed delivery
- * gets a record.
+ * Returns true if a successful delivery has no record in the delivery log yet, and the success is most likely
+ * the delivery's only event. Returns false for replayed deliveries, because each of their successes gets a
+ * record.
  */
 function isOrdinary({ laneClass, attempts, isInLog, replayJob }: Delivery): boolean {
   return laneClass !== 'retry' && attempts <= 1 && !isInLog && replayJob === ''
@@ -321,18 +320,15 @@ function statusOf(outcome: Outcome): number {
   return outcome.kind === 'answer' ? outcome.status : 0
 }
 
-/**
- * Returns the part of an answer that was kept, with the user's id masked. Secrets in it have already been
- * masked.
- */
+/** Returns the kept part of an answer, with the user's id masked. Secrets in this part are already masked. */
 function answerOf(outcome: Outcome, { key }: Delivery): Uint8Array | undefined {
   if (outcome.kind !== 'answer' || outcome.body === undefined) return undefined
   return key === null ? outcome.body : withoutSecrets(outcome.body, [key.toString('utf8')])
 }
 
 /**
- * Returns the error of an outcome. An error never contains a URL or a header. So for an outcome of kind
- * `request`, returns an empty text, because its detail might contain a URL or a header.
+ * Returns the error of an outcome. The returned text never contains a URL or a header. It is empty for the
+ * kind `request`, because the detail of such an outcome might contain a URL or a header.
  */
 function errorOf(outcome: Outcome): string {
   switch (outcome.kind) {

@@ -35,7 +35,7 @@ export type MinuteCount = {
   readonly kind: LogKind
   readonly verdict: string
   readonly reason: string
-  /** The number of deliveries for which the records stand, which is the sum of the records' weights. */
+  /** The sum of the records' weights, which is the number of deliveries that the records stand for. */
   readonly count: number
 }
 

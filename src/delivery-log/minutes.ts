@@ -2,8 +2,8 @@ import type { MinuteCount, MinutePercentiles } from './log-query.ts'
 import type { LogKind } from './log-record.ts'
 
 /**
- * The summary of a minute: the counts of each kind of record, the numbers of attempts that succeeded and that
- * failed, and the percentiles of the attempts' durations.
+ * The summary of a minute: the number of successful and of failed attempts, the number of records of each
+ * other kind, and the percentiles of the attempts' durations.
  */
 export type LogMinute = Record<'minuteMs' | 'succeeded' | 'failed' | 'p50Ms' | 'p95Ms' | 'p99Ms', number> &
   Record<Exclude<LogKind, 'attempted'>, number>

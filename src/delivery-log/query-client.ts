@@ -8,19 +8,19 @@ import {
 } from './log-query.ts'
 
 const timeoutMs = 60_000
-/** The latest time of a Date. It replaces infinity, because JSON has no infinity. */
+/** The latest time that a `Date` can hold. It replaces infinity, because JSON has no infinity. */
 const endOfTimeMs = 8_640_000_000_000_000
 
 /**
- * Creates queries of the delivery log that another process answers. `url` is the address of this process,
- * such as `http://127.0.0.1:9410`.
+ * Creates a client for queries of the delivery log, which another process answers. `url` is the address of
+ * that process, such as `http://127.0.0.1:9410`.
  */
 export function createQueryClient(url: string, token: string | undefined): LogQuery {
   async function ask<T>(name: string, body: object = {}, { signal }: Asking = {}): Promise<T> {
     const address = new URL(`v1/log/${name}`, url.endsWith('/') ? url : `${url}/`)
     const response = await post(address, body, token, signal)
     const answer: unknown = await response.json().catch(() => undefined)
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- what the server of this version answers
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a server of this version answers a T
     if (response.ok) return answer as T
     const error = textIn(answer, 'error') ?? `it answers ${response.status}`
     if (typeof answer === 'object' && answer !== null && 'isBadCursor' in answer)

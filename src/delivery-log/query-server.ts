@@ -40,8 +40,8 @@ export type QueryServerOptions = {
 }
 
 /**
- * Starts a server that answers the queries of `createQueryClient`. Each query is a POST of JSON to
- * `/v1/log/NAME`.
+ * Starts a server that answers the queries of the client in `query-client.ts`. Each query is a POST of JSON
+ * to `/v1/log/NAME`.
  */
 export async function serveQueries({
   query,
@@ -105,8 +105,8 @@ function asking(reply: FastifyReply): Asking {
 }
 
 /**
- * Compares a token in constant time, so that the time that the comparison takes reveals nothing about the
- * token.
+ * Returns true if the `Authorization` header has the token. Compares in constant time, so that the duration
+ * reveals nothing about the token.
  */
 function isToken(token: string, authorization: string | undefined): boolean {
   const given = hash('sha256', authorization ?? '', 'buffer')

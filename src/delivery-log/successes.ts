@@ -1,6 +1,6 @@
 /**
- * The counts of one URL's successes in the present second, and of its successes for which no record stands
- * yet.
+ * The counts of one URL: how many records were written in the present second, and how many successes came
+ * after the last record.
  */
 export class Successes<D> {
   readonly hook: string
@@ -8,11 +8,11 @@ export class Successes<D> {
   next: Successes<D> | undefined
   second = 0
   written = 0
-  /** How rare records are now: one of every `every` successes gets a record. */
+  /** The number of successes for each record now. If it is 10, every tenth success gets a record. */
   every = 1
-  /** The number of successes since the last record. None of them has a record of its own. */
+  /** The number of successes since the last record. None of them has a record. */
   unlogged = 0
-  /** The delivery of the last success without a record. The fields below describe its attempt. */
+  /** The delivery of the last success without a record. The fields below describe that success. */
   last: D | undefined
   lastStatus = 0
   lastDurationMs = 0
@@ -24,22 +24,21 @@ export class Successes<D> {
 }
 
 /**
- * The factor by which records become rarer each time that `perSecond` records have been written within a
- * second.
+ * The factor by which `every` grows each time that `perSecond` records have been written within one second.
  */
 const thinning = 10
 
 /**
  * Decides which successes get a record. In each second, each of the first `perSecond` successes of a URL gets
  * a record. Then every tenth success gets a record. After another `perSecond` records, every hundredth
- * success gets a record, and so on. A record also stands for the successes without a record that came before
- * it, so all successes are counted. When a second is over, `leftover` reports its last successes if no record
- * stands for them.
+ * success gets a record, and so on. The weight of such a record is 1 plus the number of successes since the
+ * previous record. When a second is over, `leftover` reports the successes after that second's last record.
+ * So every success is counted.
  */
 export class SuccessSampler<D extends { readonly destinationId: string }> {
   readonly #perSecond: number
   readonly #byDestination = new Map<string, Successes<D>>()
-  /** The URLs with successes for which no record stands yet. */
+  /** The URLs with successes since their last record. */
   #open: Successes<D>[] = []
 
   constructor(perSecond: number) {
@@ -47,8 +46,7 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
   }
 
   /**
-   * Returns the number of successes for which the record of this success stands. Returns 0 if this success
-   * gets no record.
+   * Counts a success. Returns the weight of the record for this success, or 0 if this success gets no record.
    */
   weightOf(delivery: D, hook: string, status: number, durationMs: number, atMs: number): number {
     const of = this.#of(delivery.destinationId, hook)
@@ -75,7 +73,7 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
     return weight
   }
 
-  /** Reports the successes of past seconds for which no record stands. */
+  /** Reports, for each URL, the successes of past seconds since the URL's last record. */
   leftover(atMs: number, tell: (of: Successes<D>, last: D) => void): void {
     if (this.#open.length === 0) return
     const second = Math.floor(atMs / 1_000)

@@ -1,15 +1,15 @@
 import { Hmac } from '../delivery/hmac.ts'
 import { userHashBytes } from './log-record.ts'
 
-/** A function that returns the keyed hash of a user's id, as a text with one character for each byte. */
+/** Returns the keyed hash of a user's id, as a text with one character for each byte of the hash. */
 export type UserHash = (user: Buffer) => string
 
 const roomBytes = 64 + 4_096
 
 /**
- * Creates a hash of users' ids in UTF-8: the first 48 bits of HMAC-SHA256. Without the key, nobody can find
- * out to which user a hash belongs, or test whether it belongs to a given user. Only the first 4,096 bytes of
- * an id are hashed. Longer ids are not expected.
+ * Creates a function that hashes users' ids in UTF-8. A hash is the first 48 bits of HMAC-SHA256 with the
+ * key. Without the key, nobody can find out to which user a hash belongs, or test whether it belongs to a
+ * given user. Only the first 4,096 bytes of an id are hashed. Longer ids are not expected.
  */
 export function createUserHash(key: string): UserHash {
   const hmac = new Hmac('sha256', Buffer.from(key, 'utf8'), 'binary')

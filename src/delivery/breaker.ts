@@ -2,30 +2,30 @@
 // request through and counts results. It opens when a time window has enough results, and the share of
 // failures among them reaches a limit. An open breaker decides how often the hook may be tried:
 //
-// - The first and the last try of a message need no credit. But a probe may take the place of a last try:
-//   then the last try of one later message isn't made.
-// - Each try between the first and the last costs a credit. Each success earns credits (additive increase).
-//   Fifty results in a row without a success halve the saved credits (multiplicative decrease). A hook that
-//   fails nine of ten requests earns credits for all its tries. A hook that is down gets no tries in between,
-//   except a probe now and then.
+// - The first and the last try of a message need no credit. But a probe may take the place of the last try of
+//   a later message.
+// - Each other try costs a credit. Each success earns credits (additive increase). Fifty results in a row
+//   without a success halve the saved credits (multiplicative decrease). A hook that fails nine of ten
+//   requests earns credits for all its tries. A hook that is down gets no such tries, except a probe now and
+//   then: a try without a credit.
 // - A hook that still accepts some requests has a limit on requests in flight. Each success raises the limit
-//   by one. A run of results halves the limit if the limit was reached and at least half of the requests
-//   timed out. So an overloaded server gets fewer requests at once. A hook that has accepted nothing for 30 s
-//   or in 50 results has no limit. It does no work that a limit could protect, and its messages must get
-//   their first and last tries.
+//   by one. Results are judged in groups (runs). A run halves the limit if the limit was reached and at least
+//   half of the requests timed out. So an overloaded server gets fewer requests at once. A hook that has
+//   accepted nothing for 30 s or in 50 results has no limit. It does no work that a limit could protect, and
+//   its messages must get their first and last tries.
 //
 // The breaker closes when the share of failures in a run of results is below the share that opens it.
 
 /** The settings of a breaker. */
 export type BreakerOptions = {
-  /** The share of failures in the window, 0 to 1, at which the breaker opens. */
+  /** The share of failures in the time window, 0 to 1, at which the breaker opens. */
   failureShare: number
   /**
-   * The least number of results in the window at which the breaker can open. While the breaker is open, it is
-   * also the number of results that are judged together (a run).
+   * The least number of results in the time window at which the breaker can open. While the breaker is open,
+   * this number of results is judged together (a run).
    */
   minResults: number
-  /** Length of the window in which results count, in milliseconds. */
+  /** Length of the time window, in milliseconds. Older results don't count. */
   windowMs: number
   /**
    * How long an open breaker waits after the last request before it allows a probe. Each request that fails
@@ -44,17 +44,17 @@ export type BreakerState = 'closed' | 'open'
 export type HookAnswer = 'success' | 'failure' | 'timeout'
 
 /**
- * Position of a try among a message's tries. `only`: the first try is also the last, because there is no time
- * for a later try. `between`: after the first try and before the last. `again`: after both guaranteed tries,
- * the first and the last.
+ * Position of a try among a message's tries. Two tries are guaranteed. `only`: the first try is also the
+ * last, because there is no time for a later try. `last`: the second try, if there is no time for a later
+ * one. `between`: the second try, if there is time for a later one. `again`: a try after at least two tries.
  */
 export type TryClass = 'only' | 'first' | 'last' | 'between' | 'again'
 
 /**
- * Number of credits that one success earns. A credit pays for one try between the first and the last try of a
- * message. To be tried as often as a healthy hook, a hook that accepts one of ten requests needs nine credits
- * for each success. With 50 credits for each success, even a hook that accepts only one of fifty requests
- * gets nearly all of its tries.
+ * Number of credits that one success earns. A credit pays for one `between` or `again` try. To be tried as
+ * often as a healthy hook, a hook that accepts one of ten requests needs nine credits for each success. With
+ * 50 credits for each success, even a hook that accepts only one of fifty requests gets nearly all of its
+ * tries.
  */
 const creditsPerSuccess = 50
 /**
@@ -91,8 +91,8 @@ export class Breaker {
   readonly #options: BreakerOptions
   #state: BreakerState = 'closed'
   /**
-   * The results in the two halves of the window. When the newer half is full, the older half is dropped as a
-   * whole.
+   * The results in the two halves of the time window. When the time of the newer half is over, the older half
+   * is dropped as a whole.
    */
   #older: Tally = { results: 0, failures: 0 }
   #newer: Tally = { results: 0, failures: 0 }
@@ -112,7 +112,7 @@ export class Breaker {
   #credits = 0
   /**
    * Number of last tries that will not be made, because probes took their places. A probe takes the place of
-   * a last try if the probe's message had already had its first and its last try.
+   * a last try if the probe's message has already had its two guaranteed tries.
    */
   #borrowed = 0
   /** The limit on requests in flight while the hook still accepts some requests. */
@@ -159,7 +159,7 @@ export class Breaker {
   }
 
   /**
-   * Returns true if every request may be sent to the hook: its breaker is closed and it asked for no pause.
+   * Returns true if every request may be sent to the hook: the breaker is closed, and no pause is under way.
    */
   isWell(nowMs: number): boolean {
     return this.#state === 'closed' && nowMs >= this.#heldUntilMs
@@ -218,7 +218,7 @@ export class Breaker {
 
   /**
    * Remembers that a started request was never sent, through no fault of the hook. Such a request doesn't
-   * count as a result, and takes no last try of a message. `era` is what `begun` returned.
+   * count as a result, and takes the place of no last try. `era` is the number that `begun` returned.
    */
   withdrawn(era: number, tryClass: TryClass): void {
     this.#inFlight--
@@ -300,7 +300,7 @@ export class Breaker {
 }
 
 /**
- * When the breaker of a hook opens, this number is the limit on requests in flight to the hook. The limit
- * never falls below this number later. The default limit of a lane is the same number.
+ * The limit on requests in flight to a hook at the time when its breaker opens. Later, the limit never falls
+ * below this number. The default limit of a lane is the same number.
  */
 const leastLimit = 64

@@ -60,7 +60,7 @@ export type BulkheadOptions = {
   waitMs: number
   /**
    * Called before the bulkhead starts the tries of one turn of the event loop. If this function returns
-   * false, the bulkhead starts no try until `open` is called.
+   * false, the bulkhead starts no try until a later call returns true.
    */
   mayStart?: (() => boolean) | undefined
 }
@@ -72,8 +72,8 @@ export type BulkheadOptions = {
 const startsPerTurn = 4
 const sweepMs = 250
 /**
- * The highest ratio of the sockets that one hook holds to the sockets that are free. So one failing hook gets
- * two thirds of all sockets, and two failing hooks get two fifths each.
+ * One hook may hold at most this many times the number of free sockets. So one failing hook gets two thirds
+ * of all sockets, and two failing hooks get two fifths each.
  */
 const socketShare = 2
 

@@ -2,9 +2,9 @@
  * The meaning of a proxy's answer to CONNECT. The status alone doesn't say whether the proxy or the target
  * failed. Some proxies send headers that say it.
  *
- * `target`: the proxy works, but it can't reach the target or isn't allowed to. `prohibited`: the proxy says
- * that it must not connect to the target's address. `fault`: the proxy itself failed. If `isDown` is true,
- * the proxy fails for every target.
+ * `target`: the proxy works, but it can't reach the target or may not connect to it. `prohibited`: the proxy
+ * says that it must not connect to the target's address. `fault`: the proxy itself failed. If `isDown` is
+ * true, the proxy fails for every target.
  */
 export type ConnectAnswer =
   | { kind: 'tunnel' }
@@ -33,7 +33,7 @@ const targetErrors: ReadonlySet<string> = new Set([
 ])
 
 /**
- * First words of Squid's header `X-Squid-Error` for a failure of the target, and for a target that the
+ * First words of Squid's header `X-Squid-Error` that mean a failure of the target, or a target that the
  * proxy's rules forbid.
  */
 const squidTargetErrors: ReadonlySet<string> = new Set([

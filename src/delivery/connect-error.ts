@@ -4,8 +4,8 @@
 export class AddressNotAllowedError extends Error {
   readonly code = 'SLUICE_ADDRESS_NOT_ALLOWED'
   /**
-   * The address that isn't allowed. This field is the host if the host itself was refused, or if the proxy
-   * refused the address.
+   * The address that isn't allowed. This field is the host if the host itself was refused, and the host with
+   * its port if the proxy refused it.
    */
   readonly address: string
 
@@ -28,7 +28,7 @@ export class NameNotResolvedError extends Error {
   }
 }
 
-/** The proxy works, but it says that it can't reach the target or isn't allowed to. */
+/** The proxy works, but it can't reach the target or may not connect to it. */
 export class TargetUnreachableError extends Error {
   readonly code: string
 

@@ -4,8 +4,8 @@ import Client from 'undici/lib/dispatcher/client.js'
 import type { IdleOwner } from './open-connections.ts'
 
 /**
- * Limit on the names and values of the headers of one response, in bytes. undici refuses a response that
- * exceeds this limit.
+ * Limit on the headers of one response (names and values), in bytes. undici refuses a response that exceeds
+ * this limit.
  */
 export const maxHeadBytes = 16 * 1024
 
@@ -47,7 +47,7 @@ export type ConnectionOptions = Omit<Client.Options, 'connect'> & { connect: bui
  * removes `100 Continue`.
  */
 export class Connection extends Client {
-  /** Links of the pool's stack: the next connection below this one, and above it. */
+  /** Links of the pool's stack: the connection below this one, and the connection above it. */
   below: Connection | undefined
   above: Connection | undefined
   /** True if the connection has carried a request since the pool last looked for unused connections. */
@@ -159,7 +159,7 @@ export class Connection extends Client {
   #watch(socket: Socket): void {
     this.#socket = socket
     // A TLS error after the handshake leaves the socket open, in Node and in undici. The request on that
-    // socket would wait until its deadline, and the next request would too.
+    // socket, and also the next request, would wait until the deadline.
     socket.on('error', () => socket.destroy())
     socket.on('close', () => {
       if (socket === this.#socket) this.idleOwner?.idleSocketClosed(this)
@@ -222,7 +222,7 @@ const notHttp = new NoAnswerError('SLUICE_ANSWER_NOT_HTTP', 'the answer is of an
 
 /**
  * First letters of `RTSP/` and `ICE/`. undici's parser treats these protocols as HTTP, so a 200 in one of
- * them would count as a delivery.
+ * them would count as a success.
  */
 const letterR = 0x52
 const letterI = 0x49

@@ -5,9 +5,9 @@ export type Deadline = { cancel(): void }
 export type Expiring = { expire(): void }
 
 /**
- * A list of deadlines, all with the same length. A new deadline costs little, because it is appended to the
- * list. The deadline that was added first is due first. So one timer serves the whole list, and looks only at
- * the first deadline in it. A deadline fires up to `tickMs` late, never early.
+ * A list of deadlines that all allow the same time. A new deadline costs little, because it is appended to
+ * the list. The deadline that was added first is due first. So one timer serves the whole list, and looks
+ * only at the first deadline in it. A deadline fires up to `tickMs` late, never early.
  */
 export type Deadlines = {
   /** Calls `owner.expire()` once, `timeoutMs` from now, unless the deadline is cancelled earlier. */

@@ -16,9 +16,9 @@ const restMs = 1_000
 /**
  * Makes the connector of one hook remember that the hook's certificate isn't trusted. As long as the
  * connector remembers this, further connections fail with the same error without being opened. A request that
- * fails because of a self-signed certificate isn't retried and doesn't count for the hook's breaker. So the
- * breaker stays closed, and without this memory each message would cost a handshake: 1.7 ms, or 130 ms with a
- * malicious chain of certificates.
+ * fails because of a self-signed certificate isn't retried and isn't a failure for the hook's breaker. So the
+ * breaker stays closed, and each message would cost a handshake if the connector did not remember: 1.7 ms, or
+ * 130 ms with a malicious chain of certificates.
  */
 export function rememberingDistrust(connect: buildConnector.connector): buildConnector.connector {
   let suspicion = 0

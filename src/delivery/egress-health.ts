@@ -2,58 +2,61 @@ import { isOwnFault, type Outcome } from './outcome.ts'
 
 /**
  * Called when the network of this process becomes suspect, and when it no longer is. `failingForMs`: the time
- * since the first failure of a server that is lost.
+ * since the first failure of the servers that made the network suspect; 0 when it no longer is.
  */
 export type OnEgressSuspect = (isSuspect: boolean, evidence: EgressEvidence, failingForMs: number) => void
 
 /**
- * Numbers of servers. `working`: the last request was answered. `lost`: the server was working until
- * recently, and doesn't answer any more. `dead`: the server has not answered for longer, or never.
+ * Numbers of servers. `working`: servers that answered their last request. `lost`: servers that have stopped
+ * answering recently. `dead`: servers that stopped earlier, or never answered.
  */
 export type EgressEvidence = { readonly lost: number; readonly dead: number; readonly working: number }
 
-/** Time between two calls of `judge`, in milliseconds. All other times are counted in these intervals. */
+/** Interval between two calls of `judge`, in milliseconds. All other times here are numbers of intervals. */
 export const judgeEveryMs = 5_000
 const minutes = 60_000 / judgeEveryMs
 
 /** Number of intervals for which a server that fails counts as lost. After this time it is dead. */
 const lostFor = 15 * minutes
 /**
- * Number of intervals without a request after which a server is forgotten. As long as there are messages for
- * a failing server, it gets a request once an hour.
+ * Numbers of intervals without a request after which a server is forgotten. While the network is suspect,
+ * this takes more than an hour, because a failing server may get only one request per hour.
  */
 const remembered = 2 * lostFor
 const rememberedWhileSuspect = 65 * minutes
-/** Number of intervals in a row that have to agree before the network becomes suspect, or no longer is. */
+/** The judgement about the network changes after this number of intervals in a row that contradict it. */
 const agreeing = 3
-/** Limit on the servers that are observed. A share needs no more. */
+/** Limit on the servers that are observed. More servers would not make the shares much more exact. */
 const maxServers = 2_000
 
-/** The least number of lost servers. If fewer than `leastForShare` servers count, all have to be lost. */
+/**
+ * The network becomes suspect if at least `leastLost` servers are lost, and if their share of the lost and
+ * the working servers is `suspectShare` or more. If there are fewer than `leastForShare` lost and working
+ * servers, none may be working. The network is no longer suspect when the share is `soundShare` or less.
+ */
 const leastLost = 3
 const leastForShare = 10
-/** The shares of lost servers at which the network becomes suspect, and at which it no longer is. */
 const suspectShare = 0.5
 const soundShare = 0.25
 /**
- * Number of intervals after which a network is no longer suspect although many servers are lost. Then a
- * provider of these servers is to blame. But if at least `leastForShare` servers and more than `brokenShare`
- * are lost, the network stays suspect.
+ * Number of intervals after which the network is no longer suspect, even if many servers are still lost:
+ * after such a long time, a provider of these servers is to blame. But the network stays suspect if at least
+ * `leastForShare` servers are lost, and if their share is more than `brokenShare`.
  */
 const mostSuspect = 60 * minutes
 const brokenShare = 0.9
 /**
- * A process that has just started doesn't know which servers worked before. Its network is suspect if, from
- * `startAfter` to `lostFor` intervals after the start, at least `leastAtStart` servers don't answer, and at
- * most `mostAtStart` does: it may be a server beside the process. The suspicion ends when some more answer,
- * and after `lostFor` intervals at the latest.
+ * A process that has just started doesn't know which servers worked before. From `startAfter` to `lostFor`
+ * intervals after the start, its network becomes suspect if at least `leastAtStart` servers don't answer, and
+ * at most `mostAtStart` (a server in the same network) does. The suspicion ends when `soundAtStart` servers
+ * answer, or after `lostFor` more intervals.
  */
 const startAfter = 2 * minutes
 const leastAtStart = 10
 const mostAtStart = 1
 const soundAtStart = 3
 
-/** All times are numbers of intervals. */
+/** A server that is observed. All times are numbers of intervals. */
 type Server = {
   lastAt: number
   /** The time of the first failure after the last answer. */
@@ -62,12 +65,12 @@ type Server = {
 }
 
 /**
- * Recognizes that the network between this process and all servers fails: a node without a route, a firewall
- * rule, a DNS server that is down. Then most servers that answered until recently stop answering. Any answer
- * counts as an answer, whatever its status, and any request without an answer as a failure, because a broken
- * network may refuse, lose, redirect or delay.
+ * Recognizes failures of the network between this process and all servers, such as a missing route, a wrong
+ * firewall rule, or a DNS server that is down. After such a failure, most servers that answered until
+ * recently stop answering. An answer counts whatever its status. Any request without an answer counts as a
+ * failure, because a broken network may refuse, lose, redirect or delay requests.
  *
- * A server is an origin (`https://example.com:8443`), so a thousand hooks of one provider count once.
+ * A server is an origin (`https://example.com:8443`). So a thousand hooks at one origin count as one server.
  */
 export class EgressHealth {
   readonly #onSuspect: OnEgressSuspect
@@ -75,9 +78,9 @@ export class EgressHealth {
   #now = 0
   /** The time since which the network has been suspect. */
   #suspectAt: number | undefined
-  /** True if the suspicion is that of a process that has just started. */
+  /** True if the network became suspect by the rule for a process that has just started. */
   #isSinceStart = false
-  /** Number of intervals in a row that contradict `#suspectAt`. */
+  /** Number of intervals in a row that contradict the present judgement. */
   #contradictions = 0
 
   constructor(onSuspect: OnEgressSuspect) {
@@ -133,8 +136,8 @@ export class EgressHealth {
   }
 
   /**
-   * Forgets servers without a request for a long time. Servers that are lost for a long time are dead, unless
-   * the network is suspect.
+   * Forgets servers that have got no request for a long time. While the network isn't suspect, changes `lost`
+   * to `dead` for servers that have been lost for a long time.
    */
   #age(): void {
     const isSuspect = this.#suspectAt !== undefined
@@ -183,8 +186,8 @@ export class EgressHealth {
   }
 
   /**
-   * Ends the suspicion. Servers that are still lost count as lost for some time more, because the network may
-   * still be broken. But if the suspicion ends because it lasted for long, they are dead.
+   * Ends the suspicion. If few servers are lost, they stay `lost` for `lostFor` more intervals, because the
+   * network may still be broken. If many are lost, the suspicion took too long, and they become `dead`.
    */
   #becomeSound(evidence: EgressEvidence): void {
     const isRecovered = evidence.lost <= (evidence.lost + evidence.working) * soundShare
@@ -199,8 +202,8 @@ export class EgressHealth {
 }
 
 /**
- * Returns true if an outcome without an answer may be a fault of the network. A forbidden address may be the
- * answer of a wrong DNS server or proxy, if the server has been reached before.
+ * Returns true if the network may be to blame for an outcome without an answer. A wrong DNS server or proxy
+ * may be to blame for a forbidden address, if the server had other outcomes before.
  */
 function isFailure(outcome: Outcome, server: Server | undefined): boolean {
   if (isOwnFault(outcome) || outcome.kind === 'request') return false

@@ -5,7 +5,7 @@ import { createSigner, type Signer } from './signature.ts'
 import type { Target } from './sender.ts'
 import type { Rate } from '../pacing/token-bucket.ts'
 
-/** The fields that delivery needs of a hook in the catalog. */
+/** The fields of a hook in the catalog, as far as delivery needs them. */
 export type HookDefinition = {
   readonly id: string
   /** `https://example.com:8443` */
@@ -15,7 +15,7 @@ export type HookDefinition = {
   readonly headers: readonly (readonly [name: string, value: string])[]
 }
 
-/** The fields that delivery needs of a destination in the catalog. */
+/** The fields of a destination in the catalog, as far as delivery needs them. */
 export type DestinationDefinition = {
   readonly id: string
   readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
@@ -57,9 +57,8 @@ export type EndpointHook = {
   readonly cap: number | undefined
   readonly laneCap: number
   /**
-   * The reason why no request can be made to the hook, if there is one. Nothing may be sent to such a hook,
-   * because undici's pool would lose a connection slot forever with each request. The catalog refuses such
-   * hooks already. This is a second check.
+   * The reason why no request can be made to the hook, if there is one. The catalog already refuses such
+   * hooks. This is a second check, before a request is passed to undici.
    */
   readonly refusal: string | undefined
 }

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { codeOf } from './error-code.ts'
 
-/** Codes for a process (`EMFILE`), or a system (`ENFILE`), that may open no more files. */
+/** The error codes that mean that the process (`EMFILE`) or the system (`ENFILE`) may open no more files. */
 const codes: ReadonlySet<string> = new Set(['EMFILE', 'ENFILE'])
 
 export function isFileShortage(code: string): boolean {
@@ -9,8 +9,8 @@ export function isFileShortage(code: string): boolean {
 }
 
 /**
- * Returns the code if no more files can be opened at present, and `undefined` if files can be opened. A
- * library may report such a shortage by a code of its own: c-ares, for example, reports a refused connection.
+ * Returns `EMFILE` or `ENFILE` if no more files can be opened at present, and `undefined` otherwise. This
+ * test is necessary if a library reports the shortage by another code: c-ares reports `ECONNREFUSED`.
  */
 export function fileShortage(): string | undefined {
   try {

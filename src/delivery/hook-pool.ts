@@ -24,7 +24,7 @@ export class TurnEnd {
   }
 }
 
-/** What all pools of a sender share. */
+/** The objects that all pools of a sender share. */
 export type PoolsShared = {
   readonly turnEnd: TurnEnd
   readonly open: OpenConnections

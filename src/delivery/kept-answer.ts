@@ -104,7 +104,7 @@ export function secretsOf(headers: readonly string[], path: string): string[] {
     const login = Buffer.from(given, 'base64').toString('utf8')
     return [value, given, login, login.slice(login.indexOf(':') + 1)]
   })
-  // `new URL` doesn't work here: a hook that may not be posted to can have any text as its path.
+  // `new URL` could throw here, because the path of a refused hook can be any text.
   const query = path.indexOf('?')
   if (query === -1) return [...ofHeaders, path]
   const values = new URLSearchParams(path.slice(query)).values()

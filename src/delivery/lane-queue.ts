@@ -42,15 +42,14 @@ export class Lane<D> {
    */
   bucket: TokenBucket | undefined
   /**
-   * The end of the pause that a postponed delivery asked for, on the clock of `performance.now()`; 0 without
-   * one.
+   * The end of the pause (`performance.now()`) that began with a postponed delivery; 0 if there is no pause.
    */
   pausedUntilMs = 0
   /** The lane's place among the lanes that want to start a delivery. */
   place: 'nowhere' | 'in line' | 'blocked' | 'asleep' = 'nowhere'
   /**
-   * The time at which the lane became longer than its share of the buffer, on the clock of
-   * `performance.now()`; 0 while it isn't longer.
+   * The time (`performance.now()`) since which the lane has been longer than its share of the buffer; 0 if it
+   * isn't longer.
    */
   overSinceMs = 0
   /** True while the lane sheds: new messages over its share go to the retry ladder at once. */
@@ -79,11 +78,11 @@ export class Lane<D> {
   }
 
   /**
-   * Returns how long the lane must wait before it may start a delivery, in milliseconds. If it may start one
-   * now, returns 0, and the delivery counts for the rate limit.
+   * Returns how many milliseconds the lane must wait before it may start a delivery. If it may start one now,
+   * takes a token of the rate limit for this delivery, and returns 0.
    */
   waitMs(): number {
-    // Most lanes have neither, and then nobody needs the time.
+    // Most lanes have neither a pause nor a rate limit. The clock isn't read for them.
     if (this.pausedUntilMs === 0 && this.bucket === undefined) return 0
     const nowMs = performance.now()
     if (this.pausedUntilMs > nowMs) return this.pausedUntilMs - nowMs

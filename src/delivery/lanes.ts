@@ -2,35 +2,35 @@ import { type Rate, TokenBucket } from '../pacing/token-bucket.ts'
 import { Fifo } from '../queues/fifo.ts'
 import { Lane, type LaneClass } from './lane-queue.ts'
 
-// Lanes, one for each destination, so that no destination can hurt another. Lanes that have work take turns.
-// The cost of one step doesn't depend on the number of lanes.
+// Each destination has a lane, so that no destination can slow down another. Lanes that have work take turns.
+// The time to start a delivery doesn't depend on the number of lanes.
 //
-// Lanes share two things: the buffer of records and the requests in flight. Of each of the two, a lane may
-// hold as much as is still free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). One busy
-// lane gets half, and n busy lanes get 1/(n+1) each. So there is always room for a lane that gets its first
-// delivery after an idle time.
+// Lanes share two things: the buffer of records and the requests in flight. A lane may hold as much of each
+// as is still free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). One busy lane gets
+// half, and n busy lanes get 1/(n+1) each. So there is always room for a lane that gets its first delivery
+// after an idle time.
 //
 // A lane counts as flooded or slow if three things are true: it holds more waiting deliveries than its share,
 // the messages were new when they reached the worker, and the lane must not start more deliveries now. After
 // `patienceMs`, further messages of such a lane go to `overflow`. If the messages were late before they
 // reached the worker, the worker is catching up after an outage of Sluice. Then fetching waits for the lane
-// (`onCongested`), and nothing goes to `overflow` before `waitMs`. A lane that only waits for its turn is
-// neither flooded nor slow. Then the whole worker is at its limit, and fetching waits because the buffer is
-// full.
+// (`onCongested`), and a delivery goes to `overflow` only after `waitMs`. A lane that only waits for its turn
+// is neither flooded nor slow. Then the whole worker is at its limit, and fetching waits because the buffer
+// is full.
 
 /** The part of a delivery that its lane uses. */
 export type LaneItem<D> = {
   readonly laneKey: string
-  /** Limit on deliveries of this lane in flight. */
+  /** Limit on the lane's deliveries in flight. */
   readonly laneCap: number
   readonly laneClass: LaneClass
   /** Rate limit on the lane's attempts in this process. `undefined`: the rate isn't limited. */
   readonly laneRate: Rate | undefined
-  /** True if the worker, while catching up, took the record long after it was available or due. */
+  /** True if the worker is catching up, and took the record long after the record was available or due. */
   readonly isLate: boolean
   /**
-   * The time when the delivery first came to its lane, on the clock of `performance.now()`; 0 until then.
-   * `Lanes` sets this field.
+   * The time (`performance.now()`) at which the delivery first came to its lane; 0 until then. `Lanes` sets
+   * this field.
    */
   queuedAtMs: number
   /** The lane in which the delivery waits, or from which it was started. `Lanes` sets this field. */
@@ -45,7 +45,7 @@ export type Lanes<D extends LaneItem<D>> = {
   finished(delivery: D): void
   /** Puts a started delivery back into its lane. The lane then starts nothing for `ms` milliseconds. */
   postpone(delivery: D, ms: number): void
-  /** Starts no delivery until `open` is called. Requests in flight go on. `waitMs` excludes this time. */
+  /** Starts no delivery until `open` is called. Requests in flight go on. `waitMs` starts anew at `open`. */
   shut(): void
   open(): void
   /** Calls `letGo` for each waiting delivery that is abandoned. */
@@ -284,7 +284,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   #pump(): void {
-    // `start` may finish a delivery at once and so call this method again. The outer loop then goes on.
+    // `start` may finish a delivery at once and so call this method again. The loop below then goes on.
     if (this.#isPumping) return
     this.#isPumping = true
     for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) this.#startOne(lane)

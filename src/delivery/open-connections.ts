@@ -13,7 +13,7 @@ export type OpenConnectionsOptions = {
   readonly maxIdle: number
   /**
    * The limit on all connections, because each is an open file. Connections that carry requests have
-   * precedence: an idle one is closed for each that would be too many.
+   * precedence: if there would be too many, idle ones are closed.
    */
   readonly maxOpen: number
   /** Called for each idle connection that is closed because of a limit. */
@@ -22,14 +22,14 @@ export type OpenConnectionsOptions = {
 
 /**
  * Limits the connections that all pools of a process keep idle. Beyond a limit, it closes the connection that
- * has been idle for the longest time. Without limits, a process with more hooks than the system allows open
- * files could neither connect to hooks nor to Kafka.
+ * has been idle for the longest time. Without limits, a process with very many hooks could open no more
+ * files, and so could connect neither to hooks nor to Kafka.
  *
- * The idle connections are linked to each other, for the reason that `HookPool` tells.
+ * The idle connections are linked to each other. The comment on `HookPool` says why.
  */
 export class OpenConnections {
   readonly #options: OpenConnectionsOptions
-  /** Of the idle connections, the one that became idle first. */
+  /** The connection that has been idle for the longest time. */
   #first: Connection | undefined
   #last: Connection | undefined
   #idle = 0
@@ -44,13 +44,13 @@ export class OpenConnections {
     return this.#idle
   }
 
-  /** Called when a connection is opened, and when `removeIdle` was called for one that a request takes. */
+  /** Called when a connection is opened, and when a request takes a free connection (after `removeIdle`). */
   taken(): void {
     this.#inUse++
     this.#keepLimits()
   }
 
-  /** Called when a connection that requests have used has become free or was closed. */
+  /** Called when a connection no longer carries a request: it has become free, or it was closed. */
   freed(): void {
     this.#inUse--
   }
@@ -95,7 +95,7 @@ export class OpenConnections {
   }
 }
 
-/** For senders that may open as many connections as they like. */
+/** The limits of a sender that may open as many connections as it likes. */
 export const unlimited: OpenConnectionsOptions = {
   maxIdle: Number.POSITIVE_INFINITY,
   maxOpen: Number.POSITIVE_INFINITY,

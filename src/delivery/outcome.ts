@@ -62,8 +62,8 @@ export function describeOutcome(outcome: Outcome): string {
 export type OwnFault = Extract<Outcome, { kind: 'proxy' | 'files' }>
 
 /**
- * Returns true if Sluice's proxy or system failed. Such an outcome is no attempt, and says nothing about the
- * hook.
+ * Returns true if Sluice's proxy or system failed. Such an outcome says nothing about the hook. An attempt
+ * without any other outcome doesn't count.
  */
 export function isOwnFault(outcome: Outcome): outcome is OwnFault {
   return outcome.kind === 'proxy' || outcome.kind === 'files'

@@ -52,7 +52,7 @@ export type ProxyOptions = {
  */
 const dialMs = 2_000
 /**
- * The part of a request's time within which the proxy has to answer. If no answer has come by then, the
+ * The fraction of `timeoutMs` within which the proxy has to answer. If no answer has come by then, the
  * request can still end with an error that says whether the proxy or the target failed.
  */
 const answerShare = 0.9

@@ -5,8 +5,8 @@ import { FollowedFile } from './followed-file.ts'
 import { HostsFile } from './hosts-file.ts'
 
 /**
- * The result of the lookup of a name. `code`: the code of c-ares, such as `ENOTFOUND`, that says why no
- * addresses were found; or `EMFILE` or `ENFILE` if DNS could not be asked for want of files.
+ * The result of the lookup of a name. `code` says why no addresses were found: it is a code of c-ares (Node's
+ * DNS client) such as `ENOTFOUND`, or it is `EMFILE` or `ENFILE` if no file could be opened to ask DNS.
  */
 export type Resolved =
   | { readonly ok: true; readonly addresses: readonly string[] }
@@ -14,9 +14,9 @@ export type Resolved =
 
 export type NameResolver = {
   /**
-   * Finds the addresses of a name, IPv4 and IPv6, in no particular order, from `/etc/hosts` or by DNS. DNS is
-   * asked for the name as it is, without the machine's search domains. Calls `answered` once: before
-   * `resolve` returns if no question to DNS is necessary, else within about 2.5 s.
+   * Finds the IPv4 and IPv6 addresses of a name in `/etc/hosts` or by DNS, in no particular order. DNS is
+   * asked for the name as it is, without the machine's search domains. Calls `answered` once. If no question
+   * to DNS is necessary, calls it before `resolve` returns. Otherwise calls it within about 2.5 s.
    */
   resolve(name: string, answered: (resolved: Resolved) => void): void
   /** Cancels all DNS questions that are under way. */
@@ -44,8 +44,8 @@ export type ResolverOptions = {
 }
 
 /**
- * The shortest and the longest time that an answer is valid, whatever its TTL. Because of the shortest time,
- * DNS isn't asked at each connection. Because of the longest time, a change of a name's address is noticed.
+ * The shortest and the longest time for which an answer is valid, whatever its TTL. Because of the shortest
+ * time, DNS isn't asked for each connection. Because of the longest time, a changed address is noticed.
  */
 const freshMs = { least: 1_000, most: 5 * 60_000 }
 /**
@@ -75,7 +75,7 @@ const deadlineWithStaleMs = 500
 const otherFamilyMs = 50
 /**
  * The timeouts and tries of c-ares for each question to a server. A question is tried more than once, because
- * UDP loses packets. c-ares looks for questions that have timed out only at these intervals.
+ * UDP loses packets. Node looks for questions that have timed out only once per `timeout`.
  */
 const questionMs = { timeout: 500, maxTimeout: 1_000, tries: 4 }
 /**
@@ -96,8 +96,8 @@ const loopback: readonly string[] = ['127.0.0.1', '::1']
 
 /**
  * Creates a resolver that has a cache and uses c-ares, which waits on sockets and blocks no thread.
- * `dns.lookup` would block libuv's four threads while it waits. A few names whose servers don't answer would
- * then delay all other names and all file access.
+ * `dns.lookup` would block one of libuv's four threads for each name. So a few names whose servers don't
+ * answer would delay all other names and all file access.
  */
 export function createResolver(options: ResolverOptions = {}): NameResolver {
   return new CachingResolver(options)
@@ -224,7 +224,7 @@ class CachingResolver implements NameResolver {
     for (const known of this.#line.splice(0)) answerAll(known, { ok: false, code: 'ECANCELLED' })
   }
 
-  /** If no more files can be opened, keeps the client, because a new one could not read the file. */
+  /** Replaces the client. Keeps it if no file can be opened: a new client could not read `resolv.conf`. */
   #replaceClient(): void {
     if (fileShortage() === undefined) this.#client = this.#createClient()
     else this.#resolvConf?.checkAgain()

@@ -9,13 +9,13 @@
 
 const maxMs = 365 * 24 * 3600 * 1000
 
-/** Returns the time until which a hook gets only the last tries of messages, on the clock of `nowMs`. */
+/** Returns the end of a hook's pause, in which only last tries are sent to it. Uses the clock of `nowMs`. */
 export function heldUntil(nowMs: number, waitMs: number, maxHoldMs: number): number {
   return nowMs + Math.min(waitMs, maxHoldMs)
 }
 
 /**
- * Returns the time before which a message isn't sent to the hook again, in epoch milliseconds. `lastTryMs`:
+ * Returns the time, in epoch milliseconds, before which a message isn't sent to the hook again. `lastTryMs`:
  * the time when the message's last try is due.
  */
 export function notBefore(nowMs: number, waitMs: number, lastTryMs: number): number {

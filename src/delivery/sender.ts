@@ -26,7 +26,7 @@ export type Target = {
   readonly origin: string
   /** Path and query. */
   readonly path: string
-  /** Name, value, name, value: all headers except those of the signature. */
+  /** All headers except those of the signature, as name, value, name, value. */
   readonly headers: string[]
   /** Texts that are masked in a kept answer. The signature is masked too, although it isn't in this list. */
   readonly secrets?: readonly string[] | undefined
@@ -88,7 +88,7 @@ export type SenderOptions = {
 
 /**
  * How long undici may go on connecting after the deadline. Sluice keeps the deadline with a timer of its own.
- * undici's timer only frees the connection slot. This timer counts in half seconds and may fire early.
+ * undici's timer only frees the connection slot. It counts in half seconds and may fire early.
  */
 const connectSlackMs = 500
 
@@ -231,8 +231,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
   ): void {
     dropRawHeaders(controller)
     if (status < 200) {
-      // 1xx answers come before the final answer, so the deadline isn't stopped. 101 would switch to another
-      // protocol. For a status below 100 and for 101, undici's parser fails.
+      // After a 1xx answer, the final answer still has to come. undici's parser fails on a status below 100,
+      // and on 101, which would switch to another protocol.
       if (status < 102) controller.abort(noSuchStatus)
       return
     }
@@ -283,9 +283,9 @@ class ExchangeHandler implements RequestHandler, Expiring {
   }
 
   /**
-   * Returns the connection that lost the request, if the connection was stale. Most likely, the server had
-   * closed a stale connection while the connection was idle. A request has only one stale connection, because
-   * its second connection is new.
+   * Returns the connection that lost the request, if it was stale: a reused connection, which the server had
+   * most likely closed while it was idle. A request has only one stale connection, because its second
+   * connection is new.
    */
   #staleConnection(error: Error): Connection | undefined {
     const connection = this.#connection

@@ -6,8 +6,8 @@ import { blockBytes, Hmac } from './hmac.ts'
 export type Signing = {
   readonly sharedSecret: string
   /**
-   * The secret that will replace `sharedSecret`. A format with room for two signatures gets a signature with
-   * each secret.
+   * The secret that will replace `sharedSecret`. Until then, the header `webhook-signature` has two
+   * signatures, one made with each secret.
    */
   readonly nextSharedSecret: string | undefined
   /**
@@ -116,7 +116,7 @@ export function webhookIdOf(messageId: string): string {
 let lastSecond = -1
 let lastSecondText = ''
 
-/** Returns Unix seconds as text. The text is cached for each second. */
+/** Returns Unix seconds as text. Keeps the text until the second is over. */
 function secondsOf(nowMs: number): string {
   const second = Math.floor(nowMs / 1000)
   if (second !== lastSecond) {

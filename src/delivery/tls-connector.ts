@@ -8,10 +8,10 @@ import { TlsSessions } from './tls-sessions.ts'
 /**
  * Creates undici's connector for `https:`, with our `tlsOptions` and the certificates that Node trusts (its
  * own, and those of `NODE_EXTRA_CA_CERTS`). All connections share one `SecureContext`, which is made for the
- * first connection. Without it, Node would make a context for each connection.
+ * first connection. Otherwise Node would make a context for each connection.
  *
- * Sessions are resumed from `TlsSessions`. undici keeps only the sessions of a hundred names, doesn't
- * distinguish their ports, and loses them at the next garbage collection.
+ * Sessions are kept in `TlsSessions`, not in undici's own cache. undici's cache has room for only a hundred
+ * names, doesn't distinguish ports, and loses its sessions at the next garbage collection.
  */
 export function createTlsConnector(
   options: buildConnector.BuildOptions,
@@ -37,8 +37,8 @@ export function createTlsConnector(
   }
 
   /**
-   * Keeps the sessions that arrive on a socket. Call it before the first session arrives. No session arrives
-   * before the certificate has been verified.
+   * Keeps the sessions that arrive on a socket. Call this function before the first session arrives. No
+   * session arrives before the certificate has been verified.
    */
   function keepSessionsOf(socket: TLSSocket, server: string): void {
     const isResumed = socket.isSessionReused()

@@ -65,7 +65,7 @@ export async function openDataFolder(plan: ClusterPlan, way: ClusterRecord['way'
 
 /**
  * Returns `docker` or `java`, depending on which of them has filled a kept folder. Data that Docker wrote can
- * be read only by Docker, and data of Java only by Java. Returns `undefined` if the folder has no data.
+ * be read only by Docker, and data that Java wrote only by Java. Returns `undefined` if there is no data.
  */
 export async function runtimeOfFolder(dataDir: string): Promise<ClusterRecord['way'] | undefined> {
   return (await readRecord(resolve(dataDir)))?.way

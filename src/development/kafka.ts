@@ -31,7 +31,7 @@ export type KafkaOptions = {
   heapMb?: number
   /** How long a configured Kafka may take to answer, in milliseconds. Default: 10 s. */
   attachTimeoutMs?: number
-  /** The ways of getting a Kafka that are tried, in the order of the list. Default: all three. */
+  /** The ways of getting a Kafka. They are tried in the order of this list. Default: all three. */
   ways?: readonly KafkaRuntime[]
   report?: Report
 }

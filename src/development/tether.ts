@@ -50,7 +50,7 @@ export async function startTethered(
   { logFile, scratch = '' }: { logFile: string; scratch?: string | undefined },
 ): Promise<Tethered> {
   // The shell is detached, so that Ctrl-C in a terminal reaches only this process. This process then stops
-  // the command in order.
+  // the command in good order.
   const shell = spawn('sh', ['-c', script, 'sh', logFile, scratch, command, ...args], {
     stdio: ['pipe', 'pipe', 'ignore'],
     detached: true,

@@ -2,13 +2,13 @@ import { isCount } from '../message/json-values.ts'
 import type { Change, Layout } from './layout.ts'
 
 /**
- * How far a growth of the installation (`sluice topics grow`) has got. This is one record of the topic
+ * The progress of a growth of the installation (`sluice topics grow`). It is stored as a record of the topic
  * `backfills`, under a key that no mark has. Compaction keeps the last such record.
  *
  * - `copying`: the topics that only Sluice writes are being copied to new topics. The old topics are
  *   unchanged.
- * - `switching`: from here on the new layout is in force. The next run of the command does the remaining
- *   steps.
+ * - `switching`: from here on, the new layout is in force, but steps remain. If the command stops, its next
+ *   run does them.
  * - `grown`: the new layout is complete.
  * - `abandoned`: the old layout is in force.
  */
@@ -21,8 +21,8 @@ export type Growth = Change & {
    */
   readonly digest: string
   /**
-   * The topics whose records are copied in the order of the records' times. Each entry is the end of a
-   * topic's name: the part after the beginning that the layout gives to the name.
+   * The topics whose records are copied in the order of the records' times. Each entry is a topic's name
+   * without its beginning, which depends on the layout.
    */
   readonly waiting: readonly string[]
   readonly done: readonly GrowthStep[]
@@ -34,8 +34,8 @@ export type Growth = Change & {
 }
 
 /**
- * A step of a growth of the installation. In a step `waiting/…`, the rest of the text is an entry of the list
- * `waiting` of `Growth`.
+ * A step of a growth of the installation. In a step `waiting/…`, the text after the slash is an entry of
+ * `waiting` in `Growth`.
  */
 export type GrowthStep =
   | 'topics'
@@ -99,8 +99,8 @@ export function nextGeneration(growth: Growth | undefined, current: number): num
 }
 
 /**
- * Returns why no role or command may run with the configured layout, and what to do. Returns `undefined` if
- * they may run.
+ * Returns a text that says why no role or command may run with the configured layout, and what to do. Returns
+ * `undefined` if roles and commands may run.
  */
 export function faultOf(growth: Growth | undefined, configured: Layout): string | undefined {
   switch (growth?.state) {

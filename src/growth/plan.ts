@@ -1,6 +1,6 @@
 import type { Change } from './layout.ts'
 
-/** The counts of a topic that is copied. */
+/** The numbers of records and bytes of a topic that is copied. */
 export type TopicCount = {
   readonly topic: string
   readonly copy: string
@@ -28,8 +28,8 @@ export type Plan = {
 }
 
 /**
- * The least speed of `sluice topics grow` if the brokers are near, in records a second. The command prints
- * the actual speed while it runs.
+ * The lowest speed of `sluice topics grow` when the brokers are near, in records per second. The command
+ * prints the actual speed while it runs.
  */
 const recordsPerSecond = 15_000
 const bytesPerSecond = 10 * 1024 ** 2

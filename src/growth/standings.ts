@@ -3,7 +3,7 @@ import type { Standing } from '../backfill/standing.ts'
 import type { Change } from './layout.ts'
 
 /**
- * Returns the records that say, in the new layout, which standings destinations have, and in which units the
+ * Returns the records of `backfills` for the new layout: the standings of destinations, and the units whose
  * standings are tracked. The users of a new unit come from several old units. So a destination gets the worst
  * of its standings in the old units, because it is better to receive some values twice than to miss any. If
  * only a part of these records was written, all of them can be written again.
@@ -18,7 +18,7 @@ export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mar
     for (const unit of numbers(0, to.partitions))
       written.push({ kind: 'unit', destinationId, spaceId, unit, standing: calm(standing) })
   }
-  // The records of tracked units are written after the standings. While the log lacks these records, the
+  // The records of tracked units are written after the standings. While `backfills` lacks these records, the
   // owner of a new unit treats connections without a standing as `told`.
   if (before.every((unit) => marks.isTracked(unit)))
     for (const unit of numbers(from.partitions, to.partitions)) written.push({ kind: 'tracked', unit })

@@ -4,11 +4,11 @@ import type { ReceivedHeaders } from '../message/record-headers.ts'
 import { decodeRetryState } from '../retry/retry-state.ts'
 import type { Change } from './layout.ts'
 
-// The partitions of copied records in the new layout.
+// Functions that find the partitions of copied records in the new layout.
 
 /**
- * Returns the partitions that get a copy of a record of `memberships` that was in `partition`. A property
- * goes to the unit of its user. The last sync of an audience goes to every new unit whose number is
+ * Returns the partitions that get a copy of a record of `memberships` that was in `partition`. The state of a
+ * property goes to the unit of its user. The last sync of an audience goes to every new unit whose number is
  * `partition` plus a multiple of the old number of units. The floor of a deletion goes to these units too,
  * with one exception: the new unit of the user gets the floor only from the old unit of the user. So the
  * floor keeps its order among the user's states.

@@ -11,7 +11,7 @@ export type Subscriber = Subscription & { readonly memberId: string }
 
 /**
  * Returns the partitions of each member, by member id. `partitions` is the number of units. It is used only
- * for an installation whose claims don't state this number.
+ * for an installation whose claims don't contain this number.
  */
 export function assignPartitions(
   members: readonly Subscriber[],
@@ -48,7 +48,7 @@ function ownersOf(count: number, members: readonly Subscriber[]): readonly strin
 
 /**
  * Returns `owner`, the owner of the unit, if `owner` subscribes to the topic. Otherwise returns another
- * member that subscribes to the topic. Every member that leads the group would choose the same member.
+ * member that subscribes to the topic. The choice doesn't depend on which member leads the group.
  */
 function takerOf(unit: number, owner: string, subscribers: readonly string[]): string {
   if (subscribers.includes(owner)) return owner
@@ -78,8 +78,8 @@ function installationsOf<T extends { readonly topics: readonly string[] }>(
 }
 
 /**
- * Returns the topics of the other installations in the group, sorted. The members of another installation
- * share no topic with this member, neither directly nor through other members.
+ * Returns the topics of the other installations in the group, sorted. `ownTopics` are the topics of this
+ * member. Members of another installation read none of these topics.
  */
 export function foreignTopics(
   members: readonly Subscription[],

@@ -10,18 +10,18 @@ export type Allowed = ReadonlySet<Operation> | 'unreported'
 
 export type BrokerLook = {
   /**
-   * The reason why Sluice can't work with this broker. `undefined` if Sluice can. If there is a reason, the
-   * other properties of this object mean nothing.
+   * The reason why Sluice can't work with this broker. `undefined` if Sluice can work with it. If there is a
+   * reason, the other properties of this object mean nothing.
    */
   readonly problem: string | undefined
-  /** One line for the operator: which facts this broker can't report, and what this means. */
+  /** A line that tells the operator which facts this broker can't report, and what follows from that. */
   readonly caution?: string | undefined
   readonly topics: ReadonlyMap<string, Allowed>
   readonly group: Allowed
 }
 
-// The following types declare the parts of kafkajs' brokers and of their pool that are used here. kafkajs
-// declares only some of these parts.
+// The following types declare the parts of a kafkajs broker and of kafkajs' broker pool that are used here.
+// kafkajs declares only some of these parts.
 
 type Request = { readonly apiKey: number; readonly apiVersion: number; readonly apiName: string }
 type AskedBroker = {
@@ -47,7 +47,8 @@ const findCoordinatorVersion = 2
 const errors = { none: 0, topicAuthorization: 29, groupAuthorization: 30 } as const
 
 /**
- * Asks one broker which versions it knows and what this client may do. Changes nothing, and creates no topic.
+ * Asks a broker which request versions it knows and what this client may do. If a group is given, asks the
+ * group's coordinator about the group. Changes nothing, and creates no topic.
  */
 export async function lookAtBroker(
   kafka: Kafka,
@@ -61,7 +62,7 @@ export async function lookAtBroker(
   const { cluster } = opened
   try {
     await cluster.connect()
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its cluster only
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares only a part of its cluster
     const { brokerPool } = cluster as unknown as { readonly brokerPool: Pool }
     const broker = await brokerPool.findConnectedBroker()
     const versions: KnownVersions = new Map(
@@ -87,7 +88,7 @@ export async function lookAtBroker(
 
 /**
  * Returns `unreported` for an error of kafkajs. Throws any other error. An error of kafkajs isn't a problem
- * yet: the coordinator may be moving to another broker, and a member that joins the group waits for the
+ * yet, because the coordinator may be moving to another broker. A member that joins the group waits for the
  * coordinator.
  */
 function unreportedWhileAway(error: unknown): Allowed {
@@ -150,7 +151,7 @@ async function askGroup(cluster: Cluster, broker: AskedBroker, groupId: string):
   // and names the right.
   if (found.code !== errors.none) return 'unreported'
   await cluster.refreshMetadata()
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares only a part of its brokers
   const coordinator = (await cluster.findBroker({ nodeId: String(found.nodeId) })) as unknown as AskedBroker
   const describe = {
     apiKey: keys.describeGroups,
@@ -204,9 +205,7 @@ function send<T>(broker: AskedBroker, request: Request, body: Buffer, read: (at:
   })
 }
 
-/**
- * Reads the fields of an answer in their order. The methods throw a RangeError if the answer ends too soon.
- */
+/** Reads the fields of an answer in order. The methods throw a RangeError if the answer ends too soon. */
 class Reader {
   readonly #bytes: Buffer
   #at = 0

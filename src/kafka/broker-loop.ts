@@ -8,9 +8,9 @@ import { withoutAborted } from './transactions.ts'
 import { ask } from './wire.ts'
 
 /**
- * The number of bytes of records that a broker collects before it answers a fetch. After `fetchWaitMs` the
- * broker answers with fewer bytes. The broker collects records because a fetch that brings a few records
- * costs as much as a fetch that brings hundreds. It doesn't collect them if the previous fetch brought none.
+ * How many bytes of records a broker collects before it answers a fetch. After `fetchWaitMs` the broker
+ * answers with fewer bytes. The broker collects records because a fetch that brings a few records costs as
+ * much as a fetch that brings hundreds. If the previous fetch brought no records, one record is enough.
  */
 const minFetchBytes = 16 * 1024
 /**
@@ -21,15 +21,15 @@ const minFetchBytes = 16 * 1024
 export const fetchWaitMs = 25
 const maxFetchBytes = 10 * 1024 ** 2
 /**
- * The most bytes that a fetch brings of one partition, unless the partition's handle sets another limit. The
- * limit is low because some records are fetched more than once. It is high enough to make a request
- * worthwhile. Records that arrive while the buffer is full are fetched again later. The records behind the
- * head (the first waiting record) of a retry topic are fetched each time that the worker looks at the head.
+ * The most bytes that a fetch brings from one partition, unless the partition's handle sets another limit.
+ * The limit is high enough to make a request worthwhile. It is low because some records are fetched more than
+ * once. Records that arrive while the buffer is full are fetched again later. The records behind the head
+ * (the first waiting record) of a retry topic are fetched each time that the worker looks at the head.
  */
 const maxBytesPerPartition = 64 * 1024
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
-/** How often a damaged batch is fetched again before it counts as damaged on the broker's disk. */
+/** How many times a damaged batch is fetched again before it counts as damaged on the broker's disk. */
 const damagedTries = 3
 
 export type BrokerLoopOptions = {
@@ -50,7 +50,7 @@ type Asked = {
   isNamed: boolean
 }
 
-/** Reads the partitions that one broker leads, one request after another. */
+/** Reads the partitions that one broker leads. Sends the broker one request at a time. */
 export class BrokerLoop {
   readonly #options: BrokerLoopOptions
   readonly #handles = new Set<PartitionHandle>()
@@ -277,8 +277,8 @@ export class BrokerLoop {
         )
         return
       default:
-        // Another broker leads the partition now, or this broker leads it in another epoch, or no broker
-        // leads it.
+        // Another broker leads the partition now, or this broker leads it in another leader epoch, or no
+        // broker leads it.
         handle.failed(reason)
         void view.refresh()
     }

@@ -1,4 +1,4 @@
-/** The versions that a broker knows of each request, by the request's API key. */
+/** The lowest and highest version that a broker knows of each request, by the request's API key. */
 export type KnownVersions = ReadonlyMap<number, { readonly lowest: number; readonly highest: number }>
 
 /** A request that Sluice sends, and the versions in which Sluice can write it. */
@@ -13,8 +13,8 @@ type Spoken = {
 
 /**
  * The requests that Sluice sends, with the versions in which the code of this folder writes them. A broker
- * has to know one of the versions of each request. Sluice needs the features that came with the lowest
- * versions: record batches have headers (Produce 3, Fetch 4), a request for metadata doesn't create topics
+ * has to know at least one of these versions of each request. Sluice needs the features that came with the
+ * lowest versions: records have headers (Produce 3, Fetch 4), a request for metadata doesn't create topics
  * (Metadata 4), the broker's setting decides how long commits are kept (OffsetCommit 3), and a member sets
  * how long a rebalance may take (JoinGroup 2).
  */
@@ -37,8 +37,8 @@ export const spoken: readonly Spoken[] = [
 export const supportedKafka = { oldest: '3.3', newest: '4.3' } as const
 
 /**
- * Returns why Sluice can't work with a broker of these versions, in one line. Returns `undefined` if Sluice
- * can work with the broker. `hasInstanceId`: true if the worker joins its group as a static member.
+ * Returns one line that says why Sluice can't work with a broker of these versions. Returns `undefined` if
+ * Sluice can work with the broker. `hasInstanceId`: true if the worker joins its group as a static member.
  */
 export function versionProblem(known: KnownVersions, hasInstanceId = false): string | undefined {
   const missing = spoken.flatMap((request) => faultOf(request, known, hasInstanceId) ?? [])
@@ -70,8 +70,8 @@ function faultOf(
 const idsFrom = 10
 
 /**
- * Returns one line for the operator: which facts a broker of these versions can't report, and what this
- * means. Returns `undefined` if such a broker reports everything.
+ * Returns one line that tells the operator which facts a broker of these versions can't report, and what
+ * follows from that. Returns `undefined` if such a broker reports everything.
  */
 export function versionCaution(known: KnownVersions): string | undefined {
   if ((known.get(3)?.highest ?? 0) >= idsFrom) return undefined

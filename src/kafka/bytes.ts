@@ -77,7 +77,7 @@ export class ByteWriter {
     return data === null ? this : this.raw(data)
   }
 
-  /** Writes bytes without their length, such as those of an id. */
+  /** Writes bytes without their length, for example the bytes of an id. */
   raw(data: Uint8Array): this {
     this.#room(data.length)
     this.#bytes.set(data, this.#at)

@@ -15,8 +15,8 @@ export type Claim = {
    */
   busy: readonly number[]
   /**
-   * Those units of `busy` for which requests in flight may come from topics with `needsState`. A member may
-   * start these topics much later than the other topics of a unit.
+   * Those units of `busy` that may have requests in flight for topics that need the unit's state. A member
+   * may start these topics much later than the other topics of a unit.
    */
   busyWithState: readonly number[]
   /**
@@ -43,8 +43,8 @@ export function writeSubscription({ topics, claim }: Subscription): Buffer {
 const noClaim: Claim = { units: [], sinceMs: 0, busy: [], busyWithState: [] }
 
 /**
- * Reads a subscription. If the bytes can't be read, returns a subscription without topics, and with a claim
- * without units.
+ * Reads a subscription. If the bytes can't be read, returns a subscription that has no topics, and whose
+ * claim has no units.
  */
 export function readSubscription(metadata: Buffer): Subscription {
   try {

@@ -1,9 +1,9 @@
-/** Called with how far the clock of this process is ahead of the clock of a broker, in milliseconds. */
+/** Called with the time by which this process's clock is ahead of a broker's clock, in milliseconds. */
 export type OnClockSkew = (nodeId: number, aheadMs: number) => void
 
 /**
- * Returns how far the clock of this process is at least ahead of a broker's clock, in milliseconds; negative
- * if it is behind. Returns 0 if the difference is within the time that the request took.
+ * Returns the smallest possible difference between the clocks of this process and a broker, in milliseconds.
+ * Positive: this process is ahead. Negative: it is behind. 0: the clocks may be equal.
  *
  * `appendedMs`: when the broker appended a record, by its own clock. `sentMs` and `answeredMs`: when the
  * request was sent and answered, by the clock of this process.

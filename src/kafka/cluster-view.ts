@@ -13,7 +13,7 @@ export type ClusterView = {
   connect(): Promise<void>
   /**
    * Returns the partition's leader. Returns `undefined` while the partition has no leader, or isn't known. A
-   * leader of an older epoch never replaces the leader of a later epoch.
+   * leader with a lower leader epoch never replaces a leader with a higher leader epoch.
    */
   leaderOf(topic: string, partition: number): Leader | undefined
   /**
@@ -36,8 +36,8 @@ export type ClusterView = {
   broker(nodeId: number): Promise<WireBroker>
   /**
    * Asks the brokers again. Calls that come together share one request. The pause between two requests is at
-   * least 100 ms. It grows to some seconds while requests fail or bring nothing new. Resolves when the
-   * request has ended, with or without success. Never rejects.
+   * least 100 ms. It grows to 5 s while requests fail, and to 1 s while they bring nothing new. Resolves when
+   * the request has ended, with or without success. Never rejects.
    */
   refresh(): Promise<void>
   /**
@@ -91,9 +91,7 @@ class BrokersView implements ClusterView {
   /** The time when the last request was answered or failed. */
   #lastMs = -Infinity
   #hasFailed = false
-  /**
-   * The topics whose surplus partitions were logged, each with the number of partitions that the log named.
-   */
+  /** The topics whose surplus partitions were logged, each with the number of partitions in its log line. */
   readonly #grown = new Map<string, number>()
 
   constructor(options: ClusterViewOptions) {

@@ -88,8 +88,8 @@ function refuseOver(maxBytes: number, length: number): void {
 }
 
 /**
- * The first bytes of xerial's format, in which Java clients wrap snappy. Two version numbers follow, and then
- * blocks, each after its length.
+ * The first bytes of xerial's format, in which Java clients wrap snappy. Then come two version numbers, and
+ * then the blocks. The length of a block comes before the block.
  */
 const xerialMagic = Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0x00])
 const xerialHeaderBytes = 16

@@ -3,18 +3,18 @@
 //
 // The string is base64 of an 8-byte header and a bitmap. Byte 0 is the number of the format: 1 or 2. Byte 1
 // has the flags. Bytes 2-5 are the writer's epoch, big-endian. Bytes 6-7 are the low half of the CRC-32 of
-// all other bytes. Bit i of the bitmap (least significant first) is offset `position + i`. The broker refuses
-// more than 4,096 characters.
+// all other bytes. Bit i of the bitmap (least significant first) stands for the offset `position + i`.
+// `position` is the committed offset. The broker refuses more than 4,096 characters.
 //
-// Format 2 has a further field between header and bitmap, six bytes, big-endian: `begunBelow`. The writer may
+// Format 2 has a further field between header and bitmap: `begunBelow`, six bytes, big-endian. The writer may
 // have started records below this offset.
 //
 // After the base64 comes a `=`. Then come the topic's id at the time of the commit, in 22 characters, and the
-// low half of the id's CRC-32 in hexadecimal. After another `=` comes the leader epoch of the bitmap's last
-// record, in decimal. Then come a `.` and the low half of the CRC-32 of the epoch. A part that isn't known is
-// left out, but if only the epoch is known, a single `-` takes the place of the id and its CRC-32. A version
-// of Sluice that doesn't know one of these parts reads no further than the `=` before that part. The base64
-// ends at the first `=`.
+// low half of the id's CRC-32 in hexadecimal. After another `=` comes the leader epoch of the last record in
+// the bitmap, in decimal. Then come a `.` and the low half of the leader epoch's CRC-32. A part that isn't
+// known is left out. But if only the leader epoch is known, a single `-` takes the place of the id and its
+// CRC-32. A version of Sluice that doesn't know one of these parts reads no further than the `=` before that
+// part. The base64 ends at the first `=`.
 
 import { crc32 } from 'node:zlib'
 
@@ -45,8 +45,8 @@ export const maxRememberedOffsets = ((maxBase64 / 4) * 3 - headerBytes - begunBy
 const isFinalFlag = 1
 
 /**
- * What an owner of a partition leaves to the next owner, in the metadata of its commits. `settledAbove` lists
- * the settled offsets above the committed offset.
+ * The data that an owner of a partition leaves to the next owner in the metadata of commits. `settledAbove`
+ * lists the settled offsets above the committed offset.
  */
 export type CommitMemory = OwnerMark & { settledAbove: number[] }
 
@@ -68,8 +68,8 @@ export type OwnerMark = {
    */
   topicId?: string
   /**
-   * The epoch of the leader that wrote the last record of `settledAbove`, if known. After an unclean
-   * election, the log may have other records at the offsets of `settledAbove`.
+   * The leader epoch of the last record in `settledAbove`, if known. After an unclean election, the log may
+   * have other records at the offsets of `settledAbove`.
    */
   settledEpoch?: number
 }
@@ -102,9 +102,7 @@ export function encodeCommitMetadata(
   return buffer.toString('base64', 0, length) + tailOf(topicId, settledEpoch)
 }
 
-/**
- * Returns the part of the metadata after the base64: the topic's id and the epoch of the last settled record.
- */
+/** Returns the end of the metadata: the topic's id and the leader epoch of the last settled record. */
 function tailOf(topicId: string | undefined, settledEpoch: number | undefined): string {
   const id = topicId?.length === topicIdCharacters ? topicId + checkOf(topicId) : undefined
   if (settledEpoch === undefined || settledEpoch < 0) return id === undefined ? '' : `=${id}`
@@ -127,7 +125,7 @@ function topicIdOf(text: string): string | undefined {
 }
 
 /**
- * Reads the epoch of the last settled record from the metadata of a commit. Returns `undefined` if the epoch
+ * Reads the leader epoch of the last settled record from the metadata of a commit. Returns `undefined` if it
  * is missing or damaged. In this case, the reader concludes nothing about the log.
  */
 function settledEpochOf(text: string): number | undefined {
@@ -137,8 +135,8 @@ function settledEpochOf(text: string): number | undefined {
 
 /**
  * Decodes the metadata of a commit. Returns `undefined` if the metadata is damaged, or if another program
- * wrote it. In both cases, the records above the watermark are delivered again, which is allowed. It wouldn't
- * be allowed to skip these records.
+ * wrote it. In both cases, the records above the watermark are delivered again. Sluice may deliver a record
+ * twice, but must not skip one.
  */
 export function decodeCommitMetadata(position: number, metadata: string | null): CommitMemory | undefined {
   if (!metadata || metadata.length > maxCharacters) return undefined

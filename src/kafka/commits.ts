@@ -11,21 +11,21 @@ export type CommitsOptions = {
   readonly log: Record<'warn' | 'error', (fields: object, message: string) => void>
 }
 
-/** A partition to commit, and the state that is stored in the commit. */
+/** A partition to commit, and the data about it that the commit stores. */
 export type News = { readonly partition: Partition; readonly standing: Standing }
 
 /**
- * The largest size of a request, in bytes, until the broker refuses a request as too large. The size of a
- * request is estimated. A broker stores the commits of a request as one batch. The broker refuses a batch
- * that is larger than its limit, which is 1 MB by default.
+ * The limit for the estimated size of a request, in bytes. After the broker has refused a request as too
+ * large, the limit is lower. A broker stores the commits of a request as one batch, and refuses a batch that
+ * is larger than the broker's limit for batches (default 1 MB).
  */
 const firstRequestBytes = 400_000
 const leastRequestBytes = 20_000
 const entryBytes = 80
 const mostPartitionsPerFetch = 2_000
 /**
- * If the broker refuses the metadata of a commit with this many settled offsets or fewer, commits no longer
- * list any settled offset. Above this number, the metadata is made shorter instead.
+ * If the broker refuses metadata as too long, commits list fewer settled offsets. If they could list only
+ * this many or fewer before, they list none from then on.
  */
 const leastMemory = 512
 
@@ -50,8 +50,8 @@ export class Commits {
 
   /**
    * Returns the group's commit for each partition, in the order of `partitions`. Returns `noCommit` for a
-   * partition for which the group has no commit. Throws if the coordinator can't report the commit of each
-   * partition.
+   * partition for which the group has no commit. Throws if the coordinator reports an error for any of the
+   * partitions.
    */
   async read(partitions: readonly Partition[]): Promise<StoredCommit[]> {
     const { coordinator, groupId } = this.#options
@@ -72,10 +72,10 @@ export class Commits {
   }
 
   /**
-   * Commits as the member `identity`. Reports the committed state to each partition whose commit was
-   * accepted. Returns the partitions whose commits were refused for a reason that concerns only the
-   * partition, and logs each of them. Throws if the coordinator refuses the member. Commits that the
-   * coordinator accepted before it refused the member stay valid.
+   * Commits as the member `identity`. Tells each partition whose commit was accepted. Returns the partitions
+   * whose commits were refused for a reason that concerns only the partition. Logs each new refusal. Throws
+   * if the coordinator refuses the member. Commits that the coordinator accepted before it refused the member
+   * stay valid.
    */
   async write(news: readonly News[], identity: Identity): Promise<ReadonlySet<Partition>> {
     const refused = new Set<Partition>()
@@ -147,7 +147,7 @@ export class Commits {
 
   /**
    * If the broker found the requests or their metadata too large, makes later requests or metadata smaller.
-   * Returns the error codes after which a commit may be accepted when it is sent again.
+   * Returns the error codes of commits that may be accepted when they are sent again.
    */
   #makeSmaller(answers: readonly { code: number }[]): ReadonlySet<number> {
     const { log } = this.#options

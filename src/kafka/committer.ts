@@ -14,8 +14,8 @@ export type CommitterOptions = {
   /** Returns true once the member starts no further record. */
   readonly isStopping: () => boolean
   /**
-   * Called when everything that has settled is committed. Lost partitions that need no further commit have
-   * been dropped before this call.
+   * Called when everything that has settled is committed. Lost partitions that need no further commit are
+   * dropped before this call.
    */
   readonly onCommitted: () => void
   /** Called when a commit was refused, or got no answer. */
@@ -53,8 +53,8 @@ export class Committer {
   }
 
   /**
-   * A time in epoch milliseconds: every record that had settled by this time has been committed. It is the
-   * latest time of which this is known. 0 while no such time is known.
+   * A time, in epoch milliseconds. Every record that had settled by that time has been committed. No later
+   * such time is known. 0 while no such time is known.
    */
   get lastCommitMs(): number {
     return this.#lastCommitMs
@@ -73,7 +73,7 @@ export class Committer {
     this.commit().catch((error: unknown) => this.#options.onTrouble(error))
   }
 
-  /** Commits only the given states. Returns the partitions whose commits were refused. */
+  /** Commits only `news`. Returns the partitions whose commits were refused. */
   async send(news: readonly News[]): Promise<ReadonlySet<Partition>> {
     const { commits, membership, onFailed } = this.#options
     const { identity } = membership
@@ -96,15 +96,16 @@ export class Committer {
     const lost = await lostPartitions.stillCommittable((partitions) => commits.read(partitions))
     const isAgain = this.#commitAgainAtMs > 0 && Date.now() >= this.#commitAgainAtMs
     if (isAgain) this.#commitAgainAtMs = 0
-    // From here until the commit is sent there must be no `await`: the states that are sent have to be the
-    // present ones.
+    // From here until the commit is sent there must be no `await`, because the commit has to show the
+    // partitions as they are when it is sent.
     const news = [...owned.begun, ...lost]
       .map((partition) => ({ partition, standing: partition.standing(isStopping()) }))
       .filter(({ partition, standing }) => isAgain || partition.isNews(standing))
+    const shownAtMs = Date.now()
     if (news.length > 0) await this.send(news)
-    // Here every settled record is committed. That holds for the time at which the group last answered this
-    // member.
-    this.#lastCommitMs = Math.max(this.#lastCommitMs, membership.heardAtMs)
+    // Without news, everything is committed that had settled at the group's last answer to this member.
+    const committedAtMs = news.length > 0 ? shownAtMs : membership.heardAtMs
+    this.#lastCommitMs = Math.max(this.#lastCommitMs, committedAtMs)
     lostPartitions.dropFinished()
     onCommitted()
   }

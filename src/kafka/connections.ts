@@ -36,7 +36,7 @@ export type ConnectionPoolBuilder = {
   build(place?: Pick<ConnectionPool, 'host' | 'port' | 'rack'>): Promise<ConnectionPool>
 }
 
-/** How long the closing of a connection waits for outstanding answers, at most, in milliseconds. */
+/** The longest time for which a closing connection waits for outstanding answers, in milliseconds. */
 const drainMs = 2_000
 /** How much longer than kafkajs' own limit an attempt to connect may take, in milliseconds. */
 const graceMs = 1_000
@@ -45,16 +45,16 @@ const graceMs = 1_000
  * Replaces each ended connection of a kafkajs cluster by a new connection. kafkajs would use the old
  * connection again, and three things would go wrong:
  *
- * - Bytes of a truncated answer stay in the old connection's buffer, so the answers of the next socket are
+ * - Bytes of a truncated answer stay in the old connection's buffer, so the answers from the next socket are
  *   misread.
- * - While the old connection closes, it waits for its answers without a limit, and accepts new requests. Once
- *   it has closed, it also closes the socket that was opened meanwhile, and no longer checks for requests
- *   that are late. A late request then never ends.
+ * - While the old connection closes, it waits for its answers without a time limit, and accepts new requests.
+ *   Once it has closed, it also closes the socket that was opened meanwhile, and no longer checks for
+ *   requests that are late. A late request then never ends.
  * - While the old connection connects again, it opens a socket for each request that comes, and forgets all
  *   of these sockets but the last.
  *
- * So each connect makes a new connection, which callers share if they come at the same time. A connection
- * that ends rejects its requests.
+ * So each attempt to connect makes a new connection. Callers share it if they come at the same time. A
+ * connection that ends rejects its requests.
  */
 export class Connections {
   readonly #build: ConnectionPoolBuilder['build']
@@ -66,7 +66,7 @@ export class Connections {
     builder.build = async (place) => new GuardedPool(await this.#build(place), this.#build, this.#used).pool
   }
 
-  /** Rejects all requests under way, and closes all connections at once, also those that are being opened. */
+  /** Rejects all requests under way, and closes all connections at once, even those being opened. */
   cut(reason: string): void {
     for (const pool of this.#used) pool.cut(reason)
     this.#used.clear()
@@ -162,10 +162,10 @@ class GuardedPool {
 const wasClosed = 'the connection to the broker was closed'
 
 /**
- * Rejects when the socket of a connection is closed. In most cases kafkajs rejects the request in the same
- * turn of the event loop, with a more exact error. So this promise rejects one turn later than kafkajs. The
- * promise is needed because kafkajs makes no error for a socket that is destroyed or ends before it is
- * connected.
+ * Rejects when the socket of a connection is closed. In most cases kafkajs rejects the attempt to connect in
+ * the same turn of the event loop, with a more exact error. So this promise rejects one turn later than
+ * kafkajs. The promise is needed because kafkajs makes no error for a socket that is destroyed or ends before
+ * it is connected.
  */
 function closeOf(connection: Connection): Promise<never> {
   return new Promise((_resolve, reject) => {

@@ -4,7 +4,7 @@ import type { OnTruncation } from './handover.ts'
 import type { PartitionState } from './partition-state.ts'
 
 /**
- * A record that the consumer has handed to the worker. The group doesn't commit past the record before
+ * A record that the consumer has handed to the worker. The consumer doesn't commit past the record before
  * `settle` is called. The worker calls either `settle` or `giveBack`, once.
  */
 export type InboundRecord = {
@@ -19,19 +19,19 @@ export type InboundRecord = {
    */
   readonly isLate: boolean
   /**
-   * True when the partition has moved to another member. From then on the worker must start nothing more for
-   * this record.
+   * True once this member has lost the partition. From then on the worker must start nothing more for this
+   * record.
    */
   readonly isAbandoned: boolean
   /**
    * True when the record is abandoned and the partition's next owner did not wait for this member. The next
-   * owner then delivers the record again to all its destinations.
+   * owner then delivers the record again to all destinations of the record.
    */
   readonly isElsewhere: boolean
   /**
-   * True when a previous owner left without a final mark and may have started the record. For topics with
-   * `needsState`, also true if it isn't known whether a previous owner has started the record. Always false
-   * for topics without `needsState`.
+   * Always false for topics without `needsState`. For other topics, true when a previous owner left without a
+   * final mark and may have started the record, or when it isn't known whether a previous owner has started
+   * the record.
    */
   readonly mayHaveBegun: boolean
   settle(): void
@@ -56,7 +56,7 @@ export type RecordContent = Pick<KafkaMessage, 'key' | 'value' | 'headers'> & {
 
 export type TopicSubscription = {
   topic: string
-  /** How long a record waits after its append, in milliseconds. */
+  /** How long a record waits after it was appended, in milliseconds. */
   waitMs: number
   /** If true, a partition doesn't start before `prepare` has resolved for the partition's unit. */
   needsState?: boolean
@@ -98,7 +98,7 @@ export type ConsumerOptions = {
    * read.
    */
   partitions: number
-  /** What to do when the log of a partition isn't the log that was read before. */
+  /** The rule for a partition whose log isn't the log that was read before. */
   onTruncation: OnTruncation
   sessionTimeoutMs: number
   commitIntervalMs: number
@@ -118,15 +118,15 @@ export type ConsumerOptions = {
   onAssigned: (units: readonly number[]) => void
   /**
    * Makes the state of a unit ready for the topics with `needsState`. Called once in each tenure of the unit,
-   * when all previous owners have finished these topics. If its promise rejects, `prepare` is called again a
+   * when all previous owners have finished these topics. If the promise rejects, `prepare` is called again a
    * second later.
    */
   prepare?: (unit: number) => Promise<void>
   /**
-   * Called once for a unit for which `prepare` was called: when the unit is lost, has nothing in flight and
-   * is committed. Called earlier if `handoverMs` has passed since the loss of the unit, or if the member
+   * Called once for each lost unit for which `prepare` was called. Called when the unit has nothing in flight
+   * and is committed. Called earlier if `handoverMs` has passed since the loss of the unit, or if the member
    * stops. `prepare` may still be running, and should then end. `prepare` is called again for the unit only
-   * after the promises of both functions have settled.
+   * after the promises of both functions have ended.
    */
   released?: (unit: number) => void | Promise<void>
   /** Called when records were deleted before they were settled. `count` is approximate. */
@@ -152,8 +152,8 @@ export type ConsumerOptions = {
 export type GroupConsumer = {
   /**
    * True while the group knows this member, and the member has started all partitions that it was given. A
-   * partition that can't be read doesn't make this false, with one exception: the partition is stopped
-   * because its log isn't the log that was read before.
+   * partition that can't be read doesn't make this false, unless it is stopped because its log isn't the log
+   * that was read before.
    */
   readonly isJoined: boolean
   /**
@@ -167,7 +167,7 @@ export type GroupConsumer = {
    * may still be in flight.
    */
   readonly isWaitingForPredecessor: boolean
-  /** The reasons why partitions aren't read, and the members that shouldn't be in the group, in words. */
+  /** Texts about stopped partitions, and about members that shouldn't be in the group. */
   readonly obstacles: readonly string[]
   /** The number of this member's partitions that can't be read now, by topic. */
   readonly troubled: ReadonlyMap<string, number>
@@ -176,8 +176,8 @@ export type GroupConsumer = {
   /** The present state of each partition of this member. */
   readonly partitions: Iterable<PartitionState>
   /**
-   * A time in epoch milliseconds: every record that had settled by this time has been committed. It is the
-   * latest time of which this is known. 0 while no such time is known.
+   * A time, in epoch milliseconds. Every record that had settled by that time has been committed. No later
+   * such time is known. 0 while no such time is known.
    */
   readonly lastCommitMs: number
   /**
@@ -198,9 +198,9 @@ export type GroupConsumer = {
    */
   setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void
   /**
-   * Returns a time in epoch milliseconds: this member has taken all records that one partition had at this
-   * time. It is the latest time of which this is known. Returns 0 while no such time is known. The end of the
-   * log is looked up every few seconds.
+   * Returns a time, in epoch milliseconds. This member has taken all records that the partition had at that
+   * time. No later such time is known. Returns 0 while no such time is known. The end of the log is looked up
+   * every few seconds.
    */
   endSeenMs(topic: string, id: number): number
   /** Takes no further record. Records that were taken before can still settle and be committed. */

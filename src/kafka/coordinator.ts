@@ -23,8 +23,8 @@ const elsewhere: ReadonlySet<number> = new Set([
 
 /**
  * A connection to the coordinator of a group. The connection is made when it is first used. After an error it
- * is made again. A broker answers the requests of a connection in their order, so a connection on which no
- * answer comes for seconds counts as dead.
+ * is made again. A broker answers the requests of a connection in their order, so one late answer holds back
+ * all later answers. A connection with a late answer is closed.
  */
 export class Coordinator {
   readonly #kafka: Kafka
@@ -87,7 +87,7 @@ export class Coordinator {
   async #find({ cluster }: OpenCluster): Promise<WireBroker> {
     await cluster.connect()
     await cluster.addTargetTopic(this.#topic)
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its cluster only
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares only a part of its cluster
     const brokers = cluster as unknown as Brokers
     const { errorCode, nodeId } = await ask(
       await brokers.brokerPool.findConnectedBroker(),
@@ -106,7 +106,7 @@ type Brokers = {
 
 /**
  * Returns the error code of the whole answer. If the answer has one error code for each partition, returns
- * only the first of them: if the broker isn't the coordinator, all partitions have the same code.
+ * only the first, because all partitions have the same code if the broker isn't the coordinator.
  */
 function codesOf(answer: unknown): readonly number[] {
   const of: unknown = Array.isArray(answer) ? answer[0] : answer

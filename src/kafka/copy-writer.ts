@@ -1,6 +1,6 @@
 import { type Kafka, type Message, Partitioners } from 'kafkajs'
 
-/** A record with the partition that it is written to. Texts are written as UTF-8. */
+/** A record with the partition that it is written to. Strings in headers are written as UTF-8. */
 export type CopiedRecord = {
   readonly partition: number
   readonly key: Buffer | null

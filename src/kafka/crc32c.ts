@@ -36,8 +36,8 @@ export function crc32c(bytes: Uint8Array, start: number, end: number): number {
 
 const reversedPolynomial = 0x82f63b78
 /**
- * Sixteen tables of 256 numbers, one table after another. Table n starts at the index n × 256. The number for
- * a byte in table n is the effect of this byte on the checksum n bytes later.
+ * Sixteen tables of 256 numbers, one table after another. Table n starts at the index n × 256. In table n,
+ * the number for a byte is the effect of this byte on the checksum n bytes later.
  */
 const tables = makeTables()
 

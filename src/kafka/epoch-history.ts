@@ -2,10 +2,10 @@ const maxEntries = 64
 
 type Entry = { readonly from: number; readonly leaderEpoch: number }
 
-/** The leader epochs of the records that were read from one partition. Forgets the oldest epochs. */
+/** The leader epochs of the records that were read from one partition. Only the newest are kept. */
 export class EpochHistory {
   /**
-   * The epochs, ascending by offset. Each epoch applies from its own offset to the offset of the next epoch.
+   * The epochs, ascending by offset. Each epoch applies from its `from` up to the `from` of the next epoch.
    */
   readonly #entries: Entry[] = []
 

@@ -1,7 +1,7 @@
 import { kafkajsFile } from './kafkajs-file.ts'
 
 /**
- * The error codes of Kafka on which Sluice's code depends, by Kafka's names. Source: the Kafka protocol,
+ * Those error codes of Kafka that Sluice's code uses, by their names in Kafka. Source: the Kafka protocol,
  * error codes.
  */
 export const errorCodes = {
@@ -56,9 +56,7 @@ export function describeErrorCode(code: number): string {
   return `${errorName(code)}: ${protocolError(code).message}`
 }
 
-/**
- * Returns true if a broker refuses records because one of them, or their batch, is too large for the topic.
- */
+/** Returns true if the error code says that a record or a batch is too large for its topic. */
 export function isTooLarge(code: number | undefined): boolean {
   return code === errorCodes.MESSAGE_TOO_LARGE || code === errorCodes.RECORD_LIST_TOO_LARGE
 }

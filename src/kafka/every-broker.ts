@@ -17,24 +17,24 @@ export type TopicChange = {
   readonly settings?: readonly TopicSetting[]
 }
 
-/** What a broker answered: all changes, all but settings, or nothing. Or a change that it lacks, in words. */
+/**
+ * The answer of a broker. `all`: it reports all changes. `old settings`: it reports all changes except
+ * changes of settings. `none`: it didn't answer. `lacks` names a change that it doesn't report.
+ */
 type Answer = 'all' | 'old settings' | 'none' | { readonly lacks: string }
 
 const partitionsWithinMs = 30_000
-/**
- * A broker that hasn't answered for this long is left out. Brokers need 9 s to notice that one of them died.
- */
+/** A broker that doesn't answer in this time is left out. Brokers notice a dead broker after 9 s. */
 const answeredWithinMs = 10_000
-/** Some clusters (Azure Event Hubs) accept a setting, and don't use it. */
+/** The longest wait for settings. Some clusters (Azure Event Hubs) accept a setting and never report it. */
 const settingsWithinMs = 5_000
 const requestTimeoutMs = 5_000
 const pauseMs = 100
 
 /**
- * Waits until every broker reports these changes. The controller answers as soon as a change is decided, and
- * each broker learns of the change a moment later. A process that starts meanwhile could ask such a broker,
- * and would see the topics as they were. Rejects if a broker doesn't report new partitions or a deletion
- * within 30 s. Waits for settings for 5 s at most.
+ * Waits until every broker reports these changes. The controller answers before every broker knows of a
+ * change. A process that starts then could still see the topics as they were before the change. Rejects if a
+ * broker doesn't report new partitions or a deletion within 30 s. Waits at most 5 s for settings.
  */
 export async function untilEveryBrokerReports(kafka: Kafka, changes: readonly TopicChange[]): Promise<void> {
   if (changes.length === 0) return
@@ -111,7 +111,7 @@ async function hasSettings(
 ): Promise<boolean> {
   if (settings.length === 0) return true
   const reported = await readSettings(broker, topic)
-  // A broker that tells no settings shows nothing old either.
+  // A broker that can't report settings counts as up to date.
   if (typeof reported === 'string') return true
   return settings.every((setting) => satisfies(setting, reported.get(setting.name)?.value))
 }

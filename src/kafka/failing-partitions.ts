@@ -9,7 +9,7 @@ export type FailingPartition = { readonly topic: string; readonly partition: num
 export type FailingPartitionsOptions = {
   /**
    * How long a partition has to fail before it is reported, in milliseconds. In this time the producer can
-   * find a leader that has moved to another broker.
+   * find the new leader of the partition.
    */
   readonly patienceMs: number
   /**
@@ -23,9 +23,9 @@ export type FailingPartitionsOptions = {
    */
   readonly onStalled: (isStalled: boolean, reason: string) => void
   /**
-   * Returns true if a partition could take records. Looks only at partitions for which `isFailing` returns
-   * false. Called while failing partitions are reported, if no partition has taken records for `patienceMs`.
-   * Must not reject.
+   * Returns true if at least one partition can take records. Looks only at partitions for which `isFailing`
+   * returns false. Called while failing partitions are reported, if no partition has taken records for
+   * `patienceMs`. Must not reject.
    */
   readonly isAnyOpen: (isFailing: (topic: string, partition: number) => boolean) => Promise<boolean>
 }

@@ -29,7 +29,7 @@ export type FeedOptions = {
   readonly partition: Partition
   readonly fetcher: Fetcher
   readonly gate: Gate
-  /** Takes one record that the partition hasn't taken before. `isLate`: the worker is catching up. */
+  /** Takes one record that the partition hasn't taken before. `isLate`: true if the worker is catching up. */
   readonly onRecord: (partition: Partition, record: FetchedRecord, isLate: boolean) => void
   /**
    * Called when `count` offsets were deleted before they were read. Some of these offsets may never have had
@@ -46,14 +46,14 @@ export type FeedOptions = {
 /** The offset from which a partition is read, and what is known of the partition's log at this offset. */
 export type FeedStart = {
   readonly offset: number
-  /** The epoch of the last record before `offset`, or -1 if this epoch isn't known. */
+  /** The leader epoch of the last record before `offset`, or -1 if it isn't known. */
   readonly leaderEpoch: number
   readonly topicId: string | undefined
 }
 
 /**
- * The delay from which on a record counts as late, in milliseconds. The delay begins when the record is
- * appended or, on a retry topic, when the record is due. It ends when the worker takes the record. A
+ * A record counts as late if its delay is longer than this, in milliseconds. The delay begins when the record
+ * is appended or, on a retry topic, when the record is due. It ends when the worker takes the record. A
  * partition whose last record was late has a backlog.
  */
 const lateAfterMs = 10_000
@@ -80,9 +80,9 @@ export function longestWaitMs(feeds: Iterable<Feed>): number {
 }
 
 /**
- * The most bytes that a fetch brings of a partition, except for retry topics. The limit of a retry topic's
- * partition is half as high: the records behind its head (the first waiting record) are fetched again each
- * time that the head is looked at. Thanks to the higher limit, one fetch brings large batches from several
+ * The most bytes that a fetch brings from a partition, except for retry topics. On a retry topic the limit is
+ * half as high, because the records behind the head (the first waiting record) are fetched again each time
+ * that the head is looked at. Thanks to the higher limit, one fetch brings large batches from several
  * partitions. A delivery then costs a few per cent less CPU.
  */
 const liveFetchBytes = 128 * 1024
@@ -169,8 +169,8 @@ export class Feed implements FetchListener, KnownLog {
   }
 
   /**
-   * The end of the log as its leader last reported it. `atMs` is the time at which the leader was asked, in
-   * epoch milliseconds. `atMs` is 0 before the first answer.
+   * The end of the log as the partition's leader last reported it. `atMs` is the time at which the leader was
+   * asked, in epoch milliseconds. `atMs` is 0 before the first answer.
    */
   get end(): FetchHandle['end'] {
     return this.#handle?.end ?? { offset: 0, atMs: 0 }
@@ -180,7 +180,7 @@ export class Feed implements FetchListener, KnownLog {
     return this.#handle?.trouble
   }
 
-  /** Pauses fetching or resumes it, as the present state requires. */
+  /** Pauses or resumes fetching, whichever is due now. */
   applyPause(): void {
     const isPaused = this.#wantsPause
     if (isPaused === this.#isPaused || this.#handle === undefined) return
@@ -198,8 +198,7 @@ export class Feed implements FetchListener, KnownLog {
   batch({ from, records, nextOffset }: FetchedBatch): void {
     const { partition, gate } = this.#options
     const { top } = partition.watermark
-    // This batch isn't taken, so it must be fetched again. Offsets that were never fetched must not be
-    // skipped.
+    // This batch isn't taken, so it must be fetched again. So must any offsets between `top` and the batch.
     if (gate.isShut || from > top) {
       this.#handle?.seek(Math.min(from, top))
       this.applyPause()

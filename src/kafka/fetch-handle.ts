@@ -3,7 +3,7 @@ import type { FetchPosition } from './fetch-message.ts'
 import type { Truncation } from './positions.ts'
 import type { FetchedRecord } from './record-batch.ts'
 
-/** The records of one partition that one fetch has brought. */
+/** The records that one fetch has brought from one partition. */
 export type FetchedBatch = {
   /** The offset that the fetch asked for. */
   readonly from: number
@@ -13,8 +13,8 @@ export type FetchedBatch = {
    */
   readonly records: readonly FetchedRecord[]
   /**
-   * The offset that the next fetch asks for. Between `from` and this offset there are only the records in
-   * `records`.
+   * The offset that the next fetch asks for. Between `from` and this offset, only the records in `records`
+   * have to be read.
    */
   readonly nextOffset: number
 }
@@ -45,13 +45,13 @@ export type FetchOrder = {
   readonly topic: string
   readonly partition: number
   readonly offset: number
-  /** The epoch of the last record before `offset`. -1 or absent if this epoch isn't known. */
+  /** The leader epoch of the last record before `offset`. -1 or absent if it isn't known. */
   readonly leaderEpoch?: number | undefined
-  /** The topic id of the log that `offset` belongs to, as found by `locate`. */
+  /** The id of the topic to whose log `offset` belongs. `locate` (in positions.ts) finds this id. */
   readonly topicId?: string | undefined
   readonly isPaused?: boolean
   /**
-   * The most bytes that one fetch brings of the partition, unless the first batch alone is larger. Default:
+   * The most bytes that one fetch brings from the partition, unless the first batch alone is larger. Default:
    * 64 KiB.
    */
   readonly maxBytes?: number
@@ -59,8 +59,8 @@ export type FetchOrder = {
 }
 
 /**
- * The handle by which one owner reads one partition. A handle never gets batches that were fetched for
- * another handle.
+ * A handle by which a caller of the fetcher reads one partition. A handle never gets batches that were
+ * fetched for another handle.
  */
 export type FetchHandle = {
   readonly topic: string
@@ -80,8 +80,8 @@ export type FetchHandle = {
    */
   readonly trouble: string | undefined
   /**
-   * Returns the leader epoch of the last record before `offset`, which a commit needs. Returns -1 if this
-   * handle hasn't read that record.
+   * Returns the leader epoch of the last record before `offset`. A commit contains this epoch. Returns -1 if
+   * this handle hasn't read that record.
    */
   leaderEpochBefore(offset: number): number
   pause(): void
@@ -113,7 +113,7 @@ const maxBackoffMs = 5_000
  */
 const troubleAfterMs = 3_000
 
-/** The fetcher's state of a partition that is read. The partition's owner sees only a `FetchHandle`. */
+/** The fetcher's data about one partition. The caller of the fetcher sees only a `FetchHandle`. */
 export class PartitionHandle implements FetchHandle, FetchPosition {
   readonly topic: string
   readonly partition: number
@@ -136,13 +136,13 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   #waitUntilMs = 0
   /** The broker that leads the partition. */
   nodeId: number | undefined
-  /** The present epoch of the leader. */
+  /** The present leader epoch of the partition. */
   leaderEpoch = -1
-  /** The topic id of the log that the position belongs to. */
+  /** The id of the topic to whose log the position belongs. */
   topicId: string | undefined
   /** True while it has to be checked whether the log is still the log that was read before. */
   mustCheck = false
-  /** How often the batch at the position has arrived damaged. */
+  /** How many times the batch at the position has arrived damaged. */
   damaged = 0
   logStart = -1
   #endOffset = -1
@@ -237,7 +237,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     return !this.#isPaused && this.isWatched && !this.mustCheck && this.#waitUntilMs <= nowMs
   }
 
-  /** True while the handle is open, and no truncation waits for a `seek`. */
+  /** True while the handle is open and isn't resting. */
   get isWatched(): boolean {
     return !this.#isClosed && !this.#isResting
   }
@@ -258,7 +258,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#endAtMs = askedAtMs
   }
 
-  /** Notes when the leader was asked for the end of the log. The end was still the same. */
+  /** Notes that the end of the log was still the same when the leader was asked for it. */
   stillEnds(askedAtMs: number): void {
     if (this.#endOffset >= 0) this.#endAtMs = askedAtMs
   }
@@ -272,7 +272,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
 
   /**
    * Notes that the partition can't be read now. The fetcher tries again after a pause that grows with each
-   * failure. `isCertain`: true if the failure won't end by waiting alone. Such a failure counts as trouble at
+   * failure. `isCertain`: true if waiting alone won't end the failure. Such a failure counts as trouble at
    * once.
    */
   failed(reason: string, { isCertain = false } = {}): void {
@@ -286,8 +286,8 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   }
 
   /**
-   * Logs that a batch is still damaged after several fetches. Then gives the listener one record in place of
-   * the records of the batch. This record says that the batch is damaged.
+   * Logs that a batch is still damaged after several fetches. The caller of this method gives the listener
+   * one record in place of the batch. This record says that the batch is damaged.
    */
   sayDamaged(nextOffset: number): void {
     const { topic, partition, position: from } = this
@@ -320,7 +320,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#owner.log.warn({ topic, partition, trouble }, message)
   }
 
-  /** Accepts the present log as the log to read. No record of this log was read yet. */
+  /** Accepts the present log as the log to read. No record of this log has been read yet. */
   #beginAnew(offset: number): void {
     this.#isResting = false
     this.topicId = this.#owner.topicIdOf(this.topic)

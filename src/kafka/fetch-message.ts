@@ -6,7 +6,7 @@ import type { WireRequest } from './wire.ts'
 const fetchApiKey = 1
 /**
  * The first version whose answers have record batches in the present format. Brokers before Kafka 2.3 don't
- * know all fields of a request, so requests to them leave out these fields.
+ * know all fields of a request, so requests to these brokers leave out the unknown fields.
  */
 const lowest = 4
 const highest = 11
@@ -17,8 +17,8 @@ export type FetchPosition = {
   readonly partition: number
   readonly offset: number
   /**
-   * The leader's epoch, as far as this client knows it. A broker that knows another epoch answers with an
-   * error. With -1, the broker doesn't compare epochs.
+   * The leader epoch that this client knows. A broker that knows another leader epoch answers with an error.
+   * With -1, the broker doesn't compare epochs.
    */
   readonly leaderEpoch: number
   /** The most bytes that one answer brings of this partition. Default: `maxBytesPerPartition`. */

@@ -18,9 +18,9 @@ const nothing: SessionRequest['forgotten'] = []
 export const withoutSession = { sessionId: noSession, sessionEpoch: -1, forgotten: nothing }
 
 /**
- * The state that a broker keeps of one consumer's fetches (KIP-227): the position of each partition. A
- * request names only the positions that have changed since the last request. An answer names only partitions
- * in which something has changed, so idle partitions cost nothing.
+ * The fetch session of one consumer at one broker (KIP-227). The broker keeps the position of each partition.
+ * A request names only the positions that have changed since the last request. An answer names only
+ * partitions in which something has changed, so idle partitions cost nothing.
  *
  * A broker without room for a further session opens no session. Each request then names all positions.
  */
@@ -53,8 +53,8 @@ export class FetchSession {
   }
 
   /**
-   * Notes the broker's answer. If the broker has lost the session, or expects another epoch of the session,
-   * the answer holds only an error code. The next request then names all positions.
+   * Notes the broker's answer. If the broker has lost the session, or expects another session epoch, the
+   * answer holds only an error code. The next request then names all positions.
    */
   answered({ errorCode, sessionId }: Pick<FetchAnswer, 'errorCode' | 'sessionId'>): void {
     if (errorCode === 0 && sessionId !== noSession) {
@@ -106,8 +106,8 @@ export class FetchSession {
 }
 
 /**
- * Returns true if an error code means that the broker has lost the session, or expects another epoch of the
- * session. The next request then starts a new session.
+ * Returns true if an error code means that the broker has lost the session, or expects another session epoch.
+ * The next request then starts a new session.
  */
 export function isOfSession(errorCode: number): boolean {
   return (

@@ -142,8 +142,8 @@ class LogFetcher implements Fetcher, HandleOwner {
   }
 
   /**
-   * Gives a handle to the loop of the broker that leads its partition. If the leader epoch or the topic id
-   * has changed, the log may have changed too, so the log of the handle has to be checked.
+   * Gives a handle to the loop of the broker that leads the handle's partition. If the leader epoch or the
+   * topic id has changed, the log may have changed too, so the log of the handle has to be checked.
    */
   #place(handle: PartitionHandle): void {
     const { topic, partition } = handle

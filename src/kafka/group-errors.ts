@@ -22,7 +22,7 @@ export function memberCodeOf(error: unknown): number | undefined {
   return memberCodes.get(typeOf(error))
 }
 
-/** Returns true if the group will never accept a member of this process, however often it tries. */
+/** Returns true if the group will never accept a member of this process, however often the member tries. */
 export function isFatalToMember(error: unknown): boolean {
   return fatalTypes.has(typeOf(error))
 }

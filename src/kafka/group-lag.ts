@@ -11,8 +11,8 @@ import { answerWithin } from './within.ts'
 
 export type GroupLag = {
   /**
-   * The number of records that the group has still to commit, by topic. Partitions that can't be read don't
-   * count.
+   * The number of records that the group has still to commit, by topic. Partitions that can't be read aren't
+   * included.
    */
   readonly lag: ReadonlyMap<string, number>
   /** The partitions that can't be read, as `TOPIC/PARTITION`, each with its reason. */
@@ -66,13 +66,13 @@ export class GroupLagReader {
     if (topics.length === 0) return { lag: new Map(), failures: new Map(), partitions: 0 }
     const failures = new Map<string, string>()
     const places = await this.#placesOf(topics)
-    // Commits are read before the ends of the logs. Otherwise a record that is settled between the two
-    // readings could make the lag negative.
+    // Commits are read before the ends of the logs. Otherwise a commit between the two readings could make
+    // the lag negative.
     const positions = await this.#positionsOf(places, failures)
     const ends = await this.#offsetsOf(places, 'end', failures)
     const isBehind = (place: Led): boolean =>
       (ends.get(partitionName(place)) ?? 0) > (positions.get(partitionName(place)) ?? 0)
-    // Retention can have deleted uncommitted records only in a partition that has uncommitted records.
+    // The start of a log matters only for uncommitted records, because retention may have deleted some.
     const starts = await this.#offsetsOf(places.filter(isBehind), 'start', failures)
     const lag = new Map<string, number>()
     for (const place of places) {

@@ -36,7 +36,7 @@ export class GroupMember implements GroupConsumer {
   readonly #predecessor: Predecessor
   readonly #committer: Committer
   readonly #gate = new Gate()
-  /** The number of joins. Work that started before the latest join must not touch this join's partitions. */
+  /** The number of joins. Work from before the latest join must not touch the partitions of that join. */
   #joins = 0
   /** The units that this member was given, and the time when it was given them. The claim contains both. */
   #assigned: Pick<Claim, 'units' | 'sinceMs'> = { units: [], sinceMs: 0 }

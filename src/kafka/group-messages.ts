@@ -99,8 +99,8 @@ export type JoinAnswer = Answer & {
 }
 
 /**
- * The answer to a join may take this much longer than the longer one of the rebalance timeout and the session
- * timeout, in milliseconds. A broker holds this answer back until all members have joined.
+ * The answer to a join may take this many milliseconds longer than the rebalance timeout or the session
+ * timeout, whichever is longer. A broker holds this answer back until all members have joined.
  */
 const joinSlackMs = 5_000
 

@@ -32,8 +32,8 @@ export function placeOf({ topic, partition, offset: text, metadata }: GroupCommi
 }
 
 /**
- * Returns a commit that `placeOf` reads as this place. Leaves out settled offsets that are too far above the
- * committed offset for the metadata.
+ * Returns a commit from which `placeOf` reads this place again. Leaves out settled offsets that are too far
+ * above the committed offset for the metadata.
  */
 export function commitOf({
   topic,

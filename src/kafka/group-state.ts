@@ -22,7 +22,7 @@ const commitsInRequest = 100
 
 /**
  * Reads the commits of all partitions of these topics. A partition without a commit has the offset -1. Waits
- * while the coordinator is being created or loads its groups.
+ * at most 20 s while the coordinator is being created or loads its groups.
  */
 export async function readCommits(
   admin: Admin,
@@ -56,8 +56,8 @@ const joining: ReadonlySet<string> = new Set(['PreparingRebalance', 'CompletingR
 
 /**
  * Returns the group's members that read some of the topics, or that may read some of them. While the group is
- * joining, asks again for `patienceMs`. Once `patienceMs` is over, members whose topics the group doesn't
- * report are returned too.
+ * joining, repeats the request for at most `patienceMs`. After that, also returns members whose topics the
+ * group doesn't report.
  */
 export async function readMembers(
   admin: Admin,
@@ -98,7 +98,7 @@ export async function commitAsNobody(
   const { cluster } = opened
   try {
     await cluster.connect()
-    // Without a target topic, kafkajs would ask the brokers for all topics.
+    // Without a target topic, kafkajs would ask the brokers about all topics.
     await cluster.addTargetTopic(first.topic)
     const coordinator = await cluster.findGroupCoordinator({ groupId })
     for (let start = 0; start < commits.length; start += commitsInRequest)

@@ -10,8 +10,8 @@ import { type Ready, takeOver } from './takeover.ts'
 import type { UnitTenures } from './unit-tenures.ts'
 
 /**
- * What to do when the log of a partition isn't the log that was read before. `earliest`: the partition is
- * read from the first offset at which the two logs differ. `stop`: the partition isn't read.
+ * The rule for a partition whose log isn't the log that was read before. `earliest`: the partition is read
+ * from the first offset at which the two logs differ. `stop`: the partition isn't read.
  */
 export type OnTruncation = 'earliest' | 'stop'
 
@@ -28,8 +28,8 @@ export type HandoverOptions = {
    */
   readonly joins: () => number
   /**
-   * Returns false while a join is under way. The claim that is sent with this join lists units. The other
-   * members assume that this member has requests in flight only for these units.
+   * Returns false while a join is under way. A unit that began now would be missing from the claim that was
+   * sent with this join. The other members would then assume that the unit has no requests in flight here.
    */
   readonly mayBegin: () => boolean
   /** Returns true once the member stops, so no further partition may begin. */
@@ -178,8 +178,8 @@ export class Handover {
     const { joins, isStopping, view, commit, onBegun, log } = this.#options
     const join = joins()
     const locations = await locate(view, ready.map(placeOf))
-    // Without this refresh, the view would notice a change only with its next periodic refresh, half a minute
-    // later.
+    // Without this refresh, the view would see a change only with its next periodic refresh, up to half a
+    // minute later.
     if (locations.some(({ kind }) => kind === 'later')) void view.refresh()
     if (join !== joins()) return
     this.#checkMayBegin()

@@ -4,21 +4,21 @@ const require = createRequire(import.meta.url)
 const replaced = new Set<string>()
 
 /**
- * Returns the exports of a file inside kafkajs, or what `replaceFile` has put in their place. Throws when
- * there is no such file.
+ * Returns the exports of a file inside kafkajs, or the exports that `replaceFile` has put in their place.
+ * Throws when there is no such file.
  *
  * @typeParam T the type of the exports, for which kafkajs declares none
  */
-// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- nobody else knows what the file exports
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- only the caller knows what the file exports
 export function kafkajsFile<T>(file: string): T {
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller says what it is
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the caller names the type of the exports
   return require(file) as T
 }
 
 /**
  * Replaces the exports of a file inside kafkajs by the exports that `make` returns. Does this only once in a
- * process. Only files that load the replaced file after this call get the replacement. kafkajs loads such a
- * file at the first request of its kind. Throws when there is no such file.
+ * process. Only files that load the replaced file after this call get the replacement. kafkajs loads the file
+ * of a request when it first sends such a request. Throws when there is no such file.
  *
  * @typeParam T the type of the exports, for which kafkajs declares none
  */

@@ -29,9 +29,9 @@ export class LogEnd {
   }
 
   /**
-   * Returns a time in epoch milliseconds: all records that the log had at this time have been taken. It is
-   * the latest time of which this is known. Returns 0 while no such time is known. `top` is the offset after
-   * the last record that was taken. `top` is `undefined` if no record was taken yet.
+   * Returns a time, in epoch milliseconds. All records that the log had at that time have been taken. No
+   * later such time is known. Returns 0 while no such time is known. `top` is the offset after the last
+   * record that was taken. `top` is `undefined` if no record was taken yet.
    */
   takenMs(top: number | undefined): number {
     if (top !== undefined && top >= this.#asked.offset) this.#takenMs = this.#asked.atMs

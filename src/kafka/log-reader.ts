@@ -25,15 +25,15 @@ const fetchWaitMs = 200
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
 /**
- * After this number of consecutive answers without records, the other offsets of the requested range count as
- * removed by compaction. An answer counts only if the log reaches the end of the range. One answer isn't
- * enough, because a new leader answers without records for a moment.
+ * After this number of consecutive answers without records, the rest of the requested range counts as removed
+ * by compaction. An answer counts only if the log reaches the end of the range. One answer isn't enough,
+ * because a new leader answers without records for a moment.
  */
 const emptyAnswers = 3
 
 /**
- * How often a damaged batch is fetched again before the reader skips it. The batch may have been damaged only
- * on its way through the network.
+ * How many times a damaged batch is fetched again before the reader skips it. The batch may have been damaged
+ * only on its way through the network.
  */
 const damagedAnswers = 3
 
@@ -198,8 +198,8 @@ export class LogReader {
   }
 
   /**
-   * Repeats a request until it succeeds. Throws its error once `stallTimeoutMs` is over, or at once if the
-   * error isn't from Kafka.
+   * Repeats a request until it succeeds. Throws the last error once `stallTimeoutMs` is over, or at once if
+   * the error isn't from Kafka.
    */
   async #patiently<T>(ask: () => Promise<T>): Promise<T> {
     const { signal, stallTimeoutMs } = this.#options

@@ -81,7 +81,7 @@ type Waiting = {
 /** Values of one partition that are sent together. */
 type Parcel = ProducedRecords & { readonly waiting: readonly Waiting[] }
 
-/** The queue of values for one leader, or of the values whose leader isn't known yet. */
+/** A queue of values: for one leader, or for the partitions whose leader isn't known yet. */
 class Line {
   queue: Waiting[] = []
   /** The bytes of the values in the queue, plus the bytes of the values that are being sent. */
@@ -114,7 +114,7 @@ class BoundedProducer implements LossyProducer {
   readonly #stopping = new AbortController()
   /** The queue for each leader, by the leader's node id. */
   readonly #lines = new Map<number, Line>()
-  /** The queue of the values whose leader isn't known. */
+  /** The queue of the values for partitions whose leader isn't known. */
   readonly #unplaced: Line
   /** The known leaders, by partition. */
   readonly #leaders = new Map<number, number>()
@@ -209,8 +209,8 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Looks up the leaders of the values without a known leader, and moves each value to the queue for its
-   * leader. Returns false if no value has a leader.
+   * Looks up the missing leaders of partitions, and moves each value to the queue for its partition's leader.
+   * Returns false if no value could be moved.
    */
   async #place(): Promise<boolean> {
     const line = this.#unplaced
@@ -307,8 +307,8 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Moves a value to the queue of the values whose leader isn't known, because the value's partition may have
-   * another leader by now.
+   * Moves a value to the queue for partitions whose leader isn't known, because the value's partition may
+   * have another leader by now.
    */
   #move(line: Line, one: Waiting): void {
     this.#leaders.delete(one.partition)
@@ -318,8 +318,8 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Looks up the leaders of all values of one queue again. Called when the leader of this queue has taken
-   * none of the values that were sent.
+   * Moves all values of one queue to the queue for partitions whose leader isn't known. Called when the
+   * leader of this queue has taken none of the values that were sent.
    */
   #placeAnew(line: Line): void {
     for (const one of line.queue.splice(0)) this.#move(line, one)

@@ -1,10 +1,7 @@
 import type { Partition } from './partition.ts'
 import type { StoredCommit } from './stored-commit.ts'
 
-/**
- * This member stops committing a lost partition this long before the end of the handover time, in
- * milliseconds.
- */
+/** Commits of a lost partition end this long before the handover time is over, in milliseconds. */
 const marginMs = 500
 
 /**

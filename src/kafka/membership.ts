@@ -69,8 +69,8 @@ const beatAgainMs = 1_000
 const firstPauseMs = 100
 const longestPauseMs = 5_000
 /**
- * After this number of refused heartbeats in a row, the answer to a join counts as lost. A refused heartbeat
- * is counted only if the coordinator refuses it because the group has a newer generation.
+ * After this number of refused heartbeats or commits in a row, the answer to a join is assumed to be lost.
+ * A refusal is counted only if its reason is that the group has a newer generation.
  */
 const staleBeats = 3
 
@@ -79,11 +79,11 @@ type State = 'out' | 'joining' | 'stable' | 'left'
 /**
  * The membership of this process in its group. This class joins, joins again whenever the group rebalances,
  * and sends a heartbeat every few seconds. It holds the member's id and generation. The callback `onAssigned`
- * decides what an assignment means for partitions. This class doesn't follow the leaders of partitions.
+ * starts and gives up partitions as an assignment requires. This class knows nothing about partition leaders.
  */
 export class Membership {
   readonly #options: MembershipOptions
-  /** The connection for joins only. A join's answer may come only after a killed member's session is over. */
+  /** The connection for joins only. The answer to a join may take as long as a killed member's session. */
   readonly #joining: Coordinator
   #state: State = 'out'
   #memberId = ''
@@ -111,14 +111,14 @@ export class Membership {
   }
 
   /**
-   * True while a join is under way or due. No partition begins meanwhile, because the claim of the join
-   * wouldn't list the partition.
+   * True while a join is under way or due. No partition begins meanwhile, because the claim that this
+   * join sends wouldn't list the partition.
    */
   get isJoining(): boolean {
     return this.#state !== 'stable'
   }
 
-  /** True if the group knows this member, and this member has heard from it within the session timeout. */
+  /** True if the group knows this member, and has answered this member within the session timeout. */
   get isMember(): boolean {
     return this.#identity !== undefined && this.#state !== 'left' && !this.isSilent
   }
@@ -160,7 +160,7 @@ export class Membership {
     if (code !== undefined) this.#judge(code, as)
   }
 
-  /** Joins again. Called when the assignment doesn't belong to this member's present subscription. */
+  /** Joins again. Called when the assignment is for other topics than this member subscribes to. */
   joinAgain(): void {
     this.#mustJoin()
   }
@@ -323,7 +323,7 @@ export class Membership {
 
   /**
    * Handles the answer to a request that was sent with the identity `as`. Ignores the answer if the identity
-   * has changed since.
+   * has changed meanwhile.
    */
   #judge(errorCode: number, as: Identity): void {
     if (this.#isOver || as !== this.#identity) return

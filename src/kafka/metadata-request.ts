@@ -2,8 +2,8 @@ import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
 /**
- * A broker's description of the cluster and its topics, in the form in which kafkajs stores it. The ids of
- * topics and the epochs of leaders are added. Each topic and each partition has an error code of its own.
+ * A broker's description of the cluster and its topics, in the form in which kafkajs stores it. Topic ids
+ * and leader epochs are added. Each topic and each partition has an error code of its own.
  * Source: the Kafka protocol, Metadata API.
  */
 export type Metadata = {

@@ -1,16 +1,16 @@
 import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
-// Requests for the offsets at which logs begin and end, and for the offsets at which the epochs of leaders
-// end. Source: the Kafka protocol, ListOffsets and OffsetForLeaderEpoch APIs.
+// Requests for the offsets at which logs begin and end, and for the offsets at which leader epochs end.
+// Source: the Kafka protocol, ListOffsets and OffsetForLeaderEpoch APIs.
 
 /** A partition that a request asks about. */
 export type OffsetQuestion = {
   readonly topic: string
   readonly partition: number
   /**
-   * The epoch of the leader, as far as this client knows it. A broker that knows another epoch answers with
-   * an error. With -1, the broker doesn't compare epochs.
+   * The leader epoch that this client knows. A broker that knows another epoch answers with an error. With
+   * -1, the broker doesn't compare epochs.
    */
   readonly currentLeaderEpoch: number
 }
@@ -81,8 +81,8 @@ export function listOffsetsRequest(
 }
 
 /**
- * Builds a request for the ends of leaders' epochs. Needs a broker of Kafka 2.3 or later. Earlier brokers
- * require more rights than a consumer has.
+ * Builds a request for the offsets at which leader epochs end. Needs a broker of Kafka 2.3 or later. Earlier
+ * brokers require more rights than a consumer has.
  */
 export function epochEndRequest(questions: readonly EpochQuestion[]): WireRequest<readonly EpochAnswer[]> {
   return {

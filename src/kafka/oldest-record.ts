@@ -7,13 +7,13 @@ type Mark = { offset: number; appendedMs: number }
 const stepMs = 1_000
 /**
  * When `#marks` has this length, every second item is dropped. A record between two items gets the time of
- * the earlier item, so the record counts as slightly older than it is.
+ * the earlier item, so the record counts as older than it is.
  */
 const mostMarks = 256
 
 /**
- * The append time of a partition's oldest record that isn't settled, with an error of about a second. The
- * memory that this object takes doesn't grow with the number of unsettled records.
+ * The append time of a partition's oldest record that isn't settled. The error is about a second, and grows
+ * each time that `mostMarks` is reached. This limit also bounds the memory that this object takes.
  */
 export class OldestRecord {
   #marks: Mark[] = []

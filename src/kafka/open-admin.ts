@@ -7,7 +7,7 @@ type CreateAdmin = (parts: { logger: Logger; cluster: Cluster; retry?: RetryOpti
 const retries = new WeakMap<Kafka, RetryOptions>()
 
 /**
- * Notes how often the admin clients of `kafka` repeat a request, because kafkajs doesn't expose this setting.
+ * Stores the retry settings of `kafka` for `openAdmin`, because kafkajs doesn't expose these settings.
  */
 export function noteRetry(kafka: Kafka, retry: RetryOptions): void {
   retries.set(kafka, retry)
@@ -16,7 +16,7 @@ export function noteRetry(kafka: Kafka, retry: RetryOptions): void {
 /**
  * Makes an admin client in which an error of one partition or topic doesn't affect the others. The client of
  * `kafka.admin()` fails as a whole while any partition of the cluster has no leader, even if nobody asked
- * about its topic. With that client, no role could start while any partition has no leader.
+ * about that partition. With that client, no role could start while any partition has no leader.
  *
  * `fetchTopicMetadata` of this client reports an unknown topic as a topic without partitions, and a missing
  * leader as the leader -1.

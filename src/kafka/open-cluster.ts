@@ -2,8 +2,8 @@ import type { Cluster, Kafka } from 'kafkajs'
 import { type ConnectionPoolBuilder, Connections } from './connections.ts'
 
 /**
- * A cluster client with connections that nobody else uses. A connection is opened when its broker is first
- * asked.
+ * A cluster client with connections that nobody else uses. The connection to a broker is opened when the
+ * first request is sent to this broker.
  */
 export type OpenCluster = {
   readonly cluster: Cluster
@@ -17,8 +17,8 @@ export type OpenCluster = {
 }
 
 /**
- * Opens a cluster client. kafkajs passes its cluster only to partition assigners. So this function creates a
- * consumer that never joins a group, and gets the cluster by a partition assigner of that consumer.
+ * Opens a cluster client. kafkajs passes its `Cluster` object only to partition assigners. So this function
+ * creates a consumer that never joins a group, and takes the object from that consumer's partition assigner.
  */
 export function openCluster(kafka: Kafka): OpenCluster {
   let cluster: Cluster | undefined
@@ -34,7 +34,7 @@ export function openCluster(kafka: Kafka): OpenCluster {
     ],
   })
   if (cluster === undefined) throw new Error('kafkajs made a consumer without its assigner')
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its cluster only
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares only a part of its cluster
   const { connectionPoolBuilder } = cluster as unknown as { connectionPoolBuilder: ConnectionPoolBuilder }
   const connections = new Connections(connectionPoolBuilder)
   return {

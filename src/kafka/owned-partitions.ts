@@ -32,7 +32,7 @@ export class OwnedPartitions {
     return this.#feeds.values()
   }
 
-  /** The states of all partitions, for metrics and probes. */
+  /** Facts about all partitions, for metrics and probes. */
   get states(): readonly PartitionState[] {
     return this.all.map((partition) => stateOf(partition, this.#feeds.get(partition)))
   }

@@ -35,8 +35,8 @@ export type WholeRecord = {
   /** The time of the record in epoch milliseconds. */
   readonly timestampMs: number
   /**
-   * The reason why the content can't be read. Such a record takes the place of all further records of its
-   * batch.
+   * The reason why the content can't be read. A record with a reason takes the place of all further records
+   * of its batch.
    */
   readonly unreadable?: string
 }
@@ -54,7 +54,7 @@ export type ReadOptions = {
   /** How long a reading may make no progress before it fails, in milliseconds. Default: a minute. */
   readonly stallTimeoutMs?: number
   /**
-   * Called with a description for each group of records that is skipped because the records can't be read.
+   * Called with a description when records of a batch can't be read, once for each batch. `read` skips these.
    */
   readonly onUnreadable?: (detail: string) => void
 }
@@ -85,8 +85,8 @@ export type PartitionReader = {
 export type PieceOptions = Where & {
   readonly from: number
   /**
-   * The offset at which the reading ends. Records at this offset or at higher offsets aren't returned. It
-   * must not be higher than the end of the log.
+   * The offset at which the reading ends. Records at this offset or at higher offsets aren't returned. This
+   * offset must not be higher than the end of the log.
    */
   readonly to: number
 }
@@ -113,7 +113,7 @@ function whole(record: FetchedRecord): WholeRecord {
   return record
 }
 
-/** A limit on the number of readings at the same time. Further readings wait. */
+/** A limit on the number of readings that run at the same time. Further readings wait. */
 class Turns {
   readonly #atATime: number
   readonly #queue: (() => void)[] = []
@@ -161,8 +161,8 @@ class Session {
 
   /**
    * Runs the given functions one after another. If two of these functions connected or added a topic at the
-   * same time, kafkajs would forget the brokers of the first function, and would never close the connections
-   * to these brokers.
+   * same time, kafkajs would forget the brokers that the first function has found, and would never close the
+   * connections to these brokers.
    */
   readonly inTurn: LogOptions['inTurn'] = (work) => {
     this.#turn = this.#turn.catch(() => undefined).then(() => work(this.opened.cluster))

@@ -1,7 +1,7 @@
 import type { Feed } from './feed.ts'
 import type { Partition } from './partition.ts'
 
-/** The state of one of this member's partitions. */
+/** Facts about one of this member's partitions, for metrics and probes. */
 export type PartitionState = Pick<
   Partition,
   'topic' | 'id' | 'waitMs' | 'isWaiting' | 'isFull' | 'lag' | 'oldestUnsettledMs'
@@ -11,7 +11,7 @@ export type PartitionState = Pick<
     readonly heldCount: number
   }
 
-/** Returns the present state of a partition. `feed` is absent until the partition is started. */
+/** Returns the present facts about a partition. `feed` is `undefined` until the partition is started. */
 export function stateOf(partition: Partition, feed: Feed | undefined): PartitionState {
   const { topic, id, waitMs, isWaiting, isFull, lag, oldestUnsettledMs, watermark } = partition
   const { isPaused, headDueMs } = feed ?? { isPaused: false, headDueMs: 0 }

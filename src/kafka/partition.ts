@@ -4,7 +4,7 @@ import { OldestRecord } from './oldest-record.ts'
 import { type KnownLog, memoryOf, type StoredCommit } from './stored-commit.ts'
 import { Watermark } from './watermark.ts'
 
-/** The state of a partition that is stored in a commit. */
+/** The progress in a partition, as a commit stores it. */
 export type Standing = { position: number; settledCount: number; isFinal: boolean }
 
 const nowhere: Standing = { position: 0, settledCount: 0, isFinal: false }
@@ -15,8 +15,8 @@ export type PartitionOptions = {
   /** True if commits list the settled offsets above the watermark. */
   readonly hasWindow?: boolean
   /**
-   * When the worker looks at the head (the first waiting record) of a busy retry topic: a fraction (0 to 1)
-   * of the period between two looks.
+   * The worker looks at the head (the first waiting record) of a busy retry topic once in each period. This
+   * is the moment of the look, as a fraction (0 to 1) of the period.
    */
   readonly turn?: number
 }
@@ -80,7 +80,7 @@ export class Partition {
     this.turn = turn
   }
 
-  /** The watermark, and the numbers of records and offsets from it to the last record that the worker got. */
+  /** The watermark, and how many records and offsets lie above it. The class `Watermark` has the details. */
   get watermark(): Pick<Watermark, 'position' | 'top' | 'span' | 'heldCount'> {
     return this.#watermark
   }
@@ -101,14 +101,14 @@ export class Partition {
     return this.#isCleared
   }
 
-  /** A previous owner that left no final mark may have started unsettled records below this offset. */
+  /** Below this offset, an owner that left no final mark may have begun to deliver unsettled records. */
   get begunBelow(): number {
     return this.#begunBelow
   }
 
   /**
-   * Returns true if the partition belongs to another member now. This member finishes the partition's
-   * requests in flight, and doesn't settle its waiting records.
+   * Returns true if the partition belongs to another member now. This member still finishes the partition's
+   * requests in flight, but doesn't settle the partition's waiting records.
    */
   get isLost(): boolean {
     return this.#isLost
@@ -121,7 +121,7 @@ export class Partition {
 
   /**
    * Returns true if the group has removed this member. The next owner then doesn't wait for this member, and
-   * repeats all deliveries that aren't committed.
+   * repeats the deliveries of all records that aren't committed.
    */
   get isElsewhere(): boolean {
     return this.#isElsewhere
@@ -221,7 +221,7 @@ export class Partition {
 
   /**
    * Continues from the group's commit, as the next owner. The caller has to commit once before anything is
-   * fetched, because this commit removes the final mark of the previous owner.
+   * fetched, because the new commit removes the final mark of the previous owner.
    */
   begin(stored: StoredCommit, log?: KnownLog): void {
     const memory = memoryOf(stored)
@@ -235,8 +235,8 @@ export class Partition {
   }
 
   /**
-   * Begins at `offset` of another log than the log that the commit describes. The settled offsets in the
-   * commit don't apply to this log. Only the epoch of the commit is continued.
+   * Begins at `offset` of a new log. The commit describes an earlier log, so its settled offsets don't apply
+   * to the new log. Only the epoch of the commit is continued.
    */
   beginAnew(stored: StoredCommit, offset: number, log?: KnownLog): void {
     this.begin(stored, log)
@@ -250,8 +250,8 @@ export class Partition {
   }
 
   /**
-   * Returns true if fetching should pause. Invariant: with a window, the offsets from the watermark to the
-   * last fetched record are at most as many as a commit can describe, plus the offsets of one fetch.
+   * Returns true if fetching should pause. Invariant: with a window, the number of offsets from the watermark
+   * to the last fetched record is at most `maxRememberedOffsets`, plus the number of offsets of one fetch.
    */
   get wantsPause(): boolean {
     const isWindowFull = this.hasWindow && this.#watermark.span >= maxRememberedOffsets
@@ -308,7 +308,7 @@ export class Partition {
   }
 
   /**
-   * Returns the state to store in a commit. `isEnding`: true if the member stops. The commit has the final
+   * Returns the progress to store in a commit. `isEnding`: true if the member stops. The commit has the final
    * mark if the member stops or has lost the partition, and if `isIdle` is true.
    */
   standing(isEnding: boolean): Standing {
@@ -318,7 +318,7 @@ export class Partition {
     return { position: this.#watermark.position, settledCount, isFinal }
   }
 
-  /** Returns true if this state differs from the last committed state. */
+  /** Returns true if this progress differs from the progress that was committed last. */
   isNews({ position, settledCount, isFinal }: Standing): boolean {
     const known = this.#committed
     return position !== known.position || settledCount !== known.settledCount || isFinal !== known.isFinal
@@ -363,15 +363,15 @@ export class Partition {
     return stored !== undefined && (memoryOf(stored)?.epoch ?? 0) > this.#epoch
   }
 
-  /** Notes the end of the log, as a broker asked at `askedAtMs` (in epoch milliseconds) reported it. */
+  /** Notes the end of the log that a broker reported. The broker was asked at `askedAtMs` (epoch ms). */
   endsAt(offset: number, askedAtMs: number): void {
     this.#end.reported(offset, askedAtMs)
   }
 
   /**
-   * A time in epoch milliseconds: all records that the log had at this time have been taken. It is the latest
-   * time of which this is known. 0 while no such time is known. The time doesn't change while `isFull`,
-   * because the part of the worker that is full may still have records to take.
+   * The latest time, in epoch milliseconds, for which this is known: all records that the log had at the time
+   * have been taken. 0 while no such time is known. While `isFull` is true, the time doesn't change, because
+   * the part of the worker that is full may still have records to take.
    */
   get endSeenMs(): number {
     const isTaking = !this.#isWaiting && !this.isFull

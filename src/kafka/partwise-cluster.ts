@@ -30,7 +30,7 @@ const metadataTimeoutMs = 5_000
 export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
   const opened = openCluster(kafka)
   const { cluster } = opened
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its cluster only
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares only a part of its cluster
   const { brokerPool } = cluster as unknown as { readonly brokerPool: BrokerPool }
   const create = brokerPool.createBroker
   brokerPool.createBroker = (options) => {
@@ -45,7 +45,7 @@ export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
     },
     async findBroker(nodeId) {
       const broker: object = await cluster.findBroker({ nodeId: String(nodeId) })
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares a part of its brokers only
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares only a part of its brokers
       return broker as WireBroker & ConfigReader
     },
   }

@@ -12,7 +12,7 @@ import { partitionName } from './partition-name.ts'
 import { ask, BrokerTooOldError, type WireBroker } from './wire.ts'
 import { within } from './within.ts'
 
-/** A place in a partition's log, with facts about the log from the time when the place was reached. */
+/** A place in a partition's log, and facts about the log that were noted when the place was reached. */
 export type LogPlace = {
   readonly topic: string
   readonly partition: number
@@ -56,13 +56,13 @@ export type TruncationReason =
   | 'recreated'
   /** The log ends before the offset that was to be read next. */
   | 'shorter'
-  /** Before the offset that was to be read next, the log has other records than before. */
+  /** Below the offset that was to be read next, other records have replaced records of the log. */
   | 'diverged'
 
 export type Truncation = {
   /**
-   * The first offset at which the present log differs from the former log. If this offset isn't known, it is
-   * the start of the present log. The present log's records from this offset on were never read.
+   * The first offset at which the present log differs from the former log. If that offset isn't known, `at`
+   * is the start of the present log. The present log's records from `at` on were never read.
    */
   readonly at: number
   /** The offset at which the reading was to continue. */
@@ -112,7 +112,7 @@ export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log:
   return { kind: 'goOn', offset }
 }
 
-/** How much of the log still has the records that are remembered as settled. */
+/** The part of a log that still has the records that are remembered as settled. */
 export type KnownSettled = {
   /**
    * The offset below which the log is known to have the same records. Infinity if the log has all of the
@@ -138,8 +138,8 @@ export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: Lo
     const below = isThere ? settledEpochEnd.endOffset : offset
     return below > settled.last ? allKnown : { below, isCutOff: true }
   }
-  // Commits of earlier Sluice versions don't record this epoch. So records of a later epoch than
-  // `leaderEpoch` may have been replaced, and don't count as known.
+  // Commits of earlier Sluice versions don't contain the epoch of the settled record. So records of a later
+  // epoch than `leaderEpoch` may have been replaced, and don't count as known.
   const ends = epochEnd?.leaderEpoch === leaderEpoch ? [log.end, epochEnd?.endOffset ?? log.end] : [log.end]
   const below = Math.min(...ends)
   return below > settled.last ? allKnown : { below, isCutOff: false }
@@ -148,8 +148,8 @@ export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: Lo
 const allKnown: KnownSettled = { below: Infinity, isCutOff: false }
 
 /**
- * Looks up these places by asking their leaders, with at most four requests to each leader. Returns the
- * results in the order of `places`. Never rejects.
+ * Looks up these places by asking the leaders of their partitions, with at most four requests to each leader.
+ * Returns the results in the order of `places`. Never rejects.
  */
 export async function locate(view: ClusterView, places: readonly LogPlace[]): Promise<readonly Location[]> {
   const locations = new Map<LogPlace, Location>()

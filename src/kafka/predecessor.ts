@@ -26,7 +26,7 @@ export class Predecessor {
     this.#options = options
   }
 
-  /** True while some partitions wait for the predecessor's requests. */
+  /** True while some partitions wait for the end of the predecessor's requests. */
   get isAwaited(): boolean {
     return [...this.#waiting].some(({ isWaiting, isLost }) => isWaiting && !isLost)
   }

@@ -238,7 +238,7 @@ export class ProduceLink {
 
   /**
    * Reads again which brokers lead the partitions, because the leaders may have changed. Nobody waits for the
-   * result: if a caller sends failed records again, it does so later.
+   * result, because a caller sends failed records again only after a pause.
    */
   #refresh(opened: PartwiseCluster): void {
     if (opened !== this.#opened) return
@@ -250,7 +250,7 @@ export class ProduceLink {
 
   /**
    * Replaces the client and its connections by new ones. `work` may still be under way over the dead
-   * connections, because kafkajs tries for a while and connects again for these tries. So the dead client is
+   * connections, because kafkajs retries for a while and connects again for each retry. So the dead client is
    * closed once more when `work` has ended.
    */
   #reopen(dead: PartwiseCluster, work: Promise<unknown>): void {

@@ -206,8 +206,8 @@ class Writer {
   }
 
   /**
-   * Returns the bytes that were written. Throws if the measured length was wrong. Otherwise unwritten bytes
-   * of the buffer, which may be other data in memory, would be sent to Kafka.
+   * Returns the bytes that were written. Throws if the measured length was wrong. Without this check, bytes
+   * that weren't written could be sent to Kafka. Such bytes may be other data of this process.
    */
   finished(): Buffer {
     if (this.#at !== this.#bytes.length) {
@@ -237,7 +237,7 @@ class Writer {
     const start = this.#at
     this.#int64(0n) // the broker sets the offset
     this.int32(bytes - afterLength)
-    this.int32(0) // the leader's epoch, which isn't set (like kafkajs)
+    this.int32(0) // the leader's epoch, which isn't set (as in kafkajs)
     this.#int8(2)
     this.int32(0) // the checksum, which is written at the end
     this.int16(0)

@@ -30,8 +30,8 @@ export type ProduceResult = 'acknowledged' | 'refused'
 export type RecordProducer = {
   /**
    * Resolves once all in-sync replicas have the record. If the partition doesn't take the record, the
-   * producer sends the record again and again until the producer is stopped. The producer never gives up a
-   * record.
+   * producer sends the record again and again. The producer gives up no record until the producer itself is
+   * stopped.
    */
   produce(record: OutboundRecord): Promise<ProduceResult>
   /**
@@ -41,7 +41,7 @@ export type RecordProducer = {
   produceAt(record: OutboundRecord): Promise<{ offset: number } | 'refused'>
   /** The number of records that wait for their acknowledgement. */
   readonly pending: number
-  /** The number of partitions of each topic that have taken nothing for some seconds. */
+  /** For each topic, the number of partitions that have taken nothing for some seconds. */
   readonly failing: ReadonlyMap<string, number>
   stop(): Promise<void>
 }
@@ -55,13 +55,13 @@ export type ProducerOptions = {
    */
   maxRecordBytes: number
   /**
-   * The limit for the records of a partition that are sent together, in bytes. A record that is larger by
-   * itself is sent alone.
+   * The limit for the records of a partition that are sent together, in bytes. A record that is larger than
+   * this limit is sent alone.
    */
   batchBytes?: number
   /** A partition takes no records while it has fewer in-sync replicas than this number. */
   minInsync?: number
-  /** Called each time that a partition has not taken what was sent to it. */
+  /** Called each time that a partition has not taken the records that were sent to it. */
   onFailed?: () => void
   /**
    * Called with `isFailing` true when a partition has taken nothing for some seconds. Called with `isFailing`

@@ -32,8 +32,8 @@ export type FetchedRecord = {
   readonly value: Buffer | null
   readonly headers: RecordHeaders
   /**
-   * True for a transaction marker. Also true for an empty record at the end of a batch: it is made if
-   * compaction has removed the last records of the batch. A record for which this is true isn't delivered.
+   * True for a transaction marker. Also true for the empty record that is added to the end of a batch if
+   * compaction has removed the last records of the batch. Neither of these two is delivered.
    */
   readonly isControlRecord: boolean
   /**
@@ -42,8 +42,8 @@ export type FetchedRecord = {
    */
   readonly batchContext: { readonly producerId: string; readonly inTransaction: boolean }
   /**
-   * The reason why the content can't be read. Such a record takes the place of all further records of its
-   * batch.
+   * The reason why the content can't be read. A record with a reason takes the place of all further records
+   * of its batch.
    */
   readonly unreadable?: string
 }
@@ -56,8 +56,8 @@ export type RecordSet = {
   /** The offset after the last batch that was read. -1 if no batch was read. */
   readonly nextOffset: number
   /**
-   * Says how a batch is damaged, if reading ended before this batch. The damaged batch begins at
-   * `nextOffset`. If no batch was read, the first batch is damaged.
+   * A description of the damage, if reading ended before a damaged batch. This batch begins at `nextOffset`.
+   * If no batch was read, the first batch is damaged.
    */
   readonly damage: string | undefined
 }
@@ -70,7 +70,7 @@ export type ReadRecordSetOptions = {
   readonly passDamaged: boolean
   /**
    * The offset at which the log ends. A damaged batch is assumed to end before this offset, because the last
-   * offset that the batch states can't be trusted.
+   * offset in the batch's own header can't be trusted.
    */
   readonly end: number
 }
@@ -92,8 +92,8 @@ const recordBytes = 256
 /** The estimated memory of the objects for a header of a record, in bytes. */
 const recordHeaderBytes = 128
 /**
- * The most headers that are read of a record. Further headers are skipped, because nobody sends so many on
- * purpose.
+ * The maximum number of headers that are read from a record. Further headers are skipped, because nobody
+ * sends so many on purpose.
  */
 export const maxRecordHeaders = 1_000
 
@@ -122,9 +122,9 @@ function isRecordBatch(bytes: Buffer): boolean {
 /**
  * Reads the record batches that a fetch brought for a partition. Checks the checksum of each batch, because a
  * disk may return other bytes than the bytes that were written. A batch with a correct checksum may still be
- * unreadable, because its content is garbage or takes too much memory. Such a batch becomes one record that
- * says so, at the last offset of the batch. Otherwise a batch could crash a worker, and then each further
- * worker that becomes the owner of the partition.
+ * unreadable, because its content is garbage or takes too much memory. The unreadable records of a batch then
+ * become one record with a reason, at the last offset of the batch. Without this, such a batch could crash a
+ * worker, and then each further worker that becomes the owner of the partition.
  *
  * Skips an incomplete batch at the end. Never rejects.
  */
@@ -208,7 +208,7 @@ async function readBatch(batch: Buffer, into: FetchedRecord[]): Promise<number> 
     const compressed = batch.subarray(recordsAt)
     const content = head.codec === 0 ? compressed : await decompress(head.codec, compressed, allowedBytes)
     reader.read(content, into)
-    // In this case, compaction has removed the last records of the batch.
+    // If offsets are left over, compaction has removed the last records of the batch.
     if (reader.nextOffset <= head.lastOffset) into.push({ ...emptyRecord(head), isControlRecord: true })
   } catch (error) {
     const why = whyOf(error, allowedBytes)
@@ -335,7 +335,7 @@ class BatchReader {
     for (let left = count; left > 0; left--) {
       const name = this.#data()?.toString() ?? ''
       const value = this.#data()
-      // Assigning this name would set the prototype. No meaningful header has it.
+      // Assigning this name would set the prototype. No meaningful header has this name.
       if (name === '__proto__') continue
       const before = Object.hasOwn(headers, name) ? headers[name] : undefined
       if (before === undefined) headers[name] = value

@@ -8,12 +8,12 @@ type RequestQueueClass = {
 /**
  * Changes kafkajs so that a connection polls its queue only while a request waits to be sent. Without this
  * change, each connection polls its queue a thousand times a second, forever, from its first answer on. Node
- * then also warns of a timer of minus 57 years. Call this before the first client is made.
+ * then also warns of a timer with a negative time (minus 57 years). Call this before making the first client.
  */
 export function silenceRequestQueue(): void {
   replaceFile<RequestQueueClass>('kafkajs/src/network/requestQueue/index.js', (original) => {
     const { prototype } = original
-    // oxlint-disable-next-line typescript/unbound-method -- it is called on what it is given below
+    // oxlint-disable-next-line typescript/unbound-method -- `schedule` below calls it with a `this`
     const { scheduleCheckPendingRequests } = prototype
     prototype.scheduleCheckPendingRequests = function schedule() {
       if (this.pending.length > 0) scheduleCheckPendingRequests.call(this)

@@ -3,7 +3,7 @@ import { isProtocolError } from './protocol-error.ts'
 import { withAdmin } from './with-admin.ts'
 
 /**
- * Returns how long each topic keeps a record, in milliseconds, by the brokers' present settings. Leaves out
+ * Returns how long each topic keeps a record, in milliseconds, according to the present settings. Leaves out
  * topics that never delete a record because of its age, and topics whose settings can't be read.
  */
 export async function readRetentions(

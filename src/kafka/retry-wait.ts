@@ -27,8 +27,8 @@ export class RetryWait {
   }
 
   /**
-   * Waits until the time of the next look at a head that is due at `dueMs`, and then calls `onLook`. At this
-   * time the head may not be due yet.
+   * Waits until the time of the next look at a head that is due at `dueMs`, and then calls `onLook`. The time
+   * of the look is `dueMs` or later.
    *
    * @param turn the moment of this partition's looks within each period of `headPeriodMs`, as a fraction from
    * 0 to 1
@@ -49,10 +49,10 @@ export class RetryWait {
 
 /**
  * Returns when to look again at the head of a partition, its first waiting record, in epoch milliseconds. If
- * the head isn't due for half a second or longer, returns the time at which it is due. Otherwise returns a
- * moment after that time, at least a quarter of a second from now. `turn` gives each partition its own moment
- * in each period. All partitions of a busy tier have due records all the time. If one fetch looked at the
- * heads of all these partitions, all other work would wait until the records of this fetch are processed.
+ * the head is due in half a second or later, returns the time at which the head is due. Otherwise returns a
+ * time that isn't before `dueMs`, and at least a quarter of a second from now. `turn` gives each partition
+ * its own moment in each period. All partitions of a busy tier have due records all the time. If one fetch
+ * looked at all their heads, all other work would wait until the records of this fetch are processed.
  */
 function lookAtMs(turn: number, dueMs: number): number {
   const nowMs = Date.now()

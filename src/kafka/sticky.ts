@@ -1,12 +1,12 @@
-// The assignment of units to members. A unit is a partition number: partition i of every topic. The functions
-// here are pure.
+// The assignment of units to members. Unit i is partition i of every topic that the group reads. The
+// functions here are pure.
 //
-// Balanced: the numbers of units of any two members differ by at most one. Sticky: a unit moves only if the
-// balance requires it, so as few units as possible move when a member joins or leaves.
+// The assignment is balanced: any two members differ by at most one unit. It is sticky: a unit moves only if
+// the balance requires it. So as few units as possible move when a member joins or leaves.
 
 /**
- * A member's claim: the units that it owns, and the time at which it got them, in epoch milliseconds. The
- * time is 0 while the member owns no unit yet.
+ * The part of a member's claim on which the assignment depends: the units that the member owns, and the time
+ * at which it got them, in epoch milliseconds. The time is 0 while the member owns no unit yet.
  */
 export type MemberClaim = { memberId: string; sinceMs: number; units: readonly number[] }
 
@@ -20,7 +20,7 @@ export function assignSticky(unitCount: number, claims: readonly MemberClaim[]):
   const fewest = Math.floor(unitCount / Math.max(1, members.length))
   const extra = unitCount - fewest * members.length
   // If the units can't be divided evenly, the members that keep the most units own one unit more than the
-  // others. Among equal members the member id decides, so every leader decides in the same way.
+  // others. Among equal members the member id decides, so every group leader decides alike.
   const bySize = [...members].sort((a, b) => sizeOf(kept, b) - sizeOf(kept, a) || compare(a, b))
   const room = new Map(bySize.map((memberId, index) => [memberId, fewest + (index < extra ? 1 : 0)]))
 

@@ -24,8 +24,8 @@ const maxAnswerBytes = 256 * 1024
 const unsaidLifeMs = 5 * 60_000
 
 /**
- * Requests a token by client credentials. Rejects with a LoginError that contains the endpoint's answer, but
- * never the secret. Source: RFC 6749, sections 2.3.1, 4.4 and 5.
+ * Requests a token with client credentials. Rejects with a LoginError that contains the endpoint's answer,
+ * but never the secret. Source: RFC 6749, sections 2.3.1, 4.4 and 5.
  */
 export async function requestToken(asked: TokenRequest, now: () => number): Promise<Token> {
   const askedMs = now()

@@ -121,7 +121,7 @@ export async function tryToCreate(
   }
 }
 
-/** Returns the change that has created a topic. */
+/** Returns a new topic as a `TopicChange`: all its partitions are new. */
 export function asNew({ topic, partitions }: Pick<TopicDefinition, 'topic' | 'partitions'>): TopicChange {
   return { topic, newPartitions: { first: 0, count: partitions } }
 }

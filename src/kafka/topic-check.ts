@@ -17,8 +17,8 @@ export type TopicFault = {
 export type TopicReport = {
   readonly faults: readonly TopicFault[]
   /**
-   * The largest batch that each topic takes, in bytes. Topics for which the cluster doesn't report this
-   * setting are absent.
+   * The largest batch that each topic takes (`max.message.bytes`), in bytes. Topics for which the cluster
+   * doesn't report this setting are absent.
    */
   readonly maxMessageBytes: ReadonlyMap<string, number>
 }

@@ -8,14 +8,14 @@ import { readSettings } from './topic-settings.ts'
 import type { TopicDefinition } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
 
-// Operations on topics for `sluice topics grow`. They return what the cluster refuses, with the text of the
-// cluster's error.
+// Operations on topics for `sluice topics grow`. A `Refusal` names a change that the cluster refuses, with
+// the text of the cluster's error.
 
 const timeType = 'message.timestamp.type'
 
 /**
  * Returns the definition of a topic, but with `CreateTime` for `message.timestamp.type`. The topic has this
- * setting while records are copied to it, so that each copy keeps the time that its writer gives it.
+ * setting while records are copied to it, so that each copy keeps the time that its writer has set.
  */
 function withOwnTimes(definition: TopicDefinition): TopicDefinition {
   const settings = definition.settings.map((setting) =>
@@ -50,7 +50,7 @@ export function makeCopies(
   })
 }
 
-/** Returns a refusal for each topic in which records don't keep their times, by its present settings. */
+/** Returns a refusal for each topic whose present settings don't let copied records keep their times. */
 async function withoutOwnTimes(admin: Admin, definitions: readonly TopicDefinition[]): Promise<Refusal[]> {
   const refusals: Refusal[] = []
   for (const { topic } of definitions) {
@@ -76,7 +76,7 @@ export function enforceAppendTimes(
 
 /**
  * Adds partitions to those topics that exist and have fewer than `partitions`. With `validateOnly`, adds no
- * partition, and only asks whether the cluster would do so.
+ * partition, and only asks whether the cluster would add the partitions.
  */
 export function addPartitions(
   kafka: Kafka,

@@ -19,8 +19,8 @@ const day = 24 * 3_600_000
 const sourceKeptMs = 7 * day
 const kibi = 1024
 /**
- * How long the deletion of a key stays in `memberships` at least, in milliseconds. A store whose last
- * checkpoint is older than this time has to read the whole topic again.
+ * The shortest time for which the deletion of a key stays in `memberships`, in milliseconds. A store whose
+ * last checkpoint is older than this time has to read the whole topic again.
  */
 export const deletionsKeptMs = 30 * day
 /**
@@ -74,7 +74,7 @@ export type Topic = {
   /** The topic's name after the prefix. */
   readonly name: string
   readonly purpose: string
-  /** A text that says what the key of a record of the topic is. */
+  /** A text for the documentation: what the key of a record of this topic is. */
   readonly key: string
   readonly kept: (by: KeptBy) => Keeping
   /**
@@ -91,7 +91,7 @@ export type Topic = {
     /** False if a commit has only the watermark, without the settled offsets above it. */
     readonly hasWindow?: false
   }
-  /** True if upstream services write the topic. Its values may be framed for a schema registry. */
+  /** True if upstream services write the topic. Its values may begin with the schema id of a registry. */
   readonly isFramed?: true
   /**
    * True if only Sluice writes the topic, and its records belong to units. `sluice topics grow` replaces the

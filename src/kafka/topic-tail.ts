@@ -17,8 +17,8 @@ export type TopicTailOptions = {
   readonly topic: string
   readonly startOf: (partition: number) => TailStart
   /**
-   * Called before the first record of a partition. Called again, with `isOther` true, when the log of the
-   * partition was replaced by another log.
+   * Called before the first record of a partition, and again after another log has replaced the partition's
+   * log. `isOther` is true if the reading was to continue in the former log.
    */
   readonly onStart: (partition: number, next: number, topicId: string, isOther: boolean) => void
   /**
@@ -39,8 +39,8 @@ export type TopicTail = {
    */
   readonly trouble: string | undefined
   /**
-   * The highest age of the records that were read last, one from each partition, in milliseconds. Only
-   * partitions with unread records count. 0 if all records are read. -1 while the age isn't known.
+   * The age of the last record that was read from a partition, in milliseconds. This is the maximum over all
+   * partitions with unread records. 0 if all records are read. -1 while the age isn't known.
    */
   readonly behindMs: number
   stop(): Promise<void>

@@ -13,12 +13,12 @@ export type TopicLayout = {
   partitions: number
   /**
    * The generation of the topics that only Sluice writes. Each run of `sluice topics grow` creates the topics
-   * of the next generation. The names of the first generation don't contain its number.
+   * of the next generation. The topic names of generation 1 don't contain the number.
    */
   generation: number
   replication: number
   minInsync: number
-  /** How long after its first attempt a delivery may still have a further attempt, in milliseconds. */
+  /** The time after the first attempt of a delivery in which further attempts may begin, in milliseconds. */
   retryLimitMs: number
   /** The waits of the retry tiers, spelled as in the names of the topics. */
   tiers: readonly string[]
@@ -54,8 +54,8 @@ export type TopicDefinition = {
 }
 
 /**
- * Returns the prefix of certain topics' names. Only Sluice writes these topics, and their records belong to
- * units. `sluice topics grow` copies these topics.
+ * Returns the prefix for the names of Sluice's own topics (`isOwn`). Only Sluice writes these topics, and
+ * their records belong to units. `sluice topics grow` copies these topics.
  */
 export function ownPrefix({ prefix, generation }: Pick<TopicLayout, 'prefix' | 'generation'>): string {
   return generation === 1 ? prefix : `${prefix}g${generation}.`
@@ -71,7 +71,7 @@ export function topicNames(layout: Pick<TopicLayout, 'prefix' | 'generation'>): 
   return Object.fromEntries(topicKeys.map((key) => [key, nameOf(topics[key])])) as TopicNames
 }
 
-/** Returns the topics whose values may be framed for a schema registry. */
+/** Returns the topics whose values may begin with the schema id of a registry (`registry/frame.ts`). */
 export function framedTopics(names: TopicNames): ReadonlySet<string> {
   return new Set(topicKeys.filter((key) => isFramed(topics[key])).map((key) => names[key]))
 }
@@ -109,8 +109,8 @@ export function shortTopicName(topic: string, prefix: string): string {
 }
 
 /**
- * Returns the table of topics for a layout. `sluice topics apply` and `sluice up` create the topics by this
- * table, through `topic-apply.ts`. `sluice topics grow` creates topics too. All other roles create no topics.
+ * Returns the table of topics for a layout. `sluice topics apply` and `sluice up` create the topics of this
+ * table (`topic-apply.ts`). `sluice topics grow` creates topics too. All other roles create no topics.
  * They only compare the cluster with the table when they start.
  */
 export function topicTable(layout: TopicLayout): TopicDefinition[] {

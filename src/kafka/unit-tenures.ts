@@ -30,10 +30,10 @@ type Tenure = {
 const againAfterMs = 1_000
 
 /**
- * Prepares and releases the states of units. A tenure of a unit calls `prepare` once, and calls it again only
- * if its promise rejects. Later the tenure calls `released` once. `prepare` may still be running when
- * `released` is called. A tenure begins when the previous tenure of the unit has ended. If the unit is lost
- * before its tenure begins, the tenure calls neither function.
+ * Prepares and releases the states of units. During each tenure of a unit, `prepare` is called once, and is
+ * called again only if the promise rejects. Later `released` is called once. `prepare` may still be running
+ * when `released` is called. A tenure begins when the previous tenure of the unit has ended. If the unit is
+ * lost before the tenure begins, neither function is called.
  */
 export class UnitTenures {
   readonly #options: UnitTenuresOptions

@@ -8,8 +8,8 @@
 // number in 285,000 years.
 
 /**
- * The result of `receive`. The caller has to settle a `new` record. A `held` or `settled` record was received
- * before, and must not be settled again.
+ * The result of `receive`. The caller has to settle only a `new` record. A `held` record was received before.
+ * A `settled` record was settled before, perhaps by a former owner.
  */
 export type Receipt = 'new' | 'held' | 'settled'
 
@@ -144,7 +144,7 @@ export class Watermark {
     return -1
   }
 
-  /** Handles a record below `top`. The record was received before. */
+  /** Handles a record below `top`. The record was received before, or its offset was passed over. */
   #again(offset: number): Receipt {
     const index = this.#find(offset)
     // The offset was passed over, because the log had no record there.

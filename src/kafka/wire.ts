@@ -124,7 +124,7 @@ function versionFor(
 
 /**
  * Sends a request. Returns the part of the answer after its correlation id. kafkajs' own code would copy the
- * body twice, each time into memory of up to twice the body's size.
+ * request's body twice, each time into memory of up to twice the body's size.
  */
 async function send<T>(
   connection: WireConnection,
@@ -156,8 +156,8 @@ async function send<T>(
 }
 
 /**
- * Writes the length of a request, and its header in version 1, or in version 2 if the request is flexible.
- * Source: the Kafka protocol, request headers.
+ * Writes the length of a request, and the header of the request. The header has version 1, or version 2 if
+ * the request is flexible. Source: the Kafka protocol, request headers.
  */
 function headOf(
   { apiKey, apiVersion, correlationId }: Entry,

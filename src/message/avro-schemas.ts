@@ -5,9 +5,9 @@ import { messageKinds } from './message-schemas.ts'
 // JSON Schema of its topic. Producers don't have to use these schemas. They may use any Avro schema whose
 // values, as JSON, are valid.
 //
-// An optional field has the default null, which means "absent". In a union, no value fits two branches, so
-// every language can write the unions. For example, the only branch for numbers is double, in which whole
-// numbers are exact up to 2^53.
+// An optional field has the default null, which means "absent". In a union, no value fits two branches, so a
+// client in any language knows which branch to write. For example, the only branch for numbers is double, in
+// which whole numbers are exact up to 2^53.
 
 const namespace = 'sluice'
 
@@ -27,7 +27,7 @@ function optional(name: string, type: unknown, doc: string): object {
   return { name, type: ['null', ...[type].flat()], default: null, doc }
 }
 
-/** Returns the field `type`, which names the kind of its record. */
+/** Returns the definition of the field `type`, which names the kind of a record. */
 function constant(symbol: string, name: string): object {
   return { name: 'type', type: { type: 'enum', name, symbols: [symbol] }, default: symbol }
 }
@@ -36,7 +36,7 @@ function record(name: string, doc: string, fields: readonly object[]): object {
   return { type: 'record', name, namespace, doc, fields }
 }
 
-/** The value of a record of the topic `events`. */
+/** The schema of the value of a record of the topic `events`. */
 export const eventAvro = record(
   'Event',
   'A message on the events topic, of any kind. Which fields a kind needs: schemas/event.schema.json.',
@@ -78,7 +78,7 @@ const audience = [
 const userId = field('userId', 'string', 'Whose property changes. Also the partition key of the record.')
 const changedAt = field('changedAt', timestamp, 'When it changed: milliseconds since 1970, or ISO 8601.')
 
-/** A value of the topic `audience-changes` which says that a user enters or leaves an audience. */
+/** The schema of a value of `audience-changes` which says that a user enters or leaves an audience. */
 export const membershipAvro = record('AudienceMembership', 'A user enters or leaves an audience.', [
   constant('membership', 'AudienceMembershipType'),
   ...audience,
@@ -87,7 +87,7 @@ export const membershipAvro = record('AudienceMembership', 'A user enters or lea
   changedAt,
 ])
 
-/** A value of the topic `audience-changes` which says that a computed trait of a user has a new value. */
+/** The schema of a value of `audience-changes` which says that a user's computed trait has a new value. */
 export const traitAvro = record('AudienceTrait', 'A computed trait of a user has a new value.', [
   constant('trait', 'AudienceTraitType'),
   field('traitId', 'string', 'Names the computed trait for ever.'),
@@ -103,7 +103,7 @@ export const traitAvro = record('AudienceTrait', 'A computed trait of a user has
   changedAt,
 ])
 
-/** A value of the topic `audience-changes` which is one part of a whole audience. */
+/** The schema of a value of `audience-changes` which is one part of a whole audience. */
 export const syncAvro = record(
   'AudienceSync',
   'A part of a whole audience: who is in none of the parts has left. Its record has no key, and is written to the partition of its users.',
@@ -122,7 +122,7 @@ export const syncAvro = record(
   ],
 )
 
-/** The value of a record of the topic `deletions`. */
+/** The schema of the value of a record of the topic `deletions`. */
 export const deletionAvro = record('Deletion', 'A request to delete a user.', [
   field(
     'requestId',

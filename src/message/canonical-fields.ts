@@ -2,7 +2,7 @@ import { isDigit, minus } from './canonical-number.ts'
 import { FieldPlaces } from './field-places.ts'
 import { attributesFields, MAX_MESSAGE_ID_CHARACTERS } from './message-schemas.ts'
 
-/** The fields of a message that are read from its bytes, with their numbers in `FieldPlaces`. */
+/** The fields that are read from a message's bytes. Each field has a number, which `FieldPlaces` uses. */
 export const Field = {
   // The two nested fields come first. The gateway merges these fields with the same fields of a batch.
   context: 0,
@@ -52,8 +52,8 @@ export function isPlainKind(type: string | undefined): type is PlainKind {
 }
 
 /**
- * Returns true if a message meets all demands of the event schema on its kind. The timestamp isn't checked.
- * Also returns false for a few valid messages.
+ * Returns true if a message meets the event schema's rules for its kind. The rules for `timestamp` and
+ * `messageId` aren't checked. Also returns false for a few valid messages.
  */
 export function isSound(places: FieldPlaces, kind: PlainKind): boolean {
   return (

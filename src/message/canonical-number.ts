@@ -1,4 +1,4 @@
-// Finds the ends of those numbers in JSON that are spelled as JSON.stringify spells numbers.
+// Finds where a number in JSON ends, if the number is spelled as JSON.stringify would spell it.
 
 /** The result for JSON that isn't spelled as JSON.stringify would spell it. */
 export const invalid = -1

@@ -21,7 +21,7 @@ let openKeyCount = 0
 let keyHash = 0
 let keysLeft = 0
 
-/** Limit on nesting. Deeper messages are parsed (`enterParsed`), which doesn't use the engine's stack. */
+/** Limit on nesting, because this scan is recursive. Deeper messages are parsed instead (`enterParsed`). */
 const mostLevels = 64
 
 /**

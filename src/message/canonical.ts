@@ -103,7 +103,7 @@ function emptyMember(name: string): string {
   return `,"${name}":{}`
 }
 
-/** Writes the version and the type first, then the fields in their order, then the missing fields. */
+/** Writes the version and the type first, then the other fields in their order, then the missing fields. */
 function write(bytes: Buffer, kind: PlainKind, timestamp: string | undefined, messageId: string): Buffer {
   const attributes = attributesOf[kind]
   const empty = emptyAttributes[kind]

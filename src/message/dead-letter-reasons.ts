@@ -65,7 +65,7 @@ type RecordReason =
   | 'unreadable_batch'
   | 'internal_error'
 
-/** Reasons why a record's value can't be read if it has the frame of a schema registry. */
+/** Reasons why a framed value can't be read. Such a value begins with a schema id of a registry. */
 type FramedReason =
   | 'no_schema_registry'
   | 'bad_frame'

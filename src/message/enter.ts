@@ -39,7 +39,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  * - `version: 1`, except on a `delete`. A version that isn't a number is also replaced by 1.
  * - `context: {}`.
  * - `properties: {}` on `track`, `page` and `screen`, or `traits: {}` on `identify` and `group`.
- * - `timestamp`: the record's timestamp. A `timestamp` that is present is also written as
+ * - `timestamp`: the record's timestamp. A `timestamp` that is present is rewritten as
  *   `YYYY-MM-DDTHH:mm:ss.sssZ`.
  * - `messageId`, made from topic, partition and offset.
  * - The second spelling of each id of an alias (`userId` and `User ID`, `previousId` and `Previous ID`).

@@ -1,6 +1,6 @@
 import { hashOf, isAt, openBrace, quote } from './canonical-scan.ts'
 
-/** The number of a field that isn't known, and the place of a field that the object doesn't have. */
+/** Stands for the number of an unknown field, and for the place of a field that an object doesn't have. */
 export const absent = -1
 
 const firstOfNull = 0x6e
@@ -65,8 +65,8 @@ export class FieldPlaces {
   }
 
   /**
-   * Returns the number of the field with a name. The name is in the bytes from `start` to `end` and has the
-   * hash `hash`. Returns `absent` if the field isn't known.
+   * Returns the number of the field whose name is in the bytes from `start` to `end`. `hash` is the hash of
+   * the name. Returns `absent` if the field isn't known.
    */
   fieldOf(hash: number, start: number, end: number): number {
     const known = this.#byHash.get(hash)

@@ -11,7 +11,7 @@ export type HeldRecord = {
   readonly offset: number
   /** The time when the broker appended the record, in epoch milliseconds. */
   readonly timestampMs: number
-  /** True if the worker took the record long after it was available or due, because it is catching up. */
+  /** True if a worker that is catching up took the record long after the record was available or due. */
   readonly isLate: boolean
   /** True if the partition now belongs to another member. Then nothing more may be started for the record. */
   readonly isAbandoned: boolean
@@ -30,8 +30,8 @@ export type HeldRecord = {
 }
 
 /**
- * The content of a record. It is separate from the record itself, because the record is kept until it is
- * settled. The key and the value are parts of the buffer of a whole fetch. To keep one of them would keep the
+ * The content of a record. It is separate from `HeldRecord`, because a `HeldRecord` stays in memory until it
+ * is settled. The key and the value are parts of the buffer of a whole fetch, so one of them would keep the
  * whole buffer in memory.
  */
 export type RecordContent = {

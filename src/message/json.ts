@@ -4,8 +4,8 @@
  * escape. Once an object with a key `\` has been parsed, a key spelled `"\n"` in the same place becomes `\`.
  * So the keys of one producer could change the keys of another producer.
  *
- * A key that was misread is the beginning of the key's own spelling, up to and including a backslash. So if
- * no key contains a backslash, no key was misread.
+ * For a misread key, JSON.parse returns the beginning of the key's spelling, up to and including a backslash.
+ * So if no returned key contains a backslash, no key was misread.
  */
 export function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
   let value: unknown
@@ -52,15 +52,15 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Returns true if a colon comes after a string with an escape in it. Checks only the places of escapes,
- * because most texts have few escapes.
+ * Returns true if a colon comes directly after a string that has an escape in it. Checks only the places of
+ * escapes, because most texts have few escapes.
  */
 function mayHaveEscapedKey(text: string): boolean {
   let quote = -1
   for (let escape = text.indexOf('\\'); escape !== -1;) {
     const rest = escape + 2
-    // `quote` is searched for again only once it is behind `rest`, because many escapes of a long string have
-    // the same next quotation mark.
+    // `quote` is searched for again only when it lies before `rest`, because many escapes of a long string
+    // have the same next quotation mark.
     if (quote < rest) quote = text.indexOf('"', rest)
     const next = text.indexOf('\\', rest)
     const isLastOfString = next === -1 || quote < next

@@ -1,9 +1,9 @@
 import type { MessageLimits } from './limits.ts'
 
-/** The limit on the structure of messages that a message exceeds. */
+/** The limit that a message exceeds: the limit on its levels, or the limit on its keys. */
 export type Excess = 'nested_too_deep' | 'too_many_keys'
 
-/** Length of the shortest possible member of an object with its separator, which is `"":0,`. */
+/** The length of the shortest possible member of an object, which is `"":0,` with its separator. */
 const minMemberCharacters = 5
 
 /**
@@ -13,9 +13,9 @@ const minMemberCharacters = 5
 const maxAddedKeys = 8
 
 /**
- * Finds out whether a message is nested too deeply or has too many keys. `text` is the text from which it was
- * parsed. Most texts are too short to have too many keys, and open too few brackets to have too many levels.
- * For such a text, the members of the message don't have to be visited.
+ * Finds out whether a message is nested too deeply or has too many keys. `text` is the JSON from which the
+ * message was parsed. Most texts are too short to have too many keys, and open too few brackets to have too
+ * many levels. For such a text, the members of the message don't have to be visited.
  */
 export function findExcess(
   text: string,
@@ -81,10 +81,10 @@ let keysFound = 0
 let isInfiniteFound = false
 
 /**
- * Counts the keys of a value that JSON.parse has read. Returns the fault if the value can't be written.
- * Visits each member once, and stops at the limits on levels and keys, so it may be called for any value.
- * Call this function before JSON.stringify, because JSON.stringify could exhaust the stack if the value is
- * nested too deeply.
+ * Counts the keys of a value that JSON.parse has read. Returns a fault instead if the value is over a limit
+ * or has an infinite number. Visits each member once, and stops at the limits on levels and keys, so it may
+ * be called for any value. Call this function before JSON.stringify, because JSON.stringify could exhaust the
+ * stack if the value is nested too deeply.
  */
 export function measureStructure(
   value: object,

@@ -51,7 +51,7 @@ export function parseTimestamp(text: string): number | undefined {
 
 // A cache of the minutes that were written last, with their texts. The index of a minute is its number modulo
 // `keptMinutes`. The cache is useful because messages come roughly in the order of their times, so most
-// messages have the same minute as the message before. This is also true for their times of arrival.
+// messages have the same minute as the message before. The same is true for their times of arrival.
 
 const keptMinutes = 64
 const writtenMinutes = new Float64Array(keptMinutes).fill(Number.NaN)

@@ -9,7 +9,7 @@ export type NoticeRecord = {
   readonly value: Buffer | null
 }
 
-/** Counts of a destination since its last notice. */
+/** The counts of one kind for a destination, by reason, since the destination's last notice of this kind. */
 export type Tally = { readonly sinceMs: number; readonly counts: Readonly<Record<string, number>> }
 
 export type CountedKind = 'paced' | 'dead_letters'
@@ -19,8 +19,8 @@ export const countedKinds: readonly CountedKind[] = ['paced', 'dead_letters']
 export type SeenHook = FailingHook
 
 /**
- * The content of those records of the topic `notices` that were read. Every process that has read the same
- * records has the same content.
+ * The content of the records of the topic `notices` that this process has read so far. Processes that have
+ * read the same records have the same content.
  */
 export class Board {
   readonly #reports = new Map<string, { readonly failing: readonly FailingHook[]; readonly seenMs: number }>()
@@ -114,7 +114,7 @@ export class Board {
     return this.#tallies[kind]
   }
 
-  /** Drops the counts of a destination that were collected since its last notice. */
+  /** Drops the counts of one kind for a destination, which have come since its last notice of this kind. */
   dropTally(kind: CountedKind, destinationId: string): void {
     this.#tallies[kind].delete(destinationId)
   }
@@ -128,8 +128,8 @@ export class Board {
   }
 
   /**
-   * Returns the hooks that fail according to reports since `sinceMs`, each hook once. The result for a hook
-   * has the earliest `sinceMs` of all reports about the hook, and the outcome of the hook's last failure.
+   * Returns the hooks that fail, each hook once. Ignores reports from before `sinceMs`. If several processes
+   * report a hook, the result has the hook's earliest start of failing, and the outcome of its last failure.
    */
   failing(sinceMs: number): ReadonlyMap<string, SeenHook> {
     const failing = new Map<string, SeenHook>()

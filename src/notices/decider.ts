@@ -8,13 +8,13 @@ export type Terms = {
   readonly failingAfterMs: number
   /** The window: the time in which at most one notice of a kind is made about the same subject. */
   readonly windowMs: number
-  /** The least count in a window for which a notice is made. 0: no such notice is ever made. */
+  /** A notice of a kind is made once the count in a window is this high. 0: no such notice is ever made. */
   readonly least: Readonly<Record<CountedKind, number>>
-  /** The age at which a report stops counting. */
+  /** The age from which on a report is ignored. */
   readonly staleMs: number
   /** Time that a hook must work without a reported failure before it counts as recovered. */
   readonly wellMs: number
-  /** How long before the end of a secret a notice about this end is made. */
+  /** The notice about the end of a secret is made this long before the end. */
   readonly secretEndingMs: number
 }
 
@@ -36,8 +36,8 @@ export type Situation = {
 export type Decided = {
   readonly notices: readonly Notice[]
   /**
-   * Keys of notices to forget. A notice is forgotten when what it reports is over, or when the catalog no
-   * longer has its hook or destination.
+   * Keys of notices to forget. A notice is forgotten when the catalog no longer has its hook or destination.
+   * A `needs_backfill` notice is also forgotten when it is over (`#isOver`).
    */
   readonly forgotten: readonly string[]
   /**
@@ -48,7 +48,7 @@ export type Decided = {
 }
 
 /**
- * Limit on notices that are decided at once. Further notices wait for the next decision, so an outage of all
+ * Limit on the notices of one decision. Further notices wait for the next decision, so an outage of all
  * destinations is reported in steps.
  */
 const mostAtOnce = 100

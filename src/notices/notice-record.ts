@@ -39,9 +39,9 @@ const reportSchema = Type.Object({
 
 /** A failing hook, as one process has observed it. Times are epoch milliseconds. */
 export type FailingHook = Readonly<Static<typeof failingHook>>
-/** A hook with a `failing` notice that has accepted a request after the notice. */
+/** A hook that `Watch.follow` got, and that has accepted a request since the previous report. */
 export type AnsweredHook = Readonly<Static<typeof answeredHook>>
-/** Counts of a destination's deliveries since the previous report, by reason. */
+/** The numbers of a destination's paced deliveries and dead letters since the previous report, by reason. */
 export type CountedDestination = Readonly<Static<typeof countedDestination>>
 
 export type Report = {

@@ -27,8 +27,8 @@ export type Notice =
       readonly atMs: number
     }
   /**
-   * An automatic pause (`notices.autoPause`). `sinceMs`: the time since when all URLs of the destination have
-   * failed.
+   * An automatic pause (`notices.autoPause`). `sinceMs`: the time since which all URLs of the destination
+   * have failed.
    */
   | {
       readonly kind: 'auto_paused'
@@ -79,14 +79,14 @@ export const noticeKinds: readonly NoticeKind[] = [
 ]
 
 /**
- * A notice as a Segment message for the topic `events`. `key` is the key of its record. It is the same for
- * all notices of a destination, so they are all in one partition.
+ * A notice as a Segment message for the topic `events`. `key` is the key of its record. The key is the same
+ * for all notices about a destination, so these notices are all in one partition.
  */
 export type NoticeMessage = { readonly messageId: string; readonly key: string; readonly text: string }
 
 /**
- * Returns the subject of a notice, for example a hook. In a window, at most one notice of a kind is made
- * about the same subject.
+ * Returns the subject of a notice, for example a hook. Within `notices.window`, at most one notice of a kind
+ * is made about the same subject.
  */
 export function subjectOf(notice: Notice): string {
   switch (notice.kind) {

@@ -174,9 +174,8 @@ export class Notifier {
   }
 
   /**
-   * Returns the hooks of all destinations that have a failure clock, which says since when all URLs of a
-   * destination have failed. If one of these hooks accepts a request, the clock of its destination starts
-   * anew.
+   * Returns the hooks of each destination with a failure clock. The clock says since when all URLs of the
+   * destination have failed. If one of its hooks accepts a request, the clock starts anew.
    */
   #timedHooks(): readonly HookName[] {
     const { destinationOf } = this.#options.pauses.situation()

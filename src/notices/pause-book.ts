@@ -13,8 +13,8 @@ export type SeenClock = FailureClock & { readonly seenMs: number; readonly answe
 export type SeenResumption = Resumption & Seen
 
 /**
- * The automatic pauses in those records of the topic `notices` that were read. Every process that has read
- * the same records has the same content.
+ * The automatic pauses in the records of the topic `notices` that this process has read so far. Processes
+ * that have read the same records have the same content.
  */
 export class PauseBook {
   readonly #clocks = new Map<string, SeenClock>()
@@ -78,7 +78,7 @@ export class PauseBook {
   }
 
   /**
-   * The destinations that have a failure clock, which says since when all URLs of a destination have failed.
+   * The destinations with a failure clock, which says since when all URLs of a destination have failed.
    */
   get timed(): Iterable<string> {
     return this.#clocks.keys()

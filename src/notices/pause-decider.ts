@@ -18,7 +18,7 @@ export type PausableDestination = {
 }
 
 export type PauseTerms = {
-  /** The age at which a report stops counting, in milliseconds. */
+  /** The age from which on a report is ignored, in milliseconds. */
   readonly staleMs: number
   /**
    * The time for which a decider must have decided without a gap before it pauses a destination, in
@@ -37,9 +37,9 @@ export type PauseSituation = {
 }
 
 /**
- * The age at which a failure clock stops counting, in milliseconds. A failure clock says since when all URLs
- * of a destination have failed. If no record of the clock was written for this time, no process has watched
- * the URLs, so the URLs may have worked.
+ * The age at which a failure clock becomes void, in milliseconds. A failure clock says since when all URLs of
+ * a destination have failed. If no record of the clock was written for this time, no process has watched the
+ * URLs, so the URLs may have worked.
  */
 const clockKeptMs = 3_600_000
 /**
@@ -47,7 +47,7 @@ const clockKeptMs = 3_600_000
  * when all URLs of a destination have failed.
  */
 const clockRenewedMs = clockKeptMs / 4
-/** Limit on records that are decided at once. Further records wait for the next decision. */
+/** Limit on the records of one decision. Further records wait for the next decision. */
 const mostAtOnce = 200
 
 /**
@@ -170,7 +170,7 @@ type Subject = PausableDestination &
   }
 
 /**
- * Returns true if a failure clock doesn't count. This is so if the clock is too old, if the URLs have changed
+ * Returns true if a failure clock is void. This is so if its last record is too old, if the URLs have changed
  * since the clock started, or if the clock started before the end of the last pause.
  */
 function isVoid(
@@ -190,9 +190,9 @@ function lastOutcomeOf(failures: readonly SeenHook[]): string {
 }
 
 /**
- * Returns two lists. `notices`: the notices that have not been decided yet, about pauses and about ends of
- * pauses. If `isWanted` is false, this list is empty. `over`: records for the topic, each of which removes a
- * pause that is no longer needed.
+ * Returns two lists. `notices`: new notices, which report pauses and ends of pauses. If `isWanted` is false,
+ * this list is empty. `over`: records for the topic, each of which removes the record of a pause that is over
+ * and needs no notice any more.
  */
 export function noticesOfPauses(
   board: Board,

@@ -6,8 +6,8 @@ import { Compile } from 'typebox/compile'
 // - `["clock", DESTINATION]`: a failure clock, which says since when all URLs of a destination have failed.
 //   The decider writes it again from time to time, as long as all URLs fail.
 // - `["paused", DESTINATION]`: a pause, written by the decider.
-// - `["resumed", DESTINATION]`: the end of each pause that was decided by a process which had not yet read
-//   this record. The decider, a command or the admin API writes the record.
+// - `["resumed", DESTINATION]`: the end of the pause. A later pause is void too if its decider had not
+//   yet read this record. The decider, a command or the admin API writes the record.
 
 const clockSchema = Type.Object({ sinceMs: Type.Number(), urls: Type.String() })
 const pauseSchema = Type.Object({
@@ -31,8 +31,8 @@ export type FailureClock = Readonly<Static<typeof clockSchema>>
 
 /**
  * An automatic pause. `sinceMs`: the time since which all URLs had failed. `urls`: the digest of the URLs.
- * The pause ends when the catalog has other URLs. `readTo`: the process that decided the pause had read all
- * records of the topic with lower offsets.
+ * The pause ends when the catalog has other URLs. `readTo`: an offset. The process that decided the pause had
+ * read all records of the topic before this offset.
  */
 export type Pause = Readonly<Static<typeof pauseSchema>>
 

@@ -5,8 +5,8 @@ import type { OpenHook, ParkReason, PipelineObserver } from '../pipeline/pipelin
 import type { AnsweredHook, CountedDestination, FailingHook, Report } from './notice-record.ts'
 
 /**
- * A time in which the network of this process was suspect, in epoch milliseconds. Failures in this time say
- * nothing about the hooks. `untilMs` is `Infinity` while the network is suspect.
+ * A period in which the network of this process was suspect. Times are epoch milliseconds. Failures in this
+ * period say nothing about the hooks. `untilMs` is `Infinity` while the network is suspect.
  */
 export type EgressOutage = { readonly sinceMs: number; readonly untilMs: number }
 
@@ -24,7 +24,7 @@ export type WatchOptions = {
 /** The least number of failures at which a hook is reported as failing. */
 const leastFailures = 3
 /**
- * Time without a request after which the state of a hook is unknown, in milliseconds. While there are
+ * Time without a request after which nobody knows whether a hook works, in milliseconds. While there are
  * messages for a hook, it gets a request at least once an hour.
  */
 const quietMs = 65 * 60_000
@@ -74,7 +74,7 @@ export class Watch {
       if (this.#isLookedAt(delivery) && isPaced(why)) count(this.#countsOf(delivery).paced, why)
     },
     deadLettered: (reason, _detail, _where, delivery) => {
-      // These dead letters aren't counted, because there is a notice about the automatic pause itself.
+      // Dead letters of an automatic pause aren't counted, because there is a notice about the pause itself.
       if (reason === 'auto_paused' || this.#isSuspect) return
       if (delivery !== undefined && this.#isLookedAt(delivery))
         count(this.#countsOf(delivery).deadLetters, reason)
@@ -114,7 +114,7 @@ export class Watch {
       for (const [hookId, watched] of ofDestination) {
         const hook = { destinationId, hookId }
         this.#forgive(watched)
-        // A breaker that opened in an outage counts from the end of the outage.
+        // If a breaker opened in an outage, its open time is counted only from the end of the outage.
         const openMs = Math.min(openForMs.get(keyOf(hook)) ?? 0, nowMs - soundMs)
         const sinceMs = this.#failingSince(watched, openMs, nowMs)
         if (sinceMs !== undefined) failing.push({ ...hook, sinceMs, ...lastOf(watched) })
@@ -166,8 +166,8 @@ export class Watch {
   }
 
   /**
-   * Forgets the failures of a hook if it didn't count as failing before the last outage of the network, and
-   * hasn't failed after it.
+   * Forgets the failures of a hook if the hook didn't count as failing before the last outage of the network,
+   * and hasn't failed since the outage.
    */
   #forgive(watched: Watched): void {
     const outage = this.#outage

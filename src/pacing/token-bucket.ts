@@ -46,7 +46,7 @@ export class TokenBucket {
     this.#tokens = Math.min(this.#rate.burst, this.#tokens + count)
   }
 
-  /** Returns true if the bucket is full, so that it could be replaced by a new one. */
+  /** Returns true if the bucket is full. A full bucket needn't be kept, because a new bucket is full too. */
   isFull(nowMs: number): boolean {
     this.#refill(nowMs)
     return this.#tokens >= this.#rate.burst

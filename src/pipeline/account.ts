@@ -21,8 +21,8 @@ type Holding = { records: number; bytes: number }
 type UnitHolding = { readonly inside: Holding; readonly detached: Holding }
 
 /**
- * The fraction of a limit up to which the records of stopped units don't count against this limit, because
- * the other units need the room. So all held records together stay within one and a half times the limits.
+ * The records of stopped units don't count against a limit, up to this fraction of the limit, because the
+ * other units need the room. So all held records together stay within one and a half times the limits.
  */
 const setAsideShare = 0.5
 
@@ -213,7 +213,7 @@ function add(to: Holding, records: number, bytes: number): void {
 
 /**
  * Returns the part of `held` that counts against a limit. `aside` is the part of `held` that belongs to
- * stopped units. Only the amount of `aside` above `setAsideShare` of the limit counts.
+ * stopped units. Of `aside`, only the amount above `limit * setAsideShare` counts.
  */
 function counted(held: number, aside: number, limit: number): number {
   return held - Math.min(aside, limit * setAsideShare)

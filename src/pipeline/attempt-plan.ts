@@ -94,7 +94,7 @@ function hooksAtLastTry(delivery: Delivery, remaining: Hooks, ladder: Ladder, st
   return step.kind === 'dead' ? remaining : noHooks
 }
 
-/** Moves the hooks of `sick` to the end of the list. But a hook that is due for a probe keeps its place. */
+/** Moves the hooks of `sick` to the end. But a hook keeps its place if its breaker allows a `between` try. */
 function failoverOrder(hooks: Hooks, sick: Hooks, nowMs: number): Hooks {
   const isLater = (hook: EndpointHook): boolean =>
     sick.includes(hook) && hook.breaker.advise('between', nowMs) !== 'go'

@@ -79,9 +79,9 @@ type AttemptParts<D> = {
   endpoint: Endpoint
   /** The hooks in the order in which they are asked. */
   hooks: readonly EndpointHook[]
-  /** The members of `hooks` that get their request through the bulkhead. */
+  /** Those of `hooks` that get their request through the bulkhead. */
   sick: readonly EndpointHook[]
-  /** The class of this try among the message's tries at the hooks in `sick`. The bulkhead needs it. */
+  /** The class of this try. The breakers and the bulkhead use it for the hooks in `sick`. */
   tryClass: TryClass
   /**
    * True if a success must not conclude the attempt before every other hook has its outcome. This is
@@ -100,7 +100,7 @@ export type Attempted = SignedMessage & {
   readonly isAbandoned: boolean
   /** The trace of the delivery; `undefined` if tracing is off. */
   readonly trace?: Pick<DeliveryTrace, 'posting'> | undefined
-  /** The id of the replay that sent the delivery; '' if no replay did. */
+  /** The id of the replay that the delivery comes from; '' if it comes from none. */
   readonly replayJob: string
 }
 

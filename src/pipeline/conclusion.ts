@@ -39,7 +39,7 @@ export class Conclusion {
     const isInDoubt = delivery.property !== undefined && results.some(isUncertainResult)
     if (isInDoubt) delivery.becomeUncertain()
     if (last !== undefined && results.every(({ outcome }) => isOwnFault(outcome))) {
-      // Without files, no hook can be reached, as behind a proxy that is down.
+      // No hook can be reached if no file can be opened, or if the proxy is down.
       takeBack(delivery, last.outcome.kind !== 'proxy' || last.outcome.isDown)
       return
     }
@@ -68,9 +68,9 @@ export class Conclusion {
   }
 
   /**
-   * Settles a delivered message of a user who may have been deleted. If the user was deleted after it was
-   * decided to send the message, the `delete` may have arrived before the message. Then the delivery stays on
-   * the ladder.
+   * Settles a delivered message of a user who may have been deleted. But if the user was deleted after the
+   * decision to send the message, the `delete` may have arrived before the message. In this case, the
+   * delivery stays on the ladder.
    */
   async #confirm(delivery: Delivery): Promise<void> {
     const { account, judging, parking } = this.#options

@@ -102,8 +102,8 @@ const owedTries = 2
 
 /**
  * Returns the class of the try that a delivery would make now. If `expiresAtMs` is 0, the delivery's clock
- * isn't running, so the try is the first one. `nowMs` is the latest time at which the turn for the try can
- * come, in epoch milliseconds.
+ * isn't running, so the try counts as the first one. `nowMs` is the latest time at which the turn for the try
+ * can come, in epoch milliseconds.
  */
 export function tryClassOf(
   ladder: Ladder,

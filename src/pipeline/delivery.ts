@@ -76,7 +76,7 @@ export class PendingRecord {
     this.#checkDetached()
   }
 
-  /** Remembers that a delivery doesn't wait only for failing hooks any more. */
+  /** Undoes `detach`: one of the record's deliveries has ended or goes back into its lane. */
   attach(): void {
     this.#detached--
   }
@@ -172,7 +172,7 @@ export class Delivery implements RetryState {
   /** True while the delivery is one of the deliveries that its lane has in flight. */
   hasPlace = false
   /**
-   * True after an attempt that found the proxy down. The delivery then goes back to its lane and waits there.
+   * True after an attempt that could reach no hook. The delivery then goes back to its lane and waits there.
    */
   isToGoBack = false
   #nextRung: number
@@ -238,8 +238,8 @@ export class Delivery implements RetryState {
     this.lastOutcome = state.lastOutcome
     this.property = state.property
     this.isUncertain = state.isUncertain ?? false
-    // Only a record of a retry topic or of `replays` can say that its message is uncertain. The record of a
-    // fresh message can't.
+    // A record of a retry topic or of `replays` has a header that says that its message is uncertain. The
+    // record of a fresh message has no such header.
     this.#isNewlyUncertain = this.isUncertain && lane.laneClass === 'fresh'
     this.isDelivered = state.isDelivered ?? false
     this.replayJob = state.replayJob ?? ''
@@ -318,7 +318,7 @@ export class Delivery implements RetryState {
     this.#waits = waits
   }
 
-  /** Takes over an older delivery's place in the lane. The older delivery's time in the lane counts. */
+  /** Takes an older delivery's place in the lane, with the time that the older delivery has waited. */
   takePlaceOf(older: Delivery): void {
     this.queuedAtMs = older.queuedAtMs
   }
@@ -359,8 +359,8 @@ export class Delivery implements RetryState {
   }
 
   /**
-   * Marks the message as delivered. The delivery then waits until no earlier request can take effect late. A
-   * correction that has to be sent after this wait begins at the first rung.
+   * Remembers that the message is delivered. The delivery then waits until no earlier request can take effect
+   * late. A correction that has to be sent after this wait begins at the first rung.
    */
   outlast(): void {
     this.isDelivered = true

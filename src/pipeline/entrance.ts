@@ -110,8 +110,8 @@ export class Entrance {
     if (!space.enabled) observer.notRouted('source_disabled')
     const about = { sourceId: spaceId, messageId, record }
     const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
-    // These destinations are also marked for a superseded Identify, because a previous owner may have sent
-    // the Identify to them. If that Identify takes effect late, these destinations get no correction.
+    // A destination that doesn't get the Identify is marked, even if the Identify is superseded. If a
+    // previous owner has sent it and it takes effect late, this destination gets no correction.
     const marked = to.length < connected.length ? backfillNeeds.tellOfUnrouted(connected, to, spaceId) : none
     const message: OwnMessage = {
       sourceId: spaceId,
@@ -246,8 +246,8 @@ export class Entrance {
   }
 
   /**
-   * Makes the deliveries of a record. If there are no deliveries, settles the record once all promises in
-   * `marked` have resolved.
+   * Makes the deliveries of a record. The record isn't settled before all of them have ended and all promises
+   * in `marked` have resolved.
    */
   #deliveriesOf(
     record: HeldRecord,

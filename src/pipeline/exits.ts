@@ -65,8 +65,8 @@ export class Exits {
   }
 
   /**
-   * Writes a record to the dead letters if no delivery can be made from it. The dead letter has the record's
-   * key and value, and the headers that `keep` selects.
+   * Writes a record to the dead letters, because no delivery can be made from the record. The dead letter has
+   * the record's key and value, and the headers that `keep` selects.
    */
   refuse(
     record: HeldRecord,

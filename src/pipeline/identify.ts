@@ -2,16 +2,16 @@ import type { PropertyHeader } from '../message/property-header.ts'
 
 // The messages that Sluice delivers although they don't come from `events`.
 
-/** An Identify with one property of a user, which a record of `memberships` has caused. */
+/** An Identify with one property of a user. A record of `memberships` has caused this Identify. */
 export type IdentifyToDeliver = PropertyHeader & {
   readonly kind: 'identify'
   readonly messageId: string
   /** The canonical body, in a buffer of its own and not in the buffer of a fetch. */
   readonly body: Buffer
   /**
-   * True if a newer value is known, but a previous owner may have sent this value, so that a server may act
-   * on it late. Such an Identify isn't sent. It waits on the first rung. After this wait, Sluice decides what
-   * is sent.
+   * True if a newer value is known, but a previous owner may have sent this value. A server may then act on
+   * this value late. Such an Identify isn't sent. It waits on the first rung. After this wait, Sluice decides
+   * what is sent.
    */
   readonly isSuperseded?: boolean
 }

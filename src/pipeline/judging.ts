@@ -44,8 +44,8 @@ export class Judging {
   }
 
   /**
-   * Returns true if the user of a delivery's property may have been deleted since the call of `judge`. The
-   * result may wrongly be true, but it is never wrongly false.
+   * Returns true if the user of a delivery's property may have been deleted at some time. The result may
+   * wrongly be true, but it is never wrongly false.
    */
   mayBeDeleted({ property, pending }: Delivery): boolean {
     if (property === undefined) return false
@@ -53,9 +53,9 @@ export class Judging {
   }
 
   /**
-   * Decides whether a delivery is still sent, and carries out the decision. Meanwhile a delivery with a
-   * property holds its ordering key, so a newer value waits. So the decision is still right when the delivery
-   * is sent.
+   * Decides whether a delivery is still sent, and carries out the decision. If the delivery has a property,
+   * it holds its ordering key, and newer values wait for the key. So the decision is still right when the
+   * delivery is sent.
    */
   async judge(delivery: Delivery): Promise<void> {
     const { account, letGo } = this.#options

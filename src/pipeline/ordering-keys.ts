@@ -3,12 +3,12 @@ import type { PropertyHeader } from '../message/property-header.ts'
 
 // Lets only one Identify at a time be under way for each ordering key. An ordering key is one property of one
 // user in one space at one destination. Two Identifies of a key that were under way at the same time could
-// arrive in the wrong order. A key without an Identify takes no memory. The time of a step doesn't depend on
-// the number of keys.
+// arrive in the wrong order. A key without an Identify takes no memory. The time to enter or leave a key
+// doesn't depend on the number of keys.
 //
-// Fresh deliveries come in the order of their values, so a fresh delivery replaces all deliveries that wait
-// for its key. A retry may be older or newer than the deliveries that wait. So a retry waits in line. When
-// the retry gets the key, it must be decided whether the retry is still sent.
+// A fresh delivery has a newer value than the deliveries that wait for its key, so it replaces all of them. A
+// retry may be older or newer than the deliveries that wait. So a retry waits in line. When the retry gets
+// the key, it must be decided whether the retry is still sent.
 
 /** A delivery that may have to wait for its ordering key. */
 export type Sequenced<D> = {

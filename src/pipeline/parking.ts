@@ -49,7 +49,7 @@ export class Parking {
   park(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
     const { ladder, now, exits } = this.#options
     if (why === 'paused') delivery.stopClock()
-    // The delivery's time limit also counts the time in which a failing server is not tried.
+    // The time in which a failing server is not tried also counts against the delivery's time limit.
     if (why === 'paced' || why === 'proxy') delivery.startClock(ladder, now())
     if (delivery.expiresAtMs === 0) {
       const { rung, waitMs } = nextParkingStep(ladder, delivery.nextRung)
@@ -64,9 +64,9 @@ export class Parking {
   }
 
   /**
-   * Leaves a delivery that has not been started to the next owner of its record. In two cases, parks the
-   * delivery instead: if the next owner would also repeat the record's other deliveries, or if the record
-   * doesn't say yet that the delivery is uncertain.
+   * Leaves a delivery to the next owner of its record. The delivery must not have been started. In two cases,
+   * parks the delivery instead: if the next owner would otherwise repeat the record's other deliveries, or if
+   * the record doesn't say yet that the delivery is uncertain.
    */
   letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
     const { isBegun, record } = delivery.pending

@@ -55,8 +55,8 @@ export type FirstTryWay = 'direct' | 'paced' | 'parked' | 'replayed'
 /** Callbacks for metrics and logs. */
 export type PipelineObserver = {
   /**
-   * Called before the first request of the first attempt. If nothing was sent because the proxy failed, this
-   * callback is called again for the next attempt.
+   * Called before the first request of the first attempt. If nothing was sent because Sluice's own side
+   * failed, this callback is called again for the next attempt.
    */
   firstTried(delivery: Delivery, way: FirstTryWay): void
   attempted(delivery: Delivery, result: HookResult, durationMs: number): void
@@ -210,7 +210,7 @@ export type Pipeline = {
   /** Writes a record to the dead letters, because no delivery can be made from the record. */
   refuse(record: HeldRecord, content: RecordContent, reason: DeadReason, detail: string): void
   /**
-   * Sets this member's share of the group's partitions, from 0 to 1. Rate limits hold for the whole group.
+   * Sets the fraction of the group's partitions that this member has, 0 to 1. Rate limits are for the group.
    */
   setShare(share: number): void
   /**
@@ -244,8 +244,8 @@ export type Pipeline = {
    */
   readonly paced: { readonly inFlight: number; readonly queued: number; readonly hooks: number }
   /**
-   * Returns the hooks of the catalog whose breaker is open. Hooks that got no request for
-   * `openIfSentWithinMs` are left out.
+   * Returns the hooks of the catalog whose breaker is open. Leaves out hooks that got no request for 65
+   * minutes (`openIfSentWithinMs` in `pipeline.ts`).
    */
   openHooks(): readonly OpenHook[]
 }

@@ -32,7 +32,7 @@ type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'l
   readonly letGo: (delivery: Delivery) => void
 }
 
-/** The pause of a lane after one of its deliveries could reach no hook, in milliseconds. */
+/** The pause of a lane, in milliseconds, after Sluice's own side failed for one of its deliveries. */
 const ownFaultPauseMs = 1_000
 
 /**
@@ -220,7 +220,7 @@ export class Turns {
     }, ownFaultPauseMs)
   }
 
-  /** Puts a delivery back into its lane, where it waits until the proxy may be up again. */
+  /** Puts a delivery back into its lane, where it waits until hooks may be reachable again. */
   #goBack(delivery: Delivery): void {
     delivery.isToGoBack = false
     if (!this.#options.isDraining() && !delivery.isAbandoned) {

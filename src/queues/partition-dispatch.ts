@@ -44,9 +44,9 @@ export type PartitionDispatchOptions<T extends Sized> = PartitionQueueOptions<T>
 const slowMs = 250
 
 /**
- * Decides when waiting items are sent, and by which route. One send of healthy partitions is in flight at a
- * time, and the next send takes all items that have arrived meanwhile. The items of a failing partition are
- * sent again after a pause, alone and by the isolated route, until the partition takes them.
+ * Decides when waiting items are sent, and by which route. A send of healthy partitions waits for the end of
+ * the previous send (at most `slowMs`), and takes all items that have arrived meanwhile. The items of a
+ * failing partition are sent again after a pause, alone and by the isolated route, until it takes them.
  */
 export class PartitionDispatch<T extends Sized> {
   readonly #options: PartitionDispatchOptions<T>

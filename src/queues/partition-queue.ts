@@ -7,7 +7,7 @@ export type Sized = { readonly bytes: number }
 export type PartitionQueueOptions<T> = {
   /** Returns how many records an item has. */
   readonly recordsOf: (item: T) => number
-  /** The most bytes of one produce: the largest batch that the topic accepts. */
+  /** The most bytes that one request may have for the partition: the largest batch that the topic accepts. */
   readonly batchBytes: number
   /**
    * The pause after the first of several failures in a row, in milliseconds. `maxBackoffMs` is the longest
@@ -18,20 +18,20 @@ export type PartitionQueueOptions<T> = {
 }
 
 /**
- * Holds the items that wait for one partition. Only one produce of a partition is in flight at a time. Items
- * that the partition didn't take are the first items of the next produce. So records are written in the order
- * in which they arrived.
+ * Holds the items that wait for one partition. Only one produce request with items of a partition is in
+ * flight at a time. Items that the partition didn't take are the first items of the next request. So records
+ * are written in the order in which they arrived.
  */
 export class PartitionQueue<T extends Sized> {
   readonly topic: string
   readonly partition: number
   isSending = false
   readonly #options: PartitionQueueOptions<T>
-  /** The waiting items from `#head` on, in the order in which they arrived. */
+  /** The items that wait, in the order in which they arrived. The first one is at the index `#head`. */
   #waiting: T[] = []
   #head = 0
   #failures = 0
-  /** The number of items at the head that are sent alone, each in a produce of its own. */
+  /** The number of items at the head that are sent alone, each in a request of its own. */
   #single = 0
 
   constructor(topic: string, partition: number, options: PartitionQueueOptions<T>) {
@@ -44,12 +44,12 @@ export class PartitionQueue<T extends Sized> {
     return this.#head === this.#waiting.length
   }
 
-  /** True after a failed produce. The next produce must not hold up the produces of other partitions. */
+  /** True after a failed request. The next request must not hold up the requests of other partitions. */
   get isSick(): boolean {
     return this.#failures > 0
   }
 
-  /** The pause before the next produce after a failed produce, in milliseconds. */
+  /** The pause between a failed request and the next request, in milliseconds. */
   get backoffMs(): number {
     const { minBackoffMs, maxBackoffMs } = this.#options
     return Math.min(maxBackoffMs, minBackoffMs * 2 ** (this.#failures - 1))

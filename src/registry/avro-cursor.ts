@@ -13,7 +13,7 @@ export class AvroFault extends Error {
 
 /**
  * The number of items that a value may have in addition to one item for each of its bytes. Without this
- * limit, a value of a few bytes could claim any number of items that take no bytes, such as nulls.
+ * limit, a value of a few bytes could announce any number of items that take no bytes, such as nulls.
  */
 const spareItems = 1_000
 /**
@@ -28,8 +28,8 @@ const fieldsPerByte = 8
 /**
  * Reads the primitives of Avro's binary encoding from the beginning of a value to its end. Each item of an
  * array or a map, and each field, is counted against a limit before it is read. The limit depends on the
- * value's length. So reading always ends, whatever the bytes are. The methods throw an AvroFault if the value
- * is faulty.
+ * value's length. So the reading always ends, whatever the bytes are. The methods throw an AvroFault if the
+ * value is faulty.
  */
 export class Cursor {
   readonly #bytes: Buffer
@@ -60,7 +60,7 @@ export class Cursor {
     return value
   }
 
-  /** Reads a long: zigzag, seven bits a byte. Returns a bigint if a number can't hold the value exactly. */
+  /** Reads a long (zigzag varint). Returns a bigint if a number can't hold the value exactly. */
   long(): number | bigint {
     let low = 0
     for (let shift = 0; shift < 28; shift += 7) {

@@ -12,7 +12,7 @@ export class NamedType extends avro.types.LogicalType {
 
   constructor(schema: Schema, options?: unknown) {
     super(schema, options)
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- avsc calls it for an object that has the name
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- avsc passes a schema with a logicalType
     const { logicalType, scale = 0 } = schema as { logicalType: string; scale?: unknown }
     this.logicalName = logicalType
     this.scale = typeof scale === 'number' && scale >= 0 && scale <= maxScale ? Math.trunc(scale) : undefined
@@ -56,8 +56,8 @@ export const logicalTypes: Readonly<Record<string, typeof NamedType>> = Object.f
 /**
  * Returns the reader for the values of a logical type. Returns `undefined` if the name doesn't fit the
  * underlying type, because the logical type then has no meaning. Moments, dates and times become texts in ISO
- * 8601, as in messages. A decimal becomes a number if a number can hold it exactly. Otherwise it becomes a
- * text.
+ * 8601, as in messages. A decimal becomes a number if a number keeps all of its digits. Otherwise it becomes
+ * a text.
  */
 export function logicalReader(type: NamedType): ((cursor: Cursor) => unknown) | undefined {
   const { logicalName, scale, underlyingType } = type
@@ -119,7 +119,7 @@ const maxDecimalBytes = 128
 const maxScale = 300
 /**
  * The most digits of a decimal that becomes a number. `exactScale`: the highest scale of such a decimal. A
- * double represents each such decimal exactly.
+ * double keeps all digits of each such decimal.
  */
 const exactDigits = 15
 const exactScale = 22

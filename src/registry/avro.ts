@@ -16,7 +16,7 @@ type Read = (cursor: Cursor) => unknown
  * - Bytes and fixed become base64, and an enum becomes its symbol. `logicalReader` describes logical types.
  * - NaN, infinities and strings that aren't UTF-8 are refused.
  *
- * avsc's own decoder would hang on a value that claims an array of 2^50 items, treat `__proto__` as the
+ * avsc's own decoder would hang on a value that announces an array of 2^50 items, treat `__proto__` as the
  * prototype, refuse large longs and name the branches of some unions.
  */
 export function createAvroReader(type: Type): PayloadReader {

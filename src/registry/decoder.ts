@@ -20,8 +20,8 @@ export type DecoderOptions = {
   /** Called after each request to the registry. */
   onAnswer: (kind: SchemaAnswer['kind']) => void
   /**
-   * Called with true and the reason when a schema can't be fetched. Called with false when no lookup of a
-   * schema fails any more.
+   * Called with true and the reason when the first lookup of a schema fails. Called with false when no lookup
+   * fails any more.
    */
   onDown: (isDown: boolean, why: string) => void
   /** Returns the present time in epoch milliseconds. */
@@ -31,8 +31,8 @@ export type DecoderOptions = {
 }
 
 /**
- * How long a refused schema counts as refused, in milliseconds. After this time the registry is asked again,
- * so a repair in the registry needs no restart of Sluice.
+ * The time for which the refusal of a schema is remembered, in milliseconds. After this time, the registry is
+ * asked again, so a repair in the registry needs no restart of Sluice.
  */
 const refusedForMs = 30_000
 /**
@@ -45,8 +45,8 @@ const denialPauseMs = 500
 const firstPauseMs = 500
 const longestPauseMs = 10_000
 /**
- * The most schemas that are remembered. A schema never changes, and an installation has only a handful of
- * schemas. So only a producer that invents ids reaches this limit.
+ * The limit on the remembered schemas. A schema never changes, so it is remembered for good. An installation
+ * has only a handful of schemas, so only a producer that invents ids reaches this limit.
  */
 const maxSchemas = 1_000
 
@@ -60,7 +60,7 @@ class RegistryDecoder implements Decoder {
   readonly #stopping = new AbortController()
   readonly #readers = new Map<number, PayloadReader>()
   readonly #refused = new Map<number, { refusal: FramedRefusal; untilMs: number }>()
-  /** The lookups under way, by schema id. All values that need a schema wait for the same answer. */
+  /** The lookups under way, by schema id. All values with the same schema wait for the same lookup. */
   readonly #lookups = new Map<number, Promise<void>>()
   /** The ids of schemas that could not be fetched at the last try. */
   readonly #failing = new Set<number>()
@@ -163,7 +163,7 @@ function unusable(schemaId: number, why: string): FramedRefusal {
   return refuseFramed('unusable_schema', `Send with another schema than ${schemaId}: ${why}.`)
 }
 
-/** Adds an entry to the map. Drops the oldest entries if the map has more than `maxSchemas` entries. */
+/** Adds an entry to a map. If the map is full (`maxSchemas`), first drops the oldest entries. */
 function keep<T>(map: Map<number, T>, schemaId: number, value: T): void {
   for (const oldest of map.keys()) {
     if (map.size < maxSchemas) break
@@ -173,8 +173,9 @@ function keep<T>(map: Map<number, T>, schemaId: number, value: T): void {
 }
 
 /**
- * Returns a random wait in milliseconds. The longest wait doubles with each failure, and the shortest wait is
- * half of the longest. The wait is random so that several workers don't ask at the same time.
+ * Returns a random wait in milliseconds. The longest possible wait doubles with each failure, up to
+ * `longestPauseMs`. The shortest is half of it. The wait is random so that several workers don't ask at the
+ * same time.
  */
 function backoffMs(failures: number): number {
   const wholeMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))

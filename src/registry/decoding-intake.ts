@@ -32,7 +32,10 @@ export type IntakeOptions<R extends Arriving> = {
   next: (record: R, content: ArrivingContent) => void
   /** Takes a record whose value can't be decoded. The content is unchanged. */
   refuse: (record: R, content: ArrivingContent, refusal: FramedRefusal) => void
-  /** Stops or starts fetching from one partition. Records that were fetched before a stop still arrive. */
+  /**
+   * Stops (`isFull`) or starts fetching from a partition. Records that were fetched before a stop still
+   * arrive.
+   */
   setPartitionFull: (topic: string, partition: number, isFull: boolean) => void
 }
 
@@ -44,7 +47,8 @@ export type Intake<R extends Arriving> = {
    */
   accept(record: R, content: ArrivingContent): void
   /**
-   * Returns to the consumer those waiting records that are abandoned. Call this when partitions were lost.
+   * Returns to the consumer all waiting records of each partition that has an abandoned record. Call this
+   * when partitions were lost.
    */
   letGoAbandoned(): void
   /** Returns to the consumer all waiting records. */

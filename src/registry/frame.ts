@@ -1,6 +1,6 @@
 /**
- * The first byte of a value that is framed for a schema registry (Confluent's wire format). No JSON text
- * begins with it.
+ * The first byte of a framed value. A framed value names its schema in a schema registry (Confluent's wire
+ * format). No JSON text begins with this byte.
  */
 export const magicByte = 0
 
@@ -30,15 +30,15 @@ export type FramedReason =
   | 'number_out_of_range'
 
 /**
- * A refused value. `detail` is one sentence that tells the producer what is wrong and what to do. It never
- * quotes the message.
+ * A refused value. `detail` tells the producer what is wrong, and never quotes the message. The refusals of a
+ * `Decoder` also say what to do, in one whole sentence.
  */
 export type FramedRefusal = { readonly ok: false; readonly reason: FramedReason; readonly detail: string }
 
 /** A value as plain JSON. */
 export type PlainValue = { readonly ok: true; readonly value: Buffer }
 
-/** A reader of framed values of one schema. It never throws. */
+/** A function that reads the payloads of one schema. It never throws, whatever the payload is. */
 export type PayloadReader = (payload: Buffer) => PlainValue | FramedRefusal
 
 export type Frame = { readonly ok: true; readonly schemaId: number; readonly payload: Buffer }

@@ -24,21 +24,21 @@ const options: Options = {
 
 /**
  * A keyword of Sluice's own. It is added to a schema to which another schema refers. Its value is the name of
- * the schema in the registry's list of references. This name may differ from the schema's `$id`, and many
- * schemas have no `$id`.
+ * the schema in that other schema's list of references. This name may differ from the schema's `$id`, and
+ * many schemas have no `$id`.
  */
 export const referredAs = '$referredAs'
 
 /**
- * Replaces Ajv in the registry's library. The library would make a single Ajv, which supports only draft 7.
- * This class makes an Ajv for the draft of the schema (6, 7, 2019-09 or 2020-12). Each schema needs a new
+ * Replaces Ajv in the library `@kafkajs/confluent-schema-registry`. The library's own Ajv supports only draft
+ * 7. This class makes an Ajv for the draft of the schema (6, 7, 2019-09 or 2020-12). Each schema needs a new
  * `JsonSchemaCompiler`.
  */
 export class JsonSchemaCompiler {
   readonly #referenced: AnySchemaObject[] = []
   #validate: ValidateFunction | undefined
 
-  /** The validating function that the last call of `compile` has returned. */
+  /** The validating function that the last call of `compile` returned. */
   get validate(): ValidateFunction | undefined {
     return this.#validate
   }
@@ -60,8 +60,8 @@ export class JsonSchemaCompiler {
       }
     }
     const validate = ajv.compile(schema)
-    // The function would return a promise. A promise would count as true, and would end the process if it
-    // rejects.
+    // With `$async`, the function returns a promise. A promise is truthy, so every value would be valid, and
+    // a rejection would end the process.
     if ('$async' in validate) throw new Error('it says $async, a keyword of Ajv and not of JSON Schema')
     this.#validate = validate
     return validate
@@ -76,7 +76,7 @@ function namesOf({ $id, [referredAs]: name }: AnySchemaObject): readonly string[
   return [$id, name].filter((text: unknown) => typeof text === 'string')
 }
 
-/** Resolves an id in the same way as a reference within a schema whose own id is `base`. */
+/** Resolves an id in the same way as JSON Schema resolves a reference in a schema with the id `base`. */
 function absoluteId(id: string, base: unknown): string {
   if (typeof base !== 'string' || URL.canParse(id) || !URL.canParse(id, base)) return id
   return new URL(id, base).href
@@ -129,8 +129,8 @@ export function createJsonReader(validate: ValidateFunction): PayloadReader {
       throw error
     }
     const [fault] = validate.errors ?? []
-    // The text names only the place in the schema. The path within the value isn't named, because it could
-    // contain keys of the message.
+    // The text names only the place in the schema. It doesn't name the path within the value, because this
+    // path could contain keys of the message.
     const detail = `${fault?.schemaPath ?? '#'}: ${fault?.message ?? 'is not met'}`
     // The text is cut, because a dead letter has limited room, and names in a schema can have any length.
     return refuseFramed('schema_mismatch', detail.slice(0, maxDetailCharacters))

@@ -30,8 +30,8 @@ const maxAnswerBytes = 8 * 1024 ** 2
 
 /**
  * Sends one request to a registry. Never rejects, and always ends, whatever the other side does. Redirects
- * aren't followed. Each request has a new connection, because lookups are rare: a connection that was kept
- * would often be dead, and the registry would seem to be down.
+ * aren't followed. Each request has a new connection. Lookups are rare, so a kept connection would often be
+ * dead, and the registry would seem to be down.
  */
 export async function askRegistry(
   url: string,

@@ -34,7 +34,7 @@ type RegistryArguments = ConstructorParameters<typeof SchemaRegistry>
 type Middleware = NonNullable<RegistryArguments[0]['middlewares']>[number]
 type RegistryOptions = NonNullable<RegistryArguments[1]>
 
-/** Creates a source that asks a registry with Confluent's API. It uses Confluent's library. */
+/** Creates a source that asks a registry with Confluent's API, by the library of kafkajs. */
 export function createSchemaSource({ url, ...connection }: SchemaSourceSettings): SchemaSource {
   return {
     async ask(schemaId, signal) {
@@ -54,7 +54,7 @@ export function createSchemaSource({ url, ...connection }: SchemaSourceSettings)
       const entry = registry.cache.getSchema(schemaId)
       try {
         if (entry?.type === SchemaType.AVRO && avro.Type.isType(entry.schema)) {
-          // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- just asked
+          // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `isType` has checked it
           return { kind: 'found', read: createAvroReader(entry.schema as unknown as avro.Type) }
         }
       } catch (error) {
@@ -78,7 +78,7 @@ function optionsOf(compiler: JsonSchemaCompiler): RegistryOptions {
     [SchemaType.AVRO]: { logicalTypes, wrapUnions: 'always', omitRecordMethods: true },
     [SchemaType.JSON]: { ajvInstance: compiler },
   }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it declares a whole Ajv, of which it calls two methods
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library declares an Ajv, but calls only two methods
   return options as unknown as RegistryOptions
 }
 
@@ -115,7 +115,7 @@ class Exchange {
     response: async (_next, _renew, request) => {
       this.#requests++
       const body = await this.#get(request.url())
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library asks a response for nothing else
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library calls no other method of a response
       return { data: () => body } as unknown as Awaited<ReturnType<typeof _next>>
     },
   })
@@ -149,8 +149,8 @@ function isSchema(body: unknown): body is { schema: string } {
 }
 
 /**
- * Adds to a schema the name by which other schemas refer to it. The library doesn't pass this name to the
- * compiler, so the name is taken from the query of the library's request for the schema.
+ * Adds to a schema the name by which another schema refers to it. The library doesn't pass this name to the
+ * compiler, but its request for the schema has the name as the query parameter `name`.
  */
 function withName(body: { schema: string; schemaType?: unknown }, url: string): object {
   const name = new URL(url).searchParams.get('name')

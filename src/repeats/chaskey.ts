@@ -19,8 +19,8 @@ export class Chaskey {
   /**
    * Computes the code of an input.
    *
-   * @param input the input, in its first `bytes` bytes. If these bytes don't fill the last block of 16 bytes,
-   * the rest of the block must exist and be 0. This method writes to the rest.
+   * @param input an array whose first `bytes` bytes are the input. If these bytes don't fill the last block
+   * of 16 bytes, the rest of the block must exist and be 0. This method writes to the rest.
    * @param output takes the 16 bytes
    */
   mac(input: Int32Array, bytes: number, output: Int32Array): void {

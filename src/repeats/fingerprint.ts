@@ -11,9 +11,9 @@ const headBytes = headWords * Int32Array.BYTES_PER_ELEMENT
 const blockBytes = 16
 
 /**
- * Computes fingerprints of 128 bits for the ids of messages. Only this process knows the key. So nobody can
- * deliberately send two ids with the same fingerprint, or an id with the fingerprint of another source's
- * message.
+ * Computes fingerprints of 128 bits for the ids of messages. Only this process knows the key of the
+ * fingerprints. So nobody can deliberately send two ids with the same fingerprint, or an id with the
+ * fingerprint of another source's message.
  */
 export class Fingerprint {
   /** The fingerprint that the last call of `take` computed. The next call overwrites it. */
@@ -21,8 +21,8 @@ export class Fingerprint {
   readonly #chaskey = new Chaskey(randomFillSync(new Int32Array(4)))
   readonly #input: Int32Array
   /**
-   * The id in the input, which comes after three words: two numbers and the length of the id. `#bytes` has
-   * the id as bytes, and `#units` has it as code units. Both are views of the same memory.
+   * The part of `#input` that has the id. Three words come before it: two numbers and the length of the id.
+   * `#bytes` shows this part as bytes, and `#units` as code units. Both are views of the same memory.
    */
   readonly #bytes: Uint8Array
   readonly #units: Uint16Array
@@ -37,8 +37,8 @@ export class Fingerprint {
   }
 
   /**
-   * Writes the fingerprint of an id and two numbers to `words`. Returns false for an id over the limit. Such
-   * an id would have to be cut, and two cut ids could be the same.
+   * Computes one fingerprint from an id and two numbers, and writes it to `words`. Returns false for an id
+   * over the limit. Such an id would have to be cut, and two cut ids could be the same.
    */
   take(one: number, other: number, id: string): boolean {
     const { length } = id

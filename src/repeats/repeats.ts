@@ -14,8 +14,8 @@ export type RepeatsOptions = {
 }
 
 /**
- * Remembers which messages came before, by `messageId` within a source and a unit (docs/repeats.md,
- * docs/decisions/021).
+ * Remembers messages, and recognizes a repeat: a message with the same `messageId`, source and unit as an
+ * earlier message (docs/repeats.md, docs/decisions/021).
  *
  * The memory is reserved at once and never grows. An idle process uses none of it, because the system
  * allocates memory only when the memory is first written to. The first messages take all of it, 64 KiB at a
@@ -31,8 +31,8 @@ export class Repeats {
   readonly #windowS: number
   readonly #capacity: number
   /**
-   * The limit on the numbers of entries. Each message in the memory is an entry with a number. The lowest
-   * number is `#capacity`. The highest number is one below `#numbersEnd`, and after it the lowest number is
+   * The number after the highest number of an entry. An entry is a remembered message. Entries are numbered
+   * one after the other. The lowest number is `#capacity`. After the highest number, the lowest number is
    * used again.
    */
   readonly #numbersEnd: number
@@ -42,8 +42,8 @@ export class Repeats {
   readonly #fingerprint = new Fingerprint()
   readonly #sources = new Map<string, number>()
   /**
-   * A number for each unit of this worker. The number is dropped when the unit is lost. So no message matches
-   * a message that came before the loss of the unit.
+   * The number of the present tenure, by unit. Fingerprints contain this number, and it is dropped when the
+   * unit is lost. So no message matches a message that came before the loss of the unit.
    */
   readonly #tenures = new Map<number, number>()
   #tenuresBegun = 0
@@ -62,9 +62,9 @@ export class Repeats {
   }
 
   /**
-   * Returns true for a repeat: an earlier record of the same partition had the same id from the same source.
-   * The earlier record must have come within the window, and after this worker got the unit. If the message
-   * is no repeat, remembers the message. A record that is read again is no repeat of itself.
+   * Returns true for a repeat: an earlier record of the same partition had the same source and `messageId`.
+   * The earlier record must have been appended within `windowMs`, and read after this worker got the unit. If
+   * the message is no repeat, remembers the message. A record that is read again is no repeat of itself.
    */
   isRepeat({ partition, offset, timestampMs }: Arrival, sourceId: string, messageId: string): boolean {
     const isTaken = this.#fingerprint.take(this.#tenureOf(partition), this.#numberOf(sourceId), messageId)
@@ -81,14 +81,14 @@ export class Repeats {
       if (Math.abs((seconds - (entries[at + appended] ?? 0)) | 0) < this.#windowS) return true
       this.#remember(offset, seconds)
     } else if (firstOffset > offset) {
-      // The group's offsets were set back. This record is delivered again. The later record, when it is read
-      // again, counts as a repeat of this one.
+      // The group's offsets were set back, so this record is delivered again. When the later record is read
+      // again, it counts as a repeat of this one.
       this.#write(at, offset, seconds)
     }
     return false
   }
 
-  /** Forgets the messages of all units that aren't in `units`, because this worker has lost them. */
+  /** Forgets the messages of all units that aren't in `units`, because this worker has lost these units. */
   keepOnly(units: readonly number[]): void {
     for (const unit of this.#tenures.keys()) {
       if (!units.includes(unit)) this.#tenures.delete(unit)
@@ -96,8 +96,8 @@ export class Repeats {
   }
 
   /**
-   * Number of messages that are remembered. Messages that are older than the window, and messages of lost
-   * units, count until other messages take their place.
+   * Number of messages that are remembered. It includes messages that are older than `windowMs` and messages
+   * of lost units, until other messages take their place.
    */
   get count(): number {
     return this.#count
@@ -109,8 +109,8 @@ export class Repeats {
   }
 
   /**
-   * Returns how far back repeats are recognized, in milliseconds. This is the window. If the memory is full
-   * and its oldest message is younger than the window, this is the age of the oldest message.
+   * Returns how far back repeats are recognized, in milliseconds. This is `windowMs`, unless the memory is
+   * full and its oldest message is younger than `windowMs`. Then this is the age of the oldest message.
    */
   reachMs(nowMs: number): number {
     if (this.#count < this.#capacity) return this.#windowS * 1_000
@@ -214,14 +214,14 @@ export class Repeats {
 }
 
 /**
- * The place of the lower 32 bits of the offset within an entry, in words. An entry stands for one remembered
- * message. Its first four words are the fingerprint.
+ * The index, within an entry, of the word with the lower 32 bits of the record's offset. An entry stands for
+ * one remembered message. The first four words of an entry are the fingerprint.
  */
 const offsetLow = 4
 const offsetHigh = 5
 /**
- * The place of the append time within the entry of a remembered message, in words. The append time is in
- * seconds since 1970.
+ * The index, within an entry, of the word with the record's append time, in seconds since 1970. An entry
+ * stands for one remembered message.
  */
 const appended = 6
 const nextOlder = 7
@@ -236,8 +236,8 @@ const wordsPerPage = 1_024
 
 const nowhere = -1
 /**
- * How often the whole memory is overwritten before the numbers of remembered messages start again. By then,
- * every chain of the hash table has a newer entry.
+ * How often the whole memory is overwritten before the numbers of the entries start again. By then, every
+ * chain of the hash table has a newer entry, so no chain begins with a number from before.
  */
 const laps = 32
 

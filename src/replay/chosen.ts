@@ -31,8 +31,8 @@ export type ReplayedRecord = {
  * Reasons why a record that matches the selection isn't sent again:
  *
  * - `value_omitted`: the dead letter was too large to keep its message.
- * - `not_replayable`: the record is a part of a sync, a state of an audience, or a record without a source.
- *   It would fail again, or overwrite newer values.
+ * - `not_replayable`: the record is a part of a sync, a state of an audience, a record without a source, or a
+ *   delivery without value or readable headers. It would fail again, or overwrite newer values.
  * - `unreadable`: no message can be made from the record.
  * - `destination_off`, `destination_removed`, `source_unknown`, `source_off`: the present catalog doesn't
  *   allow that the record is sent.

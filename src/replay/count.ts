@@ -7,9 +7,9 @@ import { type Tally, TallyBuilder } from './replay-tally.ts'
 const atATime = 4
 
 /**
- * Counts the records that a replay would send. `untilMs`: the time at which the count ends even if it isn't
- * complete, on the clock of `performance.now()`. The result says whether the count is complete. Rejects if
- * the topic can't be read.
+ * Counts the records that a replay would send. At the time `untilMs` on the clock of `performance.now()`, the
+ * count ends even if it isn't complete. The result says whether the count is complete. Rejects if the topic
+ * can't be read.
  */
 export async function count({
   ranges,
@@ -72,8 +72,8 @@ export async function count({
 }
 
 /**
- * Resolves with the result of `work`. Resolves with `undefined` if `work` hasn't ended at `untilMs`, on the
- * clock of `performance.now()`. Without this limit, a read would take as long as a schema registry is
+ * Resolves with the result of `work`. Resolves with `undefined` if `work` hasn't ended at the time `untilMs`
+ * on the clock of `performance.now()`. Without this limit, a read would take as long as a schema registry is
  * unavailable.
  */
 async function before<T>(untilMs: number, work: Promise<T>): Promise<T | undefined> {

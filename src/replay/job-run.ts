@@ -17,8 +17,8 @@ export type JobRunOptions = {
   /** Writes a record. Resolves once Kafka has acknowledged it. `refused`: no topic accepts the record. */
   readonly produce: (record: ReplayedRecord) => Promise<'acknowledged' | 'refused'>
   /**
-   * Returns true if the consumer group has received a heartbeat of this process within the session timeout.
-   * Then no other process owns the units of this process.
+   * Returns true if the consumer group has heard from this process within the session timeout. Then no other
+   * process owns the units of this process.
    */
   readonly isOwner: () => boolean
   /** Returns the number of records of the topic `replays` that have not been delivered yet. */
@@ -37,9 +37,9 @@ const batchesPerSecond = 4
 const mostAtOnce = 5_000
 const mostBytesAtOnce = 4 * 1024 ** 2
 /**
- * How long an owner waits before it continues a replay that was begun earlier, in milliseconds. The limit on
- * records a second applies to both owners together. The last records of an owner that was killed may still be
- * under way to the destinations.
+ * How long an owner waits before it continues a replay that was begun earlier, in milliseconds. The last
+ * records of a former owner that was killed may still be under way to the destinations. Because of the wait,
+ * both owners together keep to the limit on records per second.
  */
 const settleMs = 2_000
 const noteEveryMs = 1_000
@@ -47,7 +47,7 @@ const flushAfterMs = 250
 const backlogEveryMs = 1_000
 /**
  * Limit on the records that are written but not delivered yet, in seconds of the replay's rate. Because of
- * this limit, deliveries end soon after a replay was stopped.
+ * this limit, deliveries end soon after a replay is stopped.
  */
 const backlogSeconds = 5
 const leastBacklog = 2_000
@@ -147,7 +147,7 @@ export class JobRun {
       if (this.#isFull) await this.#flush()
     }
     this.#offsets[partition] = next
-    // A piece has the records of one fetch. If no batch was sent for a piece, the limit on records a second
+    // A piece has the records of one fetch. If no batch was sent for a piece, the limit on records per second
     // doesn't slow this loop down. So the run waits for as long as the processing of the piece took. This
     // leaves half of the time to the deliveries of this process.
     if (this.#flushedMs === flushed) await delay(performance.now() - startedMs, undefined, { signal })

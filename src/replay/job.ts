@@ -10,7 +10,7 @@ export type OffsetRange = { readonly start: number; readonly end: number }
 export type JobOrder = {
   readonly id: string
   readonly selection: Selection
-  /** Limit on the records that are sent in a second. */
+  /** Limit on the records that are sent per second. */
   readonly perSecond: number
   /** `by`: the person who ordered the replay. `atMs`: the time of the order, in epoch milliseconds. */
   readonly by: string
@@ -37,7 +37,7 @@ export type JobRequest = {
 export type JobProgress = {
   /**
    * The number of the owner. Each owner has a higher number than all earlier owners, so progress that a
-   * former owner still writes doesn't count.
+   * former owner still writes is ignored.
    */
   readonly term: number
   /** The number of times that the same owner had already written its progress. */
@@ -85,7 +85,7 @@ export type JobRecord =
   | { readonly kind: 'audit'; readonly key: string; readonly entry: AuditEntry }
 
 /**
- * Encodes a record of the topic `replay-jobs`. Its keys are JSON lists: `[id, "order"]`, `[id, "wish"]`,
+ * Encodes a record of `replay-jobs`. The keys of this topic are JSON lists: `[id, "order"]`, `[id, "wish"]`,
  * `[id, "progress", term]` and `["audit", key]`. Compaction keeps the last record of each key. Each owner has
  * its own `term`, so late progress of a former owner replaces only the former owner's own progress.
  */

@@ -37,7 +37,7 @@ const mostAtOnce = 8
 
 /**
  * Runs the replays of this worker's units. The id of a replay determines the unit to which the replay
- * belongs. So each replay has one owner at a time. If its unit gets another owner, this owner continues the
+ * belongs. So each replay has one owner at a time. If the unit gets a new owner, the new owner continues the
  * replay.
  */
 export class ReplayRunner {

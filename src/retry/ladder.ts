@@ -1,8 +1,8 @@
 // The retry ladder, which decides how long the next wait of a delivery is and when the delivery is given up.
 //
 // A rung is a step of the ladder. A tier is a topic that holds the records of all rungs with the same wait.
-// The default (`src/config/retry-keys.ts`) is `1m,10m,1h,1h,1h`, and then `10m` as often as that wait fits
-// into the limit of `4h`. With this ladder, the last try is 3 h 51 min after the first.
+// The default ladder (`src/config/retry-keys.ts`) has the waits `1m,10m,1h,1h,1h`, and then `10m` as often as
+// it fits into the limit of `4h`. With this ladder, the last attempt comes 3 h 51 min after the first.
 
 /**
  * A ladder. Rungs are counted from 0. The wait of rung N is `waitsMs[N]`, or `thenMs` if `waitsMs` has no
@@ -12,13 +12,13 @@ export type Ladder = {
   /** Waits of the first rungs, in milliseconds. Not empty. */
   readonly waitsMs: readonly number[]
   /**
-   * The wait of every rung after the rungs of `waitsMs`. The wait is repeated as often as it fits into
+   * The wait of every later rung, in milliseconds. The ladder repeats this wait as often as it fits into
    * `limitMs`.
    */
   readonly thenMs: number
   /**
-   * The time within which another attempt may still be due, in milliseconds. It starts at the first attempt
-   * or at the first wait for a turn.
+   * The time within which another attempt may still be due, in milliseconds. It starts at the first attempt,
+   * or at the first wait for a turn or for the proxy.
    */
   readonly limitMs: number
 }
@@ -30,8 +30,8 @@ export function waitOf(ladder: Ladder, rung: number): number {
 }
 
 /**
- * Returns the time when a delivery expires. `startedMs` is the time when the delivery's clock started: the
- * time of its first try or of its first wait for a turn. Both times are epoch milliseconds.
+ * Returns the time when a delivery expires, in epoch milliseconds. `startedMs` is the time when its clock
+ * started: the time of the first attempt, or of the first wait for a turn or for the proxy.
  */
 export function clockEnd({ limitMs }: Ladder, startedMs: number): number {
   return startedMs + limitMs
@@ -53,11 +53,11 @@ export function tiersOf(ladder: Ladder): number[] {
 /**
  * Returns the next rung, at or after `rung`, for a delivery that has to wait again from `nowMs` on.
  *
- * A rung is skipped if the attempt after it would be due later than `expiresAtMs`, because later rungs may be
- * shorter. A rung that ends before `notBeforeMs` (a `Retry-After`) is skipped too if a later rung lasts until
- * `notBeforeMs`. Otherwise the delivery would wake up when it must not be tried yet. If no rung lasts until
+ * If the attempt after a rung would be due later than `expiresAtMs`, the rung is skipped. A later rung may be
+ * short enough. A rung that ends before `notBeforeMs` (a `Retry-After`) is skipped too if a later rung lasts
+ * until `notBeforeMs`. So the delivery doesn't wake up while it must not be tried yet. If no rung lasts until
  * `notBeforeMs`, the longest rung that ends before `expiresAtMs` is taken, and the delivery waits again after
- * this rung. So a `Retry-After` never costs a delivery its last try.
+ * this rung. So a `Retry-After` never costs a delivery its last attempt.
  */
 export function nextStep(
   ladder: Ladder,
@@ -80,9 +80,9 @@ export function nextStep(
 }
 
 /**
- * Returns the wait of rung `rung` for a delivery whose clock isn't running: it was never tried, or its
- * destination is paused (`state: paused` in the catalog). Such a delivery doesn't expire, so no rung is
- * skipped. Every rung after the rungs of `waitsMs` has the longest wait of the ladder.
+ * Returns the wait of rung `rung` for a delivery whose clock isn't running, because the delivery was never
+ * tried or its destination is paused (`state: paused` in the catalog). Such a delivery doesn't expire, so no
+ * rung is skipped. After the rungs in `ladder.waitsMs`, each wait is the longest of the ladder, not `thenMs`.
  */
 export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; waitMs: number } {
   const waitMs =
@@ -92,8 +92,8 @@ export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; w
 
 /**
  * Returns the time when the last attempt of a delivery is due, in milliseconds. `firstMs` is the time of the
- * first attempt. The result assumes that each wait takes exactly as long as its rung. A `Retry-After` never
- * delays a delivery beyond this time.
+ * first attempt. The result assumes that each wait takes exactly as long as its rung. The caller cuts a later
+ * `Retry-After` to this time.
  */
 export function lastTryAt(ladder: Ladder, firstMs: number): number {
   const expiresAtMs = clockEnd(ladder, firstMs)

@@ -13,8 +13,8 @@ import {
 export type Origin = OriginPlace
 
 /**
- * The retry state of a delivery: its attempts and waits so far. Records of `retry.*`, `replays` and
- * `dead-letters` have the retry state in their headers. The value of such a record is the message, which
+ * The retry state of a delivery: its attempts and waits so far. Records of the topics `retry.*`, `replays`
+ * and `dead-letters` have the retry state in their headers. The value of such a record is the message, which
  * stays unchanged.
  */
 export type RetryState = {
@@ -26,8 +26,8 @@ export type RetryState = {
   /** The rung on which the delivery waits next. */
   nextRung: number
   /**
-   * Number of rungs on which the delivery has waited since its last try without getting a turn for a try.
-   * These waits don't advance `nextRung`.
+   * The number of rungs that have passed since the last attempt while the delivery waited for its turn. These
+   * rungs don't advance `nextRung`.
    */
   waits?: number
   /** Number of attempts so far; 0 for a delivery that has only waited. */
@@ -55,9 +55,9 @@ export type RetryState = {
    */
   property?: PropertyHeader | undefined
   /**
-   * True if the delivery is an uncertain Identify of one property: a server may have got an attempt and may
-   * act on that attempt late, because the attempt timed out, was reset or was answered with a 5xx. Once this
-   * field is true, it stays true.
+   * True if the delivery is an uncertain Identify of one property. An attempt timed out, was reset or was
+   * answered with a 5xx. So a server may have got this attempt and may act on it late. Once this field is
+   * true, it stays true.
    */
   isUncertain?: boolean
   /**
@@ -203,8 +203,8 @@ function refuse(faults: readonly string[]): Decoded {
 }
 
 /**
- * Returns the retry headers for a dead letter if `decodeRetryState` has refused the received headers. These
- * are the known headers, each cut to its limit.
+ * Returns the retry headers for the dead letter of a record whose headers `decodeRetryState` has refused. The
+ * result has the known headers, each cut to its limit.
  */
 export function salvageRetryHeaders(headers: ReceivedHeaders): RetryHeaders {
   const kept: RetryHeaders = {}
@@ -220,7 +220,7 @@ function cut(text: string, maxBytes: number): string {
   return bytes.length <= maxBytes ? text : bytes.subarray(0, maxBytes - replacementBytes).toString()
 }
 
-/** Room for U+FFFD in bytes. This character replaces a character that was cut in two. */
+/** The size of U+FFFD in UTF-8, in bytes. This character replaces a character that was cut in two. */
 const replacementBytes = 3
 
 /**
@@ -245,7 +245,7 @@ function readList<T>(
     const value: unknown = JSON.parse(text)
     if (Array.isArray(value) && value.length <= maxListed && value.every(isItem)) return value
   } catch {
-    // The code below adds the fault, as it also does for JSON that isn't a list of such items.
+    // The code below adds the fault. It also adds the fault for JSON that isn't a list of such items.
   }
   faults.push(`${name} can't be read`)
   return []

@@ -119,8 +119,8 @@ type RunOptions = {
 }
 
 /**
- * What became of the mark which says that the destination needs a backfill. `none`: there was no mark.
- * `down`: the mark was removed. `stays`: the mark stays.
+ * The fate of the mark which says that the destination needs a backfill. `none`: there was no mark. `down`:
+ * the mark was removed. `stays`: the mark stays.
  */
 type MarkEnd = 'none' | 'down' | 'stays'
 
@@ -160,7 +160,7 @@ class Run {
     this.#position = this.#start
   }
 
-  /** Runs the backfill. Counts the sent Identifies: `sent` for all its runs, `left` for the earlier runs. */
+  /** Runs the backfill. `sent`: the Identifies of all its runs. `left`: those of the earlier runs. */
   async go(): Promise<{ sent: number; left: number; mark: MarkEnd }> {
     const { scope, start } = this.#given
     if (start === undefined && this.#isWhole) {
@@ -176,7 +176,7 @@ class Run {
     return { sent: this.#position.sent, left: this.#start.sent, mark: await this.#endMark() }
   }
 
-  /** True if the backfill covers everything that the destination can have missed. A dry run never does. */
+  /** True if the backfill covers everything that the destination can have missed. False in a dry run. */
   get #isWhole(): boolean {
     const { audienceId, property, withLeft, isDryRun } = this.#given.options
     return audienceId === undefined && property === undefined && withLeft && !isDryRun

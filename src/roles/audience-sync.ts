@@ -20,7 +20,7 @@ import { openWriter } from './writer.ts'
 type Log = Parameters<typeof createKafka>[1]
 
 export type AudienceSyncOptions = {
-  /** The id of the space: a source of the catalog of the kind `audiences`. */
+  /** The id of the space, which is a source of kind `audiences` in the catalog. */
   spaceId: string
   audience: { id: string; name: string; key: string | undefined }
   /** The file to read. `-` is standard input. */
@@ -45,7 +45,7 @@ const partsAtOnce = 4
 
 /**
  * Writes a whole audience to `audience-changes`, as parts for each partition. Reads, checks and spools the
- * whole file before it writes the first part. Every part states how many parts its partition gets. Because of
+ * whole file before it writes the first part. Every part says how many parts its partition gets. Because of
  * this number, a worker doesn't mistake the parts of an interrupted run for the whole audience. Returns a
  * summary in lines.
  */

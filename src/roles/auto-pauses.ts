@@ -11,7 +11,7 @@ export type AutoPausesOptions = {
   readonly config: Config
   readonly log: Pick<Logger, 'info'>
   readonly file: Pick<CatalogFile, 'current' | 'refused'>
-  /** Returns true if no delivery starts at present, because Kafka or the proxy is in trouble. */
+  /** Returns true if this worker starts no delivery at present, for one of the reasons in `Stalls`. */
   readonly isStalled: () => boolean
   /** Called when the set of destinations that Sluice has paused has changed. */
   readonly onChange: () => void

@@ -21,11 +21,11 @@ export type BackfillMarks = {
   needsBackfill(destinationId: string, spaceId: string): Promise<void> | undefined
   /**
    * The destinations that need a backfill, each with the space whose values it lacks. A mark that another
-   * member writes counts some seconds later.
+   * member writes appears here some seconds later.
    */
   readonly behind: readonly Connection[]
   readonly keeper: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'needsBackfill'>
-  /** Reads all marks that the log has at the time of the call. Rejects when Kafka doesn't answer. */
+  /** Reads all marks that the topic has at the time of the call. Rejects when Kafka doesn't answer. */
   read(): Promise<void>
   /** Writes the marks that aren't written yet. Gives up after half a second. */
   stop(): Promise<void>

@@ -4,8 +4,8 @@ import type { Config } from '../config/schema.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 
 /**
- * Sets the metric with the expiry time of Kafka's client certificate. If the file of the certificate can't be
- * read, the metric has no series, and the code that connects to Kafka logs the reason.
+ * Sets the metric that shows when the client certificate for Kafka expires. If the file of the certificate
+ * can't be read, the metric has no series, and the code that connects to Kafka logs the reason.
  */
 export function showCertificateExpiry(
   { certificateExpiry }: Pick<CommonMetrics, 'certificateExpiry'>,

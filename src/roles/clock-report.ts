@@ -2,11 +2,11 @@ import type { OnClockSkew } from '../kafka/clock-skew.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 
 /**
- * The difference from which a clock is reported, in milliseconds. Receivers accept signatures of five
- * minutes.
+ * The smallest difference for which a warning is logged, in milliseconds. Receivers refuse a signature whose
+ * time is more than five minutes off.
  */
 const reportedMs = 30_000
-/** Time for which a difference counts, in milliseconds, and time between two looks for older ones. */
+/** How long a difference is remembered, in milliseconds. Older ones are removed every `lookEveryMs`. */
 const keptMs = 10 * 60_000
 const lookEveryMs = 60_000
 
@@ -20,8 +20,8 @@ export type ClockReportOptions = {
 }
 
 /**
- * Reports how much the clock of this process differs from the clocks of the brokers: always as a metric, and
- * in the log when the largest difference becomes too large, and when it no longer is.
+ * Reports how much the clock of this process differs from the brokers' clocks. A metric shows the largest
+ * difference. The log says when this difference becomes too large, and when the clocks agree again.
  */
 export class ClockReport {
   readonly #options: ClockReportOptions
@@ -41,7 +41,7 @@ export class ClockReport {
     this.look()
   }
 
-  /** Forgets old differences, and reports the largest one. */
+  /** Forgets old differences, and reports the largest difference that remains. */
   look(): void {
     let worst: (Seen & { readonly broker: number }) | undefined
     for (const [broker, seen] of this.#seen) {

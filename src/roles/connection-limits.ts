@@ -16,10 +16,10 @@ export type ConnectionLimits = {
 }
 
 /**
- * Returns the limits of connections to hooks: the configured limits, or what the limit of open files
- * (`ulimit -n`) allows if this is less. A part of the files is for all other parts of the process, which
- * could not reach Kafka without them. Logs a warning if a limit is less than configured. `hasGateway` is true
- * if the process is also a gateway, whose clients have connections too.
+ * Returns the limits of connections to hooks. They are lower than configured if the limit of open files
+ * (`ulimit -n`) is too low. Some open files stay reserved for the rest of the process, which could not reach
+ * Kafka without them. Logs a warning if a limit is less than configured. `hasGateway` is true if the process
+ * is also a gateway, whose clients have connections too.
  */
 export function connectionLimits(
   { delivery, topics, gateway }: Config,
@@ -47,8 +47,8 @@ export function connectionLimits(
 }
 
 /**
- * Returns the limit of connections of a gateway's clients: the configured limit, or what the limit of open
- * files allows if this is less. Logs a warning if it is less.
+ * Returns how many connections the clients of a gateway may have: the configured number, or fewer if the
+ * limit of open files is too low. Logs a warning if the number is lower than configured.
  */
 export function maxClients({ gateway }: Config, openFiles: number, log: WarningLog): number {
   const most = Math.min(gateway.maxConnections, filesBeside(openFiles, filesWithoutUnits))
@@ -62,16 +62,16 @@ export function maxClients({ gateway }: Config, openFiles: number, log: WarningL
 }
 
 /**
- * Returns how many open files remain for connections beside all other things, which may need `needed` files.
+ * Returns how many open files remain for connections. The rest of the process may need `needed` open files.
  */
 function filesBeside(openFiles: number, needed: number): number {
   const others = Math.max(fewestOfOthers, Math.min(openFiles / 4, needed))
   return Math.max(1, Math.floor(openFiles - others))
 }
 
-/** Open files that a process with a few units needs at least. */
+/** The fewest open files that the rest of the process needs, even if it has only a few units. */
 const fewestOfOthers = 80
-/** Open files for connections to brokers, logs and probes. */
+/** Open files for connections to brokers, for logs and for probes. */
 const filesWithoutUnits = 512
 
 /** Returns the limits of a bulkhead with room for `maxInFlight` requests. */

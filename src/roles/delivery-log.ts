@@ -26,7 +26,7 @@ export type DeliveryLog = { readonly observer: LogObserver; stop(): Promise<void
  * written together.
  */
 const flushEveryMs = 250
-/** How long the process may take, when it stops, to write the records that still wait, in milliseconds. */
+/** How long writing the remaining records may take when the process stops, in milliseconds. */
 const stopWithinMs = 1_000
 
 /**
@@ -80,8 +80,8 @@ export function openDeliveryLog({
 }
 
 /**
- * Returns the keyed hash for users. Returns `undefined` if no key is configured. Throws if the file of the
- * key can't be used.
+ * Returns the function that hashes user ids with the configured key. Returns `undefined` if no key is
+ * configured. Throws if the file with the key can't be used.
  */
 export function userHashOf({ attempts }: Config): UserHash | undefined {
   const key = attempts.userKey ?? keyInFile(attempts.userKeyFile)

@@ -26,10 +26,7 @@ export type StoppableParts = {
 export class FailingUnits {
   readonly #options: FailingUnitsOptions
   readonly #parts: () => StoppableParts
-  /**
-   * For each unit, the topics in which the unit's partition takes no records. For each of these topics, the
-   * reason.
-   */
+  /** For each unit: the topics in which the unit's partition takes no records, each with the reason why. */
   readonly #failing = new Map<number, Map<string, string>>()
   /** The units of this worker. */
   #owned: readonly number[] = []
@@ -43,8 +40,8 @@ export class FailingUnits {
     const { log, topics: names } = this.#options
     if (isFailing) log.warn({ topic, partition, reason }, 'Kafka does not accept records for this partition')
     else log.info({ topic, partition }, 'Kafka accepts records for this partition again')
-    // Only retry topics and dead letters stop a unit, because the outcome of a delivery can't be written
-    // without them.
+    // A unit is stopped only for a retry topic or `dead-letters`, because the outcome of a delivery can't be
+    // written without these topics.
     if (topic !== names.deadLetters && !topic.startsWith(names.retryPrefix)) return
     const topics = this.#failing.get(partition) ?? new Map<string, string>()
     if (isFailing) topics.set(topic, reason)
@@ -65,8 +62,8 @@ export class FailingUnits {
   }
 
   /**
-   * Takes over an assignment, and stops the failing units again. If it didn't, this member would fetch again
-   * from a failing partition that comes back to it.
+   * Takes over an assignment, and stops the failing units again. Otherwise, if this member lost a failing
+   * unit and got it back, the member would fetch the unit's records again.
    */
   assigned(units: readonly number[]): void {
     this.#owned = units

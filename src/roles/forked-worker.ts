@@ -6,7 +6,7 @@ import { StartError } from './start-error.ts'
 import { type Member, startMember, type WorkerOptions } from './worker.ts'
 
 /**
- * Starts one of a worker's forked processes. It is a member of the group, and has no port of its own. It
+ * Starts a member of the group in one of a worker's forked processes. The process has no port of its own. It
  * answers the questions of the primary.
  */
 export async function startForkedWorker(options: WorkerOptions): Promise<void> {

@@ -8,8 +8,8 @@ const flags = [
   // That part becomes garbage together with the rest of the delivery, but keeps the young objects that it
   // refers to alive until the whole heap is marked. Pauses then take ten times longer.
   '--no-allocation-site-pretenuring',
-  // Parallel helpers may have to wait for a CPU that other processes use. The process pauses meanwhile, for
-  // 20 ms instead of 4 ms.
+  // The collector's parallel threads may have to wait for a CPU that other processes use. The process pauses
+  // meanwhile, for 20 ms instead of 4 ms.
   '--no-parallel-scavenge',
   // Lets the old generation grow to three times its live size before it is marked. V8 would let a small heap
   // grow by only a tenth. The heap would then be marked every two seconds, which takes a tenth of a second of
@@ -42,8 +42,8 @@ export const semiSpaceFlag = `--max-semi-space-size=${youngMb}`
 
 /**
  * A process counts as busy if it collects young objects this many times within `busyMs`. With about 500
- * deliveries a second, it is busy after five seconds. With 10,000 a second, it is busy at once. The end of a
- * process's start makes fewer collections, so a process that only starts doesn't count as busy.
+ * deliveries a second, it is busy after five seconds. With 10,000 a second, it is busy at once. A process
+ * that only starts makes fewer collections, so it doesn't count as busy.
  */
 const busyCollections = 40
 const busyMs = 5_000
@@ -74,10 +74,10 @@ export function limitSharedBuffers(): void {
 }
 
 /**
- * Lets the semi-space grow to `youngMb` in one step when the process is busy, and no further. V8 alone would
- * double the size of the semi-space each time that as many bytes have survived as the semi-space has. With
- * little traffic the process would then grow for hours, as if it leaked memory. V8 shrinks the semi-space of
- * an idle process, so this function looks at the size after each collection.
+ * Lets the semi-space grow to `youngMb` in one step when the process is busy, and no further. Without this
+ * function, V8 would double the semi-space each time that as many bytes have survived collections as the
+ * semi-space has. With little traffic the process would then grow for hours, as if it leaked memory. V8
+ * shrinks the semi-space of an idle process, so this function looks at the size after each collection.
  */
 export function growYoungRoomWhenBusy(): Part {
   const recentMs: number[] = []

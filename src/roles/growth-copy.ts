@@ -44,8 +44,8 @@ type Read = { readonly partition: number; readonly orderMs: number; readonly rec
 
 /**
  * Copies topics to the topics of another layout. Every copied record carries the partition, the offset and
- * the time of its original. If an earlier run was killed, the next run finds by these places which records
- * are copied already, and doesn't copy these records again.
+ * the time of its original. If a run was killed, the next run finds out from these values which records are
+ * copied already, and doesn't copy these records again.
  */
 export class GrowthCopy {
   readonly #options: CopyOptions
@@ -121,7 +121,7 @@ export class GrowthCopy {
           if (record.offset >= to) break
           if (isOpen && isSettled(log, record.offset)) continue
           if (isUnreadable(record, { topic, partition, isOwed })) continue
-          // If the broker's clock was set back, the order in the log counts, and not the times.
+          // If the broker's clock was set back, the offsets give the order, and not the times.
           orderMs = Math.max(orderMs, record.timestampMs)
           read.push({ partition, orderMs, record })
         }

@@ -30,8 +30,8 @@ export type GrowthRunOptions = {
   /** The growth, which is already recorded on Kafka. */
   readonly growth: Growth
   /**
-   * Reads the ranges of the topics that are copied, and the group's positions in these topics. The keys are
-   * the topics' names without the prefix of the layout.
+   * Reads the offset ranges of the topics that are copied, and the group's positions in these topics. The
+   * keys are the topics' names without the prefix of the layout.
    */
   readonly readCopied: () => Promise<Source>
   /** Throws if the group has members. */
@@ -132,7 +132,7 @@ export class GrowthRun {
 
   /**
    * Adds partitions to the existing topics that other programs write or read. Producers can keep running, and
-   * notice the new partitions by themselves.
+   * find the new partitions by themselves.
    */
   #extend(): Promise<void> {
     const { config, kafka } = this.#options

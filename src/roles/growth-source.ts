@@ -30,8 +30,8 @@ export function isSettled({ position, place }: SourcePartition, offset: number):
 }
 
 /**
- * Reads the offset ranges of the topics, and the positions of the group in the topics. Returns a list for
- * each topic, in the order of its partitions.
+ * Reads the offset ranges of the topics, and the positions of the group in the topics. Returns a list of the
+ * partitions for each topic, in their order.
  */
 export async function readSource(
   kafka: ReturnType<typeof createKafka>,

@@ -11,8 +11,8 @@ function configOf(config: Config, layout: Layout): Config {
 }
 
 /**
- * Returns how the names of a layout's own topics begin. A layout's own topics are the topics that only Sluice
- * writes.
+ * Returns how the names of a layout's own topics begin. These are the topics that only Sluice writes and
+ * whose records belong to units.
  */
 export function beginningOf({ kafka }: Config, { generation }: Layout): string {
   return ownPrefix({ prefix: kafka.topicPrefix, generation })
@@ -21,7 +21,7 @@ export function beginningOf({ kafka }: Config, { generation }: Layout): string {
 const retry = 'retry.'
 
 /**
- * Returns the definitions of a layout's topics that are copied: `memberships`, and the topics in `waiting`.
+ * Returns a layout's definitions of the topics that are copied: `memberships`, and the topics in `waiting`.
  * `waiting` has names without the layout's beginning. It may include retry topics of earlier ladders.
  */
 export function ownDefinitions(

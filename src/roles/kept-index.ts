@@ -13,8 +13,8 @@ export type KeptIndexOptions = {
 }
 
 /**
- * The most bytes of records that wait to be written. When more bytes wait, fetching pauses until at most half
- * as many bytes wait.
+ * Limit on the bytes of records that wait to be written. When more bytes wait, fetching pauses until the
+ * bytes that wait are at most half of this limit.
  */
 export const maxHeldBytes = 16 * 1024 ** 2
 const firstPauseMs = 1_000

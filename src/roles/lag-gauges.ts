@@ -10,8 +10,8 @@ import type { Part } from './parts.ts'
 import { topicNames } from './settings.ts'
 
 /**
- * The shortest interval between two readings of the lag, in milliseconds. Every process reads the lag of the
- * whole group, so the interval grows with the number of partitions.
+ * The shortest interval between two readings of the lag, in milliseconds. Every worker and every gateway
+ * reads the lag of the whole group, so the interval grows with the number of partitions.
  */
 const leastEveryMs = 15_000
 const msEachPartition = 5
@@ -21,7 +21,7 @@ const stopWithinMs = 500
 
 /**
  * Returns how long to wait before the next reading of the lag, for a group that reads `partitions`
- * partitions. `chance` is a random number from 0 to 1. It makes the processes read at different times.
+ * partitions. `chance` is a random number from 0 to 1. It lets the processes read at different times.
  */
 export function lagWaitMs(partitions: number, chance: number): number {
   return Math.max(leastEveryMs, partitions * msEachPartition) * (0.9 + 0.2 * chance)

@@ -25,8 +25,8 @@ export async function listening<T>(server: Promise<T>, address: Listening): Prom
 }
 
 /**
- * Tries to listen at an address, and throws if that isn't possible. Call this before parts are started that
- * would have to be stopped again if the port is taken.
+ * Tries to listen at an address, and throws if that isn't possible. Call this before other parts are started,
+ * so that they don't have to be stopped again if the port is taken.
  */
 export async function refuseTakenPort(address: Listening): Promise<void> {
   const { host, port } = address

@@ -78,7 +78,7 @@ const busy = `${questionsAtOnce} questions to the delivery log are under way: tr
 /** Asks the delivery log's index, with at most `questionsAtOnce` questions at the same time. */
 class LogDesk {
   readonly #options: LogCallsOptions
-  /** Queries index files or ClickHouse. Opened by the first question. */
+  /** The index in files or in ClickHouse, open for queries. The first question opens it. */
   #ofFolder: Promise<LogQuery> | undefined
   #underWay = 0
 

@@ -8,7 +8,7 @@ export type ReadPayload = { readonly payload: string | undefined; readonly note:
 export type PayloadOptions = {
   /** The message that the record should contain. */
   readonly messageId: string
-  /** True if values of the topic may be framed for a schema registry. */
+  /** True if values of the topic may be framed: they begin with a schema id of a registry. */
   readonly isFramed: boolean
   readonly decoder: Decoder
   readonly withinMs: number
@@ -49,8 +49,8 @@ async function decodeWithin(decoder: Decoder, value: Buffer, withinMs: number) {
 }
 
 /**
- * Returns the `messageId` of a payload. Returns `undefined` if the payload has none, because Sluice has made
- * the id.
+ * Returns the `messageId` of a payload. Returns `undefined` if the payload has none. In this case, Sluice has
+ * made the id.
  */
 function messageIdIn(payload: string): string | undefined {
   let parsed: unknown

@@ -25,7 +25,7 @@ export class Ending {
 
   /**
    * Waits for the promise `work` until only the time for leaving the group remains. Returns false if `work`
-   * hasn't settled by then.
+   * isn't done by then.
    */
   async drained(work: Promise<unknown>): Promise<boolean> {
     const deadlineMs = performance.now() + this.#timeoutMs
@@ -35,8 +35,7 @@ export class Ending {
   }
 
   /**
-   * Waits for the promise `work` until the time to stop is over. Returns false if `work` hasn't settled by
-   * then.
+   * Waits for the promise `work` until the time to stop is over. Returns false if `work` isn't done by then.
    */
   within(work: Promise<unknown>): Promise<boolean> {
     this.#untilMs ??= performance.now() + leaveMs
@@ -53,15 +52,15 @@ export type MemberEnd = {
   readonly pipeline: Pipeline
   readonly intake: RecordIntake
   /**
-   * Stops all parts but the pipeline that write records for units. These parts are stopped once more when the
-   * role's parts stop.
+   * Stops all parts that write records for units, except the pipeline. These parts are stopped once more when
+   * the role's parts stop.
    */
   readonly stopWriters: () => Promise<unknown>
 }
 
 /**
- * Adds a function to `parts` that ends a member. The function runs before the parts that were added earlier
- * are stopped. It finishes and commits the member's deliveries in flight, and then leaves the group.
+ * Adds functions to `parts` that end a member. They run before the parts that were added earlier are stopped.
+ * They finish and commit the member's deliveries in flight, and then leave the group.
  */
 export function deferEnd({ parts, log, ending, stalls, ...member }: MemberEnd): void {
   const { consumer, pipeline, intake, stopWriters } = member

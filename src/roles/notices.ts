@@ -45,7 +45,7 @@ export type Notices = {
   stop(): Promise<void>
 }
 
-/** The unit whose owner decides which notices are sent. Every group has this unit. */
+/** The unit whose owner decides which notices are sent. Every installation has this unit. */
 const decidingUnit = 0
 const stallTimeoutMs = 10_000
 const stopWithinMs = 500
@@ -59,8 +59,8 @@ const looksToFail = 6
 const leastStaleMs = 60_000
 
 /**
- * Opens notices about failing destinations. Notices have connections of their own to Kafka, so no delivery
- * waits if notices can't be written.
+ * Opens the part that sends notices. It has connections of its own to Kafka, so no delivery waits if notices
+ * can't be written.
  */
 export function openNotices(options: NoticesOptions): Notices {
   const { config, kafka, catalog, log } = options
@@ -99,7 +99,7 @@ export function openNotices(options: NoticesOptions): Notices {
     },
     openHooks: () => options.pipeline()?.openHooks() ?? [],
     isWanted: () => isWanted(catalog(), sourceId),
-    // While the group has heard from this member within a session timeout, no other member has its units.
+    // If the group has heard from this member within a session timeout, no other member owns its units.
     isOwner: () => Date.now() - (options.consumer()?.lastCommitMs ?? 0) < config.kafka.sessionTimeoutMs,
     situation: () => situationOf(catalog(), options.marks),
     nameOf: (id) => catalog().destinations.get(id)?.name ?? id,

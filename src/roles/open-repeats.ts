@@ -3,10 +3,10 @@ import { Repeats } from '../repeats/repeats.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * Creates the memory of repeats, unless it is switched off. Throws if the memories of repeats of all
- * `processes` together need more than `limitBytes`, the memory that the container may use. A memory of
- * repeats fills up only when messages arrive. So without this check, the start would succeed, and the
- * container would be killed later.
+ * Reserves the memory for recognizing repeats, unless that is switched off. Each of the `processes` reserves
+ * as much. Throws if they need more together than the container may use (`limitBytes`). The memory fills up
+ * only when messages arrive. So without this check, the start would succeed, and the container would be
+ * killed later.
  */
 export function openRepeats(
   { windowMs, messages }: Config['repeats'],
@@ -16,7 +16,7 @@ export function openRepeats(
   if (windowMs === 0) return undefined
   const repeats = new Repeats({ windowMs, messages })
   const bytes = repeats.bytes * processes
-  // Without a limit, the system says 0, or more than any machine has.
+  // If the container has no limit, Node reports 0, or a number that is larger than any memory.
   if (limitBytes > 0 && bytes > limitBytes) {
     throw new StartError(
       `repeats.messages (${messages}) needs ${inMb(repeats.bytes)} MB in each of ${processes} processes, and the container has ${inMb(limitBytes)} MB in all. Set a smaller number, or raise the container's memory limit.`,

@@ -16,7 +16,7 @@ export type Outbound = {
   sender: Sender
   open: Pick<OpenConnections, 'idle'>
   /**
-   * Returns the last time for which the network of this process was suspect, or `undefined` if it never was.
+   * Returns the last period in which the network of this process was suspect; `undefined` if there was none.
    */
   egressOutage(): EgressOutage | undefined
   /** Closes all sockets at once. */

@@ -9,8 +9,8 @@ export type Part = {
 }
 
 /**
- * How long it may take to stop the parts that were started before a start failed, in milliseconds. After this
- * time the process ends anyway.
+ * How long it may take to stop the started parts after a failed start, in milliseconds. After this time the
+ * process ends anyway.
  */
 export const unwindMs = 2_500
 

@@ -34,9 +34,9 @@ const answerWithinMs = 4_000
 const overdueMs = 1_000 + flushMs
 
 /**
- * Starts the primary of several processes, each of which is a member of the group. The primary reads no
- * records. It forks the processes, passes signals on, and answers probes and scrapes for all processes on one
- * port. When one process fails, the primary stops the other processes in good order. It restarts no process.
+ * Starts a primary, and several processes that are members of the group. The primary reads no records. It
+ * forks the processes, passes signals on, and answers probes and scrapes for all processes on one port. When
+ * one process fails, the primary stops the other processes in good order. It restarts no process.
  */
 export async function startProcesses({ config, log, parts, onFatal }: ProcessesOptions): Promise<void> {
   const processes: WorkerProcess[] = []
@@ -129,8 +129,8 @@ function isOrderly({ code, signal }: Ending): boolean {
 }
 
 function errorOf({ name }: WorkerProcess, { code, signal, failure }: Ending): Error {
-  // The same error would keep all of the processes from starting. So the error is reported once, in the same
-  // words as by a worker with one process.
+  // The same error would keep all of the processes from starting. So the error is reported once, in the words
+  // that a worker with one process uses.
   if (failure?.isStartError === true) return new StartError(failure.message)
   if (failure !== undefined) {
     const cause = Object.assign(new Error(failure.message), { stack: failure.stack })

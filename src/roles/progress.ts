@@ -21,7 +21,7 @@ export class Progress {
   #shownMs = performance.now()
   #isDrawn = false
 
-  /** `total` is the value of `done` at the end of the work. It is `undefined` if this value is unknown. */
+  /** `total` is the `done` that `at` gets at the end of the work. It is `undefined` if this is unknown. */
   constructor(screen: Screen, label: string, total: number | undefined) {
     this.#screen = screen
     this.#label = label

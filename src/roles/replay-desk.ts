@@ -25,7 +25,7 @@ import { topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 import { openWriter } from './writer.ts'
 
-/** How many records a selection selects, among the records that Kafka has now. */
+/** The result of counting the records that match a selection, among the records that Kafka has now. */
 export type Preview = {
   readonly selection: Selection
   readonly ranges: readonly OffsetRange[]

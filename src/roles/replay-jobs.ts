@@ -42,8 +42,8 @@ export type ReplayReading = {
 }
 
 /**
- * Opens the parts that read the records which a replay sends again. Framed values are decoded by the
- * configured schema registry.
+ * Opens the parts that read the records which a replay sends again. Framed values, which begin with a schema
+ * id, are decoded with the schemas of the configured registry.
  */
 export async function openReplayReading(
   config: Config,

@@ -43,7 +43,7 @@ export type ReplayCommand = {
   rate: string | undefined
   by: string | undefined
   isDryRun: boolean
-  /** True if the command ends as soon as the replay is in the queue, without waiting for its end. */
+  /** True if the command ends once the replay is requested, without waiting for the end of the replay. */
   isDetached: boolean
   asJson: boolean
 }

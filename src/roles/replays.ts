@@ -56,7 +56,7 @@ export async function openReplays({
     partitions: config.topics.partitions,
     log: jobs,
     produce: (record) => producer.produce(record),
-    // While the group has heard from this member within a session timeout, no other member has its units.
+    // If the group has heard from this member within a session timeout, no other member owns its units.
     isOwner: () => Date.now() - (consumer()?.lastCommitMs ?? 0) < config.kafka.sessionTimeoutMs,
     // If the backlog can't be read, it counts as 0, so only the limits of the lanes slow the replays.
     backlog: async () => {

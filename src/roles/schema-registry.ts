@@ -13,8 +13,8 @@ import type { CountedSeries } from '../telemetry/metric-tally.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * Opens the intake between the consumer and the parts that take plain JSON. It decodes framed values through
- * the configured registry.
+ * Opens the intake between the consumer and the parts that take plain JSON. The intake decodes framed values,
+ * which begin with a schema id, with the schemas of the configured registry.
  */
 export async function openIntake<R extends Arriving>({
   config,
@@ -43,8 +43,8 @@ export async function openIntake<R extends Arriving>({
 }
 
 /**
- * Opens a decoder of framed values, which asks the configured registry. If no registry is configured, the
- * decoder refuses all framed values.
+ * Opens a decoder of framed values, which asks the configured registry for the schemas. If no registry is
+ * configured, the decoder refuses all framed values.
  */
 export async function openDecoder(
   { registry }: Config,

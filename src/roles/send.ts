@@ -15,9 +15,9 @@ type Log = Parameters<typeof createKafka>[1]
 const takeTimeoutMs = 15_000
 
 /**
- * Produces messages to the topic `events`, keyed by user and with the header `source-id`, as an upstream
- * service would. `lines` are JSON objects. Checks all messages before it sends the first message. Returns
- * what was sent, in lines.
+ * Produces messages to the topic `events` like an upstream service: keyed by user, and with the header
+ * `source-id`. `lines` are JSON objects. Checks all messages before it sends the first message. Returns a
+ * line for each sent message.
  */
 export async function sendMessages(
   config: Config,

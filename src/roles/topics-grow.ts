@@ -37,19 +37,19 @@ export type GrowOptions = {
   readonly isClean: boolean
 }
 
-/** How long it takes at most before Java's client sees new partitions, in minutes. */
+/** The longest time until Java's client sees new partitions, in minutes. */
 const minutesOfRefresh = 5
 /**
- * The memory that the answers to the fetches of all partitions may take together, in bytes. All partitions of
- * a topic are read at the same time. For each partition, the answers to two fetches are in memory.
+ * Limit on the bytes of one fetch per partition, for all partitions together. All partitions of a topic are
+ * read at the same time. The answers to two fetches per partition are in memory, so up to twice this limit.
  */
 const fetchBytesOfAll = 64 * 1024 ** 2
 const leastFetchBytes = 64 * 1024
 const mostFetchBytes = 1024 ** 2
 
 /**
- * Grows an installation to more partitions. Topics that only Sluice writes are copied to new topics. At the
- * end, the topics that other programs write get more partitions in place. If a run is interrupted, the next
+ * Grows an installation to more partitions. A layout's own topics are copied to new topics. At the end, the
+ * topics that other programs write or read get more partitions in place. If a run is interrupted, the next
  * run continues. Returns a summary in lines.
  */
 export async function growTopics(

@@ -47,8 +47,8 @@ type Ports = {
 }
 
 /**
- * Starts all roles in one process. Without configured brokers it starts a Kafka for development, with one
- * replica, whose data stays in `.sluice/kafka` between starts. With this Kafka, hooks may have URLs on this
+ * Starts all roles in one process. Without configured brokers, it starts a Kafka for development with one
+ * replica. The data of this Kafka stays in `.sluice/kafka` between starts. Hooks may then have URLs on this
  * machine.
  */
 export async function startUp({ say, ...options }: UpOptions): Promise<void> {

@@ -14,10 +14,7 @@ type Waiting = (answered: ProcessAnswer<Answers[keyof Answers]>) => void
 export class WorkerProcess {
   /** The number of the process, from 1. */
   readonly number: number
-  /**
-   * Resolves once the worker in the process has started. Never settles if the process ends before the worker
-   * has started.
-   */
+  /** Resolves once the worker in the process has started. Stays pending if the process ends before that. */
   readonly started: Promise<void>
   readonly ended: Promise<Ending>
   readonly #child: ChildProcess

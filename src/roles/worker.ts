@@ -48,8 +48,8 @@ export type WorkerOptions = {
   config: Config
   log: Logger
   /**
-   * The list to which the started parts are added. They stop within the shutdown timeout: deliveries in
-   * flight are finished and committed, and the member leaves the group.
+   * The list to which the started parts are added. When these parts stop, they finish and commit the
+   * deliveries in flight, and leave the group, within the shutdown timeout.
    */
   parts: Parts
   /** Called when the worker can't continue. The process should end with an error. */
@@ -105,10 +105,7 @@ type OpenedBase = MemberBase & {
   readonly tiers: readonly RetryTier[]
 }
 
-/**
- * The parts that a member adds to its base: the sources of deliveries, the outlets of deliveries, and the
- * observers of deliveries.
- */
+/** The parts that a member adds to its base. They bring, send and observe deliveries. */
 type Joined = MemberOutlets &
   MemberStates & {
     readonly replays: Replays

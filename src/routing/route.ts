@@ -17,8 +17,8 @@ export type Routed = {
 export type SkipReason = 'destination_off' | 'filtered_by_integrations'
 
 /**
- * The result of routing. `to` may be the given list itself. `skipped` counts destinations by reason. A
- * destination that is off is counted only under `destination_off`.
+ * The result of routing. `to`: the destinations that get the message; it may be the given list itself.
+ * `skipped`: the number of other destinations by reason. One that is off always has `destination_off`.
  */
 export type Route<D extends Routable> = { to: readonly D[]; skipped: Readonly<Record<SkipReason, number>> }
 
@@ -29,9 +29,9 @@ const NONE_SKIPPED: Route<Routable>['skipped'] = Object.freeze({
 
 /**
  * Decides which destinations get a message. `destinations` are the destinations that are connected to the
- * message's source. All of them that aren't off get the message, in the given order. If the message's
- * `integrations` exclude webhooks, no destination gets the message. For a `delete`, `integrations` is
- * ignored.
+ * message's source. If the message's `integrations` exclude webhooks, no destination gets the message.
+ * Otherwise all destinations that aren't off get the message, and `to` keeps their order. For a `delete`,
+ * `integrations` is ignored.
  */
 export function route<D extends Routable>(message: Routed, destinations: readonly D[]): Route<D> {
   const off = countOff(destinations)
@@ -47,9 +47,9 @@ export function route<D extends Routable>(message: Routed, destinations: readonl
 }
 
 /**
- * Returns true if a message's `integrations` allow that the message goes to webhooks (the specification,
- * section 4.2). If `Webhooks` is present, its value decides: true or an object of options allows it. If
- * `Webhooks` is absent, `All: false` forbids it. Names are case sensitive, but `all` is accepted too, because
+ * Returns true if a message's `integrations` allow webhooks for the message (the specification, section 4.2).
+ * If `Webhooks` is present, its value decides: true or an object of options allows webhooks. If `Webhooks` is
+ * absent, `All: false` forbids webhooks. Names are case sensitive, but `all` is accepted too, because
  * analytics-go v3 writes it.
  */
 function allowsWebhooks(integrations: Routed['integrations']): boolean {

@@ -84,7 +84,7 @@ export function createAttemptLog({
   return { add, flush: () => pacedErrors.flush() }
 }
 
-/** Returns what at most one line in a second is about: a hook, or the process if its files are used up. */
+/** Returns the key of a line for `PacedLines`. Lines about a lack of files share one key for all hooks. */
 function subjectOf({ outcome, destination, hook }: ErrorLine): string {
   return outcome === 'files' ? outcome : JSON.stringify([outcome, destination, hook])
 }
@@ -154,7 +154,7 @@ export function createDeliveredLog(log: Logger): (line: AttemptLine) => void {
  * Matches a character that JSON has to escape. Also matches a surrogate, because UTF-8 can't encode a lone
  * surrogate.
  */
-// oxlint-disable-next-line no-control-regex -- they are what is looked for
+// oxlint-disable-next-line no-control-regex -- the pattern looks for control characters
 const unsafe = /["\\\u0000-\u001f\ud800-\udfff]/
 
 function escape(text: string): string {

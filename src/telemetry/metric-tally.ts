@@ -94,7 +94,7 @@ export class TallyHistogram<L extends string> extends Histogram<L> {
     return series
   }
 
-  /** Returns the data from which prom-client 15 builds `get` and the text format. */
+  /** Returns the data from which prom-client 15 makes the result of `get` and the text format. */
   async getForPromString(): Promise<object> {
     const { name, help } = this.#configuration
     const values = this.#series.flatMap(({ labels, series }) => this.#valuesOf(labels, series))

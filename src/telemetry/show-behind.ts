@@ -7,8 +7,8 @@ type Connections = {
 }
 
 /**
- * Sets the metric that counts the destinations which lack a value of an audience or computed trait. A space
- * counts only if the catalog connects the destination to it.
+ * Sets the metric that counts the destinations which lack a value of an audience or computed trait. A missing
+ * value counts only if the catalog connects the destination to the value's space.
  */
 export function showBehind(
   { needsBackfill, perDestination }: Pick<WorkerMetrics, 'needsBackfill' | 'perDestination'>,

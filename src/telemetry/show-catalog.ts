@@ -6,7 +6,7 @@ type Shown = {
   readonly destinations: ReadonlyMap<string, { readonly state: 'on' | 'off' | 'paused' | 'auto_paused' }>
 }
 
-/** Sets the metrics of the catalog's version in force, and of its destinations. */
+/** Sets the metrics about the catalog in force: its version, and the number of destinations in each state. */
 export function showCatalog(metrics: CommonMetrics, catalog: Shown): void {
   const { catalogInfo, catalogRefused } = metrics
   catalogInfo.reset()

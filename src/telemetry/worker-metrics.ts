@@ -7,8 +7,8 @@ import { noticeMetrics } from './notice-metrics.ts'
  * The metrics of a worker. `common-metrics.ts` has the metrics that every role has, and `gateway-metrics.ts`,
  * `log-metrics.ts` and `admin-metrics.ts` have the metrics of the other roles. `docs/metrics.md` is made from
  * all of these files. Labels come from closed lists, so the number of series doesn't grow with the number of
- * customers. Only with `perDestination`, some metrics also have a label with the destination. When the
- * metrics of several processes are merged, the `aggregator` of a metric says how. Without an `aggregator`,
+ * customers. Only with `perDestination`, some metrics also have a label with the destination. The
+ * `aggregator` of a metric says how the values of several processes are merged. Without an `aggregator`, the
  * values are added up.
  */
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>

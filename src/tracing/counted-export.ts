@@ -6,7 +6,7 @@ import {
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace'
 
-/** What became of a recorded span. `dropped`: the queue was full. */
+/** The fate of a recorded span. `dropped`: the span was not exported, because the queue was full. */
 export type SpanFate = 'exported' | 'failed' | 'dropped'
 
 export type CountedExportOptions = {

@@ -22,8 +22,8 @@ export type PartitionPlan = {
   /** Number of times that a user was added again. */
   readonly repeated: number
   /**
-   * The number of parts. There is at least one part, because the owner of a partition without users in the
-   * audience must still learn that all of its users have left.
+   * The number of parts. It is at least 1. If no user of the partition is in the audience, the owner of the
+   * partition must still learn that all users of the partition have left.
    */
   readonly parts: number
 }

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { partitionOf } from '../../src/message/partitioner.ts'
 import { produce, readAll } from '../support/kafka.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
+import { now } from '../support/strict-clock.ts'
 import { until } from '../support/until.ts'
 import { type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { type Scene, setScene, unhurried } from './scene.ts'
@@ -46,14 +47,6 @@ afterAll(async () => {
   await receiver.stop()
   rmSync(stateFolder, { recursive: true, force: true })
 })
-
-let lastMs = 0
-
-/** Returns a time, in ISO 8601, that is later than all times returned before. */
-function now(): string {
-  lastMs = Math.max(Date.now(), lastMs + 1)
-  return new Date(lastMs).toISOString()
-}
 
 /** Returns 60 users of an audience. Each partition has some of them. */
 function membersOf(audience: string): string[] {

@@ -5,11 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { partitionOf } from '../../src/message/partitioner.ts'
 import { produce, readAll, type SeenRecord } from '../support/kafka.ts'
 import { answer, type Receiver, type Script, startReceiver } from '../support/receiver.ts'
+import { now } from '../support/strict-clock.ts'
 import { until } from '../support/until.ts'
 import { type CatalogData, runSluice, type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { newNeighbourOf, newNeighbours, newUser, partitions } from './audience-users.ts'
 import { type Scene, setScene, unhurried } from './scene.ts'
 
-const partitions = 6
 const waitMs = 1_000
 
 /**
@@ -76,32 +77,6 @@ function behave(id: Destination): Script {
 
 function spaceOf(destination: Destination): string {
   return `space-of-${destination}`
-}
-
-let lastMs = 0
-
-/** Returns a time, in ISO 8601, that is later than all times returned before. */
-function now(): string {
-  lastMs = Math.max(Date.now(), lastMs + 1)
-  return new Date(lastMs).toISOString()
-}
-
-let users = 0
-
-/** Returns a user that no other call returns. */
-function newUser(): string {
-  return `user-${++users}`
-}
-
-/** Returns new users who all belong to the same partition. */
-function newNeighbours(count: number): string[] {
-  const neighbours: string[] = []
-  while (neighbours.length < count) {
-    const user = newUser()
-    const [first = user] = neighbours
-    if (partitionOf(user, partitions) === partitionOf(first, partitions)) neighbours.push(user)
-  }
-  return neighbours
 }
 
 type Membership = { name?: string; key?: string; at?: string }
@@ -197,13 +172,6 @@ async function allIsDone(userId: string): Promise<void> {
   const marker = newNeighbourOf(userId)
   await change([membership(marker, true, { name: 'Marker' })])
   await until('the marker has come', () => sent(marker).length === 1)
-}
-
-function newNeighbourOf(userId: string): string {
-  for (;;) {
-    const user = newUser()
-    if (partitionOf(user, partitions) === partitionOf(userId, partitions)) return user
-  }
 }
 
 async function deadLettersOf(userId: string): Promise<SeenRecord[]> {

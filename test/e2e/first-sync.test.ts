@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { produce } from '../support/kafka.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
+import { now } from '../support/strict-clock.ts'
 import { until } from '../support/until.ts'
 import { type CatalogData, runSluice, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { type Scene, setScene, unhurried } from './scene.ts'
@@ -75,14 +76,6 @@ async function connect(late: Late): Promise<void> {
       log.slice(before[index]).some(({ msg }) => msg === 'the catalog has changed'),
     )
   }
-}
-
-let lastMs = 0
-
-/** Returns a time, in ISO 8601, that is later than all times returned before. */
-function now(): string {
-  lastMs = Math.max(Date.now(), lastMs + 1)
-  return new Date(lastMs).toISOString()
 }
 
 async function change(userIds: readonly string[], member: boolean): Promise<void> {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { metricsTable } from '../../scripts/metrics-table.ts'
 import { readAll } from '../support/kafka.ts'
+import { parseMetrics } from '../support/metrics-text.ts'
 import { until } from '../support/until.ts'
 import { type LogLine, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { newIds, unhurried, type Scene, setScene, setShopScene } from './scene.ts'
@@ -182,30 +183,6 @@ describe('the probes', () => {
     expect(joinsOf(next)[0]).toHaveProperty('partitions', joinsOf(first)[0]?.['partitions'])
   })
 })
-
-type Series = { name: string; labels: Record<string, string>; value: number }
-
-/** Parses Prometheus' text format, but only what these tests need of it. */
-function parseMetrics(text: string): {
-  types: Map<string, string>
-  helps: Map<string, string>
-  series: Series[]
-} {
-  const types = new Map<string, string>()
-  const helps = new Map<string, string>()
-  const series: Series[] = []
-  for (const line of text.split('\n')) {
-    const [, kind, metric = '', rest = ''] = /^# (HELP|TYPE) (\S+) ?(.*)$/.exec(line) ?? []
-    if (kind === 'HELP') helps.set(metric, rest)
-    else if (kind === 'TYPE') types.set(metric, rest)
-    else if (line !== '' && !line.startsWith('#')) {
-      const [, name = '', labels = '', value = ''] = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/i.exec(line) ?? []
-      const pairs = [...labels.matchAll(/([a-z_]+)="([^"]*)"/g)].map(([, key = '', word = '']) => [key, word])
-      series.push({ name, labels: Object.fromEntries(pairs), value: Number(value) })
-    }
-  }
-  return { types, helps, series }
-}
 
 describe('/metrics', () => {
   test('exposes every metric of the table, each with its help', async () => {

@@ -2,8 +2,9 @@ import { setTimeout as passTime } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { newIds, type Scene, type SceneOptions, setScene, unhurried } from '../e2e/scene.ts'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
-import { otherProgram } from '../support/kafka.ts'
+import { countRecords } from '../support/kafka.ts'
 import { type ProxiedKafka, startProxiedKafka } from '../support/proxied-kafka.ts'
+import { probe } from '../support/shop.ts'
 import { startSteadyProducer, type SteadyProducer } from '../support/steady-producer.ts'
 import { createTrust, type Scheme, type Trust } from '../support/trust.ts'
 import { type Proxy, startToxiproxy, type Toxic, type Toxiproxy } from '../support/toxiproxy.ts'
@@ -48,11 +49,6 @@ async function faultHolds(forMs: number): Promise<void> {
   await passTime(forMs)
 }
 
-async function readiness(of: SluiceProcess): Promise<{ status: number; text: string }> {
-  const response = await fetch(`http://127.0.0.1:${of.httpPort}/readyz`)
-  return { status: response.status, text: await response.text() }
-}
-
 async function delivered(path: string): Promise<number> {
   return (await receiver.count(path)).delivered
 }
@@ -78,7 +74,7 @@ async function expectAll(begun: {
   await until('all that was fetched has arrived', async () => (await delivered('/quick')) === ids.length, {
     timeoutMs: 90_000,
   })
-  await until('it is ready again', async () => (await readiness(begun.worker)).status === 200)
+  await until('it is ready again', async () => (await probe(begun.worker, '/readyz')).status === 200)
   await receiver.behave('/slow', {})
   await until('all that was produced has arrived', async () => (await delivered('/slow')) === ids.length, {
     timeoutMs: 60_000,
@@ -205,7 +201,7 @@ describe('between a worker and Kafka', () => {
         until(
           'it is not ready',
           async () => {
-            const now = await readiness(begun.worker)
+            const now = await probe(begun.worker, '/readyz')
             return now.status === 503 ? now : undefined
           },
           { timeoutMs: mostUntilToldMs },
@@ -229,7 +225,7 @@ describe('between a worker and Kafka', () => {
     })
     for (const stream of ['upstream', 'downstream'] as const)
       await proxy.add({ type: 'timeout', stream, attributes: { timeout: 0 } })
-    const isReady = async () => (await readiness(begun.worker)).status === 200
+    const isReady = async () => (await probe(begun.worker, '/readyz')).status === 200
     await until('it is not ready', async () => !(await isReady()), { timeoutMs: 6_000 + mostUntilToldMs })
     await until('its commits are known to be old', async () => {
       return (await begun.worker.metric('sluice_commit_age_seconds')) > 6
@@ -275,7 +271,7 @@ describe('between a worker and Kafka', () => {
       everyMs: 250,
     })
     const parked = await begun.worker.metric('sluice_parked_total', { reason: 'failed' })
-    const written = await countRecords(kafka.direct, `${begun.scene.prefix}retry.1s`)
+    const written = await countRecords(`${begun.scene.prefix}retry.1s`, kafka.direct)
     const { requests, repeats } = await receiver.count('/hook')
     process.stdout.write(
       `${ids.length} messages: ${parked} parked, ${written} records of the retry topic, ` +
@@ -286,17 +282,6 @@ describe('between a worker and Kafka', () => {
     expect(begun.worker.isRunning).toBe(true)
   })
 })
-
-async function countRecords(brokers: readonly string[], topic: string): Promise<number> {
-  const admin = otherProgram(brokers).admin()
-  await admin.connect()
-  try {
-    const offsets = await admin.fetchTopicOffsets(topic)
-    return offsets.reduce((sum, { low, high }) => sum + Number(high) - Number(low), 0)
-  } finally {
-    await admin.disconnect()
-  }
-}
 
 /**
  * Checks that the other destination gets each message exactly once within 5 s, whatever happens at the first

@@ -36,6 +36,9 @@ export type Behaviour = {
   answers?: (socket: Socket, place: Place) => void
 }
 
+/** Acts on a connection as no server should. It may, for example, write bytes that aren't HTTP. */
+export type Hostile = (socket: Socket) => void
+
 export type HostileReceiver = {
   origin: string
   port: number
@@ -61,8 +64,53 @@ export function answerWell(socket: Socket): void {
 }
 
 /** Returns a behaviour that uses `hostile` for the first request, and answers all other requests well. */
-export function atFirst(hostile: (socket: Socket) => void): Behaviour {
+export function atFirst(hostile: Hostile): Behaviour {
   return { answers: (socket, { nth }) => (nth === 1 ? hostile(socket) : answerWell(socket)) }
+}
+
+/** Returns a behaviour in which `hostile` gets the first connection, in place of the normal server. */
+export function instead(hostile: Hostile): Behaviour {
+  return {
+    accepts(socket, connection) {
+      if (connection === 1) hostile(socket)
+      return connection === 1
+    },
+  }
+}
+
+/** Returns a function that calls `hostile` when the first bytes of the client arrive. */
+export function onceHeard(hostile: Hostile): Hostile {
+  return (socket) => socket.once('data', () => hostile(socket))
+}
+
+/**
+ * Returns a behaviour in which the first connection gets the answer of `hostile` before the server has read
+ * the request.
+ */
+export function early(hostile: Hostile): Behaviour {
+  return {
+    greets: (socket, connection) => connection === 1 && hostile(socket),
+    answers: (socket, { nth }) =>
+      nth > 1 && says(`HTTP/1.1 ${goodStatus} Good\r\ncontent-length: 0\r\n\r\n`)(socket),
+  }
+}
+
+/**
+ * Returns a behaviour that acts when the first request is complete. It writes `answer` inside of TLS, and
+ * `hostile` gets the socket below TLS.
+ */
+export function belowTls(hostile: Hostile, answer = ''): Behaviour {
+  let below: Socket | undefined
+  return {
+    accepts(socket, connection) {
+      if (connection === 1) below = socket
+      return false
+    },
+    ...atFirst((socket) => {
+      socket.write(answer)
+      if (below !== undefined) hostile(below)
+    }),
+  }
 }
 
 /**
@@ -97,6 +145,12 @@ export function drips(parts: Iterable<string>, everyMs: number) {
 /** Yields `text` forever. */
 export function* endlessly(text: string): Generator<string> {
   for (;;) yield text
+}
+
+/** Yields `first`, and then `rest` again and again. */
+export function* dripping(first: string, rest: string): Generator<string> {
+  yield first
+  yield* endlessly(rest)
 }
 
 /** Returns a function that sends `head`, and then `text` again and again, as fast as the client takes it. */

@@ -186,6 +186,18 @@ async function consumeUntil(
   }
 }
 
+/** Returns the number of records between the first offsets and the end offsets of a topic's partitions. */
+export async function countRecords(topic: string, brokers: readonly string[] = testKafka()): Promise<number> {
+  const admin = otherProgram(brokers).admin()
+  await admin.connect()
+  try {
+    const offsets = await admin.fetchTopicOffsets(topic)
+    return offsets.reduce((sum, { low, high }) => sum + Number(high) - Number(low), 0)
+  } finally {
+    await admin.disconnect()
+  }
+}
+
 /** Returns the end offset of each partition that holds records. */
 async function unreadPartitions(kafka: Kafka, topic: string): Promise<Map<number, number>> {
   const admin = kafka.admin()

@@ -1,3 +1,6 @@
+import { request } from 'node:http'
+import { text as readText } from 'node:stream/consumers'
+
 /** An answer of the gateway. */
 export type Reply = { status: number; headers: Headers; text: string; body: Record<string, unknown> }
 
@@ -22,6 +25,23 @@ export async function post(
 
 function toBody(body: string | Uint8Array): string | Blob {
   return typeof body === 'string' ? body : new Blob([Uint8Array.from(body)])
+}
+
+/** Posts with `Transfer-Encoding: chunked`. Each piece is one chunk. Returns the status. */
+export async function postChunks(
+  url: string,
+  pieces: readonly Buffer[],
+  headers: Record<string, string>,
+): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>()
+  const outgoing = request(url, { method: 'POST', headers })
+  outgoing.on('error', reject)
+  outgoing.on('response', (response) => {
+    void readText(response).then(() => resolve(response.statusCode ?? 0))
+  })
+  for (const piece of pieces) outgoing.write(piece)
+  outgoing.end()
+  return promise
 }
 
 /** Returns the authorization header for a write key. */

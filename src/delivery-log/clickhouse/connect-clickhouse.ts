@@ -11,8 +11,7 @@ export type ClickHouseAccess = {
   readonly url: string
   readonly user: string
   /**
-   * Returns the password. It is called for each request, so that a new password doesn't make a restart
-   * necessary.
+   * Returns the password. This function is called for each request, so that a new password needs no restart.
    */
   readonly password: () => string | undefined
   /**
@@ -41,13 +40,13 @@ export type ClickHouse = {
 
 const maxSockets = 10
 /**
- * The time after which an idle connection is closed, in milliseconds. Older servers close idle connections
- * after three seconds.
+ * The time after which an idle connection is closed, in milliseconds. It is shorter than the three seconds
+ * after which older servers close idle connections.
  */
 const idleMs = 2_000
 
 const insertSettings = {
-  // When the index is rebuilt, one insert has rows of many days, and each day is a partition of the table.
+  // A rebuild of the index inserts rows of many days at once, and each day is a partition of the table.
   max_partitions_per_insert_block: '0',
   // Overrides the profile of the ClickHouse user. The rows must be stored when the insert is answered,
   // because the positions are written next.

@@ -21,8 +21,8 @@ const everyColumn = columns.map(([name]) => (name === 'at' ? 'toUnixTimestamp64M
 
 /**
  * Returns the query for a page: the newest rows that match a filter and are older than a place. A row that
- * was written twice is returned once. The rows of a destination are stored in the order in which the query
- * returns them, so ClickHouse reads few other rows.
+ * was written twice is returned once. ClickHouse stores the rows of a destination sorted by the same columns
+ * as the query's result, so it reads few other rows.
  */
 export function pageSql(
   tables: Tables,
@@ -44,8 +44,8 @@ export function pageSql(
 }
 
 /**
- * Returns the query for counts per minute. With FINAL, a row that was written twice counts once. FINAL has to
- * read the key of each row for this.
+ * Returns the query for counts per minute. With FINAL, a row that was written twice counts once. For this,
+ * ClickHouse has to read the key of each row.
  */
 export function countsSql(tables: Tables, filter: LogFilter): Asked {
   const where = conditionsOf(tables, filter)
@@ -65,7 +65,7 @@ export function percentilesSql(tables: Tables, filter: LogFilter): Asked {
 
 /**
  * Returns the query for the time of the oldest row, the time of the newest row, and the number of rows.
- * ClickHouse answers this query from the metadata of its parts.
+ * ClickHouse answers this query from the metadata of its data parts.
  */
 export function statusSql(tables: Tables): Asked {
   return {

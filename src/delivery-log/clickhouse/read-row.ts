@@ -46,7 +46,7 @@ export function readRow(row: readonly unknown[]): ReadRow {
 
 /**
  * Returns the kind of record with the name `word`. A later version of Sluice may have added kinds. For an
- * unknown word, returns the first kind, as `kindOf` of `block-reader.ts` does.
+ * unknown word, returns the first kind, like `kindOf` in `block-reader.ts`.
  */
 export function kindIn(word: unknown): LogKind {
   return wordIn(logKinds, word, 'attempted')

@@ -42,9 +42,9 @@ type Batch = {
 }
 
 /**
- * Starts to insert the records of the topic into ClickHouse. A position is written after all rows before it,
- * so a crash loses no rows. After a crash, some rows are inserted again, with the same key. While ClickHouse
- * doesn't answer, the same batch is tried again and again, and later records stay in the topic.
+ * Starts to insert the records of the topic into ClickHouse. A position is written after all rows before it
+ * are stored, so a crash loses no rows. After a crash, some rows are inserted again, with the same key. While
+ * ClickHouse accepts no rows, the same batch is tried again and again, and later records stay in the topic.
  */
 export async function startClickHouseIndexing(options: ClickHouseIndexingOptions): Promise<Indexing> {
   await checkTables(options)

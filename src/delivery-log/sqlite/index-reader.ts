@@ -13,12 +13,12 @@ import { slotPath, slotsIn } from './log-files.ts'
 import { msOfBucket, slotMs, slotOf } from './row.ts'
 import { type Found, type IdRange, SlotReader } from './slot-reader.ts'
 
-/** The shortest interval between two times at which the files of the folder are listed, in milliseconds. */
+/** The shortest interval between two listings of the folder's files, in milliseconds. */
 const lookEveryMs = 500
 
 /**
  * A query that is answered in steps. Each step reads the file of one slot, which is one hour. Between two
- * steps, steps of other queries are done, or the query can be abandoned.
+ * steps, the thread can do steps of other queries, or abandon the query.
  */
 export type Steps<T> = Generator<undefined, T, undefined>
 

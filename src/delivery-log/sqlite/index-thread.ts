@@ -91,7 +91,7 @@ if (isThreadData(workerData)) {
 }
 
 function report(message: WriteReport | ReadReport): void {
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
   parentPort?.postMessage(message)
 }
 

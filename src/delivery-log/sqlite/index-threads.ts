@@ -53,7 +53,7 @@ export async function startIndexing(options: IndexingOptions): Promise<Indexing>
   })
   const positions = await opened.promise
   hasOpened = true
-  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
   const tell = (order: WriteOrder, moved: ArrayBuffer[] = []): void => thread.postMessage(order, moved)
   return {
     positions,
@@ -143,7 +143,7 @@ type ReadingThreadOptions = {
   readonly folder: string
   readonly mostHeapMb: number
   readonly mostMs: number
-  /** Called once, when the thread answers no more queries. */
+  /** Called when the thread answers no more queries. It may be called twice. */
   readonly onEnded: (thread: ReadingThread) => void
 }
 
@@ -187,7 +187,7 @@ class ReadingThread {
     this.#waiting.set(id, asked)
     this.#thread.ref()
     try {
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the answer to the question of this id
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the answer to the query with this id
       return (await asked.promise) as T
     } finally {
       clearTimeout(timer)
@@ -201,7 +201,7 @@ class ReadingThread {
   }
 
   #tell(order: ReadOrder): void {
-    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port, not a window
+    // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread's port has no origin
     this.#thread.postMessage(order)
   }
 

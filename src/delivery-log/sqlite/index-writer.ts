@@ -16,7 +16,7 @@ export type IndexWriterOptions = {
   readonly sync?: (folder: string, slots: Iterable<number>) => void
 }
 
-/** The value of a record of the delivery log's topic, with its place. The value is a block of log records. */
+/** A record of the delivery log's topic. The value of such a record is a block of log records. */
 export type IndexedBlock = {
   readonly partition: number
   readonly offset: number
@@ -26,8 +26,8 @@ export type IndexedBlock = {
 }
 
 /**
- * The result of a commit: the numbers of rows that were written, of blocks that could not be read, and of
- * records that were older than the retention.
+ * The result of a commit: how many rows were written, how many blocks could not be read, and how many records
+ * were older than the retention.
  */
 export type Indexed = { readonly rows: number; readonly unreadable: number; readonly expired: number }
 
@@ -38,8 +38,8 @@ const closedAfterMs = 10 * 60_000
 /** Limit on the open slots, which are files of one hour each. Each open slot has a cache of its own. */
 const maxOpenSlots = 6
 /**
- * The shortest interval in milliseconds between two times at which slots are synced and positions are
- * written. A sync takes several milliseconds of the disk's time.
+ * A commit also syncs the slots and writes the positions if this time has passed since the last sync, in
+ * milliseconds. A sync takes several milliseconds of the disk's time.
  */
 const syncEveryMs = 5_000
 
@@ -66,9 +66,9 @@ export class IndexWriter {
   readonly #unsynced = new Set<number>()
   #syncedAtMs: number
   /**
-   * The highest generation of each partition in the slots. A generation is a number that is increased when
-   * the topic was created anew or lost records. This map is needed if `positions.sqlite` was lost. Without
-   * it, generations would be counted from 0 again, and new blocks would count as older than the blocks in the
+   * The highest generation of each partition in the slots. A generation is a number that increases when the
+   * topic is created anew or loses records. This map is filled only if `positions.sqlite` was lost. Without
+   * this map, generations would start at 0 again, and new blocks would seem older than the blocks in the
    * slots.
    */
   readonly #lostGenerations: ReadonlyMap<number, number> = new Map()
@@ -110,8 +110,8 @@ export class IndexWriter {
   }
 
   /**
-   * Remembers that a partition continues at another offset. `isOther`: true if the partition isn't the same
-   * as before, because the topic was created anew or lost records.
+   * Remembers that a partition continues at another offset. `isOther`: true if offsets may belong to other
+   * records than before, because the topic was created anew or lost records.
    */
   restart(partition: number, next: number, topicId: string, isOther: boolean): void {
     const generation = this.#generationOf(partition) + (isOther ? 1 : 0)
@@ -221,7 +221,7 @@ export class IndexWriter {
 
   /**
    * Closes the least recently used slots if more slots are open than the limit allows. A slot is the file of
-   * one hour. A rebuild of the index goes through all hours.
+   * one hour. Many slots are open during a rebuild of the index, which goes through all hours.
    */
   #closeOldest(): void {
     const byUse = [...this.#slots].toSorted(([, a], [, b]) => a.lastUsedMs - b.lastUsedMs)

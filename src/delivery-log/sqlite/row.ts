@@ -1,8 +1,8 @@
 import { userHashBytes } from '../log-record.ts'
 
 // The layout of a record in its file. The row id contains three values: the time within the hour, a sequence
-// number, and a bucket of the attempt's duration. So every index is sorted by time, and for counts and
-// percentiles only an index has to be read.
+// number, and the bucket to which the attempt's duration belongs. So every index is sorted by time, and
+// counts and percentiles can be read from an index alone.
 
 /** The time span of one file, in milliseconds. */
 export const slotMs = 3_600_000
@@ -27,10 +27,10 @@ export function idOf(atMs: number, bucket: number, sequence: number): number {
 }
 
 /**
- * Returns the step for finding a free id if `id` is already used. The step is added again and again until an
- * id is free. It is one millisecond. An id is used twice only if its millisecond has used all sequence
- * numbers, so most other ids of the same millisecond are used as well. In the second half of an hour, the
- * step is negative, so that the id stays within its file.
+ * Returns the step from `id`, which is already used, to the next id to try. The caller adds the step again
+ * and again, until an id is free. An id repeats only if the sequence has started again. Many other ids of the
+ * same millisecond may then be used too, so the step is a whole millisecond. In the second half of an hour,
+ * the step is negative, so that the id stays within the hour's file.
  */
 export function stepOf(id: number): number {
   return id < (slotMs / 2) * perMs ? perMs : -perMs
@@ -62,9 +62,7 @@ export function bucketIn(id: number): number {
   return id % buckets
 }
 
-/**
- * Returns the bucket of an attempt's duration, which is at least 1. Records of other kinds have the bucket 0.
- */
+/** Returns the bucket of an attempt's duration (1 or more). Records of other kinds have the bucket 0. */
 export function bucketOf(durationMicros: number): number {
   const steps = Math.floor(Math.log2(Math.max(1, durationMicros / 62.5)) * stepsPerOctave)
   return Math.min(lastBucket, 1 + steps)
@@ -97,7 +95,7 @@ export function userNumber(bytes: Buffer, at: number): number {
   return bytes.readUIntBE(at, userHashBytes) % 2 ** 47
 }
 
-/** The fields of a row that are neither in its id nor in its shape (its row of the table `shapes`). */
+/** The fields of a row that are neither in its id nor in its shape (a row of the table `shapes`). */
 export type RowDetail = {
   attempt: number
   unit: number

@@ -40,8 +40,8 @@ type Shape = {
 }
 
 /**
- * Limit on the shapes (rows of the table `shapes`) that are looked up one by one. If more shapes match,
- * nearly all records match, so the records are read in the order of time.
+ * Limit on the shapes (rows of the table `shapes`) that are looked up one by one. If more shapes match, most
+ * records probably match, so the records are read in the order of time.
  */
 const manyShapes = 128
 /** The size of the cache for one file, in KiB. It is small, because there is a file for each hour. */
@@ -73,7 +73,7 @@ export class SlotReader {
     return typeof id === 'number' ? atMsOf(this.slot, id) : 0
   }
 
-  /** Returns the range of the ids that rows of a time range have. */
+  /** Returns the range of ids for a time range. */
   rangeOf({ fromMs, toMs }: Pick<LogFilter, 'fromMs' | 'toMs'>): IdRange {
     return {
       from: firstIdAt(this.slot, fromMs),

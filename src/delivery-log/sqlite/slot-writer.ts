@@ -4,11 +4,11 @@ import { bucketOf, DetailWriter, hashOf, idOf, stepOf, userNumber } from './row.
 
 /**
  * The tables of a slot. `r`: the records, whose ids begin with their times. `shapes`: combinations of values
- * that many records have. Each combination (a shape) is stored once, and a record has the number of its
- * shape. With the index `rs`, the records of a shape are found in the order of time. So the records of a
- * destination, hook, outcome or reason are found too. `m` and `u`: the ids of records by message and by user.
- * `w`: the records that stand for several deliveries. `positions`: the positions in the topic up to which
- * this file has all of its records.
+ * that many records share. Each combination (a shape) is stored once, and a record has the number of its
+ * shape. With the index `rs`, the records of a shape are found in the order of time. The records of a
+ * destination, hook, outcome or reason are found by their shapes. `m` and `u`: the ids of records by message
+ * and by user. `w`: the records that stand for several deliveries. `positions`: the positions in the topic up
+ * to which this file has all of its records.
  */
 const tables = `
   PRAGMA page_size = 8192;
@@ -30,8 +30,8 @@ const tables = `
 `
 
 /**
- * A position in a partition of the topic: the generation and the next offset. The generation is increased
- * when the topic was created anew or lost records.
+ * A position in a partition of the topic: the generation and the next offset. The generation increases when
+ * the topic is created anew or loses records.
  */
 export type Position = { readonly generation: number; readonly next: number }
 
@@ -40,8 +40,8 @@ export function isBefore(a: Position, b: Position): boolean {
 }
 
 /**
- * Returns the generation of each partition in the file of a slot. A generation is increased when the topic
- * was created anew or lost records.
+ * Returns the generation of each partition in the file of a slot. A generation increases when the topic is
+ * created anew or loses records.
  */
 export function generationsIn(path: string): (readonly [partition: number, generation: number])[] {
   const database = new DatabaseSync(path)
@@ -159,8 +159,8 @@ export class SlotWriter {
 
   /**
    * Writes all added rows and the positions after them. A position in the file is never replaced by a lower
-   * one. A lower position belongs to a block that is read again after a crash, and this slot already has the
-   * block.
+   * one. A lower position belongs to a block that is read again after a crash. This slot already has that
+   * block's records.
    */
   commit(positions: ReadonlyMap<number, Position>, nowMs: number): void {
     const rows = this.#pending
@@ -199,7 +199,7 @@ export class SlotWriter {
     const { bytes } = this.#details
     for (const one of rows) {
       const detail = bytes.subarray(one.start, one.end)
-      // If the sequence has started again within the millisecond, an earlier row may already have this id.
+      // If the sequence has started again, an earlier row of this millisecond may already have this id.
       const step = stepOf(one.id)
       while (row.run(one.id, one.shape, detail).changes === 0) one.id += step
       if (one.weight > 1) weight.run(one.id, one.weight)

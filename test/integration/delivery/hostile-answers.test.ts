@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net'
+import { connect } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -11,11 +11,17 @@ import { createAuthority } from '../../support/certificates.ts'
 import {
   atFirst,
   type Behaviour,
+  belowTls,
+  dripping,
   drips,
+  early,
   endlessly,
   floods,
   goodStatus,
+  type Hostile,
   type HostileReceiver,
+  instead,
+  onceHeard,
   says,
   startHostileReceiver,
 } from '../../support/hostile-receiver.ts'
@@ -72,7 +78,6 @@ type Row = {
 type More = Partial<Pick<Row, 'outcome' | 'keeps' | 'tls' | 'timeoutMs' | 'unread' | 'large' | 'lost'>>
 /** An error code, or a pattern for it. Some codes of OpenSSL differ between its versions. */
 type Code = string | RegExp
-type Hostile = (socket: Socket) => void
 
 const row = (does: Behaviour | Hostile): Behaviour => (typeof does === 'function' ? atFirst(does) : does)
 
@@ -128,44 +133,6 @@ const head = (...lines: string[]): string => `${lines.join('\r\n')}\r\n\r\n`
 const ok = (...lines: string[]): string => head('HTTP/1.1 200 OK', ...lines)
 const empty = ok('content-length: 0')
 const silence: Hostile = () => {}
-/** Returns a behaviour in which `hostile` gets the first connection, in place of the normal server. */
-const instead = (hostile: Hostile): Behaviour => ({
-  accepts(socket, connection) {
-    if (connection === 1) hostile(socket)
-    return connection === 1
-  },
-})
-/** Calls `hostile` when the first bytes of the client arrive. */
-const onceHeard =
-  (hostile: Hostile): Hostile =>
-  (socket) =>
-    socket.once('data', () => hostile(socket))
-/**
- * Returns a behaviour in which the first connection gets the answer of `hostile` before the server has read
- * the request.
- */
-const early = (hostile: Hostile): Behaviour => ({
-  greets: (socket, connection) => connection === 1 && hostile(socket),
-  answers: (socket, { nth }) =>
-    nth > 1 && says(head(`HTTP/1.1 ${goodStatus} Good`, 'content-length: 0'))(socket),
-})
-/**
- * Returns a behaviour that acts when the first request is complete. It writes `answer` inside of TLS, and
- * `hostile` gets the socket below TLS.
- */
-function belowTls(hostile: Hostile, answer = ''): Behaviour {
-  let below: Socket | undefined
-  return {
-    accepts(socket, connection) {
-      if (connection === 1) below = socket
-      return false
-    },
-    ...atFirst((socket) => {
-      socket.write(answer)
-      if (below !== undefined) hostile(below)
-    }),
-  }
-}
 const bomb = gzipSync(Buffer.alloc(48 * 2 ** 20), { level: 9 })
 
 const withoutAnswer: Row[] = [
@@ -717,12 +684,6 @@ function resultOf(one: Row): Result {
   const result = results.get(one)
   if (result === undefined) throw new Error(`nothing is known of ${one.name}`)
   return result
-}
-
-/** Yields `first`, and then `rest` again and again. */
-function* dripping(first: string, rest: string): Generator<string> {
-  yield first
-  yield* endlessly(rest)
 }
 
 function expected({ outcome }: Row): unknown {

@@ -7,7 +7,8 @@ import { produceRaw, type RawRecord } from '../../support/raw-batch.ts'
 import { answer, type Receiver, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { type Deployment, deploy } from './deployment.ts'
-import { type Dead, type Delivered, type HostileRecord, hostileRecords, sourceId } from './hostile-table.ts'
+import { type Dead, type Delivered, type HostileRecord, sourceId } from './hostile-rows.ts'
+import { hostileRecords } from './hostile-table.ts'
 
 /**
  * Tests of records that no producer should write, each between two good records. Each hostile record is

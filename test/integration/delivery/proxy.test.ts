@@ -18,10 +18,7 @@ import { until } from '../../support/until.ts'
 import { runSluice } from '../../support/worker-process.ts'
 import { type Deployment, deploy } from './deployment.ts'
 
-/**
- * Tests of deliveries through a proxy, which resolves the names of hooks. Sluice itself resolves only the
- * name of the proxy.
- */
+/** Tests of a proxy that resolves the names of hooks. Sluice itself resolves only the name of the proxy. */
 
 const timeoutMs = 1_000
 const ended: (() => Promise<void>)[] = []

@@ -78,7 +78,7 @@ async function serve(options: TlsOptions = {}, { keeps = false } = {}): Promise<
 }
 
 /**
- * A proxy that connects straight to the target. The connection is as it would be after the proxy's answer.
+ * A stand-in for a proxy. It connects straight to the target, without the request that a proxy would need.
  */
 const tunnel: OutboundProxy = {
   open(authorityOf, done) {

@@ -1,6 +1,4 @@
 import { gzipSync } from 'node:zlib'
-import { request as rawRequest } from 'node:http'
-import { text as readText } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { partitionOf } from '../../../src/message/partitioner.ts'
 import {
@@ -10,6 +8,7 @@ import {
   type TestGateway,
   type WrittenRecord,
 } from '../../support/gateway.ts'
+import { postChunks } from '../../support/post.ts'
 import { until } from '../../support/until.ts'
 import { newIds } from '../../e2e/scene.ts'
 
@@ -236,8 +235,9 @@ describe('JSON is read', () => {
   test('in chunks of any size, without a length', async () => {
     const [messageId = ''] = newIds(1)
     const status = await postChunks(
-      '/v1/track',
+      `${gateway.origin}/v1/track`,
       Array.from(Buffer.from(JSON.stringify(track(messageId, { note: 'é漢😀' }))), (byte) => Buffer.of(byte)),
+      basic('KEY'),
     )
     expect(status).toBe(200)
     const [record] = await writtenOf([messageId])
@@ -602,16 +602,3 @@ describe('the document about the API', () => {
     }
   })
 })
-
-/** Posts with `Transfer-Encoding: chunked`. Each piece is one chunk. Returns the status. */
-async function postChunks(path: string, pieces: readonly Buffer[]): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>()
-  const outgoing = rawRequest(`${gateway.origin}${path}`, { method: 'POST', headers: basic('KEY') })
-  outgoing.on('error', reject)
-  outgoing.on('response', (response) => {
-    void readText(response).then(() => resolve(response.statusCode ?? 0))
-  })
-  for (const piece of pieces) outgoing.write(piece)
-  outgoing.end()
-  return promise
-}

@@ -1,14 +1,18 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { basic, post } from '../../support/gateway.ts'
 import { produce, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
 import { type Collector, type ReceivedSpan, startCollector } from '../../support/otlp.ts'
-import { answer, inTurn, type Receiver, type Script, startReceiver } from '../../support/receiver.ts'
+import {
+  answer,
+  inTurn,
+  type Receiver,
+  type Script,
+  startRawReceiver,
+  startReceiver,
+} from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { applyTopics, type SluiceProcess, startSluice, writeCatalog } from '../../support/worker-process.ts'
+import { createModuleSpy } from './module-spy.ts'
 
 let collector: Collector
 const ended: (() => Promise<unknown> | void)[] = []
@@ -346,18 +350,11 @@ describe('with a collector', () => {
 
 describe('a collector that takes nothing', () => {
   test('holds up no delivery and no end, is told once, and what it costs is counted', async () => {
-    const sockets: Socket[] = []
-    const silent = createServer((socket) => sockets.push(socket.on('error', () => {})))
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-    ended.push(() => {
-      for (const socket of sockets) socket.destroy()
-      silent.close()
-    })
-    const address = silent.address()
-    const port = typeof address === 'object' ? address?.port : undefined
+    const silent = await startRawReceiver()
+    ended.push(() => silent.stop())
     const { receiver, prefix, start } = await setScene(answer(200), {
       variables: {
-        ...tracing(`http://127.0.0.1:${port}`),
+        ...tracing(silent.origin),
         OTEL_EXPORTER_OTLP_TIMEOUT: '300',
         OTEL_BSP_MAX_QUEUE_SIZE: '20',
         OTEL_BSP_MAX_EXPORT_BATCH_SIZE: '10',
@@ -386,17 +383,14 @@ describe('a collector that takes nothing', () => {
     // The log has the first failure of each kind and, at the end, the number of failures.
     expect(told.length).toBeGreaterThanOrEqual(2)
     expect(told.length).toBeLessThanOrEqual(4)
-    expect(told[0]).toMatchObject({ level: 'warn', endpoint: `http://127.0.0.1:${port}/` })
+    expect(told[0]).toMatchObject({ level: 'warn', endpoint: `${silent.origin}/` })
   })
 
   test('ends the process no later than its deadline', async () => {
-    const silent = createServer((socket) => socket.on('error', () => {}))
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
-    ended.push(() => void silent.close())
-    const address = silent.address()
-    const port = typeof address === 'object' ? address?.port : undefined
+    const silent = await startRawReceiver()
+    ended.push(() => silent.stop())
     const { receiver, prefix, start } = await setScene(answer(200), {
-      variables: { ...tracing(`http://127.0.0.1:${port}`), OTEL_BSP_SCHEDULE_DELAY: '600000' },
+      variables: { ...tracing(silent.origin), OTEL_BSP_SCHEDULE_DELAY: '600000' },
     })
     const worker = await start('worker')
     await produce(`${prefix}events`, [
@@ -427,35 +421,17 @@ describe('variables that can not be followed', () => {
 })
 
 describe('without an endpoint', () => {
-  /**
-   * Source text that records each module of OpenTelemetry which a process loads. It ignores the API, which
-   * prom-client always loads.
-   */
-  const spy = `
-    import { appendFileSync } from 'node:fs'
-    import { registerHooks } from 'node:module'
-    registerHooks({
-      load(url, context, next) {
-        if (/src\\/tracing\\/|@opentelemetry\\/(?!api\\/)/.test(url)) appendFileSync(process.env.LOADED_FILE, url + '\\n')
-        return next(url, context)
-      },
-    })`
-
   test.each<[string, Record<string, string>, boolean]>([
     ['nothing of OpenTelemetry is loaded, and no record or request has a header of it', {}, false],
     ['the same with OTEL_SDK_DISABLED', { OTEL_SDK_DISABLED: 'true' }, false],
     ['while with one it is loaded, and records have the header', {}, true],
   ])('%s', async (_what, own, isOn) => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-loaded-'))
-    ended.push(() => rmSync(folder, { recursive: true }))
-    const loaded = join(folder, 'loaded')
-    writeFileSync(join(folder, 'spy.mjs'), spy)
-    writeFileSync(loaded, '')
+    const spy = createModuleSpy()
+    ended.push(() => spy.remove())
     const isEndpointSet = isOn || 'OTEL_SDK_DISABLED' in own
     const { prefix, receiver, start } = await setScene(inTurn(answer(503), answer(200)), {
       variables: {
-        NODE_OPTIONS: `--import ${join(folder, 'spy.mjs')}`,
-        LOADED_FILE: loaded,
+        ...spy.variables,
         SLUICE_DELIVERY_TRACEPARENT: 'true',
         ...(isEndpointSet && tracing(collector.origin)),
         ...own,
@@ -473,10 +449,7 @@ describe('without an endpoint', () => {
     ]
     expect(names.filter((name) => name === 'traceparent')).toHaveLength(isOn ? 4 : 0)
     expect(worker.log.some((line) => 'traceId' in line)).toBe(isOn)
-    const modules = readFileSync(loaded, 'utf8')
-      .split('\n')
-      .filter((url) => url !== '')
-    if (isOn) expect(modules.length).toBeGreaterThan(10)
-    else expect(modules).toEqual([])
+    if (isOn) expect(spy.loaded().length).toBeGreaterThan(10)
+    else expect(spy.loaded()).toEqual([])
   })
 })

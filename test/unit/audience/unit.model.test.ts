@@ -5,172 +5,19 @@ import { stateKeyOf } from '../../../src/audience/store-keys.ts'
 import { parseVersion } from '../../../src/audience/version.ts'
 import { type Held, isOutOfTime, lastStates, referenceOf } from './reference.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'
-import { iso, partitions, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
+import { partitions, topics, turns, usersOf } from './simulated-log.ts'
+import { UnitWorld } from './unit-world.ts'
 
 const ofFirst = 2
 const users = [...usersOf(0, ofFirst), ...usersOf(1, 1)]
 const audiences = ['lions', 'tigers']
-const spaceId = 'space'
 
-/**
- * A program that holds the units, perhaps a former one that doesn't know that it lost them, and everything
- * that survives both.
- */
-class World {
-  readonly log = new SimulatedLog()
-  readonly startMs = this.log.nowMs
-  owner = new SimulatedOwner(this.log)
-  zombie: SimulatedOwner | undefined
-  machine = 1
-  syncs = 0
-  requests = 0
-  /** The latest time up to which each user was deleted, in epoch milliseconds. */
-  readonly deletedUpToMs = new Map<string, number>()
-  /** Parts of syncs that weren't sent yet. */
-  readonly unsent: (() => void)[] = []
-
-  change(user: string, audience: string, member: boolean, agoMs: number, partition: number): void {
-    this.log.append(topics.changes, partition, {
-      key: Buffer.from(user),
-      value: json({
-        type: 'membership',
-        audienceId: audience,
-        audienceName: audience,
-        userId: user,
-        member,
-        changedAt: iso(this.log.nowMs - agoMs),
-      }),
-      headers: { 'source-id': spaceId },
-    })
-  }
-
-  /**
-   * Prepares the parts of one sync, in the order in which they are to be sent. Some parts may stay unsent.
-   */
-  sync(audience: string, members: readonly string[], parts: number, agoMs: number, unit: number): void {
-    const syncId = `sync-${++this.syncs}`
-    // No two syncs have the same `snapshotAt`. After the loss of a disk, a repeat of one of them would be
-    // taken for newer than the other.
-    this.log.nowMs++
-    const snapshotAt = iso(this.log.nowMs - agoMs)
-    for (let part = 1; part <= parts; part++) {
-      this.unsent.push(() =>
-        this.log.append(topics.changes, unit, {
-          value: json({
-            type: 'sync',
-            audienceId: audience,
-            audienceName: audience,
-            syncId,
-            snapshotAt,
-            part,
-            parts,
-            userIds: members.filter((_, index) => index % parts === part - 1),
-          }),
-          headers: { 'source-id': spaceId },
-        }),
-      )
-    }
-  }
-
-  remove(user: string, agoMs: number, partition: number): void {
-    const requestedAtMs = this.log.nowMs - agoMs
-    this.log.append(topics.deletions, partition, {
-      value: json({
-        requestId: `request-${++this.requests}`,
-        userId: user,
-        sources: [spaceId],
-        requestedAt: iso(requestedAtMs),
-      }),
-    })
-    this.deletedUpToMs.set(user, Math.max(requestedAtMs, this.deletedUpToMs.get(user) ?? -Infinity))
-  }
-
-  async begin(machine: number): Promise<void> {
-    this.machine = machine
-    this.owner = new SimulatedOwner(this.log, { machine })
-    await this.owner.begin()
-  }
-
-  /** Kills the program, and starts a new one on the same machine. The disk stays, or is lost. */
-  async crash(written: number, isDiskLost: boolean): Promise<void> {
-    this.owner.kill((index) => ((written >> (index % 16)) & 1) === 1)
-    if (isDiskLost) this.log.disks.clear()
-    await this.begin(this.machine)
-  }
-
-  /**
-   * Lets another program on another machine take over. The former program goes on, and may not know that it
-   * lost the units.
-   */
-  async handOver(isDiskLost: boolean, isUnaware: boolean): Promise<void> {
-    this.zombie?.kill(() => false)
-    this.zombie = this.owner
-    this.zombie.isZombie = true
-    this.zombie.isUnaware = isUnaware
-    const next = this.machine === 1 ? 2 : 1
-    if (isDiskLost)
-      for (const name of this.log.disks.keys())
-        if (name.startsWith(`machine-${next}/`)) this.log.disks.delete(name)
-    await this.begin(next)
-  }
-
-  /** Stops the program cleanly, and starts a new one on the same machine. */
-  async restart(): Promise<void> {
-    const { owner } = this
-    const stopping = owner.units.stop()
-    await owner.landAll()
-    await stopping
-    if (owner.out.size > 0) throw new Error(`a clean stop leaves behind ${[...owner.out].join()}`)
-    await this.begin(this.machine)
-  }
-
-  async readAll(): Promise<void> {
-    const { owner } = this
-    for (let quiet = 0; quiet < 2;) {
-      let left = 0
-      for (let unit = 0; unit < partitions; unit++) {
-        for (const topic of Object.values(topics)) {
-          left += owner.left(topic, unit)
-          owner.deliver(topic, unit)
-        }
-      }
-      await owner.landAll()
-      quiet = left === 0 ? quiet + 1 : 0
-    }
-  }
-
-  /**
-   * Reads, writes and acknowledges everything. Then lets so much time pass that everything that can't end by
-   * itself runs out of time.
-   */
-  async finish(): Promise<void> {
-    const { owner, log } = this
-    await this.readAll()
-    await this.zombie?.landAll()
-    this.zombie?.kill(() => true)
-    await this.readAll()
-    log.nowMs += 700_000
-    owner.endSeenMs = log.nowMs
-    const deadline = performance.now() + 1_000
-    while (owner.out.size > 0 && performance.now() < deadline) {
-      await new Promise((resolve) => setTimeout(resolve, 1))
-      await owner.landAll()
-    }
-    for (let unit = 0; unit < partitions; unit++) owner.deliver(topics.states, unit)
-    await owner.landAll()
-  }
-}
-
-function json(value: unknown): Buffer {
-  return Buffer.from(JSON.stringify(value))
-}
-
-type Step = fc.AsyncCommand<World, World>
+type Step = fc.AsyncCommand<UnitWorld, UnitWorld>
 
 function step(
   name: string,
-  run: (world: World) => void | Promise<void>,
-  check: (world: World) => boolean = () => true,
+  run: (world: UnitWorld) => void | Promise<void>,
+  check: (world: UnitWorld) => boolean = () => true,
 ): Step {
   return {
     check: (world) => check(world),
@@ -195,7 +42,7 @@ const toChange = fc
       `${who} ${member ? 'enters' : 'leaves'} ${which} ${agoMs} ms ago${wrong === 0 ? ', elsewhere' : ''}`,
       (world) => {
         const own = users.indexOf(who) < ofFirst ? 0 : 1
-        world.change(who, which, member, agoMs, wrong === 0 ? 1 - own : own)
+        world.change({ user: who, audience: which, member, agoMs, partition: wrong === 0 ? 1 - own : own })
       },
     ),
   )
@@ -216,7 +63,7 @@ const toSync = fc
   .map(([which, members, parts, agoMs, where, wrong]) =>
     step(`a sync of ${which} in ${where}: ${members.join()} in ${parts}, ${agoMs} ms ago`, (world) => {
       const own = members.filter((who) => wrong === 0 || (users.indexOf(who) < ofFirst ? 0 : 1) === where)
-      world.sync(which, own, parts, agoMs, where)
+      world.sync({ audience: which, members: own, parts, agoMs, unit: where })
     }),
   )
 const toSend = fc.tuple(fc.nat(), fc.nat({ max: 7 })).map(([pick, fate]) =>
@@ -320,7 +167,7 @@ const deletions = [
 ]
 
 /** Returns the states of a unit in the stores of a machine. */
-function storedStates({ log }: World, machine: number, where: number): Map<string, Held> {
+function storedStates({ log }: UnitWorld, machine: number, where: number): Map<string, Held> {
   const stored = new Map<string, Held>()
   for (const [key, text] of log.disks.get(`machine-${machine}/unit-${where}`) ?? []) {
     const stateKey = stateKeyOf(key)
@@ -337,14 +184,14 @@ function storedStates({ log }: World, machine: number, where: number): Map<strin
  * Leaves out deleted users who aren't members. A user who was deleted and a user who has left count as the
  * same. The order of these two events decides whether there is a record.
  */
-function comparable(states: ReadonlyMap<string, Held>, { deletedUpToMs }: World): Record<string, Held> {
+function comparable(states: ReadonlyMap<string, Held>, { deletedUpToMs }: UnitWorld): Record<string, Held> {
   const compared = [...states].filter(
     ([name, { value }]) => value === 'true' || !deletedUpToMs.has(userOf(name)),
   )
   return Object.fromEntries(compared.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
-function checkAll(world: World): void {
+function checkAll(world: UnitWorld): void {
   const { log, owner, deletedUpToMs } = world
   expect(owner.faults).toEqual([])
   expect([...owner.out], 'every record comes to its end').toEqual([])
@@ -380,7 +227,7 @@ function userOf(name: string): string {
  * Returns the values that receivers have been told, in order. Values from before the deletion are left out,
  * because receivers no longer have them.
  */
-function toldOf({ log, deletedUpToMs }: World, name: string): string[] {
+function toldOf({ log, deletedUpToMs }: UnitWorld, name: string): string[] {
   const upToMs = deletedUpToMs.get(userOf(name)) ?? -Infinity
   return log.delivered
     .map(({ identify }) => identify)
@@ -390,7 +237,7 @@ function toldOf({ log, deletedUpToMs }: World, name: string): string[] {
 }
 
 /** Checks that an owner without any disk finds the same states in the records that compaction has left. */
-async function checkAnew(world: World): Promise<void> {
+async function checkAnew(world: UnitWorld): Promise<void> {
   for (let where = 0; where < partitions; where++) world.log.compact(where)
   world.owner.kill(() => false)
   world.log.disks.clear()
@@ -420,7 +267,7 @@ test.each([
     const plan = fc.commands([fc.oneof(...possible)], { maxCommands: 60, size: 'max' })
     await fc.assert(
       fc.asyncProperty(plan, async (commands) => {
-        const world = new World()
+        const world = new UnitWorld()
         await world.owner.begin()
         try {
           await fc.asyncModelRun(() => ({ model: world, real: world }), commands)

@@ -5,9 +5,10 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { decodeState, encodeState, encodeStateKey } from '../../../src/audience/state-record.ts'
 import { metaKey } from '../../../src/audience/store-keys.ts'
 import { until } from '../../support/until.ts'
-import { iso, partitions, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
+import { ann, change, part, remove } from './producers.ts'
+import { partitions, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
 
-const [ann = '', bob = '', cid = ''] = usersOf(0, 3)
+const [, bob = '', cid = ''] = usersOf(0, 3)
 const [zoe = ''] = usersOf(1, 1)
 const owners: SimulatedOwner[] = []
 
@@ -24,70 +25,6 @@ async function open(
   owners.push(owner)
   await owner.begin()
   return { log, owner }
-}
-
-type Sent = {
-  user?: string
-  member?: boolean
-  audience?: string
-  name?: string
-  agoMs?: number
-  partition?: number
-  source?: string
-}
-
-function change(
-  log: SimulatedLog,
-  {
-    user = ann,
-    member = true,
-    audience = 'a1',
-    name = 'Lions',
-    agoMs = 0,
-    partition = 0,
-    source = 'space',
-  }: Sent = {},
-): void {
-  const value = {
-    type: 'membership',
-    audienceId: audience,
-    audienceName: name,
-    userId: user,
-    member,
-    changedAt: iso(log.nowMs - agoMs),
-  }
-  log.append(topics.changes, partition, {
-    value: Buffer.from(JSON.stringify(value)),
-    headers: { 'source-id': source },
-  })
-}
-
-function part(
-  log: SimulatedLog,
-  fields: {
-    syncId: string
-    userIds: string[]
-    part?: number
-    parts?: number
-    agoMs?: number
-    audience?: string
-  },
-): void {
-  const { syncId, userIds, part: number = 1, parts = 1, agoMs = 0, audience = 'a1' } = fields
-  const value = {
-    type: 'sync',
-    audienceId: audience,
-    audienceName: 'Lions',
-    syncId,
-    snapshotAt: iso(log.nowMs - agoMs),
-    part: number,
-    parts,
-    userIds,
-  }
-  log.append(topics.changes, 0, {
-    value: Buffer.from(JSON.stringify(value)),
-    headers: { 'source-id': 'space' },
-  })
 }
 
 async function run(owner: SimulatedOwner): Promise<void> {
@@ -488,14 +425,6 @@ describe('judging what waited', () => {
     expect(await owner.units.judge(judged(log, 0))).toEqual({ kind: 'send' })
   })
 })
-
-const remove = (
-  log: SimulatedLog,
-  { requestId = 'r1', userId = ann, sources = ['space', 'web'], agoMs = 0 } = {},
-): void => {
-  const value = { requestId, userId, sources, requestedAt: iso(log.nowMs - agoMs) }
-  log.append(topics.deletions, 0, { value: Buffer.from(JSON.stringify(value)) })
-}
 
 const waiting = (type: string, userId: string, firstSeenMs: number) => ({
   unit: 1,

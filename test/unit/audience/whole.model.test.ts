@@ -2,8 +2,9 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'
+import type { Effect } from '../pipeline/simulated-customers.ts'
 import { partitions, topics, turns, usersOf } from './simulated-log.ts'
-import { type Effect, WholeWorld } from './whole-world.ts'
+import { WholeWorld } from './whole-world.ts'
 
 const allUsers = [...usersOf(0, 2), ...usersOf(1, 1)]
 const allAudiences = ['lions', 'tigers']
@@ -160,17 +161,17 @@ const toGiveAnswer: fc.Arbitrary<Answer> = fc.oneof(
 const toAnswer = fc.tuple(pick, toGiveAnswer).map(([at, [name, outcome, mayHaveArrived, does]]) =>
   step(
     `answer ${name}, does ${does} (${at})`,
-    (world) => {
-      world.answer(nth(world.requests, at), outcome, mayHaveArrived, does)
+    ({ customers }) => {
+      customers.answer(nth(customers.requests, at), outcome, mayHaveArrived, does)
     },
-    ({ requests }) => requests.length > 0,
+    ({ customers }) => customers.requests.length > 0,
   ),
 )
 const toLandEffect = pick.map((at) =>
   step(
     `a late effect (${at})`,
-    (world) => world.landEffect(at),
-    ({ late }) => late.length > 0,
+    ({ customers }) => customers.landEffect(at),
+    ({ customers }) => customers.late.length > 0,
   ),
 )
 const toComeDue = pick.map((at) =>

@@ -2,45 +2,15 @@ import * as fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { arrivalAt, occasionOf } from '../../../src/gateway/clock.ts'
 import { Availability } from '../../../src/gateway/availability.ts'
-import { Outbox, type Produce, type ProduceSender } from '../../../src/gateway/outbox.ts'
+import { Outbox } from '../../../src/gateway/outbox.ts'
 import type { Delivered, OutgoingRecord } from '../../../src/gateway/parcel.ts'
-
-/**
- * The outcome of a send, for all its produces or for one partition. `undefined` is a success, and a text is
- * the reason of a failure.
- */
-type Outcome = string | undefined
-type OnSettled = Parameters<ProduceSender['send']>[2]
+import { HeldSender, type Outcome } from './held-sender.ts'
 
 const ok: Outcome = undefined
 const failure: Outcome = 'no'
 const lingerMs = 5
 const ackTimeoutMs = 1_500
 const occasion = occasionOf(undefined, arrivalAt(0))
-
-/** A stand-in for Kafka. It holds each send until the test settles it. */
-class HeldSender implements ProduceSender {
-  readonly batches: { produces: readonly Produce[]; route: string; onSettled: OnSettled }[] = []
-
-  send(produces: readonly Produce[], route: 'main' | 'isolated', onSettled: OnSettled): void {
-    this.batches.push({ produces, route, onSettled })
-  }
-
-  recordsOf(index: number): OutgoingRecord['value'][] {
-    return (this.batches[index]?.produces ?? []).flatMap(({ records }) => records.map(({ value }) => value))
-  }
-
-  /**
-   * Ends a send, or the part of it that is for one partition. Then everything that waits for this goes on.
-   */
-  async settle(index: number, outcome: Outcome, partition?: number): Promise<void> {
-    const { produces = [], onSettled } = this.batches[index] ?? {}
-    for (const produce of produces) {
-      if (partition === undefined || produce.partition === partition) onSettled?.(produce, outcome)
-    }
-    await vi.advanceTimersByTimeAsync(0)
-  }
-}
 
 let sender: HeldSender
 let outbox: Outbox

@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { compressFrameSync } from 'lz4-napi'
@@ -14,9 +13,10 @@ import {
   readBatches,
   varint,
 } from '../../support/raw-batch.ts'
+import { plain, readAsKafkajs } from './kafkajs-reader.ts'
+import { xerialSync } from './xerial.ts'
 
-const KIB = 1024
-const MIB = KIB ** 2
+const MIB = 1024 ** 2
 
 function batchOf(records: readonly RawRecord[], fields: BatchFields = {}): Buffer {
   return encodeBatch(encodeRecords(records), { count: records.length, ...fields })
@@ -342,32 +342,8 @@ test('each batch says of which leader it is', async () => {
 
 const none = Buffer.alloc(0)
 
-/** A record as kafkajs returns it. */
-type TheirRecord = Omit<FetchedRecord, 'offset' | 'timestampMs'> & { offset: string; timestamp: string }
-
-function plainOfTheirs({ offset, timestamp, ...record }: TheirRecord) {
-  return plain({ ...record, offset: Number(offset), timestampMs: Number(timestamp) })
-}
-
-function plain({ offset, timestampMs, key, value, headers, isControlRecord, batchContext }: FetchedRecord) {
-  const { producerId, inTransaction } = batchContext
-  return { offset, timestampMs, key, value, headers, isControlRecord, producerId, inTransaction }
-}
-
 describe('kafkajs’ own reader', () => {
   registerCodecs()
-  const require = createRequire(import.meta.url)
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
-  const readAsKafkajs = require('kafkajs/src/protocol/requests/fetch/v4/decodeMessages.js') as (
-    decoder: unknown,
-  ) => Promise<TheirRecord[]>
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares no types for it
-  const Decoder = require('kafkajs/src/protocol/decoder.js') as new (bytes: Buffer) => unknown
-  const byKafkajs = (batches: Buffer) => {
-    const length = Buffer.alloc(4)
-    length.writeInt32BE(batches.length)
-    return readAsKafkajs(new Decoder(Buffer.concat([length, batches])))
-  }
 
   const bytes = fc.oneof(
     fc.constant(null),
@@ -413,26 +389,10 @@ describe('kafkajs’ own reader', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(batch, { maxLength: 3 }), async (batches) => {
         const all = Buffer.concat(batches)
-        const expected = await byKafkajs(all)
-        expect((await readBatches(all)).map(plain)).toEqual(expected.map(plainOfTheirs))
+        const expected = await readAsKafkajs(all)
+        expect((await readBatches(all)).map(plain)).toEqual(expected)
       }),
       { numRuns: 1_000 },
     )
   })
 })
-
-/**
- * Compresses as Java's SnappyOutputStream does. The result has magic bytes, two versions and blocks, each
- * behind its length.
- */
-function xerialSync(bytes: Buffer): Buffer {
-  const blockBytes = 32 * KIB
-  const parts: Buffer[] = [Buffer.from([0x82, 0x53, 0x4e, 0x41, 0x50, 0x50, 0x59, 0, 0, 0, 0, 1, 0, 0, 0, 1])]
-  for (let at = 0; at < bytes.length; at += blockBytes) {
-    const block = compressSnappySync(bytes.subarray(at, at + blockBytes))
-    const length = Buffer.alloc(4)
-    length.writeInt32BE(block.length)
-    parts.push(length, block)
-  }
-  return Buffer.concat(parts)
-}

@@ -1,7 +1,8 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
-import { type Effect, SimulatedUnit } from './simulated-unit.ts'
+import type { Effect } from './simulated-customers.ts'
+import { SimulatedUnit } from './simulated-unit.ts'
 
 /** A step of a run. The same object is the model and the real system, so fast-check gets it twice. */
 type Step = fc.AsyncCommand<SimulatedUnit, SimulatedUnit>
@@ -90,16 +91,16 @@ const toAnswer = fc
     return step(
       `answer ${name}, does ${does}`,
       nth,
-      ({ requests }) => requests,
-      (unit, request) => unit.answer(request, outcome, mayHaveArrived, does),
+      ({ customers }) => customers.requests,
+      ({ customers }, request) => customers.answer(request, outcome, mayHaveArrived, does),
     )
   })
 const toLand = pick.map((nth) =>
   step(
     'a late effect',
     nth,
-    ({ late }) => late,
-    (unit) => unit.land(nth),
+    ({ customers }) => customers.late,
+    ({ customers }) => customers.land(nth),
   ),
 )
 const toAcknowledge = pick.map((nth) =>

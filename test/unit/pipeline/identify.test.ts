@@ -3,6 +3,7 @@ import type { Outcome } from '../../../src/delivery/outcome.ts'
 import type { Judgement } from '../../../src/message/judgement.ts'
 import type { PipelineOptions } from '../../../src/pipeline/pipeline-ports.ts'
 import { until } from '../../support/until.ts'
+import { outlasting, parked } from './retried-identify.ts'
 import {
   destinationOf,
   failed,
@@ -286,22 +287,6 @@ test('an ordinary message carries nothing of that', async () => {
   expect(all.judged).toEqual([])
 })
 
-/**
- * Returns a stage on which an Identify has waited on the first rung. Its record has come due, and `record` is
- * that record.
- */
-async function parked(
-  judgement: Judgement,
-  { outcome = throttled, options = {} }: { outcome?: Outcome; options?: Parameters<typeof stage>[0] } = {},
-) {
-  const all = stage({ judge: async () => judgement, ...options })
-  all.identify('v1')
-  await all.answer(outcome)
-  const record = all.retry(all.written[0])
-  await all.settle()
-  return { ...all, record }
-}
-
 describe('a retry of an Identify that has come due', () => {
   test('is judged by all that is known of it, and sent', async () => {
     const all = await parked({ kind: 'send' }, { outcome: failed })
@@ -401,26 +386,6 @@ describe('a retry of an Identify that has come due', () => {
     expect(off.told).toEqual(['superseded crm v1'])
   })
 })
-
-/**
- * Returns a stage on which a stale connection lost a request, and the customer took the repeat. The delivery
- * then waited on the first rung, and has come due. `outcomes` are those of earlier attempts.
- */
-async function outlasting(judgement: Judgement, outcomes: readonly Outcome[] = []) {
-  const all = stage({ judge: async () => judgement })
-  all.identify('v1')
-  for (const outcome of outcomes) {
-    await all.answer(outcome)
-    all.retry(all.written.at(-1))
-    await all.settle()
-  }
-  all.posted[0]?.answer(taken, true)
-  await all.settle()
-  const letter = all.written.at(-1)
-  const record = all.retry(letter)
-  await all.settle()
-  return { ...all, letter, record }
-}
 
 describe('an Identify that was taken, though something of it may still be done late,', () => {
   const current = {

@@ -1,0 +1,149 @@
+import { defaultLimits } from '../../../src/message/limits.ts'
+import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.ts'
+import type { Delivery } from '../../../src/pipeline/delivery.ts'
+import type { DropReason } from '../../../src/pipeline/identify.ts'
+import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
+import { createPipeline } from '../../../src/pipeline/pipeline.ts'
+import type { Pipeline, PipelineOptions } from '../../../src/pipeline/pipeline-ports.ts'
+import { roomyBulkhead } from '../../support/bulkhead.ts'
+import { sentOf, type SimulatedCustomers, stateKeyOf } from './simulated-customers.ts'
+
+export type Produce = {
+  readonly owner: Owner
+  readonly record: OutboundRecord
+  readonly acknowledge: (answer: 'acknowledged') => void
+}
+
+export type Question = {
+  readonly owner: Owner
+  readonly waiting: WaitingDelivery
+  readonly asked: Judgement
+  readonly answer: (judgement: Judgement) => void
+}
+
+/** The parts of the simulated unit that an owner uses. */
+type Surroundings = {
+  readonly customers: SimulatedCustomers
+  readonly settings: {
+    /** True if the buffer is so small that lanes overflow at once. */
+    readonly isCramped: boolean
+  }
+  /** The kinds of events that have happened. */
+  readonly seen: Set<string>
+  /** The properties for which a destination needs a backfill, by `stateKeyOf`. */
+  readonly behind: Set<string>
+  /** The last judgement about each delivery that waited, by its body. */
+  readonly verdicts: WeakMap<Buffer, Judgement>
+  readonly nowMs: number
+  catalog(): ReturnType<PipelineOptions['catalog']>
+  /** Takes a write for Kafka. */
+  produce(produce: Produce): void
+  /** Takes a question for the judge. */
+  ask(question: Omit<Question, 'asked'>): void
+}
+
+/** A member that owns the unit, or that owned it before. */
+export class Owner {
+  readonly pipeline: Pipeline
+  /** The records that the owner was given. */
+  readonly taken = new Set<string>()
+  /** True when the unit goes to another owner. What is under way at this owner still ends. */
+  isLeaving = false
+  /** True when nothing that this owner settles and commits counts any more. */
+  isFenced = false
+  /** True when the process of the owner is gone. */
+  isDead = false
+  readonly #unit: Surroundings
+  /**
+   * The first records of the deliveries that the owner has taken and is still at, by `stateKeyOf`, in order.
+   */
+  readonly #fresh = new Map<string, string[]>()
+
+  constructor(unit: Surroundings) {
+    this.#unit = unit
+    this.pipeline = this.#newPipeline()
+  }
+
+  /** Notes a fresh delivery, which begins with the record `id`. */
+  noteFresh(to: string, user: string, id: string): void {
+    const stateKey = stateKeyOf(to, user)
+    this.#fresh.set(stateKey, [...(this.#fresh.get(stateKey) ?? []), id])
+  }
+
+  /** Forgets a fresh delivery that has ended, or that goes on elsewhere. */
+  #forgetFresh({ body, destinationId, laneClass }: Delivery): void {
+    if (laneClass !== 'fresh') return
+    const { origin, user } = sentOf(body)
+    const stateKey = stateKeyOf(destinationId, user)
+    this.#fresh.set(stateKey, this.#fresh.get(stateKey)?.filter((id) => id !== origin) ?? [])
+  }
+
+  #dropped(delivery: Delivery, why: DropReason): void {
+    const { customers, seen, verdicts } = this.#unit
+    const { body, destinationId } = delivery
+    const { origin, user } = sentOf(body)
+    seen.add(why)
+    this.#forgetFresh(delivery)
+    if (verdicts.get(body)?.kind === 'superseded') {
+      customers.landAllOf(origin, destinationId)
+      return
+    }
+    seen.add('a newer one took the place of one that waited')
+    // Only a delivery that was just taken, or that has waited since then, replaces another one.
+    const heir = this.#fresh.get(stateKeyOf(destinationId, user))?.at(-1) ?? ''
+    customers.passOn(this, origin, destinationId, heir)
+  }
+
+  #newPipeline(): Pipeline {
+    const unit = this.#unit
+    const { isCramped } = unit.settings
+    return createPipeline({
+      catalog: () => unit.catalog(),
+      sender: {
+        post: ({ origin }, body, _signature, exchange) =>
+          unit.customers.post(this, new URL(origin).hostname.replace('.example', ''), body, exchange),
+        async close() {},
+      },
+      outlet: {
+        produce: (record) => new Promise((acknowledge) => unit.produce({ owner: this, record, acknowledge })),
+      },
+      observer: {
+        attempted() {},
+        firstTried() {},
+        omitted() {},
+        delivered: (delivery) => this.#forgetFresh(delivery),
+        parked: (delivery, why) => {
+          unit.seen.add(`parked: ${why}`)
+          this.#forgetFresh(delivery)
+        },
+        deadLettered: (reason, _detail, _where, delivery) => {
+          unit.seen.add(`dead: ${reason}`)
+          if (delivery !== undefined) this.#forgetFresh(delivery)
+        },
+        notRouted() {},
+        dropped: (delivery, why) => {
+          if (!this.isDead) this.#dropped(delivery, why)
+        },
+        unknownSource() {},
+        repeated() {},
+        failed() {},
+      },
+      ladder: { waitsMs: [60_000, 600_000], thenMs: 600_000, limitMs: 4 * 3_600_000 },
+      topics: { events: 'events', retryPrefix: 'retry.', replays: 'replays', deadLetters: 'dead-letters' },
+      limits: defaultLimits,
+      maxInFlight: 1_000,
+      laneWaitMs: 600_000,
+      lanePatienceMs: isCramped ? -1 : 600_000,
+      bulkhead: roomyBulkhead,
+      breaker: { failureShare: 1, minResults: 1_000_000, windowMs: 10_000, openMs: 0, maxOpenMs: 0 },
+      buffer: { records: isCramped ? 2 : 1_000, bytes: 10_000_000 },
+      onPressure() {},
+      onCongested() {},
+      judge: (waiting) => new Promise((answer) => unit.ask({ owner: this, waiting, answer })),
+      needsBackfill: (to, spaceId) => {
+        if (!this.isDead) unit.behind.add(stateKeyOf(to, spaceId.replace('space-', '')))
+      },
+      now: () => unit.nowMs,
+    })
+  }
+}
