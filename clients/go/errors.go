@@ -53,7 +53,7 @@ var (
 // A RejectedError is the reason of messages that the gateway left out of a batch
 // whose other messages it took.
 type RejectedError struct {
-	// Reason is a word of the gateway's, like "timestamp_not_date"; empty for
+	// Reason is a word of the gateway's, like "bad_timestamp"; empty for
 	// messages that it counted and didn't name.
 	Reason string
 

@@ -119,7 +119,7 @@ func leavesOut(rejected string) answer {
 
 func TestWhatTheGatewayLeftOutIsReportedWithItsReason(t *testing.T) {
 	rc := newReceiver(t, leavesOut(`"rejected":[{"index":1,"messageId":"b","reason":"event_not_string"},`+
-		`{"index":2,"messageId":"c","reason":"timestamp_not_date"},{"index":3,"reason":"event_not_string"},`+
+		`{"index":2,"messageId":"c","reason":"bad_timestamp"},{"index":3,"reason":"event_not_string"},`+
 		`{"index":99,"messageId":"z","reason":"odd"}],"rejectedCount":7`))
 	c := newObserved(rc.URL)
 	c.Size = 5
@@ -127,8 +127,8 @@ func TestWhatTheGatewayLeftOutIsReportedWithItsReason(t *testing.T) {
 		c.track(t, id)
 	}
 	noError(t, c.Flush(context.Background()))
-	want := map[string][]string{"event_not_string": {"b", "d"}, "timestamp_not_date": {"c"}, "": nil}
-	counts := map[string]int{"event_not_string": 2, "timestamp_not_date": 1, "": 4}
+	want := map[string][]string{"event_not_string": {"b", "d"}, "bad_timestamp": {"c"}, "": nil}
+	counts := map[string]int{"event_not_string": 2, "bad_timestamp": 1, "": 4}
 	got := c.reported()
 	if len(got) != len(want) {
 		t.Fatalf("reported %v", got)

@@ -8,8 +8,8 @@ import { SharedObject } from './shared.ts'
 const mostKept = 1_000
 
 /**
- * The `context` objects that contain nothing but the address of a request. They are kept, because it takes as
- * long to create such an object as to process a small message.
+ * The `context` objects that contain nothing but a client's address. They are kept, because it takes as long
+ * to create such an object as to process a small message.
  */
 export class AddressContexts {
   readonly #limits: MessageLimits

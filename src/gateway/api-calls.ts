@@ -32,7 +32,7 @@ export function serveCalls(server: FastifyInstance, parts: GatewayParts): void {
 }
 
 /**
- * Decides how the body of a request is received, by the head of the request alone. A body that the gateway
+ * Decides how the body of a request is received. Uses only the head of the request. A body that the gateway
  * will refuse or discard isn't kept while it arrives.
  */
 export function receptionOf(

@@ -8,7 +8,7 @@ import { rejectedReasons } from './reasons.ts'
 import { maxRejectedNamed } from './message-outcomes.ts'
 
 /**
- * A call of the gateway. The server's routes and the OpenAPI document are made from the table of these calls.
+ * A call of the gateway. The server's routes and the OpenAPI document are made from the list of these calls.
  * A schema shows what clients should send. The gateway accepts more than the schemas allow (docs/gateway.md).
  */
 export type ApiRoute = {

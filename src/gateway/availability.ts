@@ -37,8 +37,8 @@ export type AvailabilityOptions = {
 
 const everyMs = 500
 /**
- * The time without an acknowledgement or answer of Kafka after which the gateway asks Kafka for its state, in
- * milliseconds. While no messages come in, there is no other way to notice that Kafka is down.
+ * The gateway calls `check` after this time (in milliseconds) without an acknowledgement or answer from
+ * Kafka. While no messages come in, the gateway has no other way to find out that Kafka is down.
  */
 const silentMs = 5_000
 /**

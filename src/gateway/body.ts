@@ -91,8 +91,8 @@ function isGzip(bytes: Buffer): boolean {
 }
 
 /**
- * Inflates synchronously, not in libuv's threads. There is little to gain from these threads: parsing the
- * result blocks the main thread as long as inflating does. And many inflations at the same time would need
+ * Inflates synchronously, not in libuv's threads. Threads would gain little, because the main thread has to
+ * parse the result, and parsing takes as long as inflating. And many inflations at the same time would need
  * much memory.
  */
 function inflate(sent: Buffer, maxBytes: number): Inflated {
@@ -110,9 +110,9 @@ function inflate(sent: Buffer, maxBytes: number): Inflated {
 const leastPieceBytes = 16 * 1_024
 
 /**
- * Returns the size of zlib's output buffer. The last four bytes of a gzip body state the inflated length (RFC
- * 1952, ISIZE). With a buffer of this size, the output comes in one piece. A false length costs no more than
- * a body that really has this length.
+ * Returns the size of zlib's output buffer. The last four bytes of a gzip body contain the inflated length
+ * (RFC 1952, ISIZE). With a buffer of this size, the output comes in one piece. A false length costs no more
+ * than a body that really has this length.
  */
 function pieceBytes(sent: Buffer, maxBytes: number): number {
   const said = sent.length < 4 ? 0 : sent.readUInt32LE(sent.length - 4)

@@ -14,8 +14,8 @@ import { notFound, traced } from './replies.ts'
  */
 const forBrowsers = { exposeHeadRoute: false }
 /**
- * The `Cache-Control` header of settings. It limits to two minutes how long browsers use the old settings
- * after a change of the catalog.
+ * The `Cache-Control` header of settings. After a change of the catalog, browsers may use the old settings
+ * for at most two minutes.
  */
 const settingsCaching = 'public, max-age=120'
 const pixelHeaders = {
@@ -24,7 +24,7 @@ const pixelHeaders = {
   'access-control-allow-origin': '*',
 }
 
-/** Serves what web pages request in addition to the API: settings, pixels and the documentation. */
+/** Serves the settings, pixels and documentation that browsers request in addition to the API. */
 export function serveBrowsers(server: FastifyInstance, parts: GatewayParts): void {
   serveSettings(server, parts)
   servePixel(server, parts)

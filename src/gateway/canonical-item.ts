@@ -137,8 +137,8 @@ export class CanonicalItems {
   }
 
   /**
-   * Returns the occasion of a message, which has the times that complete the message. A message without a
-   * `sentAt` of its own has the occasion of its request.
+   * Returns the times that complete a message (its occasion). For a message without a `sentAt` of its own,
+   * these are the times of its request.
    */
   #occasionOf(places: FieldPlaces): Occasion | undefined {
     if (!places.has(Field.sentAt)) return this.#surroundings

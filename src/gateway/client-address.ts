@@ -4,7 +4,7 @@ import { Address, type AddressRange, rangeOf } from '../address/address.ts'
 /**
  * Returns a function that returns true for the address of a trusted proxy. Returns `false` instead of a
  * function if no proxies are trusted. Fastify goes through the addresses in `X-Forwarded-For` from the last
- * to the first, and calls the function for each. It stops at an address that isn't trusted, and takes it as
+ * to the first, and calls the function for each. It stops at the first address that isn't trusted. This is
  * the client's address.
  */
 export function proxiesIn(cidrs: readonly string[]): false | ((address: string) => boolean) {

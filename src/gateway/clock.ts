@@ -25,8 +25,8 @@ export type Occasion = {
 }
 
 /**
- * Ten years. A `sentAt` that is further from the time of arrival doesn't come from a clock, but is a zero or
- * a constant.
+ * Ten years, in milliseconds. A `sentAt` that is further from the time of arrival doesn't come from a clock,
+ * but is a zero or a constant.
  */
 const maxLeadMs = 3_652 * 24 * 60 * 60 * 1_000
 

@@ -65,8 +65,8 @@ export type CheckedItem = ReadyMessage | LeftOut
  * `type` (from the path), `messageId` (if absent), `receivedAt`, `sentAt` (from the batch) and
  * `originalTimestamp`. `originalTimestamp` is the client's time, before `timestamp` is corrected for the
  * error of the client's clock. Merges the batch's `context` and `integrations` into those of the message,
- * field by field. If both have a field, the message's own field counts. Removes a `writeKey`. Leaves all
- * other fields as the client sent them. Never throws.
+ * field by field. If both have a field, the message's own field stays. Removes a `writeKey`. Leaves all other
+ * fields as the client sent them. Never throws.
  */
 export function checkItem(item: unknown, surroundings: ItemContext): CheckedItem {
   if (!isJsonObject(item)) return leaveOut('not_an_object')
@@ -117,8 +117,7 @@ function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: Ite
     context: item['context'],
     integrations: item['integrations'],
     originalTimestamp: item['originalTimestamp'] ?? item['timestamp'] ?? undefined,
-    // The corrected time is filled in later, because `correctTimestamp` reads the client's time from the item
-    // itself.
+    // The corrected time is filled in later. It is computed from the client's time in `item`.
     timestamp: undefined,
     sentAt: item['sentAt'] ?? sentAt ?? undefined,
     receivedAt: arrival.text,
@@ -127,8 +126,8 @@ function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: Ite
 }
 
 /**
- * Returns the client's time of a message. Rudder's clients send both fields: `timestamp` is the time that the
- * caller gave, and `originalTimestamp` is the time of the call.
+ * Returns the time of a message by the client's clock. Rudder's clients send both fields: `timestamp` is the
+ * time that the caller gave, and `originalTimestamp` is the time of the call.
  */
 function happenedAt({ timestamp, originalTimestamp }: JsonObject): unknown {
   return isAbsent(timestamp) ? originalTimestamp : timestamp
@@ -191,7 +190,7 @@ export function isTrackingKind(value: unknown): value is TrackingKind {
 
 /**
  * Writes a value as JSON. Returns `undefined` if the value is nested too deeply for the stack. JSON.parse can
- * return such a value, because it is not limited by the stack.
+ * return such a value, because the stack doesn't limit JSON.parse.
  */
 export function tryStringify(value: JsonObject): string | undefined {
   try {

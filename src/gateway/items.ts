@@ -4,8 +4,8 @@ import type { CheckedItem, ItemContext } from './item.ts'
 export type Items = {
   readonly length: number
   /**
-   * Returns the same as `checkItem` returns for a message, or the reason `not_json` if the message contained
-   * NaN or Infinity.
+   * Returns the result of `checkItem` for a message. If the message contained NaN or Infinity, returns the
+   * reason `not_json` instead.
    */
   check(index: number, surroundings: ItemContext): CheckedItem
   /** Returns the parsed message. */

@@ -14,9 +14,9 @@ export type Produce = {
 /** The method of a Kafka producer that the outbox uses. */
 export type ProduceSender = {
   /**
-   * Sends each produce request once, and calls `onSettled` once for each produce request. `failure` is
-   * `undefined` if Kafka has acknowledged the produce request. A produce request of the route `isolated`
-   * never delays a produce request of the route `main`.
+   * Sends each of `produces` once, and calls `onSettled` once for each of them. `failure` is `undefined` if
+   * Kafka has acknowledged the records. Records of the route `isolated` never delay records of the route
+   * `main`.
    */
   send(
     produces: readonly Produce[],
@@ -29,8 +29,8 @@ export type OutboxOptions = {
   readonly sender: ProduceSender
   readonly availability: Availability
   /**
-   * The time for which a record waits for other records that can share its produce request. This time applies
-   * only while no produce request is in flight.
+   * The time for which a record waits for other records that can be sent together with it. This time applies
+   * only while no send is in flight.
    */
   readonly lingerMs: number
   /** The longest time for which a client's request waits for Kafka to acknowledge the request's records. */
@@ -43,20 +43,17 @@ export type OutboxOptions = {
   readonly now: () => number
 }
 
-/**
- * Limits on the records and bytes of one produce request. A larger produce request would block the event loop
- * for too long.
- */
+/** Limits on the records and bytes of one send. A larger send would block the event loop for too long. */
 const most = { records: 2_000, bytes: 4_000_000 }
 const backoffs = { minBackoffMs: 50, maxBackoffMs: 400 }
 
 /**
- * Writes the records of many requests to Kafka in few produce requests, and reports to each request the
- * outcome of the request's own records. Holds the records that wait and the records that are in flight. One
- * produce request is in flight at a time. The next produce request takes all records that have arrived in the
- * meantime. If Kafka accepts no records for a partition, only the records for that partition fail. Records
- * that Kafka did not accept are sent again as long as a request waits for them. Records that are sent again
- * are sent separately from records for other partitions.
+ * Writes the records of many requests to Kafka in few sends, and reports to each request the outcome of the
+ * request's own records. Holds the records that wait and the records that are in flight. A new send begins
+ * when the previous send has ended or is slow. It takes the records that have arrived meanwhile. If Kafka
+ * accepts no records for a partition, only the records for that partition fail. Records that Kafka did not
+ * accept are sent again as long as a request waits for them. Records that are sent again are sent separately
+ * from records for other partitions.
  */
 export class Outbox {
   readonly #options: OutboxOptions
@@ -155,8 +152,7 @@ export class Outbox {
     const { sender, availability, ackTimeoutMs, now } = this.#options
     const sentMs = now()
     const open = new Map(batches.map((batch) => [produceOf(batch), batch] as const))
-    // When this timer fires, every request that waited for the records of these produce requests has been
-    // answered.
+    // When this timer fires, every request that waited for the records of this send has been answered.
     const late = setTimeout(() => {
       const reason = `no acknowledgement within ${ackTimeoutMs} ms`
       for (const { topic, partition } of open.keys()) availability.failed(topic, partition, reason, sentMs)

@@ -4,7 +4,7 @@ import { tooMuchReceived } from './service-unavailable.ts'
 import { maxBatchBytes } from './request-limits.ts'
 
 /**
- * Thrown for a body that was refused before its end was read. Its connection can't be used for another
+ * The error for a body that was refused before its end was read. The connection can't be used for another
  * request. The client gets `answer`.
  */
 export class RefusedBody extends Error {
@@ -35,9 +35,9 @@ const freePieces = 4_096
 const leastPieceBytes = 32
 const firstBytes = 4 * 1_024
 /**
- * The fraction of a body that must have come before memory is allocated for the whole length that its head
- * announces. A client can announce any length without sending it. So the allocated memory must not be many
- * times the bytes that have come.
+ * The fraction of a body that must have come before memory is allocated for the whole length that the head of
+ * the request announces. A client can announce any length without sending it. So the allocated memory must
+ * not be many times the bytes that have come.
  */
 const leastShare = 1 / 4
 

@@ -19,8 +19,8 @@ export class ScannedItems implements Items {
   #completing: { readonly surroundings: ItemContext; readonly items: CanonicalItems } | undefined
 
   /**
-   * `places`: the places of the fields of each scanned message. For each parsed message, `places` has an
-   * object without fields.
+   * `places`: the places of the fields of each message. The places of a parsed message are incomplete, so
+   * they aren't used.
    */
   constructor(bytes: Buffer, places: FieldPlaces) {
     this.#bytes = bytes

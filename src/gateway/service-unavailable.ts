@@ -2,7 +2,7 @@ import { type Answer, problem } from './answer.ts'
 import type { Delivered } from './parcel.ts'
 
 // All answers of the API with status 503. (The 503 of `/readyz` is in `src/roles/readiness.ts`.) The code of
-// the answer states the cause. `overloaded`: a limit of the gateway is reached. The limit is
+// each answer names the cause. `overloaded`: a limit of the gateway is reached. The limit is
 // `gateway.bufferBytes`, or the bytes that all requests may hold while they are received.
 // `kafka_unavailable`: Kafka doesn't accept records in time. Each answer has a `Retry-After`.
 

@@ -12,9 +12,9 @@ type Known = Omit<SharedMember, 'name'> & { readonly name: Buffer }
 type Replaced = { readonly member: Known; readonly own: number }
 
 /**
- * The bytes of an object that a batch states for all of its messages. Merges this object with the object of a
- * scanned message, as `SharedObject.with` does for a parsed message. Call `measure` and then `write` for each
- * message, before the next message is measured.
+ * The bytes of an object that a batch has for all of its messages. Merges this object with a scanned
+ * message's own object. For parsed messages, `SharedObject.with` merges the objects. Call `measure` and then
+ * `write` for each message, before the next message is measured.
  */
 export class SharedBytes {
   readonly #text: Buffer

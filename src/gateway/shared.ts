@@ -29,9 +29,9 @@ type Member = {
 }
 
 /**
- * An object that a batch states for all of its messages (`context` or `integrations`). The object is checked
- * and turned into JSON only once, and the JSON is copied into each message. So the work for a batch grows
- * only with the bytes of the batch and the bytes that are written for the batch.
+ * An object that a batch has for all of its messages (`context` or `integrations`). The object is checked and
+ * turned into JSON only once, and the JSON is copied into each message. So the work for a batch grows only
+ * with the bytes of the batch and the bytes that are written for the batch.
  */
 export class SharedObject {
   readonly #value: JsonObject
@@ -39,8 +39,7 @@ export class SharedObject {
   #members: ReadonlyMap<string, Member> | undefined
   #asBytes: SharedBytes | undefined
   /**
-   * The reason why the object can't be written, if there is one. With such an object, no message of the batch
-   * can be written.
+   * The reason why the object can't be written. If there is a reason, no message of the batch can be written.
    */
   readonly fault: Extract<Measured, { ok: false }>['fault'] | undefined
 
@@ -75,7 +74,7 @@ export class SharedObject {
 
   /**
    * Returns the object merged with `own`, the message's own object. If both have a field, the field of `own`
-   * counts. The cost depends only on the size of `own`, because the text is joined from slices, which are
+   * is used. The cost depends only on the size of `own`, because the text is joined from slices, which are
    * copied only when the text is sent.
    */
   with(own: unknown): WrittenObject {

@@ -3,8 +3,8 @@ import type { Catalog, Source } from '../catalog/catalog.ts'
 import { TokenBucket } from '../pacing/token-bucket.ts'
 
 /**
- * Finds the sources of the catalog by their keys, and counts how many messages each source may still send.
- * Notices changes of the catalog by itself.
+ * Finds the sources of the catalog by their keys, and applies the rate limit of each source. Each search for
+ * a key uses the present catalog.
  */
 export class Sources {
   readonly #current: () => Catalog

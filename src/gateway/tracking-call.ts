@@ -48,7 +48,7 @@ export function readCall(
     'items' in read ? read.items : new ParsedItems(values, read.spoiled)
   const arrival = arrivalAt(now())
   if (call !== 'batch') {
-    // A single message states `sentAt` itself, so there is no `sentAt` for a batch.
+    // A single message has a `sentAt` of its own, so there is no shared `sentAt`.
     const context = ip === undefined ? undefined : addressContexts.of(ip)
     const own = { ...occasionOf(undefined, arrival), context, integrations: undefined }
     return { ok: true, items: itemsOf([body]), lostDigits, surroundings: { ...own, kind: call, limits } }
@@ -82,8 +82,8 @@ function sharedOf(value: JsonObject | null | undefined, limits: MessageLimits): 
 }
 
 /**
- * Adds the address of a request to the context that all messages of the request get. If the client states an
- * `ip`, the client's `ip` stays.
+ * Adds the address of a request to the context that all messages of the request get. If the context already
+ * has an `ip`, that `ip` stays.
  */
 function withIp(context: JsonObject | null | undefined, ip: string | undefined): JsonObject | undefined {
   return ip === undefined ? (context ?? undefined) : { ip, ...context }

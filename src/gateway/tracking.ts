@@ -92,7 +92,7 @@ class TrackingCalls implements Tracking {
 
   /**
    * Packs the messages of a call into a parcel. After this method, call `submit` without an `await` in
-   * between. Otherwise a part in flight for which the parcel has to wait might end before `submit` is called.
+   * between. Otherwise a part that the parcel waits for might leave the outbox before `submit` is called.
    */
   #pack(
     source: Source,
@@ -160,8 +160,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Looks for write keys in a request's unparsed body. Returns a refusal if it finds no known key. If it
-   * finds known keys, returns a refusal only if the gateway would refuse a request of each of their sources.
+   * Looks for write keys in a request's unparsed body. Returns a refusal if there is no known key, or if the
+   * gateway would refuse requests with each of the known keys.
    */
   #refusalByText(bytes: Buffer): Answer | undefined {
     const mayBeOf = this.#sources.withWriteKeys(keysIn(bytes))
@@ -240,8 +240,8 @@ type Packed = PackedCall | { readonly ok: false; readonly answer: Answer }
 
 /**
  * Returns true if an identical message of this source is in flight, and then makes the parcel wait for that
- * message. Each message states when it was sent and received, so identical messages of two requests differ in
- * these times. For the comparison, the new message is written with the times of the message in flight.
+ * message. Messages contain the times of sending and receiving, so identical messages of two requests differ
+ * in these times. For the comparison, the new message gets the times of the message in flight.
  */
 function isInFlight(
   parcel: Parcel,

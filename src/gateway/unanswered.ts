@@ -9,10 +9,10 @@ const maxBytes = 8_000_000
 
 /**
  * Keeps acknowledged parts of requests that were not answered 200. A part has the records of one request for
- * one partition. The request of a kept part was not answered 200, because another of its parts was not
- * written, or because the acknowledgement came too late. The client then sends all messages of the request
- * again. The gateway finds a kept part in the same way as a part in flight, and doesn't write its messages a
- * second time.
+ * one partition. Such a request was not answered 200, because another part of the request was not written, or
+ * because the acknowledgement came too late. The client then sends all messages of the request again. The
+ * gateway finds a kept part in the same way as a part in flight, and doesn't write its messages a second
+ * time.
  */
 export class Unanswered {
   readonly #now: () => number

@@ -1,8 +1,8 @@
 /**
  * Returns the keys with which a request may have been sent. The most reliable key comes first. Clients send
  * their write key as `Basic base64(KEY:)` (some without the colon) or as `writeKey` in the body. Some clients
- * send the key in both places. A `Bearer` token isn't always a key. If the token is no key, the key in the
- * body counts. So the caller has to try all returned keys.
+ * send the key in both places. A `Bearer` token isn't always a key. If the token is no key, the key may be in
+ * the body. So the caller has to try all returned keys.
  */
 export function keysOf(authorization: string | undefined, bodyKey?: unknown): readonly string[] {
   const inHeader = authorization === undefined ? undefined : keyOfHeader(authorization)
@@ -27,7 +27,7 @@ const mostSpelled = 1_300
 
 /**
  * Yields every text that may be the write key of an unparsed JSON body: each string that follows a
- * `"writeKey"`, anywhere in the body. This search costs much less than to parse the body.
+ * `"writeKey"`, anywhere in the body. This search costs much less than parsing the body.
  */
 export function* keysIn(bytes: Buffer): Generator<string> {
   let last = ''

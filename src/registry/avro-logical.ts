@@ -56,8 +56,8 @@ export const logicalTypes: Readonly<Record<string, typeof NamedType>> = Object.f
 /**
  * Returns the reader for the values of a logical type. Returns `undefined` if the name doesn't fit the
  * underlying type, because the logical type then has no meaning. Moments, dates and times become texts in ISO
- * 8601, as in messages. A decimal becomes a number if a number keeps all of its digits. Otherwise it becomes
- * a text.
+ * 8601, as in messages. A decimal becomes a number if a number can hold all of its digits. Otherwise it
+ * becomes a text.
  */
 export function logicalReader(type: NamedType): ((cursor: Cursor) => unknown) | undefined {
   const { logicalName, scale, underlyingType } = type

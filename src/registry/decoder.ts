@@ -20,7 +20,7 @@ export type DecoderOptions = {
   /** Called after each request to the registry. */
   onAnswer: (kind: SchemaAnswer['kind']) => void
   /**
-   * Called with true and the reason when the first lookup of a schema fails. Called with false when no lookup
+   * Called with true and the reason when lookups of schemas begin to fail. Called with false when no lookup
    * fails any more.
    */
   onDown: (isDown: boolean, why: string) => void
@@ -173,9 +173,8 @@ function keep<T>(map: Map<number, T>, schemaId: number, value: T): void {
 }
 
 /**
- * Returns a random wait in milliseconds. The longest possible wait doubles with each failure, up to
- * `longestPauseMs`. The shortest is half of it. The wait is random so that several workers don't ask at the
- * same time.
+ * Returns a random wait in milliseconds. The longest wait doubles with each failure, up to `longestPauseMs`.
+ * The shortest wait is half of it. The wait is random so that workers don't ask at the same time.
  */
 function backoffMs(failures: number): number {
   const wholeMs = Math.min(longestPauseMs, firstPauseMs * 2 ** (failures - 1))

@@ -32,10 +32,7 @@ export type IntakeOptions<R extends Arriving> = {
   next: (record: R, content: ArrivingContent) => void
   /** Takes a record whose value can't be decoded. The content is unchanged. */
   refuse: (record: R, content: ArrivingContent, refusal: FramedRefusal) => void
-  /**
-   * Stops (`isFull`) or starts fetching from a partition. Records that were fetched before a stop still
-   * arrive.
-   */
+  /** Stops (`isFull`) or starts fetching from a partition. Records that were fetched before still arrive. */
   setPartitionFull: (topic: string, partition: number, isFull: boolean) => void
 }
 
@@ -46,10 +43,7 @@ export type Intake<R extends Arriving> = {
    * records of its partition, the record waits until these schemas are available.
    */
   accept(record: R, content: ArrivingContent): void
-  /**
-   * Returns to the consumer all waiting records of each partition that has an abandoned record. Call this
-   * when partitions were lost.
-   */
+  /** Returns the waiting records of lost partitions to the consumer. Call this when partitions were lost. */
   letGoAbandoned(): void
   /** Returns to the consumer all waiting records. */
   stop(): void

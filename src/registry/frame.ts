@@ -1,6 +1,6 @@
 /**
- * The first byte of a framed value. A framed value names its schema in a schema registry (Confluent's wire
- * format). No JSON text begins with this byte.
+ * The first byte of a framed value. A framed value names its schema by the id in a schema registry
+ * (Confluent's wire format). No JSON text begins with this byte.
  */
 export const magicByte = 0
 

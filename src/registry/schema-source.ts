@@ -34,7 +34,7 @@ type RegistryArguments = ConstructorParameters<typeof SchemaRegistry>
 type Middleware = NonNullable<RegistryArguments[0]['middlewares']>[number]
 type RegistryOptions = NonNullable<RegistryArguments[1]>
 
-/** Creates a source that asks a registry with Confluent's API, by the library of kafkajs. */
+/** Creates a source that asks a registry (Confluent's API) through `@kafkajs/confluent-schema-registry`. */
 export function createSchemaSource({ url, ...connection }: SchemaSourceSettings): SchemaSource {
   return {
     async ask(schemaId, signal) {
@@ -78,7 +78,7 @@ function optionsOf(compiler: JsonSchemaCompiler): RegistryOptions {
     [SchemaType.AVRO]: { logicalTypes, wrapUnions: 'always', omitRecordMethods: true },
     [SchemaType.JSON]: { ajvInstance: compiler },
   }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library declares an Ajv, but calls only two methods
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library calls only two methods of it
   return options as unknown as RegistryOptions
 }
 
@@ -115,7 +115,7 @@ class Exchange {
     response: async (_next, _renew, request) => {
       this.#requests++
       const body = await this.#get(request.url())
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library calls no other method of a response
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library calls only `data`
       return { data: () => body } as unknown as Awaited<ReturnType<typeof _next>>
     },
   })
@@ -150,7 +150,7 @@ function isSchema(body: unknown): body is { schema: string } {
 
 /**
  * Adds to a schema the name by which another schema refers to it. The library doesn't pass this name to the
- * compiler, but its request for the schema has the name as the query parameter `name`.
+ * compiler, but the library's request for the schema has it as the query parameter `name`.
  */
 function withName(body: { schema: string; schemaType?: unknown }, url: string): object {
   const name = new URL(url).searchParams.get('name')

@@ -4,7 +4,7 @@ import type { createKafka } from '../kafka/client.ts'
 import { startProducer, whileAnyFails } from '../kafka/producer.ts'
 import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
 import { partitionKey } from '../message/partition-key.ts'
-import { validate } from '../message/validate.ts'
+import { isAbsent, validate } from '../message/validate.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { inTime } from './in-time.ts'
 import { topicNames } from './settings.ts'
@@ -76,6 +76,6 @@ function readMessage(line: string, where: string): { key: string; text: string; 
   const { message } = validated
   const key = partitionKey(message)
   if (key === undefined) throw new StartError(`${where}the message names no user`)
-  const messageId = message.messageId ?? randomUUID()
+  const messageId = isAbsent(message.messageId) ? randomUUID() : message.messageId
   return { key, text: JSON.stringify({ ...message, messageId }), messageId }
 }

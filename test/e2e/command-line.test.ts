@@ -283,6 +283,9 @@ describe('send', () => {
     expect(records.map(({ key, headers }) => [key, headers])).toEqual(
       ids.map(() => ['u1', { 'source-id': 'shop' }]),
     )
+    const unnamed = JSON.stringify({ type: 'track', messageId: '', userId: 'u1', event: 'Sent' })
+    const named = await runSluice(['send', '--source', 'shop', unnamed], scene.variables)
+    expect(named.stdout).toMatch(/^sent [0-9a-f-]{36}\n$/)
     scene.close()
   })
 
