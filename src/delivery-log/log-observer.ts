@@ -72,10 +72,15 @@ export function createLogObserver(options: LogObserverOptions): LogObserver {
   return new StateWriter(options)
 }
 
+type RecordPlace = Pick<HeldRecord, 'topic' | 'partition' | 'offset' | 'timestampMs'>
+
+/** A filtered message, and the Kafka record that it came with. */
+type FilteredFrom = FilteredMessage & { readonly where: RecordPlace }
+
 class StateWriter implements LogObserver {
   readonly #options: LogObserverOptions
   readonly #sampler: SuccessSampler<Delivery>
-  readonly #filtered: SuccessSampler<FilteredMessage>
+  readonly #filtered: SuccessSampler<FilteredFrom>
   readonly #writers = new Map<number, BlockWriter>()
   /**
    * The delivery whose record was written last, if the record's block hasn't been passed to the outlet yet.
@@ -161,20 +166,11 @@ class StateWriter implements LogObserver {
   }
 
   filtered(reason: string, message: FilteredMessage, record: HeldRecord): void {
-    const { destinationId, sourceId, messageId, kind } = message
+    const { topic, partition, offset, timestampMs } = record
+    const from = { ...message, where: { topic, partition, offset, timestampMs } }
     const atMs = this.#options.now()
-    const weight = this.#filtered.weightOf(message, reason, 0, 0, atMs)
-    if (weight === 0) return
-    const state = this.#stateOfRecord(record, atMs)
-    state.weight = weight
-    state.kind = kindIndex.filtered
-    state.isEnd = true
-    state.reason = reason
-    state.destination = destinationId
-    state.source = sourceId
-    state.messageId = messageId
-    state.messageType = kind
-    this.#write(record.partition, undefined)
+    const weight = this.#filtered.weightOf(from, reason, 0, 0, atMs)
+    if (weight > 0) this.#writeFiltered(from, reason, weight, atMs)
   }
 
   flush(): void {
@@ -200,6 +196,22 @@ class StateWriter implements LogObserver {
       state.durationMs = lastDurationMs
       this.#write(delivery.pending.record.partition, undefined)
     })
+    this.#filtered.leftover(atMs, ({ hook: reason, unlogged, lastAtMs }, from) =>
+      this.#writeFiltered(from, reason, unlogged, lastAtMs),
+    )
+  }
+
+  #writeFiltered(from: FilteredFrom, reason: string, weight: number, atMs: number): void {
+    const state = this.#stateOfRecord(from.where, atMs)
+    state.weight = weight
+    state.kind = kindIndex.filtered
+    state.isEnd = true
+    state.reason = reason
+    state.destination = from.destinationId
+    state.source = from.sourceId
+    state.messageId = from.messageId
+    state.messageType = from.kind
+    this.#write(from.where.partition, undefined)
   }
 
   #stateOf(delivery: Delivery, atMs: number): WrittenState {
@@ -233,7 +245,7 @@ class StateWriter implements LogObserver {
   }
 
   /** Fills `#state` for a Kafka record from which no delivery was made. */
-  #stateOfRecord({ topic, partition, offset, timestampMs }: HeldRecord, atMs: number): WrittenState {
+  #stateOfRecord({ topic, partition, offset, timestampMs }: RecordPlace, atMs: number): WrittenState {
     return Object.assign(this.#state, emptyState(), {
       atMs,
       originTopic: topic,

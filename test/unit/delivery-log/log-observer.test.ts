@@ -163,6 +163,21 @@ test.each(['destination_off', 'filtered_by_integrations'] as const)(
   },
 )
 
+test('of many filtered messages only some have a record, and their weights count all of them', () => {
+  const message = { destinationId: 'crm', sourceId: 'shop', messageId: 'm1', kind: 'track' }
+  const { records } = written(
+    (observer) => {
+      for (let nth = 0; nth < 555; nth++) observer.filtered('destination_off', message, held)
+    },
+    { successesPerSecond: 2 },
+  )
+  expect(records.length).toBeLessThan(20)
+  expect(records.map(({ kind, reason }) => `${kind} ${reason}`)).toEqual(
+    records.map(() => 'filtered destination_off'),
+  )
+  expect(records.reduce((sum, { weight }) => sum + weight, 0)).toBe(555)
+})
+
 test('a record of a replay names it, and each success of a replay has its record', () => {
   const { records } = written(
     (observer) => {
