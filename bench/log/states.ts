@@ -11,8 +11,8 @@ const statesInBlock = 200
 
 export type Stream = {
   /**
-   * Makes the next `states` states, or those that are left, and returns the blocks that became full. States
-   * of other blocks come with a later call. The last call returns all blocks.
+   * Makes the next `states` states, or those that are left, and writes them into blocks. Returns the blocks
+   * that became full. The last call also returns the blocks that didn't become full.
    */
   next(states: number): IndexedBlock[]
   readonly written: number

@@ -17,7 +17,7 @@ export type HookMeasure = {
    */
   deliveredRatio: number | undefined
   requestsEach: number
-  /** The requests of the patient retrier for each message. */
+  /** The number of requests that a retrier without a breaker would send for each message. */
   patientRequestsEach: number
   /** The time from the append of a message to its first request. */
   firstTryMs: { p50: number; p99: number; most: number }

@@ -14,8 +14,8 @@ import { destinations, inFlight, type Place, type Setting } from './setting.ts'
  * - `unlogged` is a worker without the delivery log.
  * - `answers` is a worker that keeps answers in the delivery log. Its catalog has the source of notices.
  * - `processes` is a worker with several processes.
- * - `crowded` is a worker with one process. Beside it run processes that only compute (`crowd.ts`), so that
- *   as many processes run as with `processes`.
+ * - `crowded` is a worker with one process. Other processes, which only compute (`crowd.ts`), run at the same
+ *   time, so that the number of processes is the same as for `processes`.
  */
 export type SenderName =
   | 'dispatch'

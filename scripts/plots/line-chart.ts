@@ -25,8 +25,9 @@ export type Page = {
   until: number
   /** The marks of the time axis. */
   ticks: readonly { at: number; name: string }[]
-  /** The size of one chart. */
+  /** The width of one chart, in pixels. */
   width?: number
+  /** The height of one chart, in pixels. */
   height?: number
   /** A line of text below all charts. */
   note?: string

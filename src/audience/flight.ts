@@ -14,8 +14,8 @@ export type WriteEnd = 'acknowledged' | 'refused' | 'given_back'
  */
 export type KeyWaiter = {
   /**
-   * Called once the key is free. `held` is the key's present entry. If `resume` writes the key again, the
-   * waiters after this waiter continue to wait.
+   * Called once the key is free. `held` is the key's present entry. If this call writes the key again, the
+   * other waiters of the key continue to wait.
    */
   resume(held: Entry | undefined): void
   giveBack(): void

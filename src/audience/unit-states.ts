@@ -206,9 +206,9 @@ export class UnitStates {
   }
 
   /**
-   * Settles the record of an erased state. But if a previous owner may have sent the state shortly before the
-   * `delete`, passes the record to `deliver` as a superseded Identify. When this Identify is due, another
-   * `delete` is sent in its place.
+   * Settles the record of an erased state. A previous owner may have sent the state shortly before the
+   * `delete`. In this case, the method passes the record to `deliver` as a superseded Identify instead. When
+   * this Identify is due, another `delete` is sent in its place.
    */
   #endErased(record: HeldRecord, read: StateRecord): void {
     if ('isSilent' in read && !read.isSilent && record.mayHaveBegun === true) {

@@ -66,8 +66,9 @@ export function createAudienceUnits(options: AudienceOptions): AudienceUnits {
 
 const tickEveryMs = 1_000
 /**
- * The size in bits of the filter of deletion floors: 128 KiB for each unit. With 100,000 deleted users in a
- * unit, one in ten other users is looked up in the store although the store has no floor of this user.
+ * The size in bits of the filter of deletion floors: 128 KiB for each unit. If a unit has 100,000 deleted
+ * users, the filter lets through one in ten of the users without a floor. For these, the store is asked in
+ * vain.
  */
 const deletionBits = 2 ** 20
 

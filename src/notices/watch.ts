@@ -178,9 +178,9 @@ export class Watch {
   }
 
   /**
-   * Returns the time since which the hook has failed. Returns `undefined` if it doesn't fail, or hasn't
-   * failed for `failingAfterMs`. A hook whose breaker has been open for `failingAfterMs` counts as failing,
-   * even if it accepts a request now and then.
+   * Returns the time since which the hook has failed. Returns `undefined` if the hook doesn't fail, or has
+   * failed for less than `failingAfterMs`. A hook whose breaker has been open for `failingAfterMs` counts as
+   * failing, even if it accepts a request now and then.
    */
   #failingSince(
     { failures, sinceMs, lastFailedMs }: Watched,

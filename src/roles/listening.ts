@@ -6,7 +6,7 @@ import { StartError } from './start-error.ts'
 export type Listening = {
   host: string
   port: number
-  /** The name of the server for messages, such as `The gateway`. */
+  /** The name of the server, such as `The gateway`. Messages about the server begin with this name. */
   what: string
   /** The common prefix of the environment variables for the server's host and port, such as `SLUICE_HTTP`. */
   settings: string

@@ -5,8 +5,8 @@ import { otherProgram } from './kafka.ts'
 import { type SingleBroker, startSingleBroker } from './single-broker.ts'
 
 /**
- * A Kafka broker with access rules. A user with a password may do only what a rule allows. The test itself
- * connects to `direct` without a password, and may do everything.
+ * A Kafka broker with access rules. A user with a password may do only what a rule allows. At the address
+ * `direct`, the test itself connects without a password, and may do everything.
  */
 export type AuthorizedKafka = SingleBroker & {
   /** The address (`host:port`) for users with a password. */

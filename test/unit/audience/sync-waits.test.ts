@@ -29,8 +29,8 @@ async function open(log: SimulatedLog, endSeenMs: () => number) {
   owners.push(owner)
   await owner.begin()
   /**
-   * Resolves when the unit has checked whether the sync is late, with the values that hold at the call. Also
-   * resolves when the sync has become dead letters, because then there is nothing to check.
+   * Waits until the unit has checked, after this call, whether the sync is late. Also resolves when the sync
+   * has become dead letters, because then there is nothing to check.
    */
   async function looked(): Promise<void> {
     const before = times
