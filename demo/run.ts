@@ -20,7 +20,7 @@ const restTimeoutMs = 15_000
 const legend = [
   '',
   'sent: messages for that customer   waiting: on a retry topic, or under way',
-  'dead: in the dead letters, with the reason   tries: requests begun by the worker',
+  'dead: in the dead letters, with the reason   tries: requests that have ended',
   "signature ok: verified by the customer's server   answer: its last one",
   '',
 ]
