@@ -134,7 +134,8 @@ Examples:
   sluice audience backfill --space personas --destination crm --audience aud_1 --state backfill.json
   sluice audience backfill --space personas --destination crm --with-left --rate 200
 
-The values are delivered after everything else. Values that change meanwhile are delivered by themselves, and win.`,
+While other deliveries wait for the destination, these values get only one of ten turns. Values that
+change meanwhile are delivered by themselves, and win.`,
     )
     .action(({ space, destination, ...flags }: Flags) =>
       once(flags, async (config, log) =>
