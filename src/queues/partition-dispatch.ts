@@ -156,6 +156,11 @@ export class PartitionDispatch<T extends Sized> {
     const batches: Batch<T>[] = []
     this.#isBehind = false
     for (const queue of this.#ready) {
+      if (queue.isEmpty) {
+        // The items were removed with `takeWhile` while they waited.
+        this.#ready.delete(queue)
+        continue
+      }
       const batch = this.#batchOf(queue, room, batches.length === 0)
       this.#isBehind ||= !queue.isEmpty
       if (batch.items.length === 0) break

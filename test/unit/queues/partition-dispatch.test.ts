@@ -168,6 +168,21 @@ test('what was refused together goes one by one, without a rest, and then what c
   expect(sends().slice(1)).toEqual(['main 1:x 0:a', 'main 0:b', 'main 0:c', 'main 0:de'])
 })
 
+test('a partition whose waiting items were all taken away holds up no other', () => {
+  push(0, 'a')
+  pass(lingerMs)
+  push(1, 'b')
+  dispatch.queueOf('topic', 1).takeWhile(() => true)
+  push(2, 'c')
+  end(0, 0)
+  pass(lingerMs)
+  expect(sends()).toEqual(['main 0:a', 'main 2:c'])
+  end(1, 2)
+  push(1, 'd')
+  pass(lingerMs)
+  expect(sends().at(-1)).toBe('main 1:d')
+})
+
 test('nothing is sent after a stop', () => {
   push(0, 'a')
   push(1, 'b')
