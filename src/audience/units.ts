@@ -77,6 +77,8 @@ class OpenUnits implements AudienceUnits {
   readonly #stores: UnitStores
   readonly #intake: AudienceIntake
   readonly #units = new Map<number, AudienceUnit>()
+  /** The units whose state is being prepared, without those that were left in the meantime. */
+  readonly #preparing = new Set<number>()
   readonly #progress = new Map<number, RestoreProgress>()
   readonly #ticking: NodeJS.Timeout
 
@@ -98,10 +100,13 @@ class OpenUnits implements AudienceUnits {
     if (this.#units.has(unit)) return
     const { ports, partitions } = this.#options
     const startedMs = ports.now()
+    this.#preparing.add(unit)
     try {
       await this.#stores.clear()
       const range = await ports.rangeOfStates(unit)
       const { store, position, mistrust } = await this.#stores.open(unit, range)
+      // If the unit was left before its store was open, `release` could not close the store.
+      if (!this.#preparing.has(unit)) throw new Error(`unit ${unit} was left before it was restored`)
       await clearStaged(store)
       const deletions = new KeyFilter(deletionBits)
       await readDeletions(store, deletions)
@@ -145,11 +150,13 @@ class OpenUnits implements AudienceUnits {
       await this.#stores.close(unit)
       throw error
     } finally {
+      this.#preparing.delete(unit)
       this.#progress.delete(unit)
     }
   }
 
   async release(unit: number): Promise<void> {
+    this.#preparing.delete(unit)
     const open = this.#units.get(unit)
     this.#units.delete(unit)
     await open?.close()
@@ -162,7 +169,8 @@ class OpenUnits implements AudienceUnits {
 
   async stop(): Promise<void> {
     clearInterval(this.#ticking)
-    await Promise.all([...this.#units.keys(), ...this.#stores.units].map((unit) => this.release(unit)))
+    const units = new Set([...this.#preparing, ...this.#units.keys(), ...this.#stores.units])
+    await Promise.all([...units].map((unit) => this.release(unit)))
   }
 
   acceptChange(record: HeldRecord, content: RecordContent): void {

@@ -41,6 +41,7 @@ import { FailingUnits } from './failing-units.ts'
 import { openOwnTelemetry } from './telemetry.ts'
 import { type LaidOut, refuseWrongTopics } from './topic-layout.ts'
 import { openTracing } from './tracing.ts'
+import { unitPorts } from './unit-parts.ts'
 
 type Registry = WorkerMetrics['registry']
 
@@ -176,11 +177,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
       onReplaced: () => catalogChanged(),
     }),
   )
-  const kafka = await openKafka(config, log, 'worker')
-  const formerPartitions = await refuseOtherLayout(kafka, config)
-  const laidOut = await refuseWrongTopics(kafka, config, log)
-  const { retryPrefix } = topicNames(config)
-  const tiers = await askKafka(config, tiersToConsume(kafka, ladderOf(config), retryPrefix, log))
+  // The catalog may change from now on, so `catalogChanged` must have what it needs before the next `await`.
   const stalls = new Stalls(log, (isStalled) => later.pipeline?.setStalled(isStalled))
   const pauses = new AutoPauses({
     config,
@@ -193,6 +190,11 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
     showDestinations(metrics, pauses.catalog)
     later.firstSyncs?.catalogChanged()
   }
+  const kafka = await openKafka(config, log, 'worker')
+  const formerPartitions = await refuseOtherLayout(kafka, config)
+  const laidOut = await refuseWrongTopics(kafka, config, log)
+  const { retryPrefix } = topicNames(config)
+  const tiers = await askKafka(config, tiersToConsume(kafka, ladderOf(config), retryPrefix, log))
   const failingUnits = new FailingUnits({ log, topics: topicNames(config), tiers }, () => ({
     pipeline: later.pipeline,
     consumer: later.consumer,
@@ -285,7 +287,7 @@ function consumerPorts(
   { config, kafka, metrics, log, stalls, failingUnits, onFatal }: MemberBase,
   member: Joined & { readonly pipeline: Pipeline; readonly intake: RecordIntake },
 ) {
-  const { audiences, firstSyncs, replays, notices, repeats, pipeline, intake } = member
+  const { audiences, repeats, pipeline, intake } = member
   return {
     kafka,
     onRecord: intake.accept,
@@ -297,17 +299,7 @@ function consumerPorts(
       pipeline.letGoAbandoned()
       failingUnits.assigned(units)
     },
-    async prepare(unit) {
-      await audiences.prepare(unit)
-      await firstSyncs.acquire(unit)
-      replays.acquire(unit)
-      notices.acquire(unit)
-    },
-    async released(unit) {
-      notices.release(unit)
-      await Promise.all([replays.release(unit), firstSyncs.release(unit)])
-      await audiences.release(unit)
-    },
+    ...unitPorts(member),
     onLost: (topic, count) => intake.lost(topic, count),
     onTruncated: (topic) => intake.truncated(topic),
     onRebalanced: () => metrics.rebalances.inc(),
