@@ -66,7 +66,7 @@ export class Decider {
    * The hooks with a `failing` notice that work again. `sinceMs`: the time since which the hook has worked.
    * `answeredMs`: the time when the hook first accepted a request after the notice.
    */
-  readonly #well = new Map<string, { readonly sinceMs: number; readonly answeredMs: number }>()
+  #well = new Map<string, { readonly sinceMs: number; readonly answeredMs: number }>()
   #behindSince = new Map<string, number>()
   #begunMs: number | undefined
 
@@ -87,9 +87,10 @@ export class Decider {
       ...counted,
       ...this.#behind(board, situation),
       ...secretsEnding(board, situation, this.#terms),
-    ]
+    ].slice(0, mostAtOnce)
+    for (const notice of notices) if (notice.kind === 'failing') this.#times.delete(hookKey(notice))
     return {
-      notices: notices.slice(0, mostAtOnce),
+      notices,
       forgotten: board.allTold().flatMap(([key, { notice }]) => {
         const hookId = 'hookId' in notice ? notice.hookId : undefined
         return isKnown(notice.destinationId, hookId) && !this.#isOver(notice, situation) ? [] : [key]
@@ -124,7 +125,8 @@ export class Decider {
       // If the hook's notice was held back until now, this failure has already been counted in `#times`.
       const times = Math.max(1, (this.#times.get(key) ?? 0) + (this.#heldBack.has(key) ? 0 : 1))
       notices.push({ kind: 'failing', destinationId, hookId, sinceMs, atMs: nowMs, lastOutcome, times })
-      this.#times.delete(key)
+      // The notice may have to wait for the next decision, which must not count this failure again.
+      if (this.#heldBack.has(key)) heldBack.add(key)
     }
     this.#heldBack = heldBack
     return { notices, coalesced }
@@ -139,19 +141,17 @@ export class Decider {
     failing: ReadonlyMap<string, SeenHook>,
     { nowMs, isKnown }: Situation,
   ): readonly Notice[] {
+    const before = this.#well
+    this.#well = new Map()
     return toldHooks(board).flatMap((hook): readonly Notice[] => {
       const { destinationId, hookId, sinceMs } = hook
       const key = hookKey(hook)
       const answeredMs = board.answeredMs(hook)
       const isWell = answeredMs > (failing.get(key)?.lastFailedMs ?? 0)
-      if (!isWell || !isKnown(destinationId, hookId)) {
-        this.#well.delete(key)
-        return []
-      }
-      const well = this.#well.get(key) ?? { sinceMs: nowMs, answeredMs }
+      if (!isWell || !isKnown(destinationId, hookId)) return []
+      const well = before.get(key) ?? { sinceMs: nowMs, answeredMs }
       this.#well.set(key, well)
       if (nowMs - well.sinceMs < this.#terms.wellMs) return []
-      this.#well.delete(key)
       return [{ kind: 'recovered', destinationId, hookId, sinceMs, atMs: well.answeredMs }]
     })
   }

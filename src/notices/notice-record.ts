@@ -6,7 +6,8 @@ import { decodePause, type PauseRecord } from './pause-record.ts'
 // The records of the topic `notices`. Their keys are JSON lists:
 //
 // - `["report", REPORTER]`: the observations of a process about hooks and destinations. The process writes
-//   the record a few times a minute while it has observations.
+//   the record a few times a minute while it has observations. If one record is too small for them, the
+//   process writes several records, each with a reporter of its own.
 // - `["told", KIND, DESTINATION, SUBJECT]`: the last notice of a kind about a subject. A process writes this
 //   record before it sends the notice, and again after it has sent the notice. After a crash, the next
 //   process sends every notice whose second record is missing.
@@ -118,6 +119,29 @@ export function encodeReport(reporter: string, report: Report | undefined): Enco
 
 export function encodeTold(told: Told): Encoded {
   return { key: Buffer.from(toldKeyOf(told.notice)), value: encode(told) }
+}
+
+/** Limit on the entries in each list of a record. A record with three such lists fits into the topic. */
+const mostOfEach = 500
+
+/**
+ * Divides a report among as many reporters as it needs records. If `atLeast` is higher than this number, the
+ * further reports are empty, so they replace what these reporters have reported before.
+ */
+export function pagesOf(
+  reporter: string,
+  { failing, answered, counts }: Report,
+  atLeast: number,
+): readonly { readonly reporter: string; readonly report: Report }[] {
+  const needed = Math.ceil(Math.max(failing.length, answered.length, counts.length) / mostOfEach)
+  return Array.from({ length: Math.max(atLeast, needed) }, (_, page) => {
+    const onPage = <T>(all: readonly T[]): readonly T[] =>
+      all.slice(page * mostOfEach, (page + 1) * mostOfEach)
+    return {
+      reporter: page === 0 ? reporter : `${reporter}/${page + 1}`,
+      report: { failing: onPage(failing), answered: onPage(answered), counts: onPage(counts) },
+    }
+  })
 }
 
 /** Encodes the record that removes the notice with the key `key`. */

@@ -3,7 +3,7 @@ import type { OpenHook } from '../pipeline/pipeline-ports.ts'
 import { Board, type HookName } from './board.ts'
 import { Decider, type Situation, type Terms, toldHooks } from './decider.ts'
 import { messageOf, type Notice, type NoticeKind, type NoticeMessage } from './notice.ts'
-import { encodeForgotten, encodeReport, encodeTold, type Report } from './notice-record.ts'
+import { encodeForgotten, encodeReport, encodeTold, pagesOf, type Report } from './notice-record.ts'
 import { noticesOfPauses, PauseDecider, type PauseSituation, type PauseTerms } from './pause-decider.ts'
 import { encodePause, type Pause, type PauseRecord } from './pause-record.ts'
 import type { Watch } from './watch.ts'
@@ -100,7 +100,8 @@ export class Notifier {
    * record is.
    */
   #hasCaughtUp = false
-  #hasReported = false
+  /** The number of records that the last report took. */
+  #pages = 0
   #isDeciding = false
   #hasFailed = false
   readonly #stopping = new AbortController()
@@ -198,16 +199,17 @@ export class Notifier {
   }
 
   /**
-   * Writes a report with all failing hooks. As long as a hook fails, a report is written after each reading
-   * of the topic `notices`. If a process stops reporting, its failing hooks don't count any more.
+   * Writes a report with all failing hooks, in as many records as are needed. As long as a hook fails, a
+   * report is written after each reading of the topic `notices`. If a process stops reporting, its failing
+   * hooks don't count any more.
    */
   async #report(): Promise<void> {
     const { watch, openHooks, write, reporter } = this.#options
-    const report = watch.take(openHooks())
-    const hasAny = isAny(report)
-    if (!hasAny && !this.#hasReported) return
-    this.#hasReported = hasAny
-    await write(encodeReport(reporter, report))
+    const pages = pagesOf(reporter, watch.take(openHooks()), this.#pages)
+    // If a write fails, the next report also replaces what the failed one may have written.
+    this.#pages = pages.length
+    for (const page of pages) await write(encodeReport(page.reporter, page.report))
+    this.#pages = pages.filter(({ report }) => isAny(report)).length
   }
 
   async #decide(): Promise<void> {

@@ -28,11 +28,6 @@ const leastFailures = 3
  * messages for a hook, it gets a request at least once an hour.
  */
 const quietMs = 65 * 60_000
-/**
- * Limit on the entries in each list of a report. Further entries wait for the next report. A report with a
- * thousand entries still fits into a record.
- */
-const mostOfEach = 500
 
 /** A hook that has failed, or whose successes are reported (`follow`). */
 type Watched = {
@@ -126,8 +121,8 @@ export class Watch {
     }
     failing.sort((one, other) => one.sinceMs - other.sinceMs)
     return {
-      failing: failing.slice(0, mostOfEach),
-      answered: answered.slice(0, mostOfEach),
+      failing,
+      answered,
       counts: this.#takeCounts(),
     }
   }
@@ -240,8 +235,8 @@ export class Watch {
       if (this.#isDown(destinationId)) paced.clear()
       if (paced.size === 0 && deadLetters.size === 0) this.#counts.delete(destinationId)
     }
-    const taken = [...this.#counts].slice(0, mostOfEach)
-    for (const [destinationId] of taken) this.#counts.delete(destinationId)
+    const taken = [...this.#counts]
+    this.#counts.clear()
     return taken.map(([destinationId, { paced, deadLetters }]) => ({
       destinationId,
       paced: Object.fromEntries(paced),

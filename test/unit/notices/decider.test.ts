@@ -45,6 +45,11 @@ class World {
     this.report(worker, { failing: [{ ...hook, sinceMs, lastFailedMs: this.nowMs, lastOutcome }] })
   }
 
+  failAll(hooks: readonly (typeof main)[]): void {
+    const times = { sinceMs: this.nowMs, lastFailedMs: this.nowMs, lastOutcome: 'timeout' }
+    this.report('w1', { failing: hooks.map((hook) => ({ ...hook, ...times })) })
+  }
+
   answers(worker: string): void {
     this.report(worker, { answered: [{ ...main, atMs: this.nowMs }] })
   }
@@ -190,20 +195,42 @@ describe('a hook that fails', () => {
 
   test('is told beside ten thousand others in steps of a hundred', () => {
     const world = new World()
-    const hooks = Array.from({ length: 250 }, (_, index) => `h${index}`)
-    for (const hookId of hooks) world.known.add(`crm/${hookId}`)
-    const failing = hooks.map((hookId) => ({
-      destinationId: 'crm',
-      hookId,
-      sinceMs: world.nowMs,
-      lastFailedMs: world.nowMs,
-      lastOutcome: 'timeout',
-    }))
-    world.report('w1', { failing })
+    world.failAll(manyOf(world))
     expect([world.decide().length, world.decide().length, world.decide().length]).toEqual([100, 100, 50])
     expect(world.decide()).toEqual([])
   })
+
+  test('has recovered at its first answer, and in a minute, even if two hundred others recover too', () => {
+    const world = new World()
+    const hooks = manyOf(world)
+    world.failAll(hooks)
+    expect([...world.decide(), ...world.decide(), ...world.decide()]).toHaveLength(250)
+    const atMs = world.nowMs
+    const told = world.look(5, () =>
+      world.report('w1', { answered: hooks.map((hook) => ({ ...hook, atMs: world.nowMs - 15 * second })) }),
+    )
+    expect(told).toMatchObject(hooks.map(() => ({ kind: 'recovered', atMs })))
+  })
+
+  test('has failed as often as it did, even if its notice has to wait for those of two hundred others', () => {
+    const world = new World()
+    const others = manyOf(world)
+    for (let flaps = 0; flaps < 3; flaps++) {
+      world.look(4, () => world.failAll([main]))
+      world.look(8, () => world.answers('w1'))
+    }
+    world.pass(hour)
+    const told = world.look(3, () => world.failAll([...others, main]))
+    expect(told[250]).toMatchObject({ ...main, kind: 'failing', times: 3 })
+  })
 })
+
+/** Adds 250 hooks to the catalog, which are more than are told at once. */
+function manyOf(world: World): readonly (typeof main)[] {
+  const hooks = Array.from({ length: 250 }, (_, index) => ({ destinationId: 'crm', hookId: `h${index}` }))
+  for (const { hookId } of hooks) world.known.add(`crm/${hookId}`)
+  return hooks
+}
 
 function deadLetters(count: number): Report['counts'] {
   return [{ destinationId: 'crm', paced: {}, dead_letters: { expired: count - 1, failed_for_good: 1 } }]

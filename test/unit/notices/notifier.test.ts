@@ -6,7 +6,8 @@ import {
   type PausesPort,
   type ReadRecord,
 } from '../../../src/notices/notifier.ts'
-import { encodeReport } from '../../../src/notices/notice-record.ts'
+import { Board } from '../../../src/notices/board.ts'
+import { encodeReport, type Report } from '../../../src/notices/notice-record.ts'
 import { Watch } from '../../../src/notices/watch.ts'
 import { until } from '../../support/until.ts'
 
@@ -228,4 +229,48 @@ test('a success of a URL whose failures are timed is followed, although nobody w
   failing(log)
   await until('it is followed', () => followed.at(-1)?.length === 1)
   expect(followed.at(-1)).toEqual([{ destinationId: 'crm', hookId: 'main' }])
+})
+
+test('however many hooks fail, each is reported, and each success, and then that they fail no longer', async () => {
+  const log = new Log()
+  const watch = new Watch({ sourceId: 'sluice', failingAfterMs: 1_000, now: Date.now })
+  const hooks = Array.from({ length: 1_201 }, (_, n) => ({ destinationId: `crm-${n}`, hookId: 'main' }))
+  const times = { sinceMs: 5, lastFailedMs: 6, lastOutcome: '' }
+  const failed = hooks.map((hook) => ({ ...hook, ...times }))
+  const counts = hooks.map(({ destinationId }) => ({
+    destinationId,
+    paced: {},
+    dead_letters: { expired: 1 },
+  }))
+  const reports: Report[] = [
+    { failing: failed, answered: [], counts },
+    { failing: failed.slice(0, 700), answered: hooks.map((hook) => ({ ...hook, atMs: 7 })), counts: [] },
+  ]
+  watch.take = () => reports.shift() ?? { failing: [], answered: [], counts: [] }
+  const seen: { failing: number; answered: number; counted: number }[] = []
+  const board = new Board()
+  start(log, 'w1', {
+    watch,
+    async write(record) {
+      log.write(record)
+      board.take({ ...record, offset: board.position }, Date.now())
+      seen.push({
+        failing: board.failing(0).size,
+        answered: hooks.filter((hook) => board.answeredMs(hook) === 7).length,
+        counted: board.tallies('dead_letters').size,
+      })
+    },
+  })
+  await settled(log)
+  expect(seen).toEqual([
+    { failing: 500, answered: 0, counted: 500 },
+    { failing: 1_000, answered: 0, counted: 1_000 },
+    { failing: 1_201, answered: 0, counted: 1_201 },
+    { failing: 1_201, answered: 500, counted: 1_201 },
+    { failing: 901, answered: 1_000, counted: 1_201 },
+    { failing: 700, answered: 1_201, counted: 1_201 },
+    { failing: 200, answered: 1_201, counted: 1_201 },
+    { failing: 0, answered: 1_201, counted: 1_201 },
+    { failing: 0, answered: 1_201, counted: 1_201 },
+  ])
 })

@@ -278,3 +278,14 @@ test('what is put off, or dies, because a hook or the network has just stopped w
   dies()
   expect(taken()).toEqual([])
 })
+
+test('a report has all hooks that fail, and all that have answered, however many there are', () => {
+  const { clock, watch, attempt } = startWatch()
+  const destinations = Array.from({ length: 700 }, (_, n) => `crm-${n}`)
+  for (const destination of destinations) for (let n = 0; n < 3; n++) attempt(broken, { destination })
+  clock.nowMs += 6 * minute
+  expect(watch.take([]).failing).toHaveLength(700)
+  watch.follow(destinations.map((destinationId) => ({ destinationId, hookId: 'main' })))
+  for (const destination of destinations) attempt(well, { destination })
+  expect(watch.take([]).answered).toHaveLength(700)
+})
