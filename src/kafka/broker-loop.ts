@@ -102,7 +102,7 @@ export class BrokerLoop {
   }
 
   #wanted(): PartitionHandle[] {
-    const nowMs = Date.now()
+    const nowMs = performance.now()
     const wanted: PartitionHandle[] = []
     for (const handle of this.#handles) if (handle.isReady(nowMs)) wanted.push(handle)
     return wanted
@@ -116,7 +116,7 @@ export class BrokerLoop {
     let soonestMs = Infinity
     for (const { isPaused, isWatched, mustCheck, waitUntilMs } of this.#handles)
       if (!isPaused && isWatched && !mustCheck) soonestMs = Math.min(soonestMs, waitUntilMs)
-    return soonestMs === Infinity ? undefined : Math.max(1, soonestMs - Date.now())
+    return soonestMs === Infinity ? undefined : Math.max(1, soonestMs - performance.now())
   }
 
   /** Pauses for `forMs` milliseconds. If `isLight` is true, a call of `wake` ends the pause early. */
@@ -183,19 +183,22 @@ export class BrokerLoop {
     }
   }
 
-  async #take(asked: readonly Asked[], { responses }: FetchAnswer, askedAtMs: number): Promise<void> {
+  async #take(asked: readonly Asked[], answer: FetchAnswer, askedAtMs: number): Promise<void> {
+    const { responses, clientSideThrottleTime } = answer
     const askedOf = indexed(asked)
     this.#broughtNothing = responses.every(({ partitions }) =>
       partitions.every(({ recordSet }) => recordSet.length === 0),
     )
     for (const { topicName, partitions } of responses) {
-      for (const answer of partitions) {
-        const one = askedOf.get(topicName)?.get(answer.partition)
+      for (const fetched of partitions) {
+        const one = askedOf.get(topicName)?.get(fetched.partition)
         if (one === undefined) continue
         one.isNamed = true
-        await this.#takePartition(one, answer, askedAtMs)
+        await this.#takePartition(one, fetched, askedAtMs)
       }
     }
+    // If this client has used up its quota, the answer is empty, and says nothing about the partitions.
+    if (clientSideThrottleTime > 0) return
     // In a fetch session, the answer doesn't name partitions that are unchanged.
     for (const one of asked) {
       if (one.isNamed || !this.#isCurrent(one)) continue

@@ -105,6 +105,12 @@ class BrokersView implements ClusterView {
     await cluster.connect()
     await cluster.addMultipleTargetTopics([...this.#topics.keys()])
     this.#take()
+    // A caller connects again while a topic is missing. Each call would otherwise leave a timer behind.
+    clearInterval(this.#timer)
+    if (this.#closing.signal.aborted) {
+      this.#opened.cut('the view was closed')
+      return
+    }
     const { refreshEveryMs = defaultRefreshEveryMs } = this.#options
     this.#timer = setInterval(() => void this.refresh(), refreshEveryMs)
     this.#timer.unref()

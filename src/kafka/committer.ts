@@ -18,7 +18,7 @@ export type CommitterOptions = {
    * dropped before this call.
    */
   readonly onCommitted: () => void
-  /** Called when a commit was refused, or got no answer. */
+  /** Called when a commit was refused, even if for only some partitions, or got no answer. */
   readonly onFailed: () => void
   /** Called with the error of a commit that nobody waits for. The commit is tried again. */
   readonly onTrouble: (error: unknown) => void
@@ -36,7 +36,7 @@ export class Committer {
   readonly #committing = new OneAtATime(() => this.#commitNews())
   #timer: NodeJS.Timeout | undefined
   #lastCommitMs = 0
-  /** The time at which all partitions are committed once more, in epoch milliseconds. 0 if this isn't due. */
+  /** The time at which all partitions are committed once more, by `performance.now`. 0 if this isn't due. */
   #commitAgainAtMs = 0
 
   constructor(options: CommitterOptions) {
@@ -82,10 +82,11 @@ export class Committer {
     try {
       const refused = await commits.write(news, identity)
       membership.heard(identity)
+      if (refused.size > 0) onFailed()
       return refused
     } catch (error) {
       onFailed()
-      this.#commitAgainAtMs = Date.now() + commitAgainMs
+      this.#commitAgainAtMs = performance.now() + commitAgainMs
       membership.refused(error, identity)
       throw error
     }
@@ -94,7 +95,7 @@ export class Committer {
   async #commitNews(): Promise<void> {
     const { commits, membership, owned, lostPartitions, isStopping, onCommitted } = this.#options
     const lost = await lostPartitions.stillCommittable((partitions) => commits.read(partitions))
-    const isAgain = this.#commitAgainAtMs > 0 && Date.now() >= this.#commitAgainAtMs
+    const isAgain = this.#commitAgainAtMs > 0 && performance.now() >= this.#commitAgainAtMs
     if (isAgain) this.#commitAgainAtMs = 0
     // From here until the commit is sent there must be no `await`, because the commit has to show the
     // partitions as they are when it is sent.
@@ -105,7 +106,8 @@ export class Committer {
     if (news.length > 0) await this.send(news)
     // Without news, everything is committed that had settled at the group's last answer to this member.
     const committedAtMs = news.length > 0 ? shownAtMs : membership.heardAtMs
-    this.#lastCommitMs = Math.max(this.#lastCommitMs, committedAtMs)
+    // If the clock was set back, the former time lies in the future.
+    this.#lastCommitMs = Math.min(Date.now(), Math.max(this.#lastCommitMs, committedAtMs))
     lostPartitions.dropFinished()
     onCommitted()
   }

@@ -192,6 +192,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     return this.#trouble
   }
 
+  /** The time before which the partition isn't asked for, by `performance.now`. 0 if there is none. */
   get waitUntilMs(): number {
     return this.#waitUntilMs
   }
@@ -232,7 +233,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#owner.closed(this)
   }
 
-  /** Returns true if a fetch may ask for the partition now. */
+  /** Returns true if a fetch may ask for the partition now. `nowMs` is the time by `performance.now`. */
   isReady(nowMs: number): boolean {
     return !this.#isPaused && this.isWatched && !this.mustCheck && this.#waitUntilMs <= nowMs
   }
@@ -276,7 +277,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
    * once.
    */
   failed(reason: string, { isCertain = false } = {}): void {
-    const nowMs = Date.now()
+    const nowMs = performance.now()
     if (this.#failures === 0) this.#failingSinceMs = nowMs
     this.#waitUntilMs = nowMs + Math.min(maxBackoffMs, minBackoffMs * 2 ** Math.min(this.#failures, 16))
     this.#failures++
@@ -301,7 +302,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     if (this.#failures === 0) return
     if (this.#trouble !== undefined) {
       const { topic, partition } = this
-      const forMs = Date.now() - this.#failingSinceMs
+      const forMs = Math.round(performance.now() - this.#failingSinceMs)
       this.#owner.log.info({ topic, partition, forMs }, 'a partition can be read again')
     }
     this.#failures = 0

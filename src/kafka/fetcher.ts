@@ -86,7 +86,7 @@ class LogFetcher implements Fetcher, HandleOwner {
   #isStopped = false
   #isChecking = false
   #isListing = false
-  #listedAtMs = 0
+  #listedAtMs = -Infinity
 
   constructor({ view, longestWaitMs, log }: FetcherOptions) {
     this.log = log
@@ -205,7 +205,7 @@ class LogFetcher implements Fetcher, HandleOwner {
   }
 
   #tend(): void {
-    const nowMs = Date.now()
+    const nowMs = performance.now()
     let mustLook = false
     for (const handle of this.#handles.values()) {
       const { topic, partition, nodeId, waitUntilMs } = handle
@@ -216,7 +216,7 @@ class LogFetcher implements Fetcher, HandleOwner {
     }
     if (mustLook) void this.#view.refresh()
     void this.#checkDue()
-    void this.#listEnds(nowMs)
+    void this.#listEnds()
   }
 
   #check(handle: PartitionHandle): void {
@@ -228,7 +228,7 @@ class LogFetcher implements Fetcher, HandleOwner {
   /** Checks whether the logs of the handles with `mustCheck` are still the same. */
   async #checkDue(): Promise<void> {
     if (this.#isChecking) return
-    const nowMs = Date.now()
+    const nowMs = performance.now()
     const due = [...this.#handles.values()].filter(
       ({ mustCheck, isWatched, nodeId, waitUntilMs }) =>
         mustCheck && isWatched && nodeId !== undefined && waitUntilMs <= nowMs,
@@ -274,6 +274,8 @@ class LogFetcher implements Fetcher, HandleOwner {
         handle.rest(location)
         return
     }
+    // A paused partition may not be fetched for an hour. Without this call, its trouble would last as long.
+    if (handle.isPaused) handle.succeeded()
     this.wake(handle)
   }
 
@@ -281,15 +283,17 @@ class LogFetcher implements Fetcher, HandleOwner {
    * Looks up the ends of logs that aren't read now because their partitions are paused. The lags are computed
    * from these ends.
    */
-  async #listEnds(nowMs: number): Promise<void> {
-    if (this.#isListing || nowMs - this.#listedAtMs < listEveryMs) return
+  async #listEnds(): Promise<void> {
+    if (this.#isListing || performance.now() - this.#listedAtMs < listEveryMs) return
+    const nowMs = Date.now()
     const unknown = [...this.#handles.values()].filter(
+      // If the clock was set back, `endAtMs` lies in the future.
       ({ endAtMs, isPaused, nodeId, isWatched }) =>
-        isPaused && isWatched && nodeId !== undefined && endAtMs < nowMs - endKnownForMs,
+        isPaused && isWatched && nodeId !== undefined && Math.abs(nowMs - endAtMs) > endKnownForMs,
     )
     if (unknown.length === 0) return
     this.#isListing = true
-    this.#listedAtMs = nowMs
+    this.#listedAtMs = performance.now()
     for (const { topic, partition, offset } of await listEnds(this.#view, unknown))
       this.#handles.get(partitionName({ topic, partition }))?.endsAt(offset, nowMs)
     this.#isListing = false

@@ -1,6 +1,6 @@
 import type { Kafka } from 'kafkajs'
 import { Coordinator } from './coordinator.ts'
-import { describeErrorCode, errorCodes } from './error-codes.ts'
+import { describeErrorCode, errorCodes, protocolError } from './error-codes.ts'
 import { fetchCommits, type FetchedCommit } from './group-messages.ts'
 import { messageOf } from './message-of.ts'
 import { listOffsetsRequest, type OffsetQuestion } from './offset-requests.ts'
@@ -111,7 +111,8 @@ export class GroupLagReader {
     const positions = new Map<string, number>()
     for (let start = 0; start < places.length; start += commitsInRequest) {
       const some = places.slice(start, start + commitsInRequest)
-      const { partitions } = await this.#coordinator.ask(fetchCommits(this.#groupId, some))
+      const { errorCode, partitions } = await this.#coordinator.ask(fetchCommits(this.#groupId, some))
+      if (errorCode !== errorCodes.NONE) throw protocolError(errorCode)
       for (const commit of partitions) {
         if (commit.errorCode === errorCodes.NONE) positions.set(partitionName(commit), positionOf(commit))
         else failures.set(partitionName(commit), describeErrorCode(commit.errorCode))

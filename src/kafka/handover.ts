@@ -174,6 +174,11 @@ export class Handover {
     if (!this.#options.mayBegin()) throw new Error('nothing is begun while the group is being joined')
   }
 
+  /**
+   * Begins partitions. Leaves out partitions that this member loses meanwhile. It may lose them without a
+   * join: if another partition of the unit has another log, all partitions of the unit that need the state
+   * are replaced by new ones.
+   */
   async #begin(ready: readonly Ready[]): Promise<void> {
     const { joins, isStopping, view, commit, onBegun, log } = this.#options
     const join = joins()
@@ -185,15 +190,16 @@ export class Handover {
     this.#checkMayBegin()
     const begun = ready.flatMap((one, index) => {
       const location = locations[index]
-      const feed = location && this.#place(one, location)
-      if (location === undefined || feed === undefined) return []
+      if (location === undefined || one.partition.isLost) return []
+      const feed = this.#place(one, location)
+      if (feed === undefined) return []
       return [{ partition: one.partition, standing: one.partition.standing(false), feed, one, location }]
     })
     const refused = await commit(begun)
     if (join !== joins() || isStopping()) return
     this.#checkMayBegin()
     for (const { partition, feed, one, location } of begun) {
-      if (refused.has(partition)) continue
+      if (refused.has(partition) || partition.isLost) continue
       partition.begun()
       const { topic, id, watermark } = partition
       const { offset: stored, metadata } = one.stored

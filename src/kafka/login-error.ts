@@ -11,11 +11,12 @@ export class LoginError extends Error {
 export class ReportedTroubles {
   readonly #log: (message: string) => void
   #last: string | undefined
-  #loggedMs = -Infinity
+  /** When each trouble was logged, by `performance.now`. Several brokers have troubles by turns. */
+  readonly #loggedMs = new Map<string, number>()
 
   /**
-   * `log` writes a line of the log. A new trouble is logged at once. A repeated trouble is logged at most
-   * once a minute.
+   * `log` writes a line of the log. A new trouble is logged at once. Each trouble is logged at most once a
+   * minute.
    */
   constructor(log: (message: string) => void) {
     this.#log = log
@@ -26,10 +27,12 @@ export class ReportedTroubles {
   }
 
   take(message: string): void {
-    const isNew = message !== this.#last
+    const nowMs = performance.now()
     this.#last = message
-    if (!isNew && performance.now() - this.#loggedMs < repeatedAfterMs) return
-    this.#loggedMs = performance.now()
+    for (const [one, loggedMs] of this.#loggedMs)
+      if (nowMs - loggedMs >= repeatedAfterMs) this.#loggedMs.delete(one)
+    if (this.#loggedMs.has(message)) return
+    this.#loggedMs.set(message, nowMs)
     this.#log(message)
   }
 }

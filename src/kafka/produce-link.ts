@@ -61,7 +61,9 @@ export class ProduceLink {
   readonly #onClockSkew: OnClockSkew
   readonly #place = Partitioners.DefaultPartitioner()
   #opened: PartwiseCluster
+  /** The topics that were added to the present client. */
   #topics = new Set<string>()
+  #isClosed = false
 
   constructor(
     kafka: Kafka,
@@ -84,6 +86,7 @@ export class ProduceLink {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     await this.#opened.close()
   }
 
@@ -92,8 +95,9 @@ export class ProduceLink {
    * topic has no partitions. Rejects when no broker answers.
    */
   async placeOf(topic: string, key: Buffer | null): Promise<number | undefined> {
-    const { cluster } = this.#opened
-    await this.#prepare(cluster, [topic])
+    const opened = this.#opened
+    const { cluster } = opened
+    await this.#closedAfter(opened, this.#prepare(cluster, [topic]))
     const partitionMetadata: PartitionMetadata[] = cluster.findTopicPartitionMetadata(topic)
     if (partitionMetadata.length > 0)
       return this.#place({ topic, partitionMetadata, message: { key, value: null } })
@@ -162,7 +166,7 @@ export class ProduceLink {
   async #inTime(work: (opened: PartwiseCluster) => Promise<void>): Promise<void> {
     const opened = this.#opened
     const { sendTimeoutMs } = this.#timeouts
-    const done = work(opened)
+    const done = this.#closedAfter(opened, work(opened))
     try {
       if (await within(sendTimeoutMs, done)) return
     } catch (error) {
@@ -174,11 +178,13 @@ export class ProduceLink {
   }
 
   async #prepare(cluster: Cluster, topics: readonly string[]): Promise<void> {
+    // `#reopen` may replace the client meanwhile. The new client doesn't know the topics of this client.
+    const known = this.#topics
     await cluster.connect()
-    const missing = topics.filter((topic) => !this.#topics.has(topic))
+    const missing = topics.filter((topic) => !known.has(topic))
     if (missing.length > 0) {
       await cluster.addMultipleTargetTopics(missing)
-      for (const topic of missing) this.#topics.add(topic)
+      for (const topic of missing) known.add(topic)
     }
     await cluster.refreshMetadataIfNecessary()
   }
@@ -205,9 +211,10 @@ export class ProduceLink {
   ): Promise<void> {
     const { replicasTimeoutMs, sendTimeoutMs } = this.#timeouts
     try {
-      const answered = opened
+      const asked = opened
         .findBroker(nodeId)
         .then((broker) => ask(broker, this.#requestOf(topicDataOf(items), replicasTimeoutMs)))
+      const answered = this.#closedAfter(opened, asked)
       // The connections to other brokers are kept. kafkajs closes the connection to this broker by itself.
       const late = `no answer within ${sendTimeoutMs} ms`
       const sentMs = Date.now()
@@ -241,11 +248,26 @@ export class ProduceLink {
    * result, because a caller sends failed records again only after a pause.
    */
   #refresh(opened: PartwiseCluster): void {
-    if (opened !== this.#opened) return
+    if (opened !== this.#opened || this.#isClosed) return
     const refresh = (): Promise<void> => opened.cluster.connect().then(() => opened.cluster.refreshMetadata())
     // The second try goes to another broker, in case the first broker hangs.
-    const refreshed = refresh().catch(refresh)
+    const refreshed = this.#closedAfter(opened, refresh().catch(refresh))
     refreshed.catch(() => this.#reopen(opened, refreshed))
+  }
+
+  /**
+   * Returns the result of `work`. If the link was closed meanwhile, closes the client once more, and rejects.
+   * kafkajs may have connected again for `work`, and such a connection would keep the process alive.
+   */
+  async #closedAfter<T>(opened: PartwiseCluster, work: Promise<T>): Promise<T> {
+    try {
+      const result = await work
+      if (!this.#isClosed) return result
+    } catch (error) {
+      if (!this.#isClosed) throw error
+    }
+    void opened.close()
+    throw new Error('the connections were closed')
   }
 
   /**
@@ -254,7 +276,7 @@ export class ProduceLink {
    * closed once more when `work` has ended.
    */
   #reopen(dead: PartwiseCluster, work: Promise<unknown>): void {
-    if (dead === this.#opened) {
+    if (dead === this.#opened && !this.#isClosed) {
       this.#opened = openPartwiseCluster(this.#kafka)
       this.#topics = new Set()
     }

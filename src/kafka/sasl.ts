@@ -107,19 +107,28 @@ function sized(message: Buffer): Buffer {
   return Buffer.concat([length, message])
 }
 
-/** The tokens of this process, by login. Clients with the same login share a token. */
-const shared = new Map<string, Tokens>()
+/**
+ * The tokens of this process, by login. Clients with the same login share their tokens. `ask` and `onKept`
+ * are those of the newest client, because the first client only looks at the brokers, and logs nothing.
+ */
+const shared = new Map<string, SharedTokens>()
+
+type SharedTokens = { readonly tokens: Tokens; ask: () => Promise<Token>; onKept: Keep }
 
 function sharedTokens(key: readonly unknown[], ask: () => Promise<Token>, onKept: Keep): Tokens {
   const name = JSON.stringify(key)
   const existing = shared.get(name)
-  if (existing !== undefined) return existing
+  if (existing !== undefined) {
+    Object.assign(existing, { ask, onKept })
+    return existing.tokens
+  }
   const tokens = new Tokens({
-    ask,
-    onKept: (reason) => onKept(`${reason}; the previous token stays in use until it expires`),
+    ask: () => made.ask(),
+    onKept: (reason) => made.onKept(`${reason}; the previous token stays in use until it expires`),
     now: Date.now,
   })
-  shared.set(name, tokens)
+  const made: SharedTokens = { tokens, ask, onKept }
+  shared.set(name, made)
   return tokens
 }
 

@@ -43,6 +43,15 @@ const unreported: ReadonlySet<string> = new Set([
 
 export function satisfies({ value, rule }: TopicSetting, actual: string | undefined): boolean {
   if (actual === undefined) return false
-  if (rule === 'equal') return actual === value
+  if (rule === 'equal') return sorted(actual) === sorted(value)
   return Number(actual) === -1 || Number(actual) >= Number(value)
+}
+
+/** Sorts the items of a list, such as `compact,delete`, because Kafka keeps their order but ignores it. */
+function sorted(value: string): string {
+  return value
+    .split(',')
+    .map((item) => item.trim())
+    .sort()
+    .join(',')
 }

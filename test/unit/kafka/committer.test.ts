@@ -1,0 +1,49 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { Committer } from '../../../src/kafka/committer.ts'
+import type { Commits } from '../../../src/kafka/commits.ts'
+import { LostPartitions } from '../../../src/kafka/lost-partitions.ts'
+import { OwnedPartitions } from '../../../src/kafka/owned-partitions.ts'
+import { Partition } from '../../../src/kafka/partition.ts'
+
+const startMs = Date.parse('2026-01-01T12:00:00Z')
+
+function member({ refused = new Set<Partition>() } = {}) {
+  vi.useFakeTimers({ now: startMs })
+  onTestFinished(() => void vi.useRealTimers())
+  const seen = { failures: 0 }
+  const committer = new Committer({
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the committer uses no other members
+    commits: { read: async () => [], write: async () => refused } as unknown as Commits,
+    membership: {
+      identity: { memberId: 'member', generationId: 1, instanceId: undefined },
+      heard: () => undefined,
+      get heardAtMs() {
+        return Date.now()
+      },
+      refused: () => undefined,
+    },
+    owned: new OwnedPartitions([]),
+    lostPartitions: new LostPartitions(8_000),
+    everyMs: 1_000,
+    isStopping: () => false,
+    onCommitted: () => undefined,
+    onFailed: () => void seen.failures++,
+    onTrouble: () => undefined,
+  })
+  return { committer, seen }
+}
+
+test('a clock that is set back does not leave the last commit in the future', async () => {
+  const { committer } = member()
+  await committer.commit()
+  expect(committer.lastCommitMs).toBe(startMs)
+  vi.setSystemTime(startMs - 3_600_000)
+  await committer.commit()
+  expect(committer.lastCommitMs).toBe(startMs - 3_600_000)
+})
+
+test('a commit that is refused for one partition counts as failed', async () => {
+  const { committer, seen } = member({ refused: new Set([new Partition('events', 0, 0)]) })
+  await committer.send([])
+  expect(seen.failures).toBe(1)
+})
