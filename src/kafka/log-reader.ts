@@ -4,6 +4,7 @@ import { errorCodes, protocolError } from './error-codes.ts'
 import { type FetchedPartition, fetchRequest, readCommitted } from './fetch-message.ts'
 import { withoutSession } from './fetch-session.ts'
 import type { PartwiseCluster } from './partwise-cluster.ts'
+import type { TopicMetadata } from './metadata-request.ts'
 import { type FetchedRecord, readRecordSet, type RecordSet } from './record-batch.ts'
 import { withoutAborted } from './transactions.ts'
 import { ask as askBroker } from './wire.ts'
@@ -14,12 +15,28 @@ import { ask as askBroker } from './wire.ts'
  */
 export type LogRange = { readonly start: number; readonly end: number }
 
+/**
+ * What a follower knows of the log that it reads again and again. `topicId`: the id of the log's topic at the
+ * last reading. `undefined` if no broker has reported an id.
+ */
+export type FollowedLog = { topicId: string | undefined }
+
+/** Reports that a log isn't the one that was read before, or has lost records that were read. */
+export class OtherLogError extends Error {
+  override readonly name = 'OtherLogError'
+}
+
 /** Consecutive records of a log. `next` is the offset at which the reading continues. */
 export type Piece<T> = { readonly records: T[]; readonly next: number }
 
 /** Converts a record, or returns `undefined` to leave it out. */
 export type Take<T> = (record: FetchedRecord) => T | undefined
 
+/**
+ * How long the end of a log may be lower than the offset up to which the log was read, in milliseconds. A new
+ * leader may report a lower end for a moment.
+ */
+const shortForMs = 5_000
 /** How long a broker holds back the answer to a fetch that finds no records, in milliseconds. */
 const fetchWaitMs = 200
 const minBackoffMs = 100
@@ -64,8 +81,12 @@ export class LogReader {
     return this.#patiently(() => this.#askRange())
   }
 
-  async *read<T>(from: number, take: Take<T>): AsyncGenerator<readonly T[], void> {
-    const { start, end } = await this.range()
+  /**
+   * Reads from the offset `from` to the present end of the log. With `followed`, throws an `OtherLogError` if
+   * `from` is an offset in another log than the present one.
+   */
+  async *read<T>(from: number, take: Take<T>, followed?: FollowedLog): AsyncGenerator<readonly T[], void> {
+    const { start, end } = followed === undefined ? await this.range() : await this.#same(from, followed)
     let position = Math.max(from, start)
     if (position >= end) return
     let coming = this.#piece(position, end, take)
@@ -90,6 +111,27 @@ export class LogReader {
     await this.#patiently(() => this.#connect())
     const { records, next } = await this.#piece(from, to, take)
     return { records, next: Math.min(next, to) }
+  }
+
+  /** Returns the range of the log. Throws an `OtherLogError` if `from` is an offset in another log. */
+  async #same(from: number, followed: FollowedLog): Promise<LogRange> {
+    const { topic, partition, signal } = this.#options
+    const deadlineMs = performance.now() + shortForMs
+    for (;;) {
+      const range = await this.range()
+      const topicId = this.#reported()?.topicId
+      if (from > 0 && topicId !== undefined && followed.topicId !== undefined && topicId !== followed.topicId)
+        throw new OtherLogError(`${topic} was deleted and created again, so what was read of it is outdated`)
+      if (from <= range.end) {
+        followed.topicId = topicId
+        return range
+      }
+      if (performance.now() > deadlineMs)
+        throw new OtherLogError(
+          `${topic}/${partition} ends at offset ${range.end}, but was read up to ${from}: it was created again, or has lost records`,
+        )
+      await delay(minBackoffMs, undefined, { signal })
+    }
   }
 
   async #connect(): Promise<void> {
@@ -118,13 +160,18 @@ export class LogReader {
   /** Returns the partition's leader. Throws if the brokers report an error for the partition. */
   #leader(): number {
     const { topic, partition } = this.#options
-    const reported = this.#brokers.metadata?.topicMetadata.find((one) => one.topic === topic)
+    const reported = this.#reported()
     if (reported !== undefined && reported.topicErrorCode !== errorCodes.NONE)
       throw protocolError(reported.topicErrorCode)
     const leader =
       reported?.partitionMetadata.find(({ partitionId }) => partitionId === partition)?.leader ?? -1
     if (leader < 0) throw new kafkajs.KafkaJSError(`${topic}/${partition} has no leader`)
     return leader
+  }
+
+  #reported(): TopicMetadata | undefined {
+    const { topic } = this.#options
+    return this.#brokers.metadata?.topicMetadata.find((one) => one.topic === topic)
   }
 
   /** Returns those records of one fetch whose offsets are at least `position` and lower than `end`. */

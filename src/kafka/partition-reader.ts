@@ -1,8 +1,10 @@
 import type { Kafka } from 'kafkajs'
 import {
+  type FollowedLog,
   type LogOptions,
   LogReader,
   type LogRange,
+  OtherLogError,
   type Piece,
   type Take,
   untilAborted,
@@ -71,6 +73,15 @@ export type PartitionReader = {
    * wait for their turn. Throws when Kafka delivers nothing for `stallTimeoutMs`.
    */
   read(options: ReadOptions): AsyncGenerator<readonly KeyedRecord[], void>
+  /**
+   * Returns a function for reading a log again and again, each time from where the last reading ended. The
+   * function reads like `read`. If the log isn't the one that it has read before, or has lost records that it
+   * has read, the function calls `onOther` and throws the same `OtherLogError`.
+   */
+  follow(
+    options: Omit<ReadOptions, 'from'>,
+    onOther?: (error: OtherLogError) => void,
+  ): (from: number) => AsyncGenerator<readonly KeyedRecord[], void>
   /** Reads like `read`, but also yields headers, and also yields the records that have no key. */
   readWhole(options: ReadOptions): AsyncGenerator<readonly WholeRecord[], void>
   /**
@@ -266,13 +277,17 @@ export function createPartitionReader(
     return signal === undefined ? stopping.signal : AbortSignal.any([signal, stopping.signal])
   }
 
-  async function* readAs<T>(options: ReadOptions, take: Take<T>): AsyncGenerator<readonly T[], void> {
+  async function* readAs<T>(
+    options: ReadOptions,
+    take: Take<T>,
+    followed?: FollowedLog,
+  ): AsyncGenerator<readonly T[], void> {
     const done = new AbortController()
     const until = AbortSignal.any([signalOf(options.signal), done.signal])
     await turns.take(until)
     const session = sessions.take()
     try {
-      yield* logOf(session, options, until).read(options.from, take)
+      yield* logOf(session, options, until).read(options.from, take, followed)
     } finally {
       done.abort(new Error('the reading is over'))
       turns.end()
@@ -280,7 +295,23 @@ export function createPartitionReader(
     }
   }
 
+  function follow(
+    options: Omit<ReadOptions, 'from'>,
+    onOther?: (error: OtherLogError) => void,
+  ): (from: number) => AsyncGenerator<readonly KeyedRecord[], void> {
+    const followed: FollowedLog = { topicId: undefined }
+    return async function* readOn(from) {
+      try {
+        yield* readAs({ ...options, from }, keyed, followed)
+      } catch (error) {
+        if (error instanceof OtherLogError) onOther?.(error)
+        throw error
+      }
+    }
+  }
+
   return {
+    follow,
     range: (where) => reading(where, (log) => log.range()),
     read: (options) => readAs(options, keyed),
     readWhole: (options) => readAs(options, whole),

@@ -29,6 +29,8 @@ export type AdminOptions = {
    * close within the shutdown timeout.
    */
   parts: Parts
+  /** Called when this process can't go on. */
+  onFatal: (error: Error) => void
 }
 
 /**
@@ -37,7 +39,7 @@ export type AdminOptions = {
 const leaveMs = 1_000
 
 /** Starts the admin API in a process of its own, with its metrics and probes. */
-export async function startAdmin({ config, log, parts }: AdminOptions): Promise<void> {
+export async function startAdmin({ config, log, parts, onFatal }: AdminOptions): Promise<void> {
   const telemetry = await openOwnTelemetry({ config, parts })
   const metrics = createAdminMetrics()
   const { version, commit } = buildInfo()
@@ -48,6 +50,7 @@ export async function startAdmin({ config, log, parts }: AdminOptions): Promise<
     config,
     log,
     parts,
+    onFatal,
     metrics,
     role: 'admin',
     tokens: () => tokens.current(),
@@ -69,6 +72,7 @@ export async function startAdminPart({
   config,
   log,
   parts,
+  onFatal,
   metrics,
   role,
   tokens,
@@ -85,9 +89,10 @@ export async function startAdminPart({
    */
   logQuery?: LogQuery | undefined
 }): Promise<{ port: number; notReady(): readonly string[] }> {
-  const desk = await openReplayDesk({ config, log, role, catalog, say: (line) => log.warn(line) })
+  const ofDesks = { config, log, role, say: (line: string) => log.warn(line), onOther: onFatal }
+  const desk = await openReplayDesk({ ...ofDesks, catalog })
   parts.defer(() => within(leaveMs, desk.stop()))
-  const pauseDesk = await openPauseDesk({ config, log, role, say: (line) => log.warn(line) })
+  const pauseDesk = await openPauseDesk(ofDesks)
   parts.defer(() => within(leaveMs, pauseDesk.stop()))
   const deliveryLog = logCalls({ config, log, query: logQuery })
   parts.defer(() => deliveryLog.close())

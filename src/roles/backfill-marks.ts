@@ -41,6 +41,7 @@ export function openBackfillMarks({
   partitions,
   producer,
   log,
+  onFatal,
 }: {
   kafka: ReturnType<typeof createKafka>
   topic: string
@@ -48,12 +49,14 @@ export function openBackfillMarks({
   partitions: number
   producer: Pick<RecordProducer, 'produceAt'>
   log: Logger
+  /** Called if another log takes the place of the one that was read. */
+  onFatal: (error: Error) => void
 }): BackfillMarks {
   const reader = createPartitionReader(kafka)
   const stopping = new AbortController()
   const keeper = new MarkKeeper({
     partitions,
-    read: (from) => reader.read({ topic, partition: 0, from, stallTimeoutMs: readStallMs }),
+    read: reader.follow({ topic, partition: 0, stallTimeoutMs: readStallMs }, onFatal),
     write: (record) => producer.produceAt({ ...record, topic, partition: 0, headers: {} }),
     onMark: (destination, space) => log.warn({ destination, space }, 'the destination needs a backfill'),
   })

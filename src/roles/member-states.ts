@@ -23,7 +23,7 @@ export async function openStates(
   producer: RecordProducer,
   formerPartitions: number | undefined,
 ): Promise<MemberStates> {
-  const { config, log, kafka, parts, ending, later } = base
+  const { config, log, kafka, parts, ending, later, onFatal } = base
   const { units: audiences, reader } = await openAudiences({
     ...base,
     producer,
@@ -33,7 +33,7 @@ export async function openStates(
   })
   const { partitions } = config.topics
   const topic = topicNames(config).backfills
-  const marks = parts.add(openBackfillMarks({ kafka, topic, partitions, producer, log }))
+  const marks = parts.add(openBackfillMarks({ kafka, topic, partitions, producer, log, onFatal }))
   const firstSyncs = openFirstSyncs({ ...base, marks, audiences, producer })
   async function stopStates(): Promise<void> {
     await reader.stop()

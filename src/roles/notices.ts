@@ -35,6 +35,7 @@ export type NoticesOptions = {
   marks: Pick<BackfillMarks, 'behind'>
   pauses: Omit<PausesPort, 'terms'>
   outbound: Pick<Outbound, 'egressOutage'>
+  onFatal: (error: Error) => void
 }
 
 export type Notices = {
@@ -87,7 +88,7 @@ export function openNotices(options: NoticesOptions): Notices {
     terms: termsOf(config, everyMs),
     everyMs,
     watch,
-    read: (from) => reader.read({ topic: topics.notices, partition: 0, from, stallTimeoutMs }),
+    read: reader.follow({ topic: topics.notices, partition: 0, stallTimeoutMs }, options.onFatal),
     async write(record) {
       const result = await produce({ ...record, topic: topics.notices, partition: 0, headers: {} })
       if (result === 'refused') throw new Error(`${topics.notices} does not accept even a small record`)

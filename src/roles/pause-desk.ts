@@ -43,23 +43,28 @@ export async function openPauseDesk({
   log,
   role,
   say,
+  onOther,
 }: {
   config: Config
   log: Logger
   role: KafkaRole
+  /** Called if another log takes the place of the one that was read. The process must then start again. */
+  onOther?: ((error: Error) => void) | undefined
   /** Called with a line for the user while Kafka doesn't take a record. */
   say: (line: string) => void
 }): Promise<PauseDesk> {
   const kafka = await openKafka(config, log, role)
   const writer = await openWriter(config, log, role, say)
   const reader = createPartitionReader(kafka, { keepsOpen: true })
-  return new Desk({ config, kafka, reader, writer })
+  const place = { topic: topicNames(config).notices, partition: 0, stallTimeoutMs }
+  return new Desk({ config, kafka, reader, read: reader.follow(place, onOther), writer })
 }
 
 type DeskParts = {
   readonly config: Config
   readonly kafka: KafkaClient
-  readonly reader: PartitionReader
+  readonly reader: Pick<PartitionReader, 'stop'>
+  readonly read: ReturnType<PartitionReader['follow']>
   readonly writer: Writer
 }
 
@@ -117,19 +122,14 @@ class Desk implements PauseDesk {
   }
 
   async #read(): Promise<DeskRefusal | undefined> {
-    const { config, kafka, reader } = this.#parts
+    const { config, kafka, read } = this.#parts
     const topic = topicNames(config).notices
     this.#hasTopic ||= (await countPartitions(kafka, topic)) !== undefined
     if (!this.#hasTopic) {
       const problem = `${topic} does not exist: \`sluice topics apply\` creates it. Without it Sluice pauses nothing.`
       return { ok: false, kind: 'conflict', problem }
     }
-    for await (const records of reader.read({
-      topic,
-      partition: 0,
-      from: this.#board.position,
-      stallTimeoutMs,
-    }))
+    for await (const records of read(this.#board.position))
       for (const record of records) this.#board.take(record, Math.min(record.timestampMs, Date.now()))
     return undefined
   }

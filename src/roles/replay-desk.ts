@@ -78,6 +78,7 @@ export async function openReplayDesk({
   role,
   catalog,
   say = () => undefined,
+  onOther,
 }: {
   config: Config
   log: Logger
@@ -85,14 +86,18 @@ export async function openReplayDesk({
   catalog: () => ReplayCatalog
   /** Called with a line for the user while Kafka doesn't take a record. */
   say?: (line: string) => void
+  /** Called if another log takes the place of the one that was read. The process must then start again. */
+  onOther?: ((error: Error) => void) | undefined
 }): Promise<ReplayDesk> {
   const topic = topicNames(config).replayJobs
   const kafka = await openKafka(config, log, role)
   if ((await askKafka(config, countPartitions(kafka, topic))) === undefined)
     throw new StartError(`${topic} does not exist: \`sluice topics apply\` creates it.`)
-  const writer = await openWriter(config, log, role, say)
   const reader = createPartitionReader(kafka, { keepsOpen: true })
   const reading = await openReplayReading(config, log, reader)
+  // The writer is opened last, because it is the only part with open connections. If another part then could
+  // not be opened, the connections would keep the process of a command alive.
+  const writer = await openWriter(config, log, role, say)
   const jobs = openJobLog(config, reader, {
     write: (records) =>
       writer.write(
@@ -100,6 +105,7 @@ export async function openReplayDesk({
         advice,
       ),
     isAudited: true,
+    onOther,
   })
   return new Desk({ config, kafka, catalog, reading, jobs, stops: [reader, writer] })
 }

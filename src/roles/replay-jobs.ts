@@ -20,15 +20,22 @@ import { topicNames } from './settings.ts'
 
 const stallTimeoutMs = 30_000
 
-/** Opens the log of replays, which is in the topic `replay-jobs`. */
+type JobLogPorts = Pick<JobLogOptions, 'write' | 'isAudited'> & {
+  readonly onOther?: ((error: Error) => void) | undefined
+}
+
+/**
+ * Opens the log of replays, which is in the topic `replay-jobs`. Calls `onOther` if another log takes the place
+ * of the one that was read. The process must then start again.
+ */
 export function openJobLog(
   config: Config,
   reader: PartitionReader,
-  { write, isAudited }: Pick<JobLogOptions, 'write' | 'isAudited'>,
+  { write, isAudited, onOther }: JobLogPorts,
 ): JobLog {
   const topic = topicNames(config).replayJobs
   return new JobLog({
-    read: (from) => reader.read({ topic, partition: 0, from, stallTimeoutMs }),
+    read: reader.follow({ topic, partition: 0, stallTimeoutMs }, onOther),
     write,
     ...(isAudited !== undefined && { isAudited }),
   })

@@ -20,6 +20,7 @@ export type ReplaysOptions = {
   catalog: () => Catalog
   producer: Pick<RecordProducer, 'produce'>
   consumer: () => Pick<GroupConsumer, 'lastCommitMs'> | undefined
+  onFatal: (error: Error) => void
 }
 
 export type Replays = Pick<ReplayRunner, 'acquire' | 'release' | 'running' | 'stop'>
@@ -35,6 +36,7 @@ export async function openReplays({
   catalog,
   producer,
   consumer,
+  onFatal,
 }: ReplaysOptions): Promise<Replays> {
   const topics = topicNames(config)
   const reader = createPartitionReader(kafka, { keepsOpen: true })
@@ -50,6 +52,7 @@ export async function openReplays({
       if (results.includes('refused'))
         throw new Error(`${topics.replayJobs} does not accept even a small record`)
     },
+    onOther: onFatal,
   })
   const runner = new ReplayRunner({
     owner: ownerName(),

@@ -6,6 +6,7 @@ import {
   type PartitionReader,
   type ReadOptions,
 } from '../../../src/kafka/partition-reader.ts'
+import { removeTopics } from '../../../src/kafka/topic-grow.ts'
 import { createTopic, otherProgram, produce, randomPrefix } from '../../support/kafka.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 import { until } from '../../support/until.ts'
@@ -270,5 +271,43 @@ describe('a piece', () => {
     expect(sockets()).toBeGreaterThan(before)
     await keeping.stop()
     await until('it has closed its own', () => sockets() <= before, { timeoutMs: 5_000 })
+  })
+})
+
+describe('a log that is followed', () => {
+  async function readOn(read: ReturnType<PartitionReader['follow']>, from: number): Promise<string[]> {
+    const keys: string[] = []
+    for await (const batch of read(from)) keys.push(...batch.map(({ key }) => String(key)))
+    return keys
+  }
+
+  test('is read on from where the last reading ended', async () => {
+    await createTopic(topic)
+    await produce(topic, numbered(2))
+    const read = reader.follow({ topic, partition: 0 })
+    expect(await readOn(read, 0)).toEqual(['key-0', 'key-1'])
+    expect(await readOn(read, 2)).toEqual([])
+    await produce(topic, numbered(1, { from: 2 }))
+    expect(await readOn(read, 2)).toEqual(['key-2'])
+  })
+
+  test('that another one takes the place of is told, even if the other one is as long', async () => {
+    await createTopic(topic)
+    await produce(topic, numbered(2))
+    const others: string[] = []
+    const read = reader.follow({ topic, partition: 0 }, ({ name }) => others.push(name))
+    expect(await readOn(read, 0)).toHaveLength(2)
+    await removeTopics(workerKafka(), [topic])
+    await createTopic(topic)
+    await produce(topic, numbered(3))
+    await expect(readOn(read, 2)).rejects.toThrow(`${topic} was deleted and created again`)
+    expect(others).toEqual(['OtherLogError'])
+  })
+
+  test('that has lost what was read is told', async () => {
+    await createTopic(topic)
+    await produce(topic, numbered(2))
+    const read = reader.follow({ topic, partition: 0 })
+    await expect(readOn(read, 7)).rejects.toThrow('ends at offset 2, but was read up to 7')
   })
 })
