@@ -73,14 +73,17 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
     return weight
   }
 
-  /** Reports, for each URL, the successes of past seconds since the URL's last record. */
+  /**
+   * Reports, for each URL, the successes of other seconds since the URL's last record. After the clock was
+   * set back, these may be later seconds.
+   */
   leftover(atMs: number, tell: (of: Successes<D>, last: D) => void): void {
     if (this.#open.length === 0) return
     const second = Math.floor(atMs / 1_000)
     const still: Successes<D>[] = []
     for (const of of this.#open) {
       if (of.last === undefined) continue
-      if (of.second >= second) still.push(of)
+      if (of.second === second) still.push(of)
       else {
         tell(of, of.last)
         of.unlogged = 0

@@ -15,6 +15,11 @@ import { type Found, type IdRange, SlotReader } from './slot-reader.ts'
 
 /** The shortest interval between two listings of the folder's files, in milliseconds. */
 const lookEveryMs = 500
+/**
+ * Limit on the slots, which are files of one hour each, that are open. Each of them takes up to three open
+ * files, and a cache.
+ */
+const maxOpenSlots = 200
 
 /**
  * A query that is answered in steps. Each step reads the file of one slot, which is one hour. Between two
@@ -25,7 +30,10 @@ export type Steps<T> = Generator<undefined, T, undefined>
 /** Reads the files of an index, while another thread or process may be writing them. */
 export class IndexReader {
   readonly #folder: string
+  /** The open slots. The slot that was asked last is the last one. */
   readonly #readers = new Map<number, SlotReader>()
+  /** The slots that were asked since the last call of `tend`. */
+  readonly #asked = new Set<number>()
   #slots: readonly number[] = []
   #lookedAtMs = -Infinity
 
@@ -91,9 +99,18 @@ export class IndexReader {
     return { oldestMs: timeAt(slots, 'min'), newestMs: timeAt(slots.toReversed(), 'max'), rows }
   }
 
+  /**
+   * Closes the slots that weren't asked since the last call. Call this method now and then. Otherwise a file
+   * that the writer has removed would take room on the disk until the next query, which may come months
+   * later.
+   */
+  tend(): void {
+    for (const slot of this.#readers.keys()) if (!this.#asked.has(slot)) this.#close(slot)
+    this.#asked.clear()
+  }
+
   close(): void {
-    for (const reader of this.#readers.values()) reader.close()
-    this.#readers.clear()
+    for (const slot of this.#readers.keys()) this.#close(slot)
   }
 
   /**
@@ -142,18 +159,29 @@ export class IndexReader {
    */
   #with<T>(slot: number, ask: (reader: SlotReader) => T): T | undefined {
     try {
-      let reader = this.#readers.get(slot)
-      if (reader === undefined) {
-        reader = new SlotReader(slot, slotPath(this.#folder, slot))
-        this.#readers.set(slot, reader)
-      }
-      return ask(reader)
+      return ask(this.#open(slot))
     } catch (error) {
       if (!isUnmade(error) && existsSync(slotPath(this.#folder, slot))) throw error
-      this.#readers.get(slot)?.close()
-      this.#readers.delete(slot)
+      this.#close(slot)
       return undefined
     }
+  }
+
+  #open(slot: number): SlotReader {
+    const reader = this.#readers.get(slot) ?? new SlotReader(slot, slotPath(this.#folder, slot))
+    this.#readers.delete(slot)
+    this.#readers.set(slot, reader)
+    this.#asked.add(slot)
+    for (const oldest of this.#readers.keys()) {
+      if (this.#readers.size <= maxOpenSlots) break
+      this.#close(oldest)
+    }
+    return reader
+  }
+
+  #close(slot: number): void {
+    this.#readers.get(slot)?.close()
+    this.#readers.delete(slot)
   }
 
   #look(): readonly number[] {
@@ -161,11 +189,7 @@ export class IndexReader {
     if (nowMs - this.#lookedAtMs < lookEveryMs) return this.#slots
     this.#lookedAtMs = nowMs
     this.#slots = slotsIn(this.#folder)
-    for (const [slot, reader] of this.#readers) {
-      if (this.#slots.includes(slot)) continue
-      reader.close()
-      this.#readers.delete(slot)
-    }
+    for (const slot of this.#readers.keys()) if (!this.#slots.includes(slot)) this.#close(slot)
     return this.#slots
   }
 }

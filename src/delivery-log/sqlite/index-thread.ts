@@ -131,6 +131,7 @@ function runWriter({ folder, keptMs }: IndexThreadData): void {
 
 function runReader({ folder }: IndexThreadData): void {
   const reader = new IndexReader(folder)
+  setInterval(() => reader.tend(), tendEveryMs)
   const questions: { readonly id: number; readonly steps: Steps<unknown> }[] = []
   let isAnswering = false
   /** Does one step of the next query. Between two steps, the thread receives orders. */

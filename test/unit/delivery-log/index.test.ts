@@ -1,8 +1,8 @@
-import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { WrittenState } from '../../../src/delivery-log/block-writer.ts'
 import type { LogQuery } from '../../../src/delivery-log/log-query.ts'
 import { answerNow, IndexReader } from '../../../src/delivery-log/sqlite/index-reader.ts'
@@ -142,6 +142,58 @@ test('files go when all in them is older than is kept, and older records are not
   expect(writer.commit()).toEqual({ rows: 0, unreadable: 0, expired: 1 })
   writer.close()
   expect((await everything(open(path))).map(({ atMs }) => atMs)).toEqual([fresh.atMs])
+})
+
+/** Returns the open files in a folder. The name of a removed file ends with `(deleted)`. */
+function openIn(path: string): string[] {
+  return readdirSync('/proc/self/fd').flatMap((descriptor) => {
+    try {
+      const name = readlinkSync(join('/proc/self/fd', descriptor))
+      return name.startsWith(path) ? [name.slice(path.length + 1)] : []
+    } catch {
+      return [] // The descriptor of this listing is closed by now.
+    }
+  })
+}
+
+describe.skipIf(!existsSync('/proc/self/fd'))('what a reader of the index keeps open', () => {
+  test('a file that was removed is closed soon, though nobody asks any more', () => {
+    const path = folder()
+    const [sample] = fc.sample(state, 1)
+    if (sample === undefined) throw new Error('no sample')
+    const old = { ...sample, atMs: nowMs - 3 * dayMs, firstSeenMs: nowMs - 3 * dayMs }
+    index(path, blocksOf([old, { ...sample, atMs: nowMs - hourMs, firstSeenMs: nowMs - hourMs }]))
+    const reader = new IndexReader(path)
+    onTestFinished(() => reader.close())
+    expect(answerNow(reader.status()).rows).toBe(2)
+    reader.tend()
+    const writer = openWriter(path, 2 * dayMs)
+    writer.tend()
+    writer.close()
+    expect(openIn(path)).toContainEqual(expect.stringContaining('(deleted)'))
+    reader.tend()
+    expect(openIn(path)).toEqual([])
+    expect(answerNow(reader.status()).rows).toBe(1)
+  })
+
+  test('not every file of a long time is open at once', () => {
+    const path = folder()
+    const [sample] = fc.sample(state, 1)
+    if (sample === undefined) throw new Error('no sample')
+    const hours = 210
+    const states = Array.from({ length: hours }, (_, hour) => {
+      const atMs = nowMs - hour * hourMs
+      return { ...sample, atMs, firstSeenMs: atMs }
+    })
+    const writer = openWriter(path, 10 * dayMs)
+    for (const block of blocksOf(states)) writer.add(block)
+    writer.commit()
+    writer.close()
+    const reader = new IndexReader(path)
+    onTestFinished(() => reader.close())
+    for (let time = 1; time <= 2; time++) expect(answerNow(reader.status()).rows).toBe(hours)
+    expect(openIn(path).filter((name) => name.endsWith('.sqlite'))).toHaveLength(200)
+  })
 })
 
 test('a partition that is read again behind another one adds nothing, and sets the other one back in no file', async () => {

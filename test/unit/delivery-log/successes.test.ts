@@ -53,3 +53,15 @@ test('a second later each has a record again', () => {
   const { sampler } = sample(successes, 10)
   expect(sampler.weightOf({ destinationId: 'crm' }, 'a', 200, 1, 6_000)).toBe(1)
 })
+
+test('successes without a record are reported soon after the clock was set back', () => {
+  const sampler = new SuccessSampler<Success>(1)
+  const weights: number[] = []
+  for (let count = 0; count < 5; count++)
+    weights.push(sampler.weightOf({ destinationId: 'crm' }, 'a', 200, 1, 3_600_000))
+  expect(weights).toEqual([1, 0, 0, 0, 0])
+  sampler.leftover(3_600_999, ({ unlogged }) => weights.push(unlogged))
+  expect(weights).toHaveLength(5)
+  sampler.leftover(1_000, ({ unlogged }) => weights.push(unlogged))
+  expect(weights.slice(5)).toEqual([4])
+})
