@@ -12,7 +12,7 @@ import { maxBatchBytes, maxBatchMessages, maxMessageBytes } from './request-limi
 import type { Outbox } from './outbox.ts'
 import { type Parcel, recordBytes } from './parcel.ts'
 import type { Sources } from './sources.ts'
-import type { RequestTrace } from './request-tracing.ts'
+import type { RequestTrace, SendTrace } from './request-tracing.ts'
 import { serviceUnavailable } from './service-unavailable.ts'
 import { rateLimited, unreadable } from './tracking-refusals.ts'
 import { keysOf } from './write-key.ts'
@@ -42,6 +42,10 @@ export type ServerCalls = {
   audienceChanges(sent: Buffer, authorization: string | undefined, trace?: RequestTrace): Promise<Answer>
 }
 
+/** The value of a record, with the user whose id is the record's key. */
+type UserText = { readonly userId: string; readonly text: string }
+type Headers = Readonly<Record<string, string>>
+
 export function createServerCalls(options: ServerCallsOptions): ServerCalls {
   const { sources, outbox, topics, partitions, now } = options
 
@@ -55,15 +59,15 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
     return { ok: true, body: body.body, allowed }
   }
 
-  function add(
-    parcel: Parcel,
-    userId: string,
-    text: string,
-    headers: Readonly<Record<string, string>>,
-  ): void {
-    const partition = partitionOf(userId, partitions)
-    const bytes = recordBytes(userId, Buffer.byteLength(text))
-    parcel.add({ partition, key: userId, value: text, headers, bytes }, undefined)
+  /** Adds records with the headers `own` and the headers of the trace to a parcel. */
+  function addAll(parcel: Parcel, texts: readonly UserText[], own: Headers, sending?: SendTrace): void {
+    const headers = { ...own, ...sending?.headers }
+    const traceBytes = sending?.bytes ?? 0
+    for (const { userId, text } of texts) {
+      const partition = partitionOf(userId, partitions)
+      const bytes = recordBytes(userId, Buffer.byteLength(text)) + traceBytes
+      parcel.add({ partition, key: userId, value: text, headers, bytes }, undefined)
+    }
   }
 
   return {
@@ -87,7 +91,8 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
 
       const parcel = outbox.parcel(topics.deletions, '', occasionOf(undefined, arrival))
       const sending = trace?.sends(topics.deletions, undefined)
-      add(parcel, deletion.userId, JSON.stringify(deletion), { ...sending?.headers })
+      const record = { userId: deletion.userId, text: JSON.stringify(deletion) }
+      addAll(parcel, [record], {}, sending)
       const delivered = await outbox.submit(parcel)
       sending?.end(parcel.records, delivered)
       if (delivered !== 'acknowledged') return serviceUnavailable(delivered)
@@ -111,8 +116,7 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
 
       const parcel = outbox.parcel(topics.audienceChanges, '', occasionOf(undefined, arrival))
       const sending = trace?.sends(topics.audienceChanges, space.id)
-      const headers = { 'source-id': space.id, ...sending?.headers }
-      for (const { userId, text } of changes.texts) add(parcel, userId, text, headers)
+      addAll(parcel, changes.texts, { 'source-id': space.id }, sending)
       const delivered = await outbox.submit(parcel)
       sending?.end(parcel.records, delivered)
       if (delivered === 'acknowledged') return success
@@ -137,12 +141,10 @@ function spaceOf(allowed: readonly Source[], named: unknown): Source | undefined
   return spaces.find(({ id }) => id === named)
 }
 
-type ReadChanges =
-  | { ok: true; texts: readonly { userId: string; text: string }[] }
-  | { ok: false; answer: Answer }
+type ReadChanges = { ok: true; texts: readonly UserText[] } | { ok: false; answer: Answer }
 
 function readChanges(given: readonly unknown[], receivedAt: string): ReadChanges {
-  const texts: { userId: string; text: string }[] = []
+  const texts: UserText[] = []
   for (const [index, item] of given.entries()) {
     const where = `changes[${index}]`
     const change = isJsonObject(item) ? { changedAt: receivedAt, ...item } : item

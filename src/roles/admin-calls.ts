@@ -119,13 +119,16 @@ class Counts {
     if (this.#underWay >= countsAtOnce) return problem('busy', busy)
     this.#underWay++
     let preview: DeskAnswer<Preview> | undefined
-    const counting = this.#desk.preview(selection, { untilMs: performance.now() + countWithinMs })
-    const failed = await asked(this.#log, counting, (given) => {
-      preview = given
-      return done({})
-    })
-    this.#underWay--
-    if (preview === undefined) return failed
+    try {
+      const counting = this.#desk.preview(selection, { untilMs: performance.now() + countWithinMs })
+      const failed = await asked(this.#log, counting, (given) => {
+        preview = given
+        return done({})
+      })
+      if (preview === undefined) return failed
+    } finally {
+      this.#underWay--
+    }
     return preview.ok ? answer(preview.value) : refused(preview)
   }
 }

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { createToken, readTokens, type AdminRight, rights, type Token } from '../admin/tokens.ts'
 import type { Config } from '../config/schema.ts'
@@ -26,7 +26,7 @@ export async function openTokens(
   if (typeof first === 'string') throw new StartError(`${path} can not be used: ${first}.`)
   if (first.tokens.length === 0)
     throw new StartError(`${path} can not be used: it has no token: \`sluice admin token create\` makes one.`)
-  let { tokens, version } = first
+  let { tokens, text } = first
   let said = ''
 
   async function look(): Promise<void> {
@@ -41,9 +41,9 @@ export async function openTokens(
       return
     }
     said = ''
-    if (next.version === version) return
+    if (next.text === text) return
     tokens = next.tokens
-    version = next.version
+    text = next.text
     if (tokens.length > 0) log.info({ file: path, tokens: tokens.length }, 'the token file has changed')
     else log.error({ file: path }, 'the token file has no tokens: every request is refused')
   }
@@ -55,16 +55,18 @@ export async function openTokens(
   }
 }
 
-type ReadFile = { readonly tokens: readonly Token[]; readonly version: string }
+type ReadFile = { readonly tokens: readonly Token[]; readonly text: string }
 
 /**
  * Reads the file with the tokens of the admin API. If the file can't be used, returns a text that says why.
  */
 async function read(path: string): Promise<ReadFile | string> {
   try {
-    const { mtimeMs, size } = await stat(path)
-    const result = readTokens(await readFile(path, 'utf8'))
-    return result.ok ? { tokens: result.tokens, version: `${mtimeMs} ${size}` } : result.problem
+    // A new token is as long as the old one, and a file may be replaced by one with the same time. So only
+    // the text shows whether the tokens have changed.
+    const text = await readFile(path, 'utf8')
+    const result = readTokens(text)
+    return result.ok ? { tokens: result.tokens, text } : result.problem
   } catch (error) {
     return error instanceof Error ? error.message : String(error)
   }

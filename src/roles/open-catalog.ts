@@ -37,11 +37,12 @@ export async function openCatalog(options: OpenCatalogOptions): Promise<CatalogF
       onReplaced?.()
     },
     onRefused(faults) {
-      metrics.catalogRefused.set(1)
       log.error({ faults }, 'the catalog file has faults: the previous version stays in force')
     },
   })
   showCatalog(metrics, file.current())
+  // The file is asked, because a faulty edit that is undone calls neither `onChange` nor `onRefused`.
+  metrics.catalogRefused.follow(() => (file.refused() === undefined ? 0 : 1))
   return file
 }
 

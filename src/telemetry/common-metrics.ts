@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client'
+import { AskedGauge } from './asked-gauge.ts'
 import { openFilesRatio } from './open-files.ts'
 
 /** The metrics that every role has. Roles that run in one process share them. */
@@ -55,7 +56,7 @@ export function createCommonMetrics(registry: Registry) {
       aggregator: 'max',
       registers,
     }),
-    catalogRefused: new Gauge({
+    catalogRefused: new AskedGauge({
       name: 'sluice_catalog_refused',
       help: '1 while the catalog file has faults and an earlier version is in force. The log names every fault.',
       aggregator: 'max',

@@ -8,10 +8,9 @@ type Shown = {
 
 /** Sets the metrics about the catalog in force: its version, and the number of destinations in each state. */
 export function showCatalog(metrics: CommonMetrics, catalog: Shown): void {
-  const { catalogInfo, catalogRefused } = metrics
+  const { catalogInfo } = metrics
   catalogInfo.reset()
   catalogInfo.set({ version: catalog.version }, 1)
-  catalogRefused.set(0)
   showDestinations(metrics, catalog)
 }
 

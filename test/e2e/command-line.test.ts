@@ -347,6 +347,21 @@ Object.defineProperty(process, 'versions', { value: { ...process.versions, node:
 Object.defineProperty(process, 'version', { value: 'v22.12.0' })
 await import(${JSON.stringify(entry)})`
 
+test('a replay that can not read the authorities of the schema registry says so, and ends', async () => {
+  const scene = await setScene({ catalog: { sources: [{ id: 'shop' }], destinations: [] } })
+  const { stderr } = await runSluice(
+    ['replay', 'dead-letters', '--dry-run'],
+    {
+      ...scene.variables,
+      SLUICE_REGISTRY_URL: 'https://127.0.0.1:1',
+      SLUICE_REGISTRY_CA_FILE: '/no/such.pem',
+    },
+    { expectedCode: 1 },
+  )
+  expect(stderr).toContain('SLUICE_REGISTRY_CA_FILE')
+  scene.close()
+})
+
 describe('an older Node', () => {
   test.each([
     { name: 'a pretended one', file: process.execPath, args: ['--input-type=module', '-e', pretended] },

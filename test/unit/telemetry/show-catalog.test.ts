@@ -8,7 +8,6 @@ const destinations = (...states: ('on' | 'paused' | 'auto_paused' | 'off')[]) =>
 test('only the version in force is shown, and its destinations by state, also those of which there is none', async () => {
   const metrics = createWorkerMetrics({ perDestination: false })
   showCatalog(metrics, { version: 'aaaaaaaaaaaa', destinations: destinations('on', 'off', 'on') })
-  metrics.catalogRefused.set(1)
   showCatalog(metrics, { version: 'bbbbbbbbbbbb', destinations: destinations('paused') })
   const { values: versions } = await metrics.catalogInfo.get()
   expect(versions.map(({ labels, value }) => [labels.version, value])).toEqual([['bbbbbbbbbbbb', 1]])
@@ -19,17 +18,12 @@ test('only the version in force is shown, and its destinations by state, also th
     auto_paused: 0,
     off: 0,
   })
-  const { values: refused } = await metrics.catalogRefused.get()
-  expect(refused[0]?.value).toBe(0)
 })
 
-test('a pause shows in the states alone: a file that was refused stays so', async () => {
+test('a pause shows in the states', async () => {
   const metrics = createWorkerMetrics({ perDestination: false })
   showCatalog(metrics, { version: 'aaaaaaaaaaaa', destinations: destinations('on', 'on') })
-  metrics.catalogRefused.set(1)
   showDestinations(metrics, { destinations: destinations('on', 'auto_paused') })
   const { values: states } = await metrics.destinations.get()
   expect(states.map(({ labels, value }) => [labels.state, value])).toContainEqual(['auto_paused', 1])
-  const { values: refused } = await metrics.catalogRefused.get()
-  expect(refused[0]?.value).toBe(1)
 })

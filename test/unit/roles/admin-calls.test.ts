@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { replayCalls } from '../../../src/roles/admin-calls.ts'
+import type { ReplayDesk } from '../../../src/roles/replay-desk.ts'
+
+const silent = { info() {}, warn() {} }
+const token = { name: 'ann', right: 'operate' } as const
+const preview = { params: {}, query: {}, body: { of: 'dead-letters' }, token }
+
+/** Returns a desk whose counts fail with this error. */
+function failing(error: Error): ReplayDesk {
+  const fail = async (): Promise<never> => {
+    throw error
+  }
+  const others = { create: fail, list: fail, show: fail, wish: fail, audit: fail }
+  return { ...others, preview: fail, stop: async () => undefined }
+}
+
+test('counts that fail by a fault of Sluice do not count as under way for ever', async () => {
+  const fault = new RangeError('out of range')
+  const calls = replayCalls(failing(fault), silent)
+  for (let time = 1; time <= 3; time++) await expect(calls.preview_replay(preview)).rejects.toBe(fault)
+})
+
+test('counts that fail since Kafka does not answer do not count as under way for ever', async () => {
+  const calls = replayCalls(failing(new Error('no broker answers')), silent)
+  for (let time = 1; time <= 3; time++)
+    expect(await calls.preview_replay(preview)).toMatchObject({ status: 503 })
+})
