@@ -258,6 +258,41 @@ func TestFlushWaitsForWhatIsQueuedAndNoLongerThanItsContext(t *testing.T) {
 	}
 }
 
+func TestAFlushThatGaveUpIsNotKept(t *testing.T) {
+	var up atomic.Bool
+	rc := newReceiver(t, unavailableUntil(&up))
+	c := newObserved(rc.URL)
+	c.Size = 1
+	for i := 0; i < 20; i++ {
+		c.track(t, fmt.Sprint(i))
+	}
+	flushed := make(chan error, 1)
+	go func() { flushed <- c.Flush(context.Background()) }()
+	q := c.running.Load()
+	flushes := func() (count int) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		for _, b := range q.unsettled() {
+			count += len(b.flushes)
+		}
+		return count
+	}
+	until(t, "the flush waits for all", func() bool { return flushes() == 20 })
+	for i := 0; i < 10; i++ {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		if err := c.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Flush: %v", err)
+		}
+		cancel()
+	}
+	if count := flushes(); count != 20 {
+		t.Errorf("20 batches keep %d flushes, of which one waits", count)
+	}
+	up.Store(true)
+	noError(t, <-flushed)
+	noError(t, c.Close())
+}
+
 func TestCloseContextEndsWithItsContextAndNotWithCloseTimeout(t *testing.T) {
 	rc := newReceiver(t, func(w http.ResponseWriter, r *http.Request, n int) int {
 		<-r.Context().Done()

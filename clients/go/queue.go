@@ -467,7 +467,18 @@ func (q *queue) flush(ctx context.Context) error {
 	case <-f.done:
 		return nil
 	case <-ctx.Done():
+		q.leave(f)
 		return ctx.Err()
+	}
+}
+
+// leave lets batches forget a flush that waits no longer. In a long outage they
+// would else keep every flush that has given up.
+func (q *queue) leave(f *flush) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, b := range q.unsettled() {
+		b.flushes = slices.DeleteFunc(b.flushes, func(one *flush) bool { return one == f })
 	}
 }
 
