@@ -37,7 +37,7 @@ export const deliveryLogKeys = {
     answers: boolean({
       default: false,
       description:
-        'Keep the first 2 KiB of each unsuccessful answer in the log. What a receiver writes may be about a person: Sluice cuts out the secrets of the request and the id of the user, and nothing else (docs/delivery-log.md). With this setting, a failed attempt ends only when 2 KiB of its answer have arrived, when the answer is complete, or when its deadline passes.',
+        'Keep the first 2 KiB of each unsuccessful answer in the log. What a receiver writes may be about a person: Sluice cuts out the secrets of the request and the id of the user, and nothing else (docs/delivery-log.md). With this setting, a failed attempt ends only when 10 KiB of its answer have arrived (secrets may cross the limit), when the answer is complete, or when its deadline passes.',
     }),
     userKey: optionalText({
       isSecret: true,
