@@ -26,6 +26,11 @@ export type CatalogFileOptions = {
    */
   settleMs?: number
   /**
+   * Time after which an unchanged file is read again if its reader failed, for example because no file or
+   * thread could be opened, in milliseconds.
+   */
+  againMs?: number
+  /**
    * Called with a new version of the catalog. The new version shares the objects of unchanged sources and
    * destinations with the previous version. At the time of the call, `current()` already returns the new one.
    */
@@ -93,6 +98,8 @@ class FollowedFile implements CatalogFile {
   #judged: { signature: string; digest: string }
   /** A change of the file that was noticed but has not been read yet. */
   #pending: { signature: string; sinceMs: number } | undefined
+  /** The time at which the file is read again although it hasn't changed, because its reader failed. */
+  #readAgainAtMs = Infinity
   #currentDigest: string
   #current: Catalog
   #refused: CatalogRefusal | undefined
@@ -100,7 +107,8 @@ class FollowedFile implements CatalogFile {
   #isStopped = false
 
   constructor(options: CatalogFileOptions, catalog: Catalog, { signature, digest }: Snapshot) {
-    this.#options = { variables: {}, allowAddresses: undefined, everyMs: 300, settleMs: 100, ...options }
+    const times = { everyMs: 300, settleMs: 100, againMs: 30_000 }
+    this.#options = { variables: {}, allowAddresses: undefined, ...times, ...options }
     this.#current = catalog
     this.#currentDigest = digest
     this.#judged = { signature, digest }
@@ -132,7 +140,8 @@ class FollowedFile implements CatalogFile {
     try {
       const signature = await signatureOf(path)
       if (this.#isStopped) return
-      if (signature === this.#judged.signature) this.#pending = undefined
+      const isUnchanged = signature === this.#judged.signature
+      if (isUnchanged && performance.now() < this.#readAgainAtMs) this.#pending = undefined
       else if (signature === this.#pending?.signature) await this.#read()
       else this.#wait(signature)
     } finally {
@@ -158,7 +167,7 @@ class FollowedFile implements CatalogFile {
    * pending.
    */
   async #read(): Promise<void> {
-    const { path, variables, allowAddresses } = this.#options
+    const { path, variables, allowAddresses, againMs } = this.#options
     const snapshot = await readWhole(path)
     if (this.#isStopped || snapshot.signature !== this.#pending?.signature) return
     if (!snapshot.ok) {
@@ -176,13 +185,19 @@ class FollowedFile implements CatalogFile {
       const parsed = await readText(snapshot.text, options)
       if (this.#isStopped) return
       if (parsed.ok) this.#take(snapshot, parsed.catalog)
-      else this.#refuse(snapshot, parsed.faults)
+      else if (parsed.isReaderFailure !== true) this.#refuse(snapshot, parsed.faults)
+      else {
+        // The text may have no faults, so its digest isn't remembered as refused.
+        this.#refuse({ signature: snapshot.signature, digest: 'reader failure' }, parsed.faults)
+        this.#readAgainAtMs = performance.now() + againMs
+      }
     }
   }
 
   #settle({ signature, digest }: { signature: string; digest: string }): void {
     this.#judged = { signature, digest }
     this.#pending = undefined
+    this.#readAgainAtMs = Infinity
   }
 
   #take(snapshot: Snapshot, catalog: Catalog): void {
@@ -202,14 +217,18 @@ class FollowedFile implements CatalogFile {
   }
 }
 
-/** Calls `readCatalogText`. If it rejects, returns the error as a fault. */
+/**
+ * Calls `readCatalogText`. If it rejects, returns the error as a fault, and sets `isReaderFailure`: then the
+ * text may have no faults.
+ */
 async function readText(
   text: string,
   options: Parameters<typeof readCatalogText>[1],
-): Promise<ParsedCatalog> {
+): Promise<ParsedCatalog & { readonly isReaderFailure?: boolean }> {
   return readCatalogText(text, options).catch((error: unknown) => ({
     ok: false,
     faults: [faultOf(options.file, 'could not be read', String(error))],
+    isReaderFailure: true,
   }))
 }
 

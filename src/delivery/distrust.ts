@@ -8,8 +8,8 @@ import { isCertificateError } from './failure.ts'
 const enough = 10
 /**
  * Time for which no connections to a hook with an untrusted certificate are opened. After this time, a single
- * connection is tried. If its certificate isn't trusted either, no connections are opened for the same time
- * again.
+ * connection is tried, and further requests wait for its result. If its certificate isn't trusted either, no
+ * connections are opened for the same time again.
  */
 const restMs = 1_000
 
@@ -24,7 +24,8 @@ export function rememberingDistrust(connect: buildConnector.connector): buildCon
   let suspicion = 0
   let last: Error | undefined
   let restUntilMs = 0
-  let isProbing = false
+  /** The requests that wait for the result of the single connection; `undefined` if none is being tried. */
+  let waiting: ((error: Error | null) => void)[] | undefined
 
   function learn(error: Error | null): void {
     if (error === null) suspicion = Math.max(0, suspicion - 2)
@@ -35,19 +36,33 @@ export function rememberingDistrust(connect: buildConnector.connector): buildCon
     }
   }
 
-  return (options, callback) => {
-    const isProbe = suspicion === enough
-    if (isProbe && last !== undefined) {
-      if (isProbing || performance.now() < restUntilMs) {
-        callback(last, null)
-        return
-      }
-      isProbing = true
-    }
+  const open: buildConnector.connector = (options, callback) => {
     connect(options, (...result) => {
-      if (isProbe) isProbing = false
       learn(result[0])
       callback(...result)
     })
+  }
+
+  return (options, callback) => {
+    const nowMs = performance.now()
+    const known = suspicion === enough ? last : undefined
+    if (known === undefined) open(options, callback)
+    else if (waiting !== undefined) {
+      waiting.push((error) => {
+        // A request that has waited for long has too little time left for a connection of its own.
+        const isLate = performance.now() - nowMs > restMs
+        if (error === null && !isLate) open(options, callback)
+        else callback(error ?? known, null)
+      })
+    } else if (nowMs < restUntilMs) callback(known, null)
+    else {
+      waiting = []
+      open(options, (...result) => {
+        const all = waiting ?? []
+        waiting = undefined
+        callback(...result)
+        for (const goOn of all) goOn(result[0])
+      })
+    }
   }
 }

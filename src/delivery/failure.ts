@@ -4,6 +4,13 @@ import { isFileShortage } from './file-shortage.ts'
 import type { Outcome } from './outcome.ts'
 
 /**
+ * Node's code for a certificate that isn't trusted, if Node has no other code for the reason. Such reasons
+ * are a key that is too short, and a critical extension that OpenSSL doesn't know. The error's message names
+ * the reason.
+ */
+const otherReason = 'UNSPECIFIED'
+
+/**
  * Codes of OpenSSL and Node for a certificate that isn't trusted. With such a certificate, the handshake ends
  * before the first byte of the request is sent. Source: `X509_verify_cert_error_string`, Node's TLS errors.
  */
@@ -30,6 +37,7 @@ const certificateCodes: ReadonlySet<string> = new Set([
   'UNABLE_TO_GET_ISSUER_CERT',
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  otherReason,
 ])
 
 const timeoutCodes: ReadonlySet<string> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT'])
@@ -64,7 +72,8 @@ export function outcomeOfFailure(error: Error): Outcome {
   if (isFileShortage(code)) return { kind: 'files', code }
   if (error instanceof NameNotResolvedError) return { kind: 'dns', code }
   if (timeoutCodes.has(code)) return { kind: 'timeout' }
-  if (isCertificateError(error)) return { kind: 'certificate', code }
+  if (isCertificateError(error))
+    return { kind: 'certificate', code: code === otherReason ? error.message : code }
   if (requestCodes.has(code)) return { kind: 'request', detail: error.message }
   return { kind: 'connection', code }
 }

@@ -28,6 +28,12 @@ const turns: readonly LaneClass[] = [
 const byUrgency: readonly LaneClass[] = ['fresh', 'retry', 'backfill']
 
 /**
+ * Limit on the time that a lane waits for a token of its rate limit before it asks again, in milliseconds. An
+ * edit of the catalog, or another assignment of partitions, may raise or remove the limit during the wait.
+ */
+const mostWaitMs = 1_000
+
+/**
  * The queue of one destination: its waiting deliveries, by `LaneClass`, and the number of its deliveries in
  * flight.
  */
@@ -78,8 +84,8 @@ export class Lane<D> {
   }
 
   /**
-   * Returns how many milliseconds the lane must wait before it may start a delivery. If it may start one now,
-   * takes a token of the rate limit for this delivery, and returns 0.
+   * If the lane may start a delivery now, takes a token of the rate limit for this delivery, and returns 0.
+   * Otherwise returns how many milliseconds later this method must be called again.
    */
   waitMs(): number {
     // Most lanes have neither a pause nor a rate limit. The clock isn't read for them.
@@ -87,7 +93,7 @@ export class Lane<D> {
     const nowMs = performance.now()
     if (this.pausedUntilMs > nowMs) return this.pausedUntilMs - nowMs
     this.pausedUntilMs = 0
-    return this.bucket?.take(nowMs) ?? 0
+    return Math.min(this.bucket?.take(nowMs) ?? 0, mostWaitMs)
   }
 
   push(delivery: D, laneClass: LaneClass, sinceMs: number): void {

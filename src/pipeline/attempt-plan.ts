@@ -56,10 +56,11 @@ export function hasNoChance(
   startedMs: number,
 ): boolean {
   if (delivery.attempts === 0) return false
+  const { remaining } = dueHooks(hooks, delivery, startedMs)
+  // If the catalog has no remaining hook any more, the delivery must end now instead of waiting.
+  if (remaining.length === 0) return false
   const nowMs = performance.now()
-  const isHopeless = hooks.every(
-    ({ id, breaker }) => delivery.failedHooks.includes(id) || breaker.advise('between', nowMs) === 'skip',
-  )
+  const isHopeless = remaining.every(({ breaker }) => breaker.advise('between', nowMs) === 'skip')
   return isHopeless && tryClassFor(delivery, hooks, options, startedMs) !== 'last'
 }
 

@@ -142,8 +142,8 @@ export class PendingRecord {
   }
 }
 
-/** The values of a delivery that its lane uses: the lane's limits, and the delivery's `LaneClass`. */
-export type LaneTerms = { cap: number; laneClass: LaneClass; rate: Rate | undefined }
+/** The values of a delivery that its lane uses: the lane's `cap`, and the delivery's `LaneClass`. */
+export type LaneTerms = { cap: number; laneClass: LaneClass }
 
 /** One message on its way to one destination. */
 export class Delivery implements RetryState {
@@ -162,7 +162,8 @@ export class Delivery implements RetryState {
    */
   laneCap: number
   readonly laneClass: LaneClass
-  readonly laneRate: Rate | undefined
+  /** The destination's rate limit in this process, at the time when the delivery was last enqueued. */
+  laneRate: Rate | undefined
   queuedAtMs = 0
   lane: Lane<Delivery> | undefined
   /** The prepared destination, made from the catalog `seenIn`. */
@@ -221,7 +222,7 @@ export class Delivery implements RetryState {
     this.body = body
     this.laneCap = lane.cap
     this.laneClass = lane.laneClass
-    this.laneRate = lane.rate
+    this.laneRate = undefined
     this.sourceId = state.sourceId
     this.destinationId = state.destinationId
     this.messageId = state.messageId

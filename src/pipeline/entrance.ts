@@ -1,6 +1,5 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
-import type { GroupShare } from '../delivery/group-share.ts'
 import type { LaneClass } from '../delivery/lane-queue.ts'
 import { enter, type EnterResult } from '../message/enter.ts'
 import { type InternalFault, internalFault } from '../message/internal-fault.ts'
@@ -22,7 +21,6 @@ type EntranceOptions = Pick<
   readonly account: Account
   readonly backfillNeeds: BackfillNeeds
   readonly exits: Exits
-  readonly groupShare: GroupShare
 }
 
 /** A delivery that was made from a record, with its destination. */
@@ -271,8 +269,7 @@ export class Entrance {
   }
 
   #laneTerms(destination: DestinationDefinition | undefined, laneClass: LaneClass): LaneTerms {
-    const rate = this.#options.groupShare.rateOf(destination)
-    return { cap: destination?.maxInFlight ?? 1, laneClass, rate }
+    return { cap: destination?.maxInFlight ?? 1, laneClass }
   }
 
   #deliveryOf(state: RetryState, begun: ConstructorParameters<typeof Delivery>[1]): Delivery {

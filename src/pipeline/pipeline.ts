@@ -88,7 +88,6 @@ class DeliveryPipeline implements Pipeline {
       account,
       backfillNeeds,
       exits,
-      groupShare: this.#groupShare,
     })
     this.#lanes = this.#openLanes()
     this.#turns = new Turns({
@@ -280,6 +279,9 @@ class DeliveryPipeline implements Pipeline {
     const endpoint = this.#endpoints.of(destination)
     delivery.endpoint = endpoint
     delivery.seenIn = this.#options.catalog()
+    // The delivery may have waited, and the limits may have changed since.
+    delivery.laneCap = destination.maxInFlight
+    delivery.laneRate = this.#groupShare.rateOf(destination)
     if (hasNoChance(delivery, endpoint, this.#plan, this.#options.now()))
       this.#parking.park(delivery, 'paced')
     else this.#offer(delivery)

@@ -13,9 +13,16 @@ export type Identity = { key: string; cert: string }
 /**
  * Properties of a certificate. `names`: DNS names and IPv4 addresses. `fromMs` and `untilMs`: the start and
  * the end of its validity, in milliseconds relative to now. The defaults are one day before and one day after
- * now. `key`: the kind of key, by default ECDSA P-256.
+ * now. `key`: the kind of key, by default ECDSA P-256. `isOdd`: the certificate has a critical extension that
+ * no program knows.
  */
-export type Wishes = { names: readonly string[]; fromMs?: number; untilMs?: number; key?: 'ecdsa' | 'rsa' }
+export type Wishes = {
+  names: readonly string[]
+  fromMs?: number
+  untilMs?: number
+  key?: 'ecdsa' | 'rsa'
+  isOdd?: boolean
+}
 
 export type Authority = {
   /**
@@ -46,7 +53,7 @@ export function selfSigned(wishes: Wishes): Identity {
 
 type Issuer = { name: string; key: KeyObject }
 
-function issueBy({ names, fromMs, untilMs, key }: Wishes, authority?: Issuer): Identity {
+function issueBy({ names, fromMs, untilMs, key, isOdd = false }: Wishes, authority?: Issuer): Identity {
   const { publicKey, privateKey } =
     key === 'rsa'
       ? generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -58,7 +65,7 @@ function issueBy({ names, fromMs, untilMs, key }: Wishes, authority?: Issuer): I
     issuer: authority ?? { name: subject, key: privateKey },
     fromMs,
     untilMs,
-    extensions: [subjectAltNames(names)],
+    extensions: [subjectAltNames(names), ...(isOdd ? [oddExtension] : [])],
   })
   return { key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), cert }
 }
@@ -94,6 +101,7 @@ function certificate({
 }
 
 const tags = {
+  boolean: 0x01,
   integer: 0x02,
   bits: 0x03,
   octets: 0x04,
@@ -107,6 +115,8 @@ const tags = {
 const ecdsaWithSha256 = der(tags.oid, Buffer.from('2a8648ce3d040302', 'hex'))
 const commonNameOid = der(tags.oid, Buffer.from('550403', 'hex'))
 const basicConstraintsOfAuthority = extension('551d13', sequence(Buffer.from([0x01, 0x01, 0xff])))
+/** A critical extension with an identifier that nobody uses (1.2.3.4.5). */
+const oddExtension = extension('2a030405', sequence(), der(tags.boolean, Buffer.from([0xff])))
 /** Bits 5 and 6 allow the key to sign certificates and revocation lists. */
 const keyUsageOfAuthority = extension('551d0f', der(tags.bits, Buffer.from([0x01, 0x06])))
 
@@ -117,8 +127,8 @@ function subjectAltNames(names: readonly string[]): Buffer {
   return extension('551d11', sequence(...entries))
 }
 
-function extension(oid: string, value: Buffer): Buffer {
-  return sequence(der(tags.oid, Buffer.from(oid, 'hex')), der(tags.octets, value))
+function extension(oid: string, value: Buffer, ...critical: Buffer[]): Buffer {
+  return sequence(der(tags.oid, Buffer.from(oid, 'hex')), ...critical, der(tags.octets, value))
 }
 
 function commonName(name: string): Buffer {

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import {
   createServer,
   getCACertificates,
@@ -275,16 +276,21 @@ describe('a certificate that is not trusted', () => {
     },
   )
 
-  test('costs no handshake for each message: after ten of them it is one a second', async () => {
-    const { seen, origin } = await changing(selfSigned({ names }))
+  test.each([
+    ['self-signed', selfSigned({ names }), 'DEPTH_ZERO_SELF_SIGNED_CERT'],
+    [
+      'not trusted for a reason without a code',
+      authority.issue({ names, isOdd: true }),
+      'unhandled critical extension',
+    ],
+  ])('%s costs no handshake for each message: after ten of them it is one a second', async (...row) => {
+    const [, untrusted, code] = row
+    const { seen, origin } = await changing(untrusted)
     const by = sender()
     const to = targetOf({ origin })
     const startedMs = performance.now()
     for (let i = 0; i < 300; i++) {
-      expect((await post(by, to)).outcome).toEqual({
-        kind: 'certificate',
-        code: 'DEPTH_ZERO_SELF_SIGNED_CERT',
-      })
+      expect((await post(by, to)).outcome).toEqual({ kind: 'certificate', code })
     }
     const seconds = Math.floor((performance.now() - startedMs) / 1_000)
     expect(seen.handshakes).toBeGreaterThanOrEqual(10)
@@ -307,6 +313,18 @@ describe('a certificate that is not trusted', () => {
     expect(seen.handshakes).toBe(11)
     const all = await Promise.all(Array.from({ length: 20 }, () => post(by, to)))
     expect(new Set(all.map(({ outcome }) => outcome.kind))).toEqual(new Set(['answer']))
+  })
+
+  test('is no reason to refuse what comes while the connection that tries is being made', async () => {
+    const { seen, origin, become } = await changing(selfSigned({ names }))
+    const by = sender()
+    const to = targetOf({ origin })
+    for (let i = 0; i < 10; i++) await post(by, to)
+    become(identity)
+    await delay(1_100)
+    const all = await Promise.all(Array.from({ length: 20 }, () => post(by, to)))
+    expect(all.map(({ outcome }) => outcome.kind)).toEqual(all.map(() => 'answer'))
+    expect(seen.requests).toBe(20)
   })
 
   test('now and then, between others, never keeps a hook from being tried', async () => {

@@ -170,6 +170,19 @@ describe('lanes', () => {
     expect(started.length).toBe(2)
   })
 
+  test.each([
+    ['raised', { perSecond: 1_000, burst: 1_000 }],
+    ['removed', undefined],
+  ])('what waits for a rate limit does not wait its old time after the limit is %s', async (_, laneRate) => {
+    const { lanes, started } = setup()
+    const slow = { perSecond: 0.01, burst: 1 }
+    for (const name of ['first', 'waits']) lanes.offer(new Parcel('a', name, { laneRate: slow }))
+    expect(started.map(({ name }) => name)).toEqual(['first'])
+    lanes.offer(new Parcel('a', 'after the edit', { laneRate }))
+    await until('all have started', () => started.length === 3)
+    expect(started.map(({ name }) => name)).toEqual(['first', 'waits', 'after the edit'])
+  })
+
   test('a postponed delivery is started again when its time has come, and its lane starts nothing before', async () => {
     const { lanes, started } = setup()
     const parcel = new Parcel('a', 'postponed', { laneCap: 1 })

@@ -1,10 +1,18 @@
 import { describe, expect, test } from 'vitest'
-import { destinationOf, failed, stage, type Stage, taken } from './stage.ts'
+import { type Destination, destinationOf, failed, stage, type Stage, taken } from './stage.ts'
 
 /** Tests of units that stand still because the outcomes of their deliveries can't be written. */
 
 const sick = { partition: 2, userId: 'sick' }
 const well = { partition: 3, userId: 'well' }
+
+function catalogOf(destination: Destination) {
+  return {
+    sources: new Map([['space', { enabled: true, kind: 'audiences' as const }]]),
+    destinations: new Map([[destination.id, destination]]),
+    destinationsBySource: new Map([['space', [destination]]]),
+  }
+}
 
 function full(): { pressures: boolean[]; scene: Stage } {
   const pressures: boolean[] = []
@@ -43,6 +51,20 @@ describe('while a unit stands still', () => {
     await all.answer(taken, '4')
     expect([waited.settled, came.settled]).toEqual([1, 1])
     expect([pipeline.queued, pipeline.held.records]).toEqual([0, 0])
+  })
+
+  test('a limit that the catalog gets meanwhile holds for what waits', async () => {
+    const before = catalogOf(destinationOf('crm'))
+    const after = catalogOf(destinationOf('crm', { rateLimit: { perSecond: 0.01, burst: 2 } }))
+    let catalog = before
+    const all = stage({ catalog: () => catalog })
+    all.pipeline.setUnitStopped(sick.partition, true)
+    fill(all, sick, 5)
+    catalog = after
+    all.pipeline.setUnitStopped(sick.partition, false)
+    await all.settle()
+    expect(all.bodies()).toEqual(['sick 0', 'sick 1'])
+    all.pipeline.stop()
   })
 
   test('what is under way comes to its end, and its record waits for what is to be written', async () => {
