@@ -21,6 +21,7 @@ import {
   joinGroup,
   syncGroup,
 } from './group-messages.ts'
+import { LastHeard } from './last-heard.ts'
 import { leave } from './leave-group.ts'
 import { BrokerTooOldError } from './wire.ts'
 
@@ -93,7 +94,7 @@ export class Membership {
    */
   #identity: Identity | undefined
   #isAnew = true
-  #heardAtMs = 0
+  readonly #lastHeard = new LastHeard()
   #isSilent = false
   #staleBeats = 0
   #joinAgain = Promise.withResolvers<void>()
@@ -125,7 +126,7 @@ export class Membership {
 
   /** True if nothing was heard for a session timeout. The group may then have expelled the member. */
   get isSilent(): boolean {
-    return Date.now() - this.#heardAtMs > this.#options.sessionTimeoutMs
+    return this.#lastHeard.agoMs > this.#options.sessionTimeoutMs
   }
 
   /**
@@ -141,7 +142,7 @@ export class Membership {
 
   /** The time of the coordinator's last answer to this member, in epoch milliseconds. 0 if there is none. */
   get heardAtMs(): number {
-    return this.#heardAtMs
+    return this.#lastHeard.atMs
   }
 
   start(): void {
@@ -364,7 +365,7 @@ export class Membership {
   }
 
   #heard(): void {
-    this.#heardAtMs = Date.now()
+    this.#lastHeard.heard()
     this.#noticeSilence()
   }
 

@@ -93,7 +93,9 @@ function showPartitions(
   partitions: Partitions,
 ): void {
   const shortNameOf = (topic: string): string => shortTopicName(topic, config.kafka.topicPrefix)
-  metrics.commitAge.set(consumer.lastCommitMs === 0 ? 0 : (Date.now() - consumer.lastCommitMs) / 1000)
+  const { lastCommitMs } = consumer
+  // If the clock was set back, the last commit lies in the future.
+  metrics.commitAge.set(lastCommitMs === 0 ? 0 : Math.max(0, Date.now() - lastCommitMs) / 1_000)
   metrics.lag.reset()
   for (const { topic, id, lag } of partitions) metrics.lag.set({ topic, partition: id }, lag)
   const nowMs = Date.now()
