@@ -84,7 +84,6 @@ export type RestoreProgress = {
   readonly from: number
   readonly at: number
   readonly end: number
-  readonly startedMs: number
 }
 
 /** Callbacks for metrics and logs. */
@@ -164,5 +163,7 @@ export type AudiencePorts = {
   fatal(error: Error): void
   /** Returns the present time in epoch milliseconds. */
   now(): number
+  /** Returns milliseconds of a monotonic clock. */
+  monotonicMs(): number
   readonly observer: AudienceObserver
 }

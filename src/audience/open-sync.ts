@@ -26,7 +26,7 @@ export type OpenSync = {
   readonly version: Version
   /**
    * `firstMs`: the time at which the first part was appended, by the broker's clock. `takenMs`: the time at
-   * which the first part arrived, by this machine's clock. The two times are never compared with each other.
+   * which the first part arrived, by a monotonic clock. The two times are never compared with each other.
    */
   readonly firstMs: number
   readonly takenMs: number

@@ -95,12 +95,17 @@ export class Syncs {
 
   /**
    * Refuses syncs that can't become complete in time. `endSeenMs` is the time at which `audience-changes` was
-   * last read to its end, by this machine's clock. `latestMs` is the latest append time of all changes and
-   * parts that the unit has processed, by the broker's clock.
+   * last read to its end, by this machine's clock. `latestMs` is the append time of the last change or part
+   * that the unit has processed, by the broker's clock.
    */
   async expire({ latestMs, endSeenMs }: { latestMs: number; endSeenMs: number }): Promise<void> {
+    const { ports } = this.#options
+    // This machine's clock may be set while a sync waits, so only the time since the end was seen is taken
+    // from it. This time is negative if the clock was set back since then.
+    const agoMs = ports.now() - endSeenMs
+    const endSeenAtMs = agoMs < 0 ? -Infinity : ports.monotonicMs() - agoMs
     for (const sync of this.#open.values()) {
-      if (Math.max(latestMs - sync.firstMs, endSeenMs - sync.takenMs) <= this.#timeoutMs) continue
+      if (Math.max(latestMs - sync.firstMs, endSeenAtMs - sync.takenMs) <= this.#timeoutMs) continue
       const { digests, part } = sync
       await this.#refuse(
         sync,
@@ -170,7 +175,7 @@ export class Syncs {
       part: { ...part, userIds: [] },
       version,
       firstMs: record.timestampMs,
-      takenMs: ports.now(),
+      takenMs: ports.monotonicMs(),
       digests: new Map(),
       held: [],
       staging: new Staging(store, this.#staged++),
@@ -220,7 +225,7 @@ export class Syncs {
 
   async #apply(sync: OpenSync): Promise<void> {
     const { ledger, ports, unit } = this.#options
-    const startedMs = ports.now()
+    const startedMs = ports.monotonicMs()
     ledger.beginSync()
     try {
       await ledger.room(1)
@@ -258,7 +263,8 @@ export class Syncs {
       sync.held = []
       for (const { record } of held) record.settle()
       const { spaceId, audienceId, syncId } = sync.part
-      ports.observer.synced({ unit, spaceId, audienceId, syncId, ...counts, tookMs: ports.now() - startedMs })
+      const tookMs = Math.round(ports.monotonicMs() - startedMs)
+      ports.observer.synced({ unit, spaceId, audienceId, syncId, ...counts, tookMs })
     } finally {
       ledger.endSync()
     }

@@ -42,7 +42,10 @@ export class UnitChanges {
   readonly #context: UnitContext
   readonly intake: TopicIntake
   readonly #waiting = new Fifo<ChangeItem | PartItem>()
-  /** The latest append time of all changes and parts that were processed, in epoch milliseconds. */
+  /**
+   * The append time of the last change or part that was processed, in epoch milliseconds. An earlier one may
+   * have a later time, if the broker's clock was ahead for a while.
+   */
   #latestMs = 0
   #lastSync = { spaceId: '', audienceId: '', key: '' }
 
@@ -114,7 +117,7 @@ export class UnitChanges {
     const item = this.#waiting.peek()
     if (item?.kind !== 'part') return undefined
     this.#waiting.shift()
-    this.#latestMs = Math.max(this.#latestMs, item.record.timestampMs)
+    this.#latestMs = item.record.timestampMs
     if (!item.record.isAbandoned) return item
     this.#giveBack(item)
     return undefined
@@ -127,7 +130,7 @@ export class UnitChanges {
   decide(item: ChangeItem, reading: Reading): void {
     const { record, change, key } = item
     const { ledger, syncFloors } = this.#context
-    this.#latestMs = Math.max(this.#latestMs, record.timestampMs)
+    this.#latestMs = record.timestampMs
     if (record.isAbandoned) {
       this.#giveBack(item)
       return

@@ -99,7 +99,7 @@ class OpenUnits implements AudienceUnits {
   async prepare(unit: number): Promise<void> {
     if (this.#units.has(unit)) return
     const { ports, partitions } = this.#options
-    const startedMs = ports.now()
+    const startedMs = ports.monotonicMs()
     this.#preparing.add(unit)
     try {
       await this.#stores.clear()
@@ -115,7 +115,7 @@ class OpenUnits implements AudienceUnits {
       let count = 0
       const progress = (records: number, at: number): void => {
         count = records
-        this.#progress.set(unit, { unit, records, from, at, end: range.end, startedMs })
+        this.#progress.set(unit, { unit, records, from, at, end: range.end })
       }
       progress(0, from)
       const metaOf = (at: number): StoreOperation => this.#stores.metaOf(unit, at)
@@ -145,7 +145,8 @@ class OpenUnits implements AudienceUnits {
           ports,
         }),
       )
-      ports.observer.restored({ unit, mistrust, records: count, tookMs: ports.now() - startedMs })
+      const tookMs = Math.round(ports.monotonicMs() - startedMs)
+      ports.observer.restored({ unit, mistrust, records: count, tookMs })
     } catch (error) {
       await this.#stores.close(unit)
       throw error

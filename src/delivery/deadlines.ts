@@ -75,6 +75,13 @@ export function createDeadlines({
 
   function tick(): void {
     const nowMs = performance.now()
+    if (queue.first !== undefined && queue.first.dueMs > nowMs) return
+    // After the process was suspended, the timers run before the sockets are read. So answers that have come
+    // meanwhile are read first, and cancel their deadlines.
+    setImmediate(() => expireUntil(nowMs))
+  }
+
+  function expireUntil(nowMs: number): void {
     for (let { first } = queue; first !== undefined && first.dueMs <= nowMs; { first } = queue) {
       const { owner } = first
       queue.remove(first)

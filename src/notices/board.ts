@@ -92,7 +92,8 @@ export class Board {
   ): void {
     if (sumOf(counts) === 0) return
     const before = this.#tallies[kind].get(destinationId)
-    const sinceMs = before?.sinceMs ?? seenMs
+    // If the clock was set back, the former time lies in the future.
+    const sinceMs = Math.min(before?.sinceMs ?? seenMs, seenMs)
     this.#tallies[kind].set(destinationId, { sinceMs, counts: added(before?.counts ?? {}, counts) })
   }
 

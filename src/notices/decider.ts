@@ -77,7 +77,8 @@ export class Decider {
   decide(board: Board, situation: Situation): Decided {
     const { nowMs, isKnown } = situation
     if (this.#begunMs === undefined) dropInherited(board, nowMs - this.#terms.windowMs)
-    this.#begunMs ??= nowMs
+    // If the clock was set back, the former time lies in the future.
+    this.#begunMs = Math.min(this.#begunMs ?? nowMs, nowMs)
     const failing = board.failing(nowMs - this.#terms.staleMs)
     const begun = this.#begun(board, failing, situation)
     const counted = countedKinds.flatMap((kind) => this.#counted(kind, board, failing, situation))
@@ -115,7 +116,7 @@ export class Decider {
       const { destinationId, hookId, sinceMs, lastOutcome } = hook
       if (!isKnown(destinationId, hookId) || toldFailing(board, hook) !== undefined) continue
       const before = board.told(toldKey('failing', destinationId, hookId))?.notice.atMs ?? -Infinity
-      if (nowMs - before < this.#terms.windowMs) {
+      if (this.#isInWindow(before, nowMs)) {
         heldBack.add(key)
         if (this.#heldBack.has(key)) continue
         coalesced++
@@ -149,7 +150,9 @@ export class Decider {
       const answeredMs = board.answeredMs(hook)
       const isWell = answeredMs > (failing.get(key)?.lastFailedMs ?? 0)
       if (!isWell || !isKnown(destinationId, hookId)) return []
-      const well = before.get(key) ?? { sinceMs: nowMs, answeredMs }
+      const known = before.get(key)
+      // If the clock was set back, the time begins anew.
+      const well = known !== undefined && known.sinceMs <= nowMs ? known : { sinceMs: nowMs, answeredMs }
       this.#well.set(key, well)
       if (nowMs - well.sinceMs < this.#terms.wellMs) return []
       return [{ kind: 'recovered', destinationId, hookId, sinceMs, atMs: well.answeredMs }]
@@ -178,7 +181,7 @@ export class Decider {
         return []
       }
       const before = board.told(toldKey(kind, destinationId))?.notice.atMs ?? -Infinity
-      if (!isEnough || nowMs - before < windowMs) return []
+      if (!isEnough || this.#isInWindow(before, nowMs)) return []
       return [{ kind, destinationId, sinceMs, atMs: nowMs, counts }]
     })
   }
@@ -191,7 +194,7 @@ export class Decider {
     const since = new Map<string, number>()
     const notices = behind.flatMap(({ destinationId, spaceId }): readonly Notice[] => {
       const key = toldKey('needs_backfill', destinationId, spaceId)
-      const sinceMs = this.#behindSince.get(key) ?? nowMs
+      const sinceMs = Math.min(this.#behindSince.get(key) ?? nowMs, nowMs)
       since.set(key, sinceMs)
       if (board.told(key) !== undefined || nowMs - sinceMs < this.#terms.failingAfterMs) return []
       return [{ kind: 'needs_backfill', destinationId, spaceId, atMs: nowMs }]
@@ -206,12 +209,20 @@ export class Decider {
    */
   #isOver(notice: Notice, { nowMs }: Situation): boolean {
     if (notice.kind !== 'needs_backfill') return false
-    const { failingAfterMs, windowMs } = this.#terms
+    const { failingAfterMs } = this.#terms
     // A process that began to decide only a short time ago may not know yet which destinations need a
     // backfill.
     const isNew = nowMs - (this.#begunMs ?? nowMs) < failingAfterMs
     const key = toldKey('needs_backfill', notice.destinationId, notice.spaceId)
-    return !isNew && !this.#behindSince.has(key) && nowMs - notice.atMs >= windowMs
+    return !isNew && !this.#behindSince.has(key) && !this.#isInWindow(notice.atMs, nowMs)
+  }
+
+  /**
+   * Returns true if a notice with the time `atMs` was made less than a window ago. A time in the far future is
+   * of a clock that was wrong, and must not prevent notices until then.
+   */
+  #isInWindow(atMs: number, nowMs: number): boolean {
+    return Math.abs(nowMs - atMs) < this.#terms.windowMs
   }
 }
 

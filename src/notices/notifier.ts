@@ -96,10 +96,10 @@ export class Notifier {
   #decider: Decider
   #pauseDecider: PauseDecider
   /**
-   * True once the topic has been read to its end. Until then, the timestamp of a record says how old the
-   * record is.
+   * The time when the topic was last read to its end, in epoch milliseconds. If this was long ago, for
+   * example because the process was suspended, the timestamp of a record says how old the record is.
    */
-  #hasCaughtUp = false
+  #caughtUpMs = -Infinity
   /** The number of records that the last report took. */
   #pages = 0
   #isDeciding = false
@@ -155,7 +155,7 @@ export class Notifier {
     watch.isOn = isOn
     if (!isOn) {
       // When the topic is read again later, its next records may have been written long before.
-      this.#hasCaughtUp = false
+      this.#caughtUpMs = -Infinity
       return
     }
     await this.#read()
@@ -190,12 +190,13 @@ export class Notifier {
   }
 
   async #read(): Promise<void> {
-    const { read, now } = this.#options
+    const { read, now, terms } = this.#options
+    const isNew = now() - this.#caughtUpMs < terms.staleMs
     for await (const records of read(this.#board.position)) {
       for (const record of records)
-        this.#board.take(record, this.#hasCaughtUp ? now() : Math.min(record.timestampMs, now()))
+        this.#board.take(record, isNew ? now() : Math.min(record.timestampMs, now()))
     }
-    this.#hasCaughtUp = true
+    this.#caughtUpMs = now()
   }
 
   /**

@@ -73,7 +73,8 @@ export class PauseDecider {
   /** Returns the records that have to be written. Pauses and ends of pauses come first. */
   decide(board: Board, situation: PauseSituation): readonly PauseRecord[] {
     const { nowMs, isSound, destinationOf } = situation
-    const isGap = nowMs - this.#decidedMs > this.#terms.staleMs
+    // If the clock was set back, it isn't known how long ago the last decision was.
+    const isGap = nowMs < this.#decidedMs || nowMs - this.#decidedMs > this.#terms.staleMs
     this.#decidedMs = nowMs
     if (!isSound) this.#steadySinceMs = undefined
     else if (isGap || this.#steadySinceMs === undefined) this.#steadySinceMs = nowMs
@@ -140,7 +141,7 @@ export class PauseDecider {
       const content = { sinceMs, atMs: nowMs, urls, lastOutcome, readTo: board.position }
       return { kind: 'paused', destinationId, content }
     }
-    return nowMs - seenMs < clockRenewedMs ? undefined : timed(sinceMs)
+    return seenMs <= nowMs && nowMs - seenMs < clockRenewedMs ? undefined : timed(sinceMs)
   }
 
   /**
@@ -171,13 +172,15 @@ type Subject = PausableDestination &
 
 /**
  * Returns true if a failure clock is void. This is so if its last record is too old, if the URLs have changed
- * since the clock started, or if the clock started before the end of the last pause.
+ * since the clock started, or if the clock started before the end of the last pause. A clock that starts in
+ * the future is void too: the clock of the machine was set back, so a later success could seem to be earlier.
  */
 function isVoid(
   clock: SeenClock,
   { nowMs, resumedMs, urls }: { readonly nowMs: number; readonly resumedMs: number; readonly urls: string },
 ): boolean {
-  return nowMs - clock.seenMs > clockKeptMs || clock.sinceMs <= resumedMs || clock.urls !== urls
+  const isTimely = nowMs - clock.seenMs <= clockKeptMs && clock.sinceMs <= nowMs
+  return !isTimely || clock.sinceMs <= resumedMs || clock.urls !== urls
 }
 
 function isClock({ kind }: PauseRecord): boolean {

@@ -5,8 +5,8 @@ import type { OpenHook, ParkReason, PipelineObserver } from '../pipeline/pipelin
 import type { AnsweredHook, CountedDestination, FailingHook, Report } from './notice-record.ts'
 
 /**
- * A period in which the network of this process was suspect. Times are epoch milliseconds. Failures in this
- * period say nothing about the hooks. `untilMs` is `Infinity` while the network is suspect.
+ * A period in which the network of this process was suspect. Times are milliseconds of a monotonic clock.
+ * Failures in this period say nothing about the hooks. `untilMs` is `Infinity` while the network is suspect.
  */
 export type EgressOutage = { readonly sinceMs: number; readonly untilMs: number }
 
@@ -17,6 +17,8 @@ export type WatchOptions = {
   readonly failingAfterMs: number
   /** Returns the last outage of the network of this process, if there was one. */
   readonly egressOutage?: () => EgressOutage | undefined
+  /** Returns milliseconds of a monotonic clock, the same clock that `egressOutage` uses. */
+  readonly monotonicMs: () => number
   /** Returns epoch milliseconds. */
   readonly now: () => number
 }
@@ -29,7 +31,10 @@ const leastFailures = 3
  */
 const quietMs = 65 * 60_000
 
-/** A hook that has failed, or whose successes are reported (`follow`). */
+/**
+ * A hook that has failed, or whose successes are reported (`follow`). Times are milliseconds of a monotonic
+ * clock, so no hook seems to have failed for an hour because the clock of the machine was set.
+ */
 type Watched = {
   /** Number of failures since the last success. */
   failures: number
@@ -98,9 +103,13 @@ export class Watch {
     for (const { destinationId, hookId } of hooks) this.#watchedOf(destinationId, hookId).isFollowed = true
   }
 
-  /** Returns the report, and starts to collect the next report. `open`: the hooks whose breakers are open. */
+  /**
+   * Returns the report, with times in epoch milliseconds, and starts to collect the next report. `open`: the
+   * hooks whose breakers are open.
+   */
   take(open: readonly OpenHook[]): Report {
-    const nowMs = this.#options.now()
+    const nowMs = this.#options.monotonicMs()
+    const aheadMs = this.#options.now() - nowMs
     const soundMs = Math.min(nowMs, this.#outage?.untilMs ?? 0)
     const openForMs = new Map(open.map((hook) => [keyOf(hook), hook.openForMs]))
     const failing: FailingHook[] = []
@@ -112,8 +121,10 @@ export class Watch {
         // If a breaker opened in an outage, its open time is counted only from the end of the outage.
         const openMs = Math.min(openForMs.get(keyOf(hook)) ?? 0, nowMs - soundMs)
         const sinceMs = this.#failingSince(watched, openMs, nowMs)
-        if (sinceMs !== undefined) failing.push({ ...hook, sinceMs, ...lastOf(watched) })
-        if (watched.isFollowed && watched.answeredMs > 0) answered.push({ ...hook, atMs: watched.answeredMs })
+        if (sinceMs !== undefined)
+          failing.push({ ...hook, sinceMs: Math.round(sinceMs + aheadMs), ...lastOf(watched, aheadMs) })
+        if (watched.isFollowed && watched.answeredMs > 0)
+          answered.push({ ...hook, atMs: Math.round(watched.answeredMs + aheadMs) })
         watched.answeredMs = 0
         if (isForgotten(watched, openMs, nowMs)) ofDestination.delete(hookId)
       }
@@ -134,7 +145,7 @@ export class Watch {
   #attempted(destinationId: string, { hookId, outcome, verdict }: HookResult): void {
     // Nothing was sent, and nothing is known about the hook.
     if (isOwnFault(outcome)) return
-    const nowMs = this.#options.now()
+    const nowMs = this.#options.monotonicMs()
     if (hasAnswered(outcome, verdict)) {
       const watched = this.#hooks.size === 0 ? undefined : this.#hooks.get(destinationId)?.get(hookId)
       if (watched === undefined) return
@@ -267,9 +278,13 @@ function isPaced(why: ParkReason): boolean {
   return why === 'paced' || why === 'overflow' || why === 'not_before'
 }
 
-function lastOf({ lastFailedMs, lastOutcome }: Watched): Pick<FailingHook, 'lastFailedMs' | 'lastOutcome'> {
+/** `aheadMs`: how far epoch milliseconds are ahead of the clock of `watched`. */
+function lastOf(
+  { lastFailedMs, lastOutcome }: Watched,
+  aheadMs: number,
+): Pick<FailingHook, 'lastFailedMs' | 'lastOutcome'> {
   return {
-    lastFailedMs,
+    lastFailedMs: Math.round(lastFailedMs + aheadMs),
     lastOutcome: lastOutcome === undefined ? '' : describeOutcome(lastOutcome).slice(0, mostCharacters),
   }
 }

@@ -24,7 +24,7 @@ export type DecoderOptions = {
    * fails any more.
    */
   onDown: (isDown: boolean, why: string) => void
-  /** Returns the present time in epoch milliseconds. */
+  /** Returns milliseconds of a monotonic clock. */
   now: () => number
   /** Resolves after `ms` milliseconds. Rejects when the signal is aborted. */
   pause: (ms: number, signal: AbortSignal) => Promise<void>

@@ -78,6 +78,7 @@ export async function openAudiences({
     endSeenMs: (unit) => consumer()?.endSeenMs(topics.audienceChanges, unit) ?? 0,
     fatal: onFatal,
     now: Date.now,
+    monotonicMs: () => performance.now(),
     observer: createAudienceObserver({ metrics, log }),
   }
   const units = createAudienceUnits({

@@ -23,6 +23,7 @@ import type { BackfillMarks } from './backfill-marks.ts'
 import { type KafkaClient, ownerName } from './replay-jobs.ts'
 import type { Outbound } from './outbound.ts'
 import { topicNames } from './settings.ts'
+import { isStillMember } from './still-member.ts'
 
 export type NoticesOptions = {
   config: Config
@@ -100,8 +101,7 @@ export function openNotices(options: NoticesOptions): Notices {
     },
     openHooks: () => options.pipeline()?.openHooks() ?? [],
     isWanted: () => isWanted(catalog(), sourceId),
-    // If the group has heard from this member within a session timeout, no other member owns its units.
-    isOwner: () => Date.now() - (options.consumer()?.lastCommitMs ?? 0) < config.kafka.sessionTimeoutMs,
+    isOwner: () => isStillMember(options.consumer(), config.kafka.sessionTimeoutMs),
     situation: () => situationOf(catalog(), options.marks),
     nameOf: (id) => catalog().destinations.get(id)?.name ?? id,
     pauses: pausesOf(options, termsOf(config, everyMs)),
@@ -123,7 +123,13 @@ export function openNotices(options: NoticesOptions): Notices {
 
 function openWatch({ config, outbound }: NoticesOptions): Watch {
   const { source: sourceId, failingAfterMs } = config.notices
-  return new Watch({ sourceId, failingAfterMs, egressOutage: () => outbound.egressOutage(), now: Date.now })
+  return new Watch({
+    sourceId,
+    failingAfterMs,
+    egressOutage: () => outbound.egressOutage(),
+    monotonicMs: () => performance.now(),
+    now: Date.now,
+  })
 }
 
 /** Returns the time between two looks at the hooks and at the topic `notices`, in milliseconds. */

@@ -53,8 +53,9 @@ export function createOutbound(options: OutboundOptions): Outbound {
   metrics.idleConnectionsLimit.set(limits.maxIdle)
   let outage: EgressOutage | undefined
   const egress = new EgressHealth((isSuspect, evidence, failingForMs) => {
-    if (isSuspect) outage = { sinceMs: Date.now() - failingForMs, untilMs: Number.POSITIVE_INFINITY }
-    else if (outage !== undefined) outage = { ...outage, untilMs: Date.now() }
+    const nowMs = performance.now()
+    if (isSuspect) outage = { sinceMs: nowMs - failingForMs, untilMs: Number.POSITIVE_INFINITY }
+    else if (outage !== undefined) outage = { ...outage, untilMs: nowMs }
     showEgress(options, isSuspect, evidence)
   })
   const judging = setInterval(() => egress.judge(), judgeEveryMs).unref()

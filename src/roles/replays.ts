@@ -11,6 +11,7 @@ import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import { createReplayObserver } from '../telemetry/replay-observer.ts'
 import { type KafkaClient, openJobLog, openReplayReading, ownerName } from './replay-jobs.ts'
 import { topicNames } from './settings.ts'
+import { isStillMember } from './still-member.ts'
 
 export type ReplaysOptions = {
   config: Config
@@ -59,8 +60,7 @@ export async function openReplays({
     partitions: config.topics.partitions,
     log: jobs,
     produce: (record) => producer.produce(record),
-    // If the group has heard from this member within a session timeout, no other member owns its units.
-    isOwner: () => Date.now() - (consumer()?.lastCommitMs ?? 0) < config.kafka.sessionTimeoutMs,
+    isOwner: () => isStillMember(consumer(), config.kafka.sessionTimeoutMs),
     // If the backlog can't be read, it counts as 0, so only the limits of the lanes slow the replays.
     backlog: async () => {
       try {

@@ -71,7 +71,7 @@ export async function openDecoder(
         )
       else log.info({ registry: url }, 'the schema registry answers again')
     },
-    now: Date.now,
+    now: () => performance.now(),
     pause: (ms, signal) => delay(ms, undefined, { signal }),
   })
 }

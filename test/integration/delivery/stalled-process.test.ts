@@ -2,6 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
+import type { Outcome } from '../../../src/delivery/outcome.ts'
 import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
 import { type IdleClosingReceiver, startIdleClosingReceiver } from '../../support/idle-closing-receiver.ts'
 
@@ -39,6 +40,28 @@ test('requests that come before the answers of others are read go out by the con
   const after = numbers(2 * connections + 1).map((id) => post(by, to, id))
   await Promise.all([...before, ...after])
   expect(opened.count).toBe(connections)
+})
+
+test('an answer that came in time counts, although it is read only after the deadline', async () => {
+  const receiver = await startIdleClosingReceiver({ idleMs: 60_000, ending: 'closes' }, { maxRequests: 2 })
+  onTestFinished(() => receiver.stop())
+  const timeoutMs = 400
+  const policy = createAddressPolicy(['127.0.0.1'])
+  const by = createSender({ policy, timeoutMs, poolIdleMs: 10_000 })
+  onTestFinished(() => by.close())
+  const to: Target = { origin: receiver.origin, path: '/', headers: [] }
+  await post(by, to, 1)
+  const outcomes: string[] = []
+  const startedMs = performance.now()
+  const { promise: released, resolve } = Promise.withResolvers<void>()
+  const answered = ({ kind }: Outcome): void => void outcomes.push(kind)
+  by.post(to, Buffer.from('2'), [], { answered, released: () => resolve() })
+  await turn()
+  await turn()
+  stallUntilAnswered(receiver, [2])
+  while (performance.now() - startedMs < 2 * timeoutMs);
+  await released
+  expect(outcomes).toEqual(['answer'])
 })
 
 function numbers(from: number): number[] {

@@ -224,6 +224,7 @@ export class SimulatedOwner {
           if (!this.isKilled) this.faults.push(error)
         },
         now: () => log.nowMs,
+        monotonicMs: () => log.nowMs,
         observer: {
           changed: (outcome) => count(outcome),
           synced: (report) => this.synced.push(report),

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
+import type { AudiencePorts } from '../../../src/audience/audience-ports.ts'
 import type { StateStore, Stores } from '../../../src/audience/store.ts'
 import { Partition } from '../../../src/kafka/partition.ts'
 import { createIntake } from '../../../src/registry/decoding-intake.ts'
@@ -16,10 +17,11 @@ afterEach(() => {
   for (const owner of owners.splice(0)) owner.kill(() => false)
 })
 
-async function open(log: SimulatedLog, endSeenMs: () => number) {
+async function open(log: SimulatedLog, endSeenMs: () => number, ports: Partial<AudiencePorts> = {}) {
   let times = 0
   const owner = new SimulatedOwner(log, {
     ports: {
+      ...ports,
       endSeenMs() {
         times++
         return endSeenMs()
@@ -79,6 +81,46 @@ test('a sync is not refused early where our clock is ahead of the broker’s', a
   log.nowMs += 1
   await until('it is refused', () => log.dead.length > 0)
   expect(log.dead).toMatchObject([{ reason: 'sync_incomplete' }])
+})
+
+test('a sync waits as long as always where our clock is set meanwhile', async () => {
+  const log = new SimulatedLog()
+  let setByMs = 0
+  let seenMs = 0
+  const now = (): number => log.nowMs + setByMs
+  const { owner, looked } = await open(log, () => seenMs, { now })
+  sendPart(log, log.nowMs)
+  owner.deliver(topics.changes, 0)
+  await turns()
+  setByMs = 2 * timeoutMs
+  seenMs = now()
+  await looked()
+  expect(log.dead).toEqual([])
+  // The end was seen by the clock of before, which is now in the future.
+  setByMs = -2 * timeoutMs
+  log.nowMs += 2 * timeoutMs
+  await looked()
+  expect(log.dead).toEqual([])
+  seenMs = now()
+  await until('it is refused', () => log.dead.length > 0)
+  expect(log.dead).toMatchObject([{ reason: 'sync_incomplete' }])
+})
+
+test('a sync is not refused because the broker’s clock was ahead for a while before it', async () => {
+  const log = new SimulatedLog()
+  const { owner } = await open(log, () => 0)
+  const change = { type: 'membership', audienceId: 'a2', audienceName: 'Tigers', userId: ann, member: true }
+  log.append(topics.changes, 0, {
+    key: Buffer.from(ann),
+    value: Buffer.from(JSON.stringify({ ...change, changedAt: iso(log.nowMs) })),
+    headers: { 'source-id': 'space' },
+    timestampMs: log.nowMs + 2 * timeoutMs,
+  })
+  for (const part of [1, 2]) sendPart(log, log.nowMs, { part })
+  owner.deliver(topics.changes, 0)
+  await owner.landAll()
+  await until('it has ended', () => owner.synced.length > 0 || log.dead.length > 0)
+  expect(log.dead).toEqual([])
 })
 
 test('a sync waits for a part that is here and needs a schema, however long the registry is down', async () => {

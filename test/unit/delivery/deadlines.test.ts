@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { Worker } from 'node:worker_threads'
 import { afterEach, expect, test } from 'vitest'
 import { createDeadlines, type Deadline, type Deadlines } from '../../../src/delivery/deadlines.ts'
 import { collectGarbage } from '../../support/collect-garbage.ts'
@@ -131,6 +134,33 @@ test('nothing fires after stop', async () => {
   await fired(open({ timeoutMs: 2 * timeoutMs }))
   expect(count).toBe(0)
 })
+
+test('an answer that came while the process was suspended comes before its deadline', async () => {
+  const server = new Worker(answering, { eval: true })
+  const [port]: unknown[] = await once(server, 'message')
+  const socket = connect(Number(port), '127.0.0.1')
+  await once(socket, 'connect')
+  const ends: string[] = []
+  const deadline = open({ timeoutMs, tickMs: 5 }).add({ expire: () => ends.push('expired') })
+  socket.once('data', () => {
+    deadline.cancel()
+    ends.push('answered')
+  })
+  socket.write('question')
+  await new Promise((resolve) => setImmediate(resolve))
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5 * timeoutMs)
+  await until('it has ended', () => ends.length > 0)
+  socket.destroy()
+  await server.terminate()
+  expect(ends).toEqual(['answered'])
+})
+
+/** A thread with a server that answers at once, while the thread of the test stands still. */
+const answering = `
+  const server = require('node:net').createServer((socket) => socket.once('data', () => socket.write('answer')))
+  server.listen(0, '127.0.0.1', () =>
+    require('node:worker_threads').parentPort.postMessage(server.address().port))
+`
 
 /** Adds a deadline and cancels it. Its variables are gone when this function returns. */
 function addCancelled(deadlines: Deadlines): WeakRef<Deadline> {

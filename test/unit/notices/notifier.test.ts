@@ -11,6 +11,8 @@ import { encodeReport, type Report } from '../../../src/notices/notice-record.ts
 import { Watch } from '../../../src/notices/watch.ts'
 import { until } from '../../support/until.ts'
 
+const clocks = { monotonicMs: Date.now, now: Date.now }
+
 /** A topic in memory, and the messages that were written to `events`. */
 class Log {
   readonly records: ReadRecord[] = []
@@ -28,7 +30,7 @@ class Log {
 }
 
 function start(log: Log, reporter: string, options: Partial<NotifierOptions> = {}): Notifier {
-  const watch = new Watch({ sourceId: 'sluice', failingAfterMs: 1_000, now: Date.now })
+  const watch = new Watch({ sourceId: 'sluice', failingAfterMs: 1_000, ...clocks })
   const notifier = new Notifier({
     reporter,
     terms: {
@@ -120,6 +122,18 @@ test('a notice that its worker could not send is sent by the next one, with the 
   await until('the next one sends it', () => log.sent.length > 0)
   await settled(log)
   expect(log.sent).toEqual([tried[0]])
+})
+
+test('what a process wrote while this one was suspended is as old as it is, and not new', async () => {
+  const log = new Log()
+  let aheadMs = 0
+  const now = (): number => Date.now() + aheadMs
+  start(log, 'w1', { now }).acquire()
+  await settled(log)
+  failing(log)
+  aheadMs = 30 * 60_000
+  await settled(log)
+  expect(log.sent).toEqual([])
 })
 
 test('a worker that has lost its unit, or that the group has not heard of, sends nothing', async () => {
@@ -218,7 +232,7 @@ test('a pause is told by the worker that decides, once', async () => {
 test('a success of a URL whose failures are timed is followed, although nobody was told that it fails', async () => {
   const log = new Log()
   const followed: (readonly object[])[] = []
-  const watch = new Watch({ sourceId: 'sluice', failingAfterMs: 1_000, now: Date.now })
+  const watch = new Watch({ sourceId: 'sluice', failingAfterMs: 1_000, ...clocks })
   const follow = watch.follow.bind(watch)
   watch.follow = (hooks) => {
     followed.push(hooks)
@@ -233,7 +247,7 @@ test('a success of a URL whose failures are timed is followed, although nobody w
 
 test('however many hooks fail, each is reported, and each success, and then that they fail no longer', async () => {
   const log = new Log()
-  const watch = new Watch({ sourceId: 'sluice', failingAfterMs: 1_000, now: Date.now })
+  const watch = new Watch({ sourceId: 'sluice', failingAfterMs: 1_000, ...clocks })
   const hooks = Array.from({ length: 1_201 }, (_, n) => ({ destinationId: `crm-${n}`, hookId: 'main' }))
   const times = { sinceMs: 5, lastFailedMs: 6, lastOutcome: '' }
   const failed = hooks.map((hook) => ({ ...hook, ...times }))

@@ -226,6 +226,29 @@ describe('a process that decides', () => {
     expect(next.isPaused).toBe(true)
   })
 
+  test('pauses as soon as always where its clock was set back', () => {
+    const world = new World()
+    world.destinations.set('crm', { ...crm, autoPauseMs: 10 * minute })
+    const decider = new Process()
+    world.pass(3 * minute, decider)
+    world.nowMs -= 10 * hour
+    world.pass(9 * minute, decider)
+    expect(decider.isPaused).toBe(false)
+    world.pass(2 * minute, decider)
+    expect(decider.isPaused).toBe(true)
+  })
+
+  test('writes that all fails again, and goes on to, where its clock was set back', () => {
+    const world = new World()
+    const decider = new Process()
+    world.pass(4 * hour, decider)
+    const { length } = world.log
+    world.nowMs -= 2 * hour
+    world.pass(20 * minute, decider)
+    const keys = world.log.slice(length).map(({ key }) => key.toString())
+    expect(keys.filter((key) => key.includes('clock'))).toHaveLength(2)
+  })
+
   test('pauses nothing in a trouble of Sluice, nor for what failed before its end', () => {
     const world = new World()
     const decider = new Process()

@@ -39,15 +39,19 @@ function deliveryOf(sourceId: string, destinationId: string): Delivery {
   return new Delivery(state, { pending, key: null, body: Buffer.alloc(0), lane })
 }
 
-/** Starts the watch of one worker, on a clock that only the test moves. */
+/**
+ * Starts the watch of one worker, on a monotonic clock that only the test moves. `aheadMs`: how far the clock
+ * of the machine is ahead of it.
+ */
 function startWatch() {
-  const clock = { nowMs: 1_000 * minute }
+  const clock = { nowMs: 1_000 * minute, aheadMs: 0 }
   const network: { outage: EgressOutage | undefined } = { outage: undefined }
   const watch = new Watch({
     sourceId: 'sluice',
     failingAfterMs: 5 * minute,
     egressOutage: () => network.outage,
-    now: () => clock.nowMs,
+    monotonicMs: () => clock.nowMs,
+    now: () => clock.nowMs + clock.aheadMs,
   })
   watch.isOn = true
   const { observer } = watch
@@ -88,6 +92,29 @@ test('a hook fails when nothing but failures came of it for long enough, and thr
       lastOutcome: 'certificate CERT_HAS_EXPIRED',
     },
   ])
+})
+
+test('a hook does not fail because the clock was set forward', () => {
+  const { clock, watch, attempt } = startWatch()
+  for (let tries = 0; tries < 3; tries++) attempt(broken)
+  clock.aheadMs += 60 * minute
+  clock.nowMs += minute
+  attempt(broken)
+  expect(watch.take([]).failing).toEqual([])
+})
+
+test('where the clock was set back, a hook fails as soon as always, by the new clock', () => {
+  const { clock, watch, attempt } = startWatch()
+  for (let tries = 0; tries < 3; tries++) attempt(broken)
+  const sinceMs = clock.nowMs
+  watch.follow([{ destinationId: 'crm', hookId: 'main' }])
+  clock.aheadMs -= 60 * minute
+  clock.nowMs += 6 * minute
+  attempt(broken)
+  const times = { sinceMs: sinceMs + clock.aheadMs, lastFailedMs: clock.nowMs + clock.aheadMs }
+  expect(watch.take([]).failing).toMatchObject([times])
+  attempt(well)
+  expect(watch.take([]).answered).toMatchObject([{ atMs: clock.nowMs + clock.aheadMs }])
 })
 
 test('a success in between begins it anew', () => {
