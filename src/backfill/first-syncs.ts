@@ -25,6 +25,7 @@ export class FirstSyncs {
   readonly #jobOptions: FirstSyncJobOptions
   readonly #jobs = new Map<string, FirstSyncJob>()
   #waiting: readonly Connection[] = []
+  /** The connections for which the observer was told that the destination was left out. */
   readonly #leftOut = new Set<string>()
   /** The reads of stores that are under way. */
   readonly #reading = new Set<Promise<unknown>>()
@@ -255,7 +256,10 @@ export class FirstSyncs {
   }
 
   #part(connection: Connection, isConnected: boolean): void {
-    if (!this.#jobs.delete(keyOf(connection))) return
+    const key = keyOf(connection)
+    // If the destination is connected again and is then left out, the observer is called again.
+    this.#leftOut.delete(key)
+    if (!this.#jobs.delete(key)) return
     const { marks, observer } = this.#options
     observer.stopped(connection)
     if (isConnected) void marks.needsBackfill(connection.destinationId, connection.spaceId)

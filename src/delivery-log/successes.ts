@@ -27,6 +27,8 @@ export class Successes<D> {
  * The factor by which `every` grows each time that `perSecond` records have been written within one second.
  */
 const thinning = 10
+/** The interval at which URLs without a success in the present second are forgotten, in seconds. */
+const forgetEverySeconds = 60
 
 /**
  * Decides which successes get a record. In each second, each of the first `perSecond` successes of a URL gets
@@ -40,6 +42,7 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
   readonly #byDestination = new Map<string, Successes<D>>()
   /** The URLs with successes since their last record. */
   #open: Successes<D>[] = []
+  #forgotAtSecond = 0
 
   constructor(perSecond: number) {
     this.#perSecond = perSecond
@@ -78,8 +81,9 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
    * set back, these may be later seconds.
    */
   leftover(atMs: number, tell: (of: Successes<D>, last: D) => void): void {
-    if (this.#open.length === 0) return
     const second = Math.floor(atMs / 1_000)
+    if (Math.abs(second - this.#forgotAtSecond) >= forgetEverySeconds) this.#forget(second)
+    if (this.#open.length === 0) return
     const still: Successes<D>[] = []
     for (const of of this.#open) {
       if (of.last === undefined) continue
@@ -93,6 +97,27 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
     this.#open = still
   }
 
+  /** The number of URLs with counts. */
+  get size(): number {
+    let size = 0
+    for (const first of this.#byDestination.values()) size += urlsOf(first).length
+    return size
+  }
+
+  /**
+   * Forgets the URLs without a success in the present second. The catalog may not have them any more. A URL
+   * that gets a success later begins with new counts, as each URL does in a new second.
+   */
+  #forget(second: number): void {
+    this.#forgotAtSecond = second
+    for (const [destination, first] of this.#byDestination) {
+      const kept = urlsOf(first).filter((one) => one.second === second || one.unlogged > 0)
+      for (const [index, one] of kept.entries()) one.next = kept[index + 1]
+      if (kept[0] === undefined) this.#byDestination.delete(destination)
+      else this.#byDestination.set(destination, kept[0])
+    }
+  }
+
   #of(destination: string, hook: string): Successes<D> {
     const first = this.#byDestination.get(destination)
     for (let one = first; one !== undefined; one = one.next) if (one.hook === hook) return one
@@ -101,4 +126,11 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
     this.#byDestination.set(destination, made)
     return made
   }
+}
+
+/** Returns the counts of all URLs of a destination, beginning with `first`. */
+function urlsOf<D>(first: Successes<D>): Successes<D>[] {
+  const urls: Successes<D>[] = []
+  for (let one: Successes<D> | undefined = first; one !== undefined; one = one.next) urls.push(one)
+  return urls
 }

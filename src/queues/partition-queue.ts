@@ -121,7 +121,8 @@ export class PartitionQueue<T extends Sized> {
 
   #taken(from: number): readonly T[] {
     const taken = this.#waiting.slice(from, this.#head)
-    if (this.#head >= 1_000 || this.#head === this.#waiting.length) {
+    // The items before the head stay in memory until this cut, so they must not outnumber the waiting items.
+    if (this.#head >= 1_000 || this.#head * 2 >= this.#waiting.length) {
       this.#waiting = this.#waiting.slice(this.#head)
       this.#head = 0
     }

@@ -149,8 +149,10 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
   }
 
   #letGo(line: Line<R>): void {
-    const [first] = line.waiting
-    for (const { record, bytes } of line.waiting) {
+    // The lookup of a schema may go on for hours, and keeps the line. So the line must keep no records.
+    const waiting = line.waiting.splice(0)
+    const [first] = waiting
+    for (const { record, bytes } of waiting) {
       this.#forget(bytes)
       record.giveBack()
     }

@@ -35,7 +35,7 @@ export class Jobs {
   readonly #loose = new Map<string, Partial<Known>>()
   readonly #audit: AuditEntry[] | undefined
 
-  /** @param isAudited true to keep the audit trail too */
+  /** @param isAudited true to keep the audit trail too, and the offsets of replays that are done */
   constructor(isAudited = false) {
     this.#audit = isAudited ? [] : undefined
   }
@@ -79,7 +79,7 @@ export class Jobs {
     this.#loose.delete(order.id)
     const known = this.#jobs.get(order.id)
     const wish = known?.wish ?? loose?.wish ?? { state: 'run', by: order.by, atMs: order.atMs }
-    this.#jobs.set(order.id, { order, wish, progress: known?.progress ?? loose?.progress })
+    this.#keep({ order, wish, progress: known?.progress ?? loose?.progress })
   }
 
   #change(id: string, { wish, progress }: Partial<Known>): void {
@@ -90,7 +90,20 @@ export class Jobs {
       ...(progress !== undefined && isNewer(progress, known?.progress) && { progress }),
     }
     if (job === undefined) this.#loose.set(id, { ...known, ...next })
-    else this.#jobs.set(id, { ...job, ...next })
+    else this.#keep({ ...job, ...next })
+  }
+
+  /**
+   * Keeps a replay. The offsets of its partitions take most of its memory. A worker knows all replays since
+   * its start, and needs no offsets of those that are done.
+   */
+  #keep(job: Job): void {
+    const { order, progress } = job
+    const kept =
+      this.#audit === undefined && progress?.isOver === true
+        ? { ...job, order: { ...order, ranges: [] }, progress: { ...progress, offsets: [] } }
+        : job
+    this.#jobs.set(order.id, kept)
   }
 }
 

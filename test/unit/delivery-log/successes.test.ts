@@ -65,3 +65,20 @@ test('successes without a record are reported soon after the clock was set back'
   sampler.leftover(1_000, ({ unlogged }) => weights.push(unlogged))
   expect(weights.slice(5)).toEqual([4])
 })
+
+test('URLs of months ago are forgotten, also those of a destination that still gets messages', () => {
+  const sampler = new SuccessSampler<Success>(1)
+  let weight = 0
+  const rounds = 500
+  for (let round = 0; round < rounds; round++) {
+    const atMs = round * 3_600_000
+    for (const destinationId of ['crm', `destination-${round}`]) {
+      for (let count = 0; count < 3; count++)
+        weight += sampler.weightOf({ destinationId }, `hook-${round}`, 200, 1, atMs)
+    }
+    for (const laterMs of [500, 1_000, 61_000])
+      sampler.leftover(atMs + laterMs, ({ unlogged }) => (weight += unlogged))
+  }
+  expect(sampler.size).toBe(0)
+  expect(weight).toBe(rounds * 6)
+})

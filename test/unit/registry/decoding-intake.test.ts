@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { refuseFramed } from '../../../src/registry/frame.ts'
 import { type ArrivingContent, createIntake, type Intake } from '../../../src/registry/decoding-intake.ts'
+import { collectGarbage } from '../../support/collect-garbage.ts'
 
 type TestRecord = { topic: string; partition: number; offset: number; isAbandoned: boolean; giveBack(): void }
 
@@ -186,6 +187,24 @@ describe('while a schema is missing', () => {
     expect(scene.passed).toEqual([])
     await scene.answer(2)
     expect(scene.passed).toEqual(['events/0/1 plain 2'])
+  })
+
+  test('what was given back is kept by nobody, however long the schema is looked for', async () => {
+    const scene = new Scene()
+    const given: WeakRef<TestRecord>[] = []
+    for (let round = 0; round < 20; round++) {
+      const records = [scene.take(needs(1)), scene.take(plain)]
+      for (const record of records) {
+        record.isAbandoned = true
+        given.push(new WeakRef(record))
+      }
+      scene.intake.letGoAbandoned()
+    }
+    await new Promise((resolve) => setImmediate(resolve))
+    collectGarbage()
+    expect(scene.given).toHaveLength(40)
+    // The last records may still be in variables of this function.
+    expect(given.filter((record) => record.deref() !== undefined).length).toBeLessThanOrEqual(2)
   })
 
   test('a stop gives back all that waits', async () => {

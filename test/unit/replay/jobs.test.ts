@@ -109,6 +109,16 @@ describe('of a replay', () => {
     expect(stateOf(jobOf(asked, stop, noted({ isOver: true })))).toBe('done')
   })
 
+  test('that is done a worker keeps no offsets, which would fill its memory over months', () => {
+    const over = noted({ note: 7, isOver: true })
+    const slim = { order: { ...order, ranges: [] }, progress: { note: 7, offsets: [], isOver: true } }
+    expect(jobOf(asked, noted({}), over)).toMatchObject(slim)
+    expect(jobOf(over, asked)).toMatchObject(slim)
+    const audited = new Jobs(true)
+    for (const record of [asked, over]) audited.take(record)
+    expect(audited.get(id)).toMatchObject({ order, progress: { offsets: [0, 3] } })
+  })
+
   test('the order of the records after compaction does not matter', () => {
     const all = [asked, noted({ term: 1, note: 9 }), noted({ term: 2, owner: 'b', note: 2 }), records[1]]
     fc.assert(
