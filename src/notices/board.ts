@@ -52,6 +52,8 @@ export class Board {
 
   #takeTold(key: string, told: Told | undefined): void {
     if (told === undefined) {
+      const forgotten = this.#told.get(key)?.notice
+      if (forgotten?.kind === 'failing') this.#answered.delete(hookKey(forgotten))
       this.#told.delete(key)
       return
     }

@@ -90,14 +90,12 @@ export class Decider {
       ...secretsEnding(board, situation, this.#terms),
     ].slice(0, mostAtOnce)
     for (const notice of notices) if (notice.kind === 'failing') this.#times.delete(hookKey(notice))
-    return {
-      notices,
-      forgotten: board.allTold().flatMap(([key, { notice }]) => {
-        const hookId = 'hookId' in notice ? notice.hookId : undefined
-        return isKnown(notice.destinationId, hookId) && !this.#isOver(notice, situation) ? [] : [key]
-      }),
-      coalesced: begun.coalesced,
-    }
+    const forgotten = board.allTold().filter(([, { notice }]) => {
+      const hookId = 'hookId' in notice ? notice.hookId : undefined
+      return !isKnown(notice.destinationId, hookId) || this.#isOver(notice, situation)
+    })
+    for (const [, { notice }] of forgotten) if ('hookId' in notice) this.#times.delete(hookKey(notice))
+    return { notices, forgotten: forgotten.map(([key]) => key), coalesced: begun.coalesced }
   }
 
   /**
