@@ -72,7 +72,7 @@ class Restoring {
    */
   readonly #seen: KeyFilter | undefined
   readonly #knownProperties = new Set<string>()
-  #lastKnown: { spaceId: string; property: string; id: string } | undefined
+  #lastKnown: { spaceId: string; property: string; kind: string; id: string } | undefined
   readonly outOfOrder = new Map<string, RepairNeeded>()
 
   constructor(options: RestoreOptions, seen: KeyFilter | undefined) {
@@ -190,11 +190,12 @@ class Restoring {
   #addKnownProperty({ stateKey, state }: StateRecord, operations: StoreOperation[]): void {
     if (stateKey.kind !== 'property' || state === null || !('id' in state)) return
     const { spaceId, property } = stateKey
-    const { id } = state
+    const { kind, id } = state
     const last = this.#lastKnown
-    if (last?.property === property && last.id === id && last.spaceId === spaceId) return
-    this.#lastKnown = { spaceId, property, id }
-    const key = knownPropertyKey(spaceId, property, id)
+    const isLast = last?.property === property && last.id === id && last.spaceId === spaceId
+    if (isLast && last.kind === kind) return
+    this.#lastKnown = { spaceId, property, kind, id }
+    const key = knownPropertyKey(stateKey, state)
     if (this.#knownProperties.has(key)) return
     if (this.#knownProperties.size >= maxKnownProperties) this.#knownProperties.clear()
     this.#knownProperties.add(key)

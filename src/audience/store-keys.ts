@@ -1,4 +1,4 @@
-import type { PropertyStateKey } from './property-state.ts'
+import type { PropertyState, PropertyStateKey } from './property-state.ts'
 import type { DeletionStateKey, StateKey, SyncStateKey } from './state-record.ts'
 
 // Keys of a unit's store. Ids are escaped in keys for three reasons. First, keys need a separator that no
@@ -121,15 +121,29 @@ export function knownPropertiesPrefix(spaceId: string): string {
   return `p${escapeId(spaceId)}${parted}`
 }
 
-/** Returns the key of the entry which says that an audience or trait has written a property. */
-export function knownPropertyKey(spaceId: string, property: string, id: string): string {
-  return `${knownPropertiesPrefix(spaceId)}${escapeId(property)}${parted}${escapeId(id)}`
+/** Returns the prefix of the keys under which the store lists the audiences and traits of a property. */
+export function knownPropertyPrefix(spaceId: string, property: string): string {
+  return `${knownPropertiesPrefix(spaceId)}${escapeId(property)}${parted}`
 }
 
-/** Reads the property and the id from a key that `knownPropertyKey` made. */
-export function knownPropertyOf(key: string): { property: string; id: string } {
-  const [, property = '', id = ''] = key.slice(1).split(parted)
-  return { property: unescapeId(property), id: unescapeId(id) }
+/**
+ * Returns the key of the entry which says that an audience or trait has written a property. An audience and a
+ * trait may have the same id, so the key of a trait ends with a mark.
+ */
+export function knownPropertyKey(
+  { spaceId, property }: Pick<PropertyStateKey, 'spaceId' | 'property'>,
+  { kind, id }: Pick<PropertyState, 'kind' | 'id'>,
+): string {
+  return `${knownPropertyPrefix(spaceId, property)}${escapeId(id)}${kind === 'trait' ? traitMark : ''}`
+}
+
+const traitMark = `${parted}t`
+
+/** Reads the property, and the kind and id of its audience or trait, from a key of `knownPropertyKey`. */
+export function knownPropertyOf(key: string): Pick<PropertyState, 'kind' | 'id'> & { property: string } {
+  const [, property = '', id = '', mark] = key.slice(1).split(parted)
+  const kind = mark === undefined ? 'audience' : 'trait'
+  return { property: unescapeId(property), kind, id: unescapeId(id) }
 }
 
 /**

@@ -9,8 +9,8 @@ import { entriesOf } from './store-entries.ts'
 import {
   deletionPrefix,
   knownPropertiesPrefix,
-  knownPropertyKey,
   knownPropertyOf,
+  knownPropertyPrefix,
   propertyPrefix,
   rangeOf,
   storeKeyOf,
@@ -50,8 +50,8 @@ export class SyncComparison {
   async isTakenByOther(sync: OpenSync): Promise<boolean> {
     const { store } = this.#options
     const { spaceId, property, audienceId } = sync.part
-    const known = await entriesOf(store.range(rangeOf(knownPropertyKey(spaceId, property, ''))))
-    if (known.every(([key]) => knownPropertyOf(key).id === audienceId)) return false
+    const known = await entriesOf(store.range(rangeOf(knownPropertyPrefix(spaceId, property))))
+    if (known.every(([key]) => isOfAudience(knownPropertyOf(key), audienceId))) return false
     let isTakenOfOne = false
     const claim = { kind: 'audience', id: audienceId, version: sync.version } as const
     await this.#walk(sync, (user, isMember, stored, deletedUpToMs) => {
@@ -81,7 +81,7 @@ export class SyncComparison {
     const known = await entriesOf(store.range(rangeOf(knownPropertiesPrefix(spaceId))))
     for (const [knownKey] of known) {
       const other = knownPropertyOf(knownKey)
-      if (other.id !== audienceId || other.property === property) continue
+      if (!isOfAudience(other, audienceId) || other.property === property) continue
       const states = store.range(rangeOf(propertyPrefix(spaceId, other.property)))
       try {
         for (let entries = await states.next(entriesAtOnce); entries.length > 0;) {
@@ -220,6 +220,10 @@ export class SyncComparison {
       await floorReader?.close()
     }
   }
+}
+
+function isOfAudience({ kind, id }: ReturnType<typeof knownPropertyOf>, audienceId: string): boolean {
+  return kind === 'audience' && id === audienceId
 }
 
 /** Moves a cursor to the first entry whose key isn't lower than `key`. */

@@ -79,6 +79,8 @@ class OpenUnits implements AudienceUnits {
   readonly #units = new Map<number, AudienceUnit>()
   /** The units whose state is being prepared, without those that were left in the meantime. */
   readonly #preparing = new Set<number>()
+  /** Units with deletion floors that were left. Requests of a left unit may still be under way. */
+  readonly #leftWithDeletions = new Set<number>()
   readonly #progress = new Map<number, RestoreProgress>()
   readonly #ticking: NodeJS.Timeout
 
@@ -131,6 +133,7 @@ class OpenUnits implements AudienceUnits {
       await store.write([metaOf(checkpoint.position)])
       const syncFloors = await readSyncFloors(store)
       this.#stores.handOver(unit, store)
+      this.#leftWithDeletions.delete(unit)
       this.#units.set(
         unit,
         new AudienceUnit({
@@ -160,6 +163,7 @@ class OpenUnits implements AudienceUnits {
     this.#preparing.delete(unit)
     const open = this.#units.get(unit)
     this.#units.delete(unit)
+    if (open?.hasDeletions === true) this.#leftWithDeletions.add(unit)
     await open?.close()
     await this.#stores.close(unit)
   }
@@ -206,7 +210,7 @@ class OpenUnits implements AudienceUnits {
   }
 
   mayBeDeleted(unit: number, userId: string, spaceId: string): boolean {
-    return this.#units.get(unit)?.mayBeDeleted(userId, spaceId) ?? false
+    return this.#units.get(unit)?.mayBeDeleted(userId, spaceId) ?? this.#leftWithDeletions.has(unit)
   }
 
   async statesOf(unit: number, query: StatesQuery): Promise<StatesPage | undefined> {

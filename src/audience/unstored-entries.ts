@@ -1,6 +1,7 @@
 import type { Checkpoint } from './checkpoint.ts'
 import { encodeEntry, type Entry } from './entry.ts'
 import type { KeyFilter } from './key-filter.ts'
+import type { PropertyState } from './property-state.ts'
 import type { StateStore, StoreOperation } from './store.ts'
 import { knownPropertyKey, parted, stateKeyOf } from './store-keys.ts'
 import type { Version } from './version.ts'
@@ -177,19 +178,20 @@ export class UnstoredEntries {
     }
     operations.push({ type: 'put', key, value })
     if (entry.kind !== 'property') return
-    const mark = key.slice(0, key.lastIndexOf(parted) + 1) + entry.state.id
+    const { kind, id } = entry.state
+    const mark = `${key.slice(0, key.lastIndexOf(parted) + 1)}${kind}${id}`
     if (this.#knownProperties.has(mark)) return
     if (this.#knownProperties.size >= maxKnownProperties) this.#knownProperties.clear()
     this.#knownProperties.add(mark)
-    operations.push({ type: 'put', key: knownKeyOf(key, entry.state.id), value: '' })
+    operations.push({ type: 'put', key: knownKeyOf(key, entry.state), value: '' })
   }
 }
 
 const maxKnownProperties = 10_000
 const positionsUnstored = 10_000
 
-function knownKeyOf(key: string, id: string): string {
+function knownKeyOf(key: string, state: PropertyState): string {
   const stateKey = stateKeyOf(key)
   if (stateKey?.kind !== 'property') throw new Error('a property is held under a key of something else')
-  return knownPropertyKey(stateKey.spaceId, stateKey.property, id)
+  return knownPropertyKey(stateKey, state)
 }

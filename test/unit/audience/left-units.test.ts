@@ -1,8 +1,9 @@
 import { afterEach, expect, test } from 'vitest'
 import { encodeState, encodeStateKey } from '../../../src/audience/state-record.ts'
+import { remove } from './producers.ts'
 import { SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
 
-/** Tests of units that are left while their states are being prepared. */
+/** Tests of units that are left while their states are being prepared, or while requests are under way. */
 
 const [ann = ''] = usersOf(0, 1)
 const stateKey = { kind: 'property', userId: ann, spaceId: 'space', property: 'lions' } as const
@@ -47,4 +48,17 @@ test('a unit that was left before its store was opened does not open, and is rea
   append(log, false)
   await owner.units.prepare(0)
   expect(await valueOf(owner)).toBe('false')
+})
+
+test('a user of a unit that was left may still have been deleted, since requests of the unit may end later', async () => {
+  const log = new SimulatedLog()
+  const owner = new SimulatedOwner(log)
+  owners.push(owner)
+  await owner.begin()
+  remove(log)
+  owner.deliver(topics.deletions, 0)
+  await owner.landAll()
+  expect(owner.units.mayBeDeleted(0, ann, 'space')).toBe(true)
+  await owner.units.stop()
+  expect(owner.units.mayBeDeleted(0, ann, 'space')).toBe(true)
 })

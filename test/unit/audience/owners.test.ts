@@ -361,6 +361,22 @@ describe('audiences that end or are renamed', () => {
     expect(isMember(log)).toBe(false)
   })
 
+  test.each([false, true])(
+    'the property of a trait is not the audience’s of the same id (owner without a disk: %s)',
+    async (isAnew) => {
+      const first = await open()
+      const { log } = first
+      const trait = { type: 'trait', traitId: 'a1', traitName: 'Lions', userId: ann, value: 7 }
+      send(log, { ...trait, changedAt: iso(log.nowMs - 1_000) })
+      await run(first)
+      const owner = isAnew ? await open(log, 2) : first
+      sync(log, { userIds: [ann, bob], agoMs: 100 })
+      await run(owner)
+      expect(reasons(log)).toEqual(['bad_property_name'])
+      expect(told(log)).toEqual([`${ann} {"lions":7}`])
+    },
+  )
+
   test('a sync under another name is refused while the old one has members', async () => {
     const owner = await open()
     const { log } = owner
