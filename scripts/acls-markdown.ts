@@ -9,12 +9,12 @@ Generated from \`src/kafka/rights.ts\` and the [table of topics](topics.md) by \
 
 If the cluster reports what a principal may do (Apache Kafka does), each start compares these rights with the rights that the role needs. If rights are missing, the start ends with an error that names all of them:
 operation, resource and principal. READ and WRITE of a topic include DESCRIBE, READ of a group includes DESCRIBE, and ALTER_CONFIGS includes DESCRIBE_CONFIGS. No role needs a right on the cluster, or a transactional id. No role that keeps
-running needs the right to delete. A prefixed rule covers all topics at once:
+running needs the right to delete. A prefixed rule covers all topics at once (\`kafka-acls.sh\` writes DESCRIBE_CONFIGS as \`DescribeConfigs\`, and ALTER_CONFIGS as \`AlterConfigs\`):
 
 \`\`\`
 kafka-acls.sh --bootstrap-server HOST:PORT --add --allow-principal User:sluice-worker \\
-  --operation READ --operation WRITE --operation DESCRIBE_CONFIGS --topic sluice. --resource-pattern-type prefixed
-kafka-acls.sh --bootstrap-server HOST:PORT --add --allow-principal User:sluice-worker --operation READ --group sluice
+  --operation Read --operation Write --operation DescribeConfigs --topic sluice. --resource-pattern-type prefixed
+kafka-acls.sh --bootstrap-server HOST:PORT --add --allow-principal User:sluice-worker --operation Read --group sluice
 \`\`\`
 
 Retry topics of an earlier \`retry.ladder\` need the same rights as the other retry topics, until they are empty. If the group of a worker is named after a topic prefix other than the default, the worker looks once for commits of

@@ -61,7 +61,12 @@ const refined: Readonly<Record<string, Schema>> = {
   'admin.service.type': { enum: ['ClusterIP', 'NodePort', 'LoadBalancer'] },
   'deliveryLog.index.state.whenDeleted': { enum: ['Retain', 'Delete'] },
   listenHost: { type: 'string', pattern: '^[0-9A-Fa-f.:]+$' },
-  'gateway.maxSurge': { type: ['integer', 'string'] },
+  'gateway.maxSurge': {
+    anyOf: [
+      { type: 'integer', minimum: 1 },
+      { type: 'string', pattern: '^[1-9][0-9]*%$' },
+    ],
+  },
   'worker.instanceIdPrefix': { type: 'string', pattern: '^[A-Za-z0-9._-]{0,100}$' },
   'worker.leaveOnStop': { enum: ['', true, false] },
   'worker.processes': { anyOf: [{ const: '' }, { type: 'integer', minimum: 1, maximum: 256 }] },
@@ -165,7 +170,8 @@ What it takes care of:
 
 - **Alerts**: \`metrics.prometheusRule.enabled\` gives the release rules of its own, which look at its pods alone. Several releases may share a Prometheus and a namespace. The rules pick series by the labels
   \`namespace\` and \`pod\` of Prometheus' operator; \`seriesMatchers\` names others. Runbooks are in \`files/runbooks\`; set \`runbookBaseUrl\` to where your people read them.
-- **Upgrades**: where an autoscaler counts the pods, an upgrade keeps their number. What Kubernetes lets nobody change (volumes of workers, by what pods are known) is refused before anything
+- **Upgrades**: where an autoscaler counts the pods, an upgrade keeps their number. So does a rollback, if autoscaling has been on since the install (the annotation \`sluice/counted-by\`
+  says so). Otherwise a rollback brings the number of that revision: upgrade to the earlier version of the chart and the image in its place. What Kubernetes lets nobody change (volumes of workers, by what pods are known) is refused before anything
   is changed, and the message says what to do; before a rollback over such a change do the same. Helm asks the cluster for both: what only renders (\`helm template\`, Argo CD) has to leave
   \`spec.replicas\` alone by itself.
 - **What an uninstall leaves**: nothing, but volumes where \`whenDeleted\` is \`Retain\`, and what the chart has only named: Secrets, ConfigMaps, topics.

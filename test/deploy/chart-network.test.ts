@@ -35,7 +35,14 @@ function toPort(rules: readonly Rule[], port: number): Rule[] {
 describe('the network lets', () => {
   test('all pods ask for names, also where resolvers listen on 5353', async () => {
     for (const [, rules] of await egressOf(['worker', 'gateway', 'topics']))
-      for (const port of [53, 5353]) expect(toPort(rules, port)).toHaveLength(1)
+      for (const port of [53, 5353]) {
+        const [rule] = toPort(rules, port)
+        // The namespaces of the resolver: of most clusters, and of OpenShift, where it listens on 5353.
+        for (const name of ['kube-system', 'openshift-dns'])
+          expect(rule?.to).toContainEqual({
+            namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } },
+          })
+      }
     const only53 = await egressOf(['worker'], '--set', 'networkPolicy.dns.ports={53}')
     expect(toPort(only53.get('worker') ?? [], 5353)).toEqual([])
   })
@@ -57,6 +64,16 @@ describe('the network lets', () => {
     const worker = (await egressOf(['worker'], '--set', given)).get('worker') ?? []
     expect(toPort(worker, 9000)).toHaveLength(1)
     expect(toPort(worker, 443)).toEqual([])
+  })
+
+  test.each([
+    { set: 'settings.SLUICE_DELIVERY_PROXY=http://me:secret@proxy.internal:8888', port: 8888 },
+    { set: 'settings.SLUICE_DELIVERY_PROXY=http://proxy.internal:3128', port: 3128 },
+    { set: 'proxy.existingSecret=proxy-url,networkPolicy.proxy.ports={8888}', port: 8888 },
+  ])('workers alone reach the proxy, however its URL is given: $set', async ({ set, port }) => {
+    const egress = await egressOf(['worker', 'gateway'], '--set', set)
+    expect(toPort(egress.get('worker') ?? [], port)).toHaveLength(1)
+    expect(toPort(egress.get('gateway') ?? [], port)).toEqual([])
   })
 
   const everybody = ['worker', 'gateway', 'log', 'admin', 'topics']

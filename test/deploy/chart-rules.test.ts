@@ -71,13 +71,26 @@ describe('the rules of a release', () => {
     }
   })
 
-  test('leave out those that are disabled, and that of a gateway which is not to be there', async () => {
+  test('miss a worker that nobody has seen for a day, or ever', { timeout: 240_000 }, async () => {
+    const resources = await rendered(...on)
+    const gateway = info('release-sluice-gateway-5c-x', 'gateway', '1x400')
+    const worker = (values: string) => info('release-sluice-worker-0', 'worker', values)
+    const slowly = { ...tools, every: '4m' }
+    const missed = [firing('SluiceNoWorker'), { ...firing('SluiceNoWorker'), eval_time: '26h' }]
+    expect(await notRecorded(slowly, resources, [gateway], missed)).toBe('')
+    expect(await notRecorded(slowly, resources, [gateway, worker('1x2')], missed)).toBe('')
+    const none = [{ expr: 'ALERTS', eval_time: '26h', exp_samples: [] }]
+    expect(await notRecorded(slowly, resources, [gateway, worker('1x400')], none)).toBe('')
+  })
+
+  test('leave out those that are disabled, and those of a gateway which is not to be there', async () => {
     const names = (await alertsOf()).map(({ alert }) => alert)
     const fewer = await alertsOf(
       '--set',
       'metrics.prometheusRule.disabled={SluiceDeadLetters,SluiceDeliverySloSlowBurn},gateway.enabled=false',
     )
-    const gone = ['SluiceNoGateway', 'SluiceDeadLetters', 'SluiceDeliverySloSlowBurn']
+    const objective = ['SluiceGatewaySloFastBurn', 'SluiceGatewaySloSlowBurn']
+    const gone = ['SluiceNoGateway', 'SluiceDeadLetters', 'SluiceDeliverySloSlowBurn', ...objective]
     expect(names).toEqual(expect.arrayContaining(gone))
     expect(fewer.map(({ alert }) => alert)).toEqual(names.filter((name) => !gone.includes(name ?? '')))
     const unknown = ['--set', 'kafka.brokers={kafka:9092},image.repository=sluice', ...on]

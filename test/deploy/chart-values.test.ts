@@ -305,4 +305,14 @@ describe('scaling', () => {
 test('gateways are replaced as many at once as values say', async () => {
   const { spec } = ofName(await rendered('--set', 'gateway.maxSurge=25%'), 'Deployment', '-gateway')
   expect(spec['strategy']).toEqual({ rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } })
+  // Kubernetes takes no Deployment of which no pod may be replaced.
+  for (const none of ['0', '0%'])
+    await expect(rendered('--set', `gateway.maxSurge=${none}`)).rejects.toThrow('maxSurge')
+})
+
+test('a tag of any length makes a label that Kubernetes takes', async () => {
+  const pod = podsOf(await rendered('--set', `image.tag=${'a'.repeat(62)}-${'b'.repeat(20)}`))[0]
+  expect(pod?.containers[0]).toMatchObject({ image: expect.stringMatching(/:a{62}-b{20}$/) })
+  const { metadata } = Object(only(await rendered('--set', `image.tag=${'a'.repeat(62)}-b`), 'StatefulSet'))
+  expect(metadata.labels['app.kubernetes.io/version']).toBe('a'.repeat(62))
 })

@@ -356,6 +356,9 @@ test('a catalog in a file is taken as it is', async () => {
     `catalog.file=${resolve(chart, '../../compose/catalog.yaml')}`,
   ])
   expect(text.text).toContain('writeKeys: [demo-write-key]')
+  const indented = '   # Ours.\nsources:\n  - id: shop\n'
+  const resources = await rendered('--set-json', `catalog.file=${JSON.stringify(indented)}`)
+  expect(ofName(resources, 'ConfigMap', '-catalog').data).toEqual({ 'catalog.yaml': indented })
 })
 
 /** Returns a series of a consumer lag that stays the same, for promtool. */

@@ -12,10 +12,11 @@ export function told(name: string, labels: string, values: string) {
 
 /**
  * Lets promtool compare what the rules of the chart record with what is expected. Returns the differences as
- * a text, which is empty if there are none.
+ * a text, which is empty if there are none. `every` is the time between two samples and between two
+ * evaluations of the rules.
  */
 export async function notRecorded(
-  { promtool }: Pick<Tools, 'promtool'>,
+  { promtool, every = '1m' }: Pick<Tools, 'promtool'> & { every?: string },
   resources: readonly Resource[],
   series: readonly object[],
   expected: readonly object[],
@@ -24,8 +25,8 @@ export async function notRecorded(
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const suite = {
     rule_files: ['rules.json'],
-    evaluation_interval: '1m',
-    tests: [{ interval: '1m', input_series: series, promql_expr_test: expected }],
+    evaluation_interval: every,
+    tests: [{ interval: every, input_series: series, promql_expr_test: expected }],
   }
   writeFileSync(join(folder, 'rules.json'), JSON.stringify(only(resources, 'PrometheusRule').spec))
   writeFileSync(join(folder, 'suite.json'), JSON.stringify(suite))

@@ -14,7 +14,7 @@
 
 {{- define "sluice.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
-app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | trunc 63 | quote }}
+app.kubernetes.io/version: {{ .Values.image.tag | default .Chart.AppVersion | trunc 63 | trimAll "-_." | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ include "sluice.selector" . }}
 {{- with .Values.commonLabels }}
@@ -47,12 +47,44 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- end -}}
 
-{{/* Where an autoscaler counts the pods, those that there are: without a number an upgrade would make it one. */}}
+{{/*
+How many pods: (dict "root" . "live" … "values" … "name" …), `name` where pods may be there without a StatefulSet (sluice.sameState).
+Where an autoscaler counts them, those that there are: without a number, a StatefulSet that is made anew has one, and an upgrade that takes
+the number away makes it one. Where no revision has had a number, none has it: a rollback to an earlier number would take pods away.
+*/}}
 {{- define "sluice.replicas" -}}
-{{- if not .values.autoscaling.enabled -}}
+{{- $scaling := .values.autoscaling -}}
+{{- if not $scaling.enabled -}}
 replicas: {{ .values.replicas }}
 {{- else if .live -}}
-replicas: {{ max (int .values.autoscaling.minReplicas) (int .live.spec.replicas) }}
+{{- if not (include "sluice.isCountedByScaler" .) -}}
+replicas: {{ max (int $scaling.minReplicas) (int .live.spec.replicas) }}
+{{- end -}}
+{{- else if include "sluice.podsLeft" . -}}
+replicas: {{ max (int $scaling.minReplicas) (include "sluice.podsLeft" . | int) }}
+{{- end -}}
+{{- end -}}
+
+{{/* Not empty where no revision has had a number of pods. At 0 an autoscaler pauses, and only a number ends that. */}}
+{{- define "sluice.isCountedByScaler" -}}
+{{- if not .values.autoscaling.enabled -}}
+{{- else if not .live -}}
+{{- if not (include "sluice.podsLeft" .) -}}true{{- end -}}
+{{- else if hasKey (dig "metadata" "annotations" dict .live) "sluice/counted-by" -}}
+{{- if gt (int .live.spec.replicas) 0 -}}true{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The number of the pods that were left when their StatefulSet was taken away; empty: there are none. */}}
+{{- define "sluice.podsLeft" -}}
+{{- if and .name .root.Release.IsUpgrade -}}
+{{- $count := 0 -}}
+{{- range (lookup "v1" "Pod" .root.Release.Namespace "").items -}}
+{{- if regexMatch (printf "^%s-[0-9]+$" $.name) .metadata.name -}}
+{{- $count = max $count (add1 (trimPrefix (printf "%s-" $.name) .metadata.name | int)) -}}
+{{- end -}}
+{{- end -}}
+{{- if $count }}{{ $count }}{{ end -}}
 {{- end -}}
 {{- end -}}
 

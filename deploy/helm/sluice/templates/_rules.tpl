@@ -17,7 +17,8 @@ namespace="{{ .Release.Namespace }}",pod=~"{{ include "sluice.fullname" . }}-(wo
 
 {{/*
 The groups of files/rules, for this release alone: Prometheus may scrape others, in other namespaces and in this one.
-Which alerts it has depends on the values: those of `disabled` are left out, and SluiceNoGateway is there where there is to be a gateway.
+Which alerts it has depends on the values: those of `disabled` are left out, and SluiceNoGateway and those of the gateway's objective are
+there where there is to be a gateway. A release always has workers, so nobody needs to have seen one to miss it.
 */}}
 {{- define "sluice.ruleGroups" -}}
 {{- $root := . -}}
@@ -29,9 +30,11 @@ Which alerts it has depends on the values: those of `disabled` are left out, and
 {{- range $rule := $group.rules }}
 {{- $alert := get $rule "alert" -}}
 {{- $known = append $known $alert -}}
-{{- $isWanted := and (not (and $alert (has $alert $values.disabled))) (or (ne $alert "SluiceNoGateway") $root.Values.gateway.enabled) -}}
+{{- $isOfGateway := or (eq $alert "SluiceNoGateway") (hasPrefix "SluiceGatewaySlo" $alert) -}}
+{{- $isWanted := and (not (and $alert (has $alert $values.disabled))) (or (not $isOfGateway) $root.Values.gateway.enabled) -}}
 {{- if $isWanted }}
 {{- $expr := eq $alert "SluiceNoGateway" | ternary `absent(sluice_build_info{role="gateway"})` $rule.expr -}}
+{{- if eq $alert "SluiceNoWorker" }}{{ $expr = printf "%sor on () 0 * absent(sluice_build_info{role=\"worker\"})" $expr }}{{ end -}}
 {{- $_ := set $rule "expr" (include "sluice.queryOfRelease" (dict "root" $root "expr" $expr)) -}}
 {{- $_ := set $rule "labels" (merge (dict "release" $root.Release.Name) (get $rule "labels" | default dict)) -}}
 {{- if and $alert $values.runbookBaseUrl }}
