@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Field, isMessageId, isPlainKind, isSound, type PlainKind } from '../message/canonical-fields.ts'
 import type { FieldPlaces } from '../message/field-places.ts'
 import { correctTimestamp, type Occasion, occasionOf } from './clock.ts'
-import type { ItemContext, ReadyMessage } from './item.ts'
+import { type ItemContext, mayGrowTooLarge, type ReadyMessage } from './item.ts'
 import { MessageWriter } from './message-writer.ts'
 import { maxMessageBytes } from './request-limits.ts'
 import type { SharedBytes } from './shared-bytes.ts'
@@ -150,7 +150,7 @@ export class CanonicalItems {
     const { bytes, start, end, places } = item
     this.#findCuts(places)
     const length = this.#lengthOf(item)
-    if (length > maxMessageBytes || length > this.#surroundings.limits.maxBytes) return undefined
+    if (length > maxMessageBytes || mayGrowTooLarge(length, this.#surroundings.limits)) return undefined
     const writer = this.#writer
     writer.begin(length)
     let from = start + 1

@@ -7,11 +7,22 @@ import { closeGracefully } from './graceful-close.ts'
 /** The responses that aren't complete yet, by connection. */
 export class OpenAnswers {
   readonly #bySocket = new WeakMap<Socket, Set<ServerResponse>>()
+  readonly #failed = new WeakSet<Socket>()
 
   add(socket: Socket, response: ServerResponse): void {
     const open = this.#bySocket.get(socket) ?? new Set()
     this.#bySocket.set(socket, open.add(response))
     response.once('close', () => open.delete(response))
+  }
+
+  /**
+   * Remembers that a connection has an error. Returns false if it had an error before: Node reports an error
+   * again for each further piece that arrives on the connection.
+   */
+  isFirstError(socket: Socket): boolean {
+    const isFirst = !this.#failed.has(socket)
+    this.#failed.add(socket)
+    return isFirst
   }
 
   /**
@@ -34,6 +45,7 @@ export async function answerClientError(
   socket: Socket,
   answers: OpenAnswers,
 ): Promise<void> {
+  if (!answers.isFirstError(socket)) return
   await answers.given(socket)
   // The client has closed the connection, or the last answer has already ended the connection.
   if (code === 'ECONNRESET' || !socket.writable) return
@@ -61,4 +73,5 @@ function textOf({ status, body }: Answer): string {
 
 const tooSlow = problem('request_too_slow', 'The request did not come as a whole in time. Send it again.')
 const headTooLarge = problem('head_too_large', 'Send a shorter URL, and fewer or shorter headers.')
-const malformed = problem('malformed_request', 'Send a request that is HTTP/1.1.')
+/** The answer to a request that isn't HTTP/1.1. */
+export const malformed = problem('malformed_request', 'Send a request that is HTTP/1.1, with a Host header.')

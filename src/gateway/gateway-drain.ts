@@ -1,4 +1,4 @@
-import { Server as NetServer } from 'node:net'
+import { Server as NetServer, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
@@ -10,6 +10,8 @@ const quietMs = 200
 export class GatewayDrain {
   #isRetired = false
   #open = 0
+  /** The number of open requests of each connection. */
+  readonly #bySocket = new WeakMap<Socket, { open: number }>()
 
   /** True once the server is retired: every connection is closed after its next answer. */
   get isRetired(): boolean {
@@ -20,10 +22,14 @@ export class GatewayDrain {
     return this.#open
   }
 
-  /** Counts a request as open until its response is closed. */
-  opened(response: { once(event: 'close', listener: () => void): unknown }): void {
+  /** Counts a request as open until its response or its connection is closed. */
+  opened(socket: Socket, response: { once(event: 'close', listener: () => void): unknown }): void {
+    const ofSocket = this.#bySocket.get(socket) ?? this.#follow(socket)
+    ofSocket.open++
     this.#open++
-    response.once('close', () => this.#open--)
+    response.once('close', () => {
+      if (ofSocket.open > 0) this.#closed(ofSocket, 1)
+    })
   }
 
   /** Retires the server: from now on, every connection is closed after its next answer. */
@@ -47,6 +53,23 @@ export class GatewayDrain {
     const closed = server.close()
     server.server.closeAllConnections()
     await closed
+  }
+
+  /**
+   * Counts the open requests of a connection. If a client sends requests before it has the answers to earlier
+   * ones, an answer waits for the answers before it. If the connection closes meanwhile, Node doesn't close
+   * each response that waits.
+   */
+  #follow(socket: Socket): { open: number } {
+    const ofSocket = { open: 0 }
+    this.#bySocket.set(socket, ofSocket)
+    socket.once('close', () => this.#closed(ofSocket, ofSocket.open))
+    return ofSocket
+  }
+
+  #closed(ofSocket: { open: number }, count: number): void {
+    ofSocket.open -= count
+    this.#open -= count
   }
 }
 

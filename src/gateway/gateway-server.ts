@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import { fastify, type FastifyInstance } from 'fastify'
 import { receptionOf, serveCalls } from './api-calls.ts'
 import { serveBrowsers } from './browser-routes.ts'
-import { answerClientError, OpenAnswers } from './client-error.ts'
+import { answerClientError, malformed, OpenAnswers } from './client-error.ts'
 import { GatewayDrain } from './gateway-drain.ts'
 import type { CallName, GatewayObserver } from './gateway-events.ts'
 import { closeGracefullyAfterAnswer } from './graceful-close.ts'
@@ -92,7 +92,12 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   server.addContentTypeParser('*', (request, payload, done) =>
     receiver.receive(payload, receptionOf(parts, request), done),
   )
-  server.addHook('onRequest', (request, _reply, done) => {
+  server.addHook('onRequest', (request, reply, done) => {
+    if (request.raw.httpVersion === '1.1' && request.raw.headers.host === undefined) {
+      options.observer.answered('other', malformed.status, 0)
+      replies.send(reply, malformed)
+      return
+    }
     // Fastify would refuse a content type for which it has no parser, and a QUERY request without a content
     // type.
     request.raw.headers['content-type'] = 'application/json'
@@ -125,6 +130,9 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   }
 }
 
+/** The longest write key in a path: 200 characters, each percent-encoded. */
+const maxParamLength = 600
+
 function openHttp(
   { requestTimeoutMs }: GatewayServerOptions,
   { drain, replies, origin }: { drain: GatewayDrain; replies: Replies; origin: RequestOrigin },
@@ -132,7 +140,7 @@ function openHttp(
   const answers = new OpenAnswers()
   const server = fastify({
     logger: false,
-    routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true },
+    routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true, maxParamLength },
     requestTimeout: requestTimeoutMs,
     // While the server closes, requests are answered as usual, but with `Connection: close`.
     return503OnClosing: false,
@@ -144,12 +152,18 @@ function openHttp(
       maxHeaderSize: maxHeaderBytes,
       headersTimeout: requestTimeoutMs,
       connectionsCheckingInterval: lookEveryMs,
+      // Node's own answer to a request without `Host` has no body.
+      requireHostHeader: false,
     },
   })
   server.server.on('request', ({ socket }, response) => {
     answers.add(socket, response)
-    drain.opened(response)
+    drain.opened(socket, response)
   })
+  // Node's own answer to an unknown `Expect` has no body. The gateway answers such a request like any other.
+  server.server.on('checkExpectation', (request, response) =>
+    server.server.emit('request', request, response),
+  )
   return server
 }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { holdsInfinite } from '../message/json.ts'
+import { enter } from '../message/enter.ts'
 import { partitionKey } from '../message/partition-key.ts'
 import type { MessageLimits } from '../message/limits.ts'
+import type { RefusalReason } from '../message/dead-letter-reasons.ts'
 import type { MessageKind } from '../message/message-schemas.ts'
 import { measureStructure } from '../message/structure.ts'
 import { isAbsent, validate } from '../message/validate.ts'
@@ -85,9 +86,13 @@ export function checkItem(item: unknown, surroundings: ItemContext): CheckedItem
   message.timestamp = timestamp
   const written = write(message, surroundings)
   if (!written.ok) return written
-  const { text, bytes } = written
+  const { text, bytes, keys } = written
   if (bytes > maxMessageBytes && isTooLarge(item, bytes)) return leaveOut('message_too_large')
   if (bytes > limits.maxBytes) return leaveOut('body_too_large')
+  if (mayGrowTooLarge(bytes, limits) || keys > limits.maxKeys - mostWorkerKeys) {
+    const refusal = refusalByWorker(text, key, surroundings)
+    if (refusal !== undefined) return leaveOut(refusal)
+  }
   return { ok: true, kind, key, value: text, bytes, givenId: givenId(item) }
 }
 
@@ -138,7 +143,39 @@ function occasionOfItem({ sentAt }: JsonObject, shared: Occasion): Occasion {
   return sentAt === undefined || sentAt === null ? shared : occasionOf(sentAt, shared.arrival)
 }
 
-type Written = { readonly ok: true; readonly text: string; readonly bytes: number }
+type Written = { readonly ok: true } & WrittenObject
+
+/**
+ * Limit on the keys that the worker adds to a complete message: the version, and the attributes or the second
+ * spellings of an alias's ids.
+ */
+const mostWorkerKeys = 3
+/** Limit on the bytes of these fields, without the ids. */
+const mostWorkerBytes = 100
+
+/**
+ * Returns true if a message of this length may be over `maxBytes` at the worker, which adds fields, among
+ * them the ids of an alias, and counts the record's key too. The key and these ids are parts of the message.
+ */
+export function mayGrowTooLarge(bytes: number, { maxBytes }: Pick<MessageLimits, 'maxBytes'>): boolean {
+  return 3 * bytes + mostWorkerBytes > maxBytes
+}
+
+/**
+ * Returns the reason why the worker would refuse a complete message because of its limits. This costs as much
+ * as the worker's own work, so it is called only for messages that are close to a limit.
+ */
+function refusalByWorker(
+  text: string,
+  key: string,
+  { arrival, limits }: ItemContext,
+): RefusalReason | undefined {
+  const origin = { topic: '', partition: 0, offset: 0, timestampMs: arrival.ms }
+  const entered = enter(Buffer.from(text), origin, limits)
+  if (!entered.ok) return entered.reason
+  const bytes = Buffer.byteLength(key) + entered.message.body.length
+  return bytes > limits.maxBytes ? 'body_too_large' : undefined
+}
 
 /**
  * Writes a message as JSON. The shared objects of the batch were turned into JSON once for the whole batch.
@@ -157,10 +194,11 @@ function write(message: Message, { context, integrations, limits }: ItemContext)
   if (context !== undefined) message.context = undefined
   if (integrations !== undefined) message.integrations = undefined
   const own = JSON.stringify(message)
-  if (shared.length === 0) return { ok: true, text: own, bytes: Buffer.byteLength(own) }
-  const start = { text: own.slice(0, -1), bytes: Buffer.byteLength(own), keys: weighed.keys }
+  const { keys: ownKeys } = weighed
+  if (shared.length === 0) return { ok: true, text: own, bytes: Buffer.byteLength(own), keys: ownKeys }
+  const start = { text: own.slice(0, -1), bytes: Buffer.byteLength(own), keys: ownKeys }
   const { text, bytes, keys } = shared.reduce(join, start)
-  return keys > limits.maxKeys ? leaveOut('too_many_keys') : { ok: true, text: `${text}}`, bytes }
+  return keys > limits.maxKeys ? leaveOut('too_many_keys') : { ok: true, text: `${text}}`, bytes, keys }
 }
 
 /**
@@ -192,21 +230,13 @@ export function isTrackingKind(value: unknown): value is TrackingKind {
  * Writes a value as JSON. Returns `undefined` if the value is nested too deeply for the stack. JSON.parse can
  * return such a value, because the stack doesn't limit JSON.parse.
  */
-export function tryStringify(value: JsonObject): string | undefined {
+function tryStringify(value: JsonObject): string | undefined {
   try {
     return JSON.stringify(value)
   } catch (error) {
     if (error instanceof RangeError) return undefined
     throw error
   }
-}
-
-/**
- * Returns true if `text` has null in the place of a number that JSON.parse read as infinite, such as 1e999.
- * `text` is the JSON of `value`.
- */
-export function losesNumbers(text: string, value: unknown): boolean {
-  return text.includes('null') && holdsInfinite(value)
 }
 
 /**

@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Source } from '../catalog/catalog.ts'
-import { propertyChangeCheck, type PropertyChange } from '../message/audience-change.ts'
+import { propertyChangeCheck, propertyChangeChecks, type PropertyChange } from '../message/audience-change.ts'
 import { deletionCheck } from '../message/deletion.ts'
 import { partitionOf } from '../message/partitioner.ts'
+import type { MessageLimits } from '../message/limits.ts'
+import { measureStructure } from '../message/structure.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { type Answer, problem, success } from './answer.ts'
 import { isJsonObject, type JsonObject, readBody } from './body.ts'
 import { arrivalAt, occasionOf } from './clock.ts'
-import { losesNumbers, tryStringify } from './item.ts'
 import { maxBatchBytes, maxBatchMessages, maxMessageBytes } from './request-limits.ts'
 import type { Outbox } from './outbox.ts'
 import { type Parcel, recordBytes } from './parcel.ts'
@@ -23,6 +24,8 @@ export type ServerCallsOptions = {
   readonly topics: { readonly deletions: string; readonly audienceChanges: string }
   /** The number of partitions of each topic. */
   readonly partitions: number
+  /** The worker's limits. A change over a limit is refused here, because the worker would refuse it. */
+  readonly limits: MessageLimits
   /** Returns milliseconds since 1970. */
   readonly now: () => number
 }
@@ -47,7 +50,7 @@ type UserText = { readonly userId: string; readonly text: string }
 type Headers = Readonly<Record<string, string>>
 
 export function createServerCalls(options: ServerCallsOptions): ServerCalls {
-  const { sources, outbox, topics, partitions, now } = options
+  const { sources, outbox, topics, partitions, limits, now } = options
 
   type Authorised = { ok: true; body: JsonObject; allowed: readonly Source[] } | { ok: false; answer: Answer }
 
@@ -109,7 +112,7 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       const given: readonly unknown[] = body['changes']
       if (given.length > maxBatchMessages) return tooManyChanges
       const arrival = arrivalAt(now())
-      const changes = readChanges(given, arrival.text)
+      const changes = readChanges(given, arrival.text, limits)
       if (!changes.ok) return changes.answer
       const waitMs = sources.take(space, given.length)
       if (waitMs > 0) return rateLimited(waitMs)
@@ -143,18 +146,17 @@ function spaceOf(allowed: readonly Source[], named: unknown): Source | undefined
 
 type ReadChanges = { ok: true; texts: readonly UserText[] } | { ok: false; answer: Answer }
 
-function readChanges(given: readonly unknown[], receivedAt: string): ReadChanges {
+function readChanges(given: readonly unknown[], receivedAt: string, limits: MessageLimits): ReadChanges {
   const texts: UserText[] = []
   for (const [index, item] of given.entries()) {
     const where = `changes[${index}]`
     const change = isJsonObject(item) ? { changedAt: receivedAt, ...item } : item
-    if (!isPropertyChange(change)) {
-      return { ok: false, answer: refused(propertyChangeCheck.Errors(change), where) }
-    }
+    if (!isPropertyChange(change)) return { ok: false, answer: refusedChange(change, where) }
     if (parseTimestamp(change.changedAt) === undefined) return { ok: false, answer: noSuchDay(where) }
-    const text = tryStringify(change)
-    if (text === undefined || losesNumbers(text, change)) return { ok: false, answer: unwritable(where) }
-    if (Buffer.byteLength(text) > maxMessageBytes) return { ok: false, answer: changeTooLarge(where) }
+    if (!measureStructure(change, limits).ok) return { ok: false, answer: unwritable(where) }
+    const text = JSON.stringify(change)
+    const mostBytes = Math.min(maxMessageBytes, limits.maxBytes)
+    if (Buffer.byteLength(text) > mostBytes) return { ok: false, answer: changeTooLarge(where, mostBytes) }
     texts.push({ userId: change.userId, text })
   }
   return { ok: true, texts }
@@ -180,11 +182,20 @@ function noSuchDay(where: string): Answer {
 }
 
 function unwritable(where: string): Answer {
-  return problem('invalid_body', `${where} has too many levels, or a number over 1.7e308.`)
+  return problem('invalid_body', `${where} has too many levels, or a number over 1.7e308, or too many keys.`)
 }
 
-function changeTooLarge(where: string): Answer {
-  return problem('payload_too_large', `${where} is over ${maxMessageBytes} bytes (32 KB).`)
+function changeTooLarge(where: string, mostBytes: number): Answer {
+  return problem('payload_too_large', `${where} is over ${mostBytes} bytes.`)
+}
+
+/** Returns an answer that names a fault of a change, by the schema for the change's `type`. */
+function refusedChange(change: unknown, where: string): Answer {
+  if (!isJsonObject(change)) return refused(propertyChangeCheck.Errors(change), where)
+  const { type } = change
+  return type === 'membership' || type === 'trait'
+    ? refused(propertyChangeChecks[type].Errors(change), where)
+    : problem('invalid_body', `${where}.type must be membership or trait.`)
 }
 
 /**

@@ -60,7 +60,8 @@ function keyOfHeader(authorization: string): string | undefined {
   if (credentials === '') return undefined
   if (scheme.toLowerCase() === 'bearer') return credentials
   const decoded = Buffer.from(credentials, 'base64').toString('utf8')
-  const colon = decoded.indexOf(':')
+  // Clients send no password, so a colon at the end separates the key from nothing. A key may contain colons.
+  const colon = decoded.endsWith(':') ? decoded.length - 1 : decoded.indexOf(':')
   const key = colon === -1 ? decoded : decoded.slice(0, colon)
   return key === '' ? undefined : key
 }

@@ -88,5 +88,10 @@ export type PropertyChange = Static<typeof propertyChange>
 export type SyncPart = Static<typeof sync>
 
 export const propertyChangeCheck = Compile(propertyChange)
+/**
+ * The same check for a change whose `type` is known. Its errors concern only the fields of that type. The
+ * errors of `propertyChangeCheck` concern the fields of both types.
+ */
+export const propertyChangeChecks = { membership: Compile(membership), trait: Compile(trait) } as const
 export const syncPartCheck = Compile(sync)
 export const userIdCheck = Compile(userId)

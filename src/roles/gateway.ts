@@ -181,10 +181,10 @@ function openServer(
   metrics.connectionsLimit.set(maxConnections)
   const sources = new Sources(catalog, monotonicMs)
   const { partitions } = topicLayout(config)
-  const shared = { sources, outbox, partitions, now: Date.now }
+  const shared = { sources, outbox, partitions, limits: config.message, now: Date.now }
   return createGatewayServer({
     sources,
-    tracking: createTracking({ ...shared, observer, topic: topics.events, limits: config.message }),
+    tracking: createTracking({ ...shared, observer, topic: topics.events }),
     serverCalls: createServerCalls({ ...shared, topics }),
     observer,
     tracing,

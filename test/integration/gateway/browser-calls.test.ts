@@ -4,9 +4,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 
 let gateway: TestGateway
+/** The longest write key that the catalog allows. */
+const longestKey = 'k'.repeat(200)
 
 beforeAll(async () => {
-  gateway = await startGateway({ variables: { SLUICE_GATEWAY_TRUSTED_PROXIES: '127.0.0.1' } })
+  gateway = await startGateway({
+    sources: [{ id: 'shop', writeKeys: ['KEY', longestKey] }],
+    variables: { SLUICE_GATEWAY_TRUSTED_PROXIES: '127.0.0.1' },
+  })
 })
 
 afterAll(() => gateway.stop())
@@ -50,6 +55,11 @@ describe('GET /v1/projects/KEY/settings', () => {
     const settings: unknown = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))
     const segment = { apiKey: 'KEY', apiHost: 'sluice.example/v1', protocol }
     expect(settings).toMatchObject({ integrations: { 'Segment.io': segment } })
+  })
+
+  test('of the longest key is there too', async () => {
+    const response = await fetch(`${gateway.origin}/v1/projects/${longestKey}/settings`)
+    expect(response.status).toBe(200)
   })
 
   test.each(['OTHER', 'KEY%00', '%7B', 'K'.repeat(300)])('of the key %s is 404', async (key) => {

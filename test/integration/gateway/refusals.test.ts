@@ -91,6 +91,31 @@ test.each([
   },
 )
 
+describe('what Node itself would answer without a body', () => {
+  /** Sends a request as it is, and returns the whole answer. */
+  async function answerTo(request: string): Promise<string> {
+    const socket = connect(gateway.process.gatewayPort, '127.0.0.1')
+    let answer = ''
+    socket.on('data', (chunk) => (answer += chunk.toString()))
+    socket.write(request)
+    await until('it is answered', () => answer.includes('\r\n\r\n{') || socket.destroyed)
+    socket.destroy()
+    return answer
+  }
+
+  test('a request without Host is answered 400, with a body that says so', async () => {
+    const answer = await answerTo('POST /v1/batch HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}')
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+    expect(answer).toContain('"code":"malformed_request"')
+    expect(answer.toLowerCase()).toContain('access-control-allow-origin: *')
+  })
+
+  test('a request with an unknown Expect is answered like any other', async () => {
+    const head = 'POST /v1/batch HTTP/1.1\r\nHost: gateway\r\nExpect: the-unexpected\r\n'
+    expect(await answerTo(`${head}Content-Length: 2\r\n\r\n{}`)).toContain('"code":"unknown_write_key"')
+  })
+})
+
 describe('bodies in chunks of a byte, without a key', () => {
   const chunk = '1\r\nx\r\n'
   const head = 'POST /v1/batch HTTP/1.1\r\nHost: gateway\r\nTransfer-Encoding: chunked\r\n\r\n'

@@ -192,6 +192,30 @@ describe('a message is left out when', () => {
     expect(reasonOf({ ...exact, pad: `${exact.pad}x` })).toBe('message_too_large')
   })
 
+  test.each([
+    ['track', { event: 'E' }],
+    ['alias', { previousId: 'p'.repeat(50) }],
+  ])('the worker would refuse it, with what the worker adds to it: %s', (type, more) => {
+    const times = { timestamp: receivedAt, sentAt: receivedAt }
+    for (let size = 40; size < 140; size++) {
+      const integrations = Object.fromEntries(Array.from({ length: size }, (_, index) => [`k${index}`, 1]))
+      const byKeys = { ...track, ...times, type, ...more, integrations }
+      const byBytes = { ...track, ...times, type, ...more, userId: 'u'.repeat(size) }
+      for (const [item, limits] of [
+        [byKeys, { ...defaultLimits, maxKeys: 100 }],
+        [byBytes, { ...defaultLimits, maxBytes: 550 }],
+      ] as const) {
+        const checked = checkItem(item, { ...inBatch, limits })
+        const all = checkItem(item, inBatch)
+        if (!all.ok) throw new Error(all.reason)
+        const origin = { topic: 't', partition: 0, offset: 0, timestampMs: 0 }
+        const entered = enter(Buffer.from(String(all.value)), origin, limits)
+        const body = entered.ok ? entered.message.body.length : Infinity
+        expect([size, checked.ok]).toEqual([size, body + Buffer.byteLength(all.key) <= limits.maxBytes])
+      }
+    }
+  })
+
   test('it is over the worker’s limit', () => {
     expect(reasonOf(track, { limits: { ...defaultLimits, maxBytes: 100 } })).toBe('body_too_large')
   })

@@ -5,6 +5,7 @@ import { Outbox } from '../../../src/gateway/outbox.ts'
 import type { RequestTrace } from '../../../src/gateway/request-tracing.ts'
 import { createServerCalls } from '../../../src/gateway/server-calls.ts'
 import { Sources } from '../../../src/gateway/sources.ts'
+import { defaultLimits } from '../../../src/message/limits.ts'
 import { HeldSender } from './held-sender.ts'
 
 const topics = { deletions: 'deletions', audienceChanges: 'audience-changes' }
@@ -30,6 +31,7 @@ function open() {
     outbox,
     topics,
     partitions: 3,
+    limits: defaultLimits,
     now: Date.now,
   })
   return { outbox, calls }
@@ -57,3 +59,29 @@ test.each([
   }
   expect(bytesWith(traced(500)) - bytesWith(undefined)).toBe(records * 500)
 })
+
+const trait = { type: 'trait', traitId: 't', traitName: 'T', userId: 'u', value: 1 }
+
+test.each([
+  ['an empty key', { ...trait, traitKey: '' }, 'changes[0].traitKey'],
+  ['no value', { ...trait, value: undefined }, 'changes[0] must have required properties value'],
+  ['a time that is null', { ...trait, changedAt: null }, 'changes[0].changedAt'],
+  ['a field of the other type', { ...trait, member: true }, 'changes[0].member is not a known field'],
+  ['a member that is text', { ...change, member: 'yes' }, 'changes[0].member must be boolean'],
+  ['another type', { ...change, type: 'sync' }, 'changes[0].type must be membership or trait'],
+  ['no type', { ...change, type: undefined }, 'changes[0].type must be membership or trait'],
+  ['more levels than a worker takes', { ...trait, value: nested(100) }, 'changes[0] has too many levels'],
+])('a change with %s is refused by the field that is wrong', async (_, one, where) => {
+  const { calls, outbox } = open()
+  const answer = await calls.audienceChanges(Buffer.from(JSON.stringify({ changes: [one] })), 'Bearer secret')
+  expect(answer.status).toBe(400)
+  expect(JSON.parse(answer.body).message).toContain(where)
+  expect(outbox.records).toBe(0)
+})
+
+/** Returns lists in each other, of this many levels. */
+function nested(levels: number): unknown {
+  let value: unknown = 1
+  for (let level = 0; level < levels; level++) value = [value]
+  return value
+}

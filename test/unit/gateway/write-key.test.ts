@@ -9,6 +9,7 @@ describe('keysOf', () => {
     ['Basic with a colon', basic('KEY:'), undefined, ['KEY']],
     ['Basic without a colon', basic('KEY'), undefined, ['KEY']],
     ['Basic with a password', basic('KEY:password'), undefined, ['KEY']],
+    ['Basic with a key that has colons', basic('team:shop:'), undefined, ['team:shop']],
     ['Basic in other letters', basic('KEY:').replace('Basic', 'bASIC'), undefined, ['KEY']],
     ['the body', undefined, 'KEY', ['KEY']],
     ['both, the same', basic('KEY:'), 'KEY', ['KEY']],
