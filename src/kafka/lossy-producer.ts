@@ -123,6 +123,8 @@ class BoundedProducer implements LossyProducer {
    * written to it after its failure.
    */
   readonly #failed = new Map<number, number>()
+  /** The pauses after which refused values are sent again. */
+  readonly #pauses = new Set<Promise<void>>()
   #heldBytes = 0
   #isTroubled = false
 
@@ -152,7 +154,7 @@ class BoundedProducer implements LossyProducer {
     const allSent = async (): Promise<void> => {
       // `#place` moves values to the lines of their leaders, and these lines then run too.
       for (;;) {
-        const running = lines().flatMap((line) => line.running ?? [])
+        const running = [...this.#pauses, ...lines().flatMap((line) => line.running ?? [])]
         if (running.length === 0) return
         await Promise.all(running)
       }
@@ -160,7 +162,8 @@ class BoundedProducer implements LossyProducer {
     await within(withinMs, allSent())
     this.#stopping.abort()
     for (const line of lines()) for (const waiting of line.queue.splice(0)) this.#drop(line, waiting, 'full')
-    await within(withinMs, Promise.all(lines().map(({ link }) => link.close())))
+    const closed = lines().map(({ link }) => link.close())
+    await within(withinMs, Promise.all([...this.#pauses, ...closed]))
   }
 
   #openLink(): LossyLink {
@@ -210,7 +213,7 @@ class BoundedProducer implements LossyProducer {
 
   /**
    * Looks up the missing leaders of partitions, and moves each value to the queue for its partition's leader.
-   * Returns false if no value could be moved.
+   * Returns false if no broker tells the leaders.
    */
   async #place(): Promise<boolean> {
     const line = this.#unplaced
@@ -226,19 +229,23 @@ class BoundedProducer implements LossyProducer {
     if (this.#stopping.signal.aborted) return false
     this.#leaders.clear()
     for (const [partition, leader] of leaders) this.#leaders.set(partition, leader)
-    let isPlaced = false
+    const leaderless: Waiting[] = []
     for (const one of line.queue.splice(0)) {
-      line.bytes -= one.bytes
       const to = this.#lineOf(one.partition)
+      if (to === line) {
+        leaderless.push(one)
+        continue
+      }
+      line.bytes -= one.bytes
       to.add(one)
-      if (to !== line) {
-        this.#run(to)
-        isPlaced = true
-      } else this.#failedToSend(one.partition, `${topic}/${one.partition} has no leader, or does not exist`)
+      this.#run(to)
     }
-    line.queue = line.queue.filter((one) => this.#hasTriesLeft(line, one))
+    for (const [partition, values] of Map.groupBy(leaderless, (one) => one.partition)) {
+      this.#failedToSend(partition, `${topic}/${partition} has no leader, or does not exist`)
+      this.#tryLater(line, values)
+    }
     this.#closeUnused(leaders)
-    return isPlaced
+    return true
   }
 
   /** Sends the next values of a queue. Returns false if Kafka took none of them. */
@@ -289,21 +296,39 @@ class BoundedProducer implements LossyProducer {
     { reason, errorCode }: { reason: string; errorCode: number | undefined },
   ): void {
     this.#failedToSend(partition, reason)
-    for (const one of waiting) {
-      if (errorCode === undefined) this.#drop(line, one, 'unknown')
-      else if (isTooLarge(errorCode)) this.#drop(line, one, 'refused')
-      else if (this.#hasTriesLeft(line, one)) this.#move(line, one)
+    if (errorCode === undefined) for (const one of waiting) this.#drop(line, one, 'unknown')
+    else if (isTooLarge(errorCode)) for (const one of waiting) this.#drop(line, one, 'refused')
+    else {
+      // The partition may have another leader by now.
+      this.#leaders.delete(partition)
+      this.#tryLater(line, waiting)
     }
   }
 
   /**
-   * Counts a failed try of a value: Kafka hasn't taken the value, or its partition has no leader. Returns
-   * true if a further try is allowed. Otherwise drops the value and returns false.
+   * Counts a failed try of values of one partition: Kafka hasn't taken the values, or the partition has no
+   * leader. Drops the values that have no tries left. Moves the others after a pause. Only these values wait
+   * for the end of the pause, because the leader may take values of other partitions all the time.
    */
-  #hasTriesLeft(line: Line, one: Waiting): boolean {
-    if (++one.tries < maxTries && !this.#stopping.signal.aborted) return true
-    this.#drop(line, one, 'refused')
-    return false
+  #tryLater(line: Line, values: readonly Waiting[]): void {
+    const { signal } = this.#stopping
+    const again: Waiting[] = []
+    for (const one of values) {
+      if (++one.tries < maxTries && !signal.aborted) again.push(one)
+      else this.#drop(line, one, 'refused')
+    }
+    if (again.length === 0) return
+    const tries = again.reduce((most, one) => Math.max(most, one.tries), 0)
+    const pause = delay(minBackoffMs * 2 ** (tries - 1), undefined, { signal })
+      .catch(() => undefined)
+      .then(() => {
+        this.#pauses.delete(pause)
+        for (const one of again) {
+          if (signal.aborted) this.#drop(line, one, 'refused')
+          else this.#move(line, one)
+        }
+      })
+    this.#pauses.add(pause)
   }
 
   /**

@@ -136,6 +136,36 @@ test('a leader that moves is followed, and nothing is lost or comes twice', asyn
   expect(told).toMatchObject({ written: 5, dropped: { refused: 0, unknown: 0 } })
 })
 
+test('a partition that refuses for a moment loses nothing, though its leader takes what is of others', async () => {
+  const brokers = new Brokers()
+  const { producer, told } = start(brokers)
+  const triedMs: number[] = []
+  brokers.answers.set(0, () => {
+    triedMs.push(performance.now())
+    return triedMs.length < 4
+      ? unwritten(errorCodes.NOT_LEADER_OR_FOLLOWER)()
+      : { isWritten: true, offset: 0 }
+  })
+  const others = setInterval(() => offer(producer, 1, 'of another'), 5)
+  onTestFinished(() => clearInterval(others))
+  offer(producer, 0, 'refused at first')
+  await until('it is written', () => brokers.taken.includes('refused at first'))
+  const pausesMs = triedMs.slice(1).map((ms, nth) => ms - (triedMs[nth] ?? 0))
+  for (const [nth, leastMs] of [250, 500, 1_000].entries())
+    expect(pausesMs[nth]).toBeGreaterThanOrEqual(leastMs - 10)
+  expect(told).toMatchObject({ dropped: { full: 0, refused: 0, unknown: 0 } })
+})
+
+test('at the end what waits for its next try is dropped and counted', async () => {
+  const brokers = new Brokers()
+  const { producer, told } = start(brokers)
+  brokers.answers.set(0, unwritten(errorCodes.NOT_LEADER_OR_FOLLOWER))
+  offer(producer, 0, 'refused', 3)
+  await until('it was refused', () => told.troubles.length > 0, { everyMs: 1 })
+  await producer.stop(20)
+  expect(told.dropped.refused).toBe(3)
+})
+
 test('what may have been written is not sent again, and is counted', async () => {
   const brokers = new Brokers()
   brokers.answers.set(0, () => 'lost')
