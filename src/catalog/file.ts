@@ -30,6 +30,8 @@ export type CatalogFileOptions = {
    * thread could be opened, in milliseconds.
    */
   againMs?: number
+  /** Parses the text of a new version of the file. By default, a thread does this for a long text. */
+  readText?: typeof readCatalogText
   /**
    * Called with a new version of the catalog. The new version shares the objects of unchanged sources and
    * destinations with the previous version. At the time of the call, `current()` already returns the new one.
@@ -86,7 +88,8 @@ export async function openCatalogFile(options: CatalogFileOptions): Promise<Open
   })
   const snapshot = await readWhole(path)
   if (!snapshot.ok) return refuse([snapshot.fault])
-  const parsed = await readText(snapshot.text, { file: path, variables, allowAddresses })
+  const { readText = readCatalogText } = options
+  const parsed = await orFault(readText, snapshot.text, { file: path, variables, allowAddresses })
   return parsed.ok
     ? { ok: true, file: new FollowedFile(options, parsed.catalog, snapshot) }
     : refuse(parsed.faults)
@@ -108,7 +111,8 @@ class FollowedFile implements CatalogFile {
 
   constructor(options: CatalogFileOptions, catalog: Catalog, { signature, digest }: Snapshot) {
     const times = { everyMs: 300, settleMs: 100, againMs: 30_000 }
-    this.#options = { variables: {}, allowAddresses: undefined, ...times, ...options }
+    const defaults = { variables: {}, allowAddresses: undefined, readText: readCatalogText, ...times }
+    this.#options = { ...defaults, ...options }
     this.#current = catalog
     this.#currentDigest = digest
     this.#judged = { signature, digest }
@@ -167,7 +171,7 @@ class FollowedFile implements CatalogFile {
    * pending.
    */
   async #read(): Promise<void> {
-    const { path, variables, allowAddresses, againMs } = this.#options
+    const { path, variables, allowAddresses, againMs, readText } = this.#options
     const snapshot = await readWhole(path)
     if (this.#isStopped || snapshot.signature !== this.#pending?.signature) return
     if (!snapshot.ok) {
@@ -182,7 +186,7 @@ class FollowedFile implements CatalogFile {
       this.#settle(snapshot)
     } else {
       const options = { file: path, variables, allowAddresses }
-      const parsed = await readText(snapshot.text, options)
+      const parsed = await orFault(readText, snapshot.text, options)
       if (this.#isStopped) return
       if (parsed.ok) this.#take(snapshot, parsed.catalog)
       else if (parsed.isReaderFailure !== true) this.#refuse(snapshot, parsed.faults)
@@ -218,14 +222,15 @@ class FollowedFile implements CatalogFile {
 }
 
 /**
- * Calls `readCatalogText`. If it rejects, returns the error as a fault, and sets `isReaderFailure`: then the
- * text may have no faults.
+ * Calls `readText`. If it rejects, returns the error as a fault, and sets `isReaderFailure`: then the text may
+ * have no faults.
  */
-async function readText(
+async function orFault(
+  readText: typeof readCatalogText,
   text: string,
   options: Parameters<typeof readCatalogText>[1],
 ): Promise<ParsedCatalog & { readonly isReaderFailure?: boolean }> {
-  return readCatalogText(text, options).catch((error: unknown) => ({
+  return readText(text, options).catch((error: unknown) => ({
     ok: false,
     faults: [faultOf(options.file, 'could not be read', String(error))],
     isReaderFailure: true,

@@ -1,15 +1,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 import { openCatalogFile } from '../../../src/catalog/file.ts'
 import { readCatalogText } from '../../../src/catalog/reader.ts'
 import { until } from '../../support/until.ts'
 
 /** Tests of what happens to an edit of the catalog while the reader of catalogs fails. */
-
-vi.mock('../../../src/catalog/reader.ts', { spy: true })
-const reader = vi.mocked(readCatalogText)
 
 const ended: (() => Promise<void> | void)[] = []
 afterEach(async () => {
@@ -24,11 +21,17 @@ test('an edit is read again after a failure of the reader, and refused once unti
   const path = join(directory, 'catalog.yaml')
   await writeFile(path, textOf('before'))
   const refusals: string[] = []
+  let failures = 0
   const opened = await openCatalogFile({
     path,
     everyMs: 10,
     settleMs: 10,
     againMs: 50,
+    readText(text, options) {
+      if (failures === 0) return readCatalogText(text, options)
+      failures--
+      return Promise.reject(new Error('EMFILE: too many open files'))
+    },
     onChange() {},
     onRefused: (faults) => refusals.push(faults.map(({ advice }) => advice).join()),
   })
@@ -36,7 +39,7 @@ test('an edit is read again after a failure of the reader, and refused once unti
   const { file } = opened
   ended.push(() => file.stop())
 
-  for (let i = 0; i < 3; i++) reader.mockRejectedValueOnce(new Error('EMFILE: too many open files'))
+  failures = 3
   await writeFile(path, textOf('after'))
   await until('the edit is in force', () => file.current().sources.get('shop')?.name === 'after')
   expect(refusals).toEqual(['Error: EMFILE: too many open files'])
