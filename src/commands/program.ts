@@ -1,6 +1,6 @@
 import completion from '@bomb.sh/tab/commander'
 import { Command, CommanderError } from 'commander'
-import { StartError } from '../roles/start-error.ts'
+import { StartError, WrongUseError } from '../roles/start-error.ts'
 import { buildInfo, describeBuild } from '../telemetry/build-info.ts'
 import { addAdminCommands } from './admin-commands.ts'
 import { addAudienceCommands } from './audience-commands.ts'
@@ -81,5 +81,5 @@ function tellFailure(error: unknown): number {
       ? `sluice: ${error.message}`
       : String(error instanceof Error ? error.stack : error),
   )
-  return 1
+  return error instanceof WrongUseError ? 2 : 1
 }

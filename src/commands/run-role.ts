@@ -66,18 +66,19 @@ export async function runRole(role: Role, config: Config, place?: ProcessPlace):
     exit(130)
   })
   const onFatal = (error: Error, ended?: Promise<void>) => void fail(error, ended)
+  let isStarted: boolean
   try {
-    const isStarted = await Promise.race([
+    isStarted = await Promise.race([
       role({ config, log, parts, onFatal }).then(() => true),
       stopping.then(() => false),
     ])
-    if (!isStarted) await parts.unwind()
   } catch (error) {
     return fail(error, parts.unwind())
   }
   try {
     await stopping
-    await parts.stop()
+    // Parts that were interrupted in their start get less time, and their errors are no failure of the role.
+    await (isStarted ? parts.stop() : parts.unwind())
   } catch (error) {
     return fail(error)
   }

@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import process from 'node:process'
+import { text } from 'node:stream/consumers'
 import type { CommandTools, Flags } from './tools.ts'
 
 /** Adds `sluice send`. */
@@ -17,13 +18,18 @@ Examples:
       once(flags, async (config, log) =>
         (await import('../roles/send.ts')).sendMessages(config, log, {
           sourceId: String(source),
-          lines: readLines(message),
+          lines: await readLines(message),
         }),
       ),
     )
 }
 
-function readLines(message: string | undefined): string[] {
-  const text = message ?? readFileSync(0, 'utf8')
-  return text.split('\n').filter((line) => line.trim() !== '')
+/**
+ * Returns the lines of the message, or else of standard input. Standard input isn't read synchronously,
+ * because Node makes a pipe non-blocking. A synchronous read fails while the pipe's writer has written
+ * nothing.
+ */
+async function readLines(message: string | undefined): Promise<string[]> {
+  const given = message ?? (await text(process.stdin))
+  return given.split('\n').filter((line) => line.trim() !== '')
 }

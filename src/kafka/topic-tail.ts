@@ -55,9 +55,7 @@ const longestWaitMs = 250
 type Reading = { handle: FetchHandle; lastMs: number }
 
 export function startTopicTail(options: TopicTailOptions): TopicTail {
-  const tail = new PartitionsTail(options)
-  void tail.run()
-  return tail
+  return new PartitionsTail(options)
 }
 
 class PartitionsTail implements TopicTail {
@@ -66,6 +64,7 @@ class PartitionsTail implements TopicTail {
   readonly #fetcher: Fetcher
   readonly #readings = new Map<number, Reading>()
   readonly #stopping = new AbortController()
+  readonly #running: Promise<void>
   #isFull = false
   #trouble: string | undefined = 'the topic has not been found yet'
 
@@ -74,21 +73,7 @@ class PartitionsTail implements TopicTail {
     const { kafka, topic, log } = options
     this.#view = createClusterView({ kafka, topics: [topic], log })
     this.#fetcher = createFetcher({ view: this.#view, longestWaitMs: () => longestWaitMs, log })
-  }
-
-  /**
-   * Begins to read all partitions, and later also partitions that are new. Resolves when the reader is
-   * stopped. Never rejects.
-   */
-  async run(): Promise<void> {
-    const { signal } = this.#stopping
-    while (!signal.aborted) {
-      await this.#openMissing().catch((error: unknown) => {
-        this.#trouble = error instanceof Error ? error.message : String(error)
-      })
-      const pauseMs = this.#trouble === undefined ? 10 * againMs : againMs
-      await delay(pauseMs, undefined, { signal }).catch(() => undefined)
-    }
+    this.#running = this.#run()
   }
 
   setFull(isFull: boolean): void {
@@ -117,14 +102,33 @@ class PartitionsTail implements TopicTail {
 
   async stop(): Promise<void> {
     this.#stopping.abort()
-    await this.#fetcher.stop()
-    await this.#view.close()
+    // Closing the connections also ends fetches that a broker doesn't answer.
+    await Promise.all([this.#fetcher.stop(), this.#view.close()])
+    // A search for the partitions' places that is still under way connects again. Nobody waits for its end,
+    // because a broker may not answer, but an open connection would keep the process of a command alive.
+    void this.#running.then(() => this.#view.close())
+  }
+
+  /**
+   * Begins to read all partitions, and later also partitions that are new. Resolves when the reader is
+   * stopped. Never rejects.
+   */
+  async #run(): Promise<void> {
+    const { signal } = this.#stopping
+    while (!signal.aborted) {
+      await this.#openMissing().catch((error: unknown) => {
+        this.#trouble = error instanceof Error ? error.message : String(error)
+      })
+      const pauseMs = this.#trouble === undefined ? 10 * againMs : againMs
+      await delay(pauseMs, undefined, { signal }).catch(() => undefined)
+    }
   }
 
   async #openMissing(): Promise<void> {
     const { topic } = this.#options
     if (this.#view.partitionsOf(topic) === 0) await this.#view.connect()
     await this.#view.refresh()
+    if (this.#stopping.signal.aborted) return
     const count = this.#view.partitionsOf(topic)
     if (count === 0) {
       this.#trouble = this.#view.troubleOf(topic, 0) ?? `${topic} does not exist: run sluice topics apply`

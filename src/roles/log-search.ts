@@ -10,7 +10,7 @@ import { logKinds, logOutcomes } from '../delivery-log/log-record.ts'
 import { type LogMinute, minutesOf } from '../delivery-log/minutes.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { hashedUser, openLogQuery } from './open-log-query.ts'
-import { StartError } from './start-error.ts'
+import { StartError, WrongUseError } from './start-error.ts'
 
 /** The flags of a search, as the user has written them on the command line. */
 export type SearchFlags = {
@@ -84,7 +84,7 @@ export async function withQuery<T>(config: Config, ask: (query: LogQuery) => Pro
     return await ask(query)
   } catch (cause) {
     if (cause instanceof BadCursorError)
-      throw new StartError('--cursor: this log gave no such cursor.', { cause })
+      throw new WrongUseError('--cursor: this log gave no such cursor.', { cause })
     if (cause instanceof QueryTooLongError) throw new StartError(`${cause.message}.`, { cause })
     if (cause instanceof Error && cause.name === 'QueryFailedError') {
       const settings =
@@ -110,7 +110,7 @@ export function searchFilter(config: Config, flags: SearchFlags): LogFilter {
   const toMs = until === undefined ? nowMs + 60_000 : timeGiven('--until', until, nowMs)
   if (fromMs >= toMs) {
     const what = since === undefined ? `--since, ${defaultSince} ago unless it is given,` : '--since'
-    throw new StartError(`${what} has to be before --until.`)
+    throw new WrongUseError(`${what} has to be before --until.`)
   }
   return {
     ...same,
@@ -144,7 +144,7 @@ function timeGiven(flag: string, text: string, nowMs: number): number {
   if (ago !== null) return nowMs - Number(ago[1]) * (agoUnits[ago[2] ?? ''] ?? 0)
   const ms = parseTimestamp(text)
   if (ms === undefined)
-    throw new StartError(`${flag}: expected a time such as 15m, 24h, 7d, or 2026-01-31T12:00:00Z.`)
+    throw new WrongUseError(`${flag}: expected a time such as 15m, 24h, 7d, or 2026-01-31T12:00:00Z.`)
   // The log has no records from before 1970.
   return Math.max(0, ms)
 }
@@ -152,12 +152,12 @@ function timeGiven(flag: string, text: string, nowMs: number): number {
 function wholeNumber(flag: string, text: string, most: number): number {
   const value = /^\d{1,6}$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= 1 && value <= most))
-    throw new StartError(`${flag}: expected a whole number from 1 to ${most}.`)
+    throw new WrongUseError(`${flag}: expected a whole number from 1 to ${most}.`)
   return value
 }
 
 function oneOf<T extends string>(flag: string, text: string, words: readonly T[]): T {
   const word = words.find((known) => known === text)
-  if (word === undefined) throw new StartError(`${flag}: expected one of ${words.join(', ')}.`)
+  if (word === undefined) throw new WrongUseError(`${flag}: expected one of ${words.join(', ')}.`)
   return word
 }

@@ -4,11 +4,11 @@ import { addUpMetrics } from '../telemetry/add-up.ts'
 import type { Probes } from '../telemetry/http.ts'
 import { openKafka } from './ask-kafka.ts'
 import { refuseFaultyCatalog } from './open-catalog.ts'
-import { type Parts, unwindMs } from './parts.ts'
+import type { Parts } from './parts.ts'
 import { StartError } from './start-error.ts'
+import { type StoppedProcess, stopInTime } from './stop-process.ts'
 import { openTelemetry, starting } from './telemetry.ts'
 import { processCount } from './process-count.ts'
-import { flushMs } from './tracing.ts'
 import { type Ending, WorkerProcess } from './worker-process.ts'
 
 export type ProcessesOptions = {
@@ -28,19 +28,13 @@ export type ProcessesOptions = {
  */
 const answerWithinMs = 4_000
 /**
- * How long a process may exceed the shutdown timeout before it counts as hung, in milliseconds. A process
- * keeps to the shutdown timeout, but exports its last spans afterwards.
- */
-const overdueMs = 1_000 + flushMs
-
-/**
  * Starts a primary, and several processes that are members of the group. The primary reads no records. It
  * forks the processes, passes signals on, and answers probes and scrapes for all processes on one port. When
  * one process fails, the primary stops the other processes in good order. It restarts no process.
  */
 export async function startProcesses({ config, log, parts, onFatal }: ProcessesOptions): Promise<void> {
   const processes: WorkerProcess[] = []
-  const state: State = { isForked: false, isStopping: false, haveStarted: false, hasFailed: false }
+  const state: State = { isForked: false, isStopping: false, hasFailed: false }
   const port = await openTelemetry({ config, parts }, probesOf(processes, state))
 
   // A faulty catalog or a Kafka that can't be used would keep all of the processes from starting. With a
@@ -48,11 +42,8 @@ export async function startProcesses({ config, log, parts, onFatal }: ProcessesO
   await refuseFaultyCatalog(config)
   await openKafka(config, log, 'worker')
 
-  function killOverdue(): void {
-    for (const one of processes.filter(({ hasEnded }) => !hasEnded)) {
-      log.error({ process: one.number }, 'a process did not stop in time: killing it')
-      one.kill()
-    }
+  function onOverdue({ number }: StoppedProcess): void {
+    log.error({ process: number }, 'a process did not stop in time: killing it')
   }
   function take(one: WorkerProcess, ending: Ending): void {
     if (state.hasFailed || (state.isStopping && isOrderly(ending))) return
@@ -62,11 +53,8 @@ export async function startProcesses({ config, log, parts, onFatal }: ProcessesO
   parts.add({
     async stop() {
       state.isStopping = true
-      for (const one of processes) one.terminate()
-      const orderlyMs = config.shutdown.timeoutMs + overdueMs
-      const timer = setTimeout(killOverdue, state.haveStarted ? orderlyMs : unwindMs)
-      await Promise.all(processes.map((one) => one.ended))
-      clearTimeout(timer)
+      const { timeoutMs } = config.shutdown
+      await Promise.all(processes.map((one) => stopInTime(one, timeoutMs, onOverdue)))
     },
     abandon() {
       for (const one of processes) one.kill()
@@ -79,7 +67,6 @@ export async function startProcesses({ config, log, parts, onFatal }: ProcessesO
   }
   state.isForked = true
   void Promise.all(processes.map(({ started }) => started)).then(() => {
-    state.haveStarted = true
     log.info({ port, processes: processes.length }, 'worker started')
   })
 }
@@ -88,7 +75,6 @@ type State = {
   /** True once the processes are forked. Until then the catalog and Kafka are checked. */
   isForked: boolean
   isStopping: boolean
-  haveStarted: boolean
   hasFailed: boolean
 }
 

@@ -28,7 +28,7 @@ import {
   tallyData,
 } from './replay-text.ts'
 import { kafkaSettings } from './settings.ts'
-import { StartError } from './start-error.ts'
+import { StartError, WrongUseError } from './start-error.ts'
 
 export type ReplayCommand = {
   from: ReplaySource
@@ -191,7 +191,7 @@ function rateOf(given: string | undefined): number {
   if (given === undefined) return defaultPerSecond
   const rate = Number(given)
   if (Number.isInteger(rate) && rate >= 1 && rate <= mostPerSecond) return rate
-  throw new StartError(
+  throw new WrongUseError(
     `--rate has to be a whole number from 1 to ${grouped(mostPerSecond)}: records a second.`,
   )
 }
@@ -200,7 +200,7 @@ function timeOf(flag: string, given: string | undefined): number | undefined {
   if (given === undefined) return undefined
   const timeMs = parseTimestamp(given)
   if (timeMs !== undefined) return timeMs
-  throw new StartError(`${flag} is no time: write ISO 8601, such as 2026-01-31T12:00:00Z.`)
+  throw new WrongUseError(`${flag} is no time: write ISO 8601, such as 2026-01-31T12:00:00Z.`)
 }
 
 /** Returns the name of the user for the audit trail. */

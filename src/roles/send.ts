@@ -1,17 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
-import { startProducer, whileAnyFails } from '../kafka/producer.ts'
+import { type ProduceResult, startProducer, whileAnyFails } from '../kafka/producer.ts'
 import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
+import { within } from '../kafka/within.ts'
 import { partitionKey } from '../message/partition-key.ts'
 import { isAbsent, validate } from '../message/validate.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
-import { inTime } from './in-time.ts'
+import { grouped } from './progress.ts'
 import { topicNames } from './settings.ts'
 import { StartError } from './start-error.ts'
 
 type Log = Parameters<typeof createKafka>[1]
 
+/** How long Kafka may acknowledge no message before the command gives up, in milliseconds. */
 const takeTimeoutMs = 15_000
 
 /**
@@ -37,23 +39,25 @@ export async function sendMessages(
       }),
     }),
   )
+  const { events } = topicNames(config)
+  let sent = 0
+  async function send({ key, text }: Message): Promise<ProduceResult> {
+    const headers = { 'source-id': sourceId }
+    const result = await producer.produce({
+      topic: events,
+      key: Buffer.from(key),
+      value: Buffer.from(text),
+      headers,
+    })
+    sent++
+    return result
+  }
   try {
-    const sent = Promise.all(
-      messages.map(({ key, text }) =>
-        producer.produce({
-          topic: topicNames(config).events,
-          key: Buffer.from(key),
-          value: Buffer.from(text),
-          headers: { 'source-id': sourceId },
-        }),
-      ),
-    )
-    const { events } = topicNames(config)
-    const results = await inTime(
-      sent,
-      takeTimeoutMs,
-      () => `Kafka accepted nothing in ${takeTimeoutMs} ms: does ${events} exist? (sluice topics apply)`,
-    )
+    const all = Promise.all(messages.map(send))
+    // Many messages may take long. So the time begins anew as long as Kafka acknowledges some of them.
+    for (let before = 0; !(await within(takeTimeoutMs, all)); before = sent)
+      if (sent === before) throw new StartError(complaint(events, sent, messages.length))
+    const results = await all
     if (results.includes('refused')) throw new StartError('A message is too large for the topic.')
     return messages.map(({ messageId }) => `sent ${messageId}`)
   } finally {
@@ -61,8 +65,19 @@ export async function sendMessages(
   }
 }
 
+function complaint(topic: string, sent: number, count: number): string {
+  const seconds = takeTimeoutMs / 1_000
+  if (sent === 0) return `Kafka accepted nothing in ${seconds} s: does ${topic} exist? (sluice topics apply)`
+  return (
+    `Kafka accepted ${grouped(sent)} of ${grouped(count)} messages, and then nothing in ${seconds} s. ` +
+    'Whoever sends all of them again sends these twice: only a messageId in each lets Sluice drop the second.'
+  )
+}
+
+type Message = { key: string; text: string; messageId: string }
+
 /** Checks a message. If the message has no `messageId`, adds one, so that the message can be found later. */
-function readMessage(line: string, where: string): { key: string; text: string; messageId: string } {
+function readMessage(line: string, where: string): Message {
   let value: unknown
   try {
     value = JSON.parse(line)

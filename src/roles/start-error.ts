@@ -5,3 +5,11 @@
 export class StartError extends Error {
   override name = 'StartError'
 }
+
+/**
+ * A `StartError` about the command line: a value that was given to a command can't be used. The exit code is
+ * 2, as for a wrong option.
+ */
+export class WrongUseError extends StartError {
+  override name = 'WrongUseError'
+}

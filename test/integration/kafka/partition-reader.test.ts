@@ -274,13 +274,13 @@ describe('a piece', () => {
   })
 })
 
-describe('a log that is followed', () => {
-  async function readOn(read: ReturnType<PartitionReader['follow']>, from: number): Promise<string[]> {
-    const keys: string[] = []
-    for await (const batch of read(from)) keys.push(...batch.map(({ key }) => String(key)))
-    return keys
-  }
+async function readOn(read: ReturnType<PartitionReader['follow']>, from: number): Promise<string[]> {
+  const keys: string[] = []
+  for await (const batch of read(from)) keys.push(...batch.map(({ key }) => String(key)))
+  return keys
+}
 
+describe('a log that is followed', () => {
   test('is read on from where the last reading ended', async () => {
     await createTopic(topic)
     await produce(topic, numbered(2))

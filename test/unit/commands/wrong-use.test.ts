@@ -1,0 +1,25 @@
+import { spawnSync } from 'node:child_process'
+import { resolve } from 'node:path'
+import { expect, test } from 'vitest'
+
+const main = resolve(import.meta.dirname, '../../../src/main.ts')
+
+test.each([
+  ['a time that is none', ['log', 'search', '--since', 'yesterday'], '--since'],
+  ['a range that ends before it begins', ['log', 'stats', '--since', '1h', '--until', '2h'], '--since'],
+  ['a number that is too large', ['log', 'search', '--limit', '1001'], '--limit'],
+  ['a rate of nothing', ['replay', 'dead-letters', '--rate', '0'], '--rate'],
+  ['a day that is none', ['replay', 'events', '--destination', 'crm', '--from', '2026-02-30'], '--from'],
+])('%s is wrong use: exit code 2', (_what, args, option) => {
+  const { status, stderr } = spawnSync(process.execPath, [main, ...args], { encoding: 'utf8' })
+  expect(stderr).toMatch(/^sluice: [^\n]+\n$/)
+  expect(stderr).toContain(option)
+  expect(status).toBe(2)
+})
+
+test('what a log search lacks in the settings is no wrong use: exit code 1', () => {
+  const args = ['log', 'search', '--user', 'u1']
+  const { status, stderr } = spawnSync(process.execPath, [main, ...args], { encoding: 'utf8' })
+  expect(stderr).toContain('SLUICE_ATTEMPTS_USER_KEY')
+  expect(status).toBe(1)
+})
