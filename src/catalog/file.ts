@@ -222,8 +222,8 @@ class FollowedFile implements CatalogFile {
 }
 
 /**
- * Calls `readText`. If it rejects, returns the error as a fault, and sets `isReaderFailure`: then the text may
- * have no faults.
+ * Calls `readText`. If it rejects, returns the error as a fault, and sets `isReaderFailure`: then the text
+ * may have no faults.
  */
 async function orFault(
   readText: typeof readCatalogText,

@@ -295,23 +295,8 @@ export function createPartitionReader(
     }
   }
 
-  function follow(
-    options: Omit<ReadOptions, 'from'>,
-    onOther?: (error: OtherLogError) => void,
-  ): (from: number) => AsyncGenerator<readonly KeyedRecord[], void> {
-    const followed: FollowedLog = { topicId: undefined }
-    return async function* readOn(from) {
-      try {
-        yield* readAs({ ...options, from }, keyed, followed)
-      } catch (error) {
-        if (error instanceof OtherLogError) onOther?.(error)
-        throw error
-      }
-    }
-  }
-
   return {
-    follow,
+    follow: (options, onOther) => follow((from, log) => readAs({ ...options, from }, keyed, log), onOther),
     range: (where) => reading(where, (log) => log.range()),
     read: (options) => readAs(options, keyed),
     readWhole: (options) => readAs(options, whole),
@@ -320,5 +305,23 @@ export function createPartitionReader(
       stopping.abort(new Error('the reader is stopped'))
       await sessions.close()
     },
+  }
+}
+
+/**
+ * Returns a function that reads on by `read`. It calls `onOther` if another log takes the place of the log.
+ */
+function follow<T>(
+  read: (from: number, log: FollowedLog) => AsyncGenerator<T, void>,
+  onOther: ((error: OtherLogError) => void) | undefined,
+): (from: number) => AsyncGenerator<T, void> {
+  const log: FollowedLog = { topicId: undefined }
+  return async function* readOn(from) {
+    try {
+      yield* read(from, log)
+    } catch (error) {
+      if (error instanceof OtherLogError) onOther?.(error)
+      throw error
+    }
   }
 }

@@ -216,8 +216,8 @@ export class Decider {
   }
 
   /**
-   * Returns true if a notice with the time `atMs` was made less than a window ago. A time in the far future is
-   * of a clock that was wrong, and must not prevent notices until then.
+   * Returns true if a notice with the time `atMs` was made less than a window ago. A time in the far future
+   * is of a clock that was wrong, and must not prevent notices until then.
    */
   #isInWindow(atMs: number, nowMs: number): boolean {
     return Math.abs(nowMs - atMs) < this.#terms.windowMs

@@ -25,8 +25,8 @@ type JobLogPorts = Pick<JobLogOptions, 'write' | 'isAudited'> & {
 }
 
 /**
- * Opens the log of replays, which is in the topic `replay-jobs`. Calls `onOther` if another log takes the place
- * of the one that was read. The process must then start again.
+ * Opens the log of replays, which is in the topic `replay-jobs`. Calls `onOther` if another log takes the
+ * place of the one that was read. The process must then start again.
  */
 export function openJobLog(
   config: Config,

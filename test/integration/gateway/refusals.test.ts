@@ -91,18 +91,18 @@ test.each([
   },
 )
 
-describe('what Node itself would answer without a body', () => {
-  /** Sends a request as it is, and returns the whole answer. */
-  async function answerTo(request: string): Promise<string> {
-    const socket = connect(gateway.process.gatewayPort, '127.0.0.1')
-    let answer = ''
-    socket.on('data', (chunk) => (answer += chunk.toString()))
-    socket.write(request)
-    await until('it is answered', () => answer.includes('\r\n\r\n{') || socket.destroyed)
-    socket.destroy()
-    return answer
-  }
+/** Sends a request as it is, and returns the whole answer. */
+async function answerTo(request: string): Promise<string> {
+  const socket = connect(gateway.process.gatewayPort, '127.0.0.1')
+  let answer = ''
+  socket.on('data', (chunk) => (answer += chunk.toString()))
+  socket.write(request)
+  await until('it is answered', () => answer.includes('\r\n\r\n{') || socket.destroyed)
+  socket.destroy()
+  return answer
+}
 
+describe('what Node itself would answer without a body', () => {
   test('a request without Host is answered 400, with a body that says so', async () => {
     const answer = await answerTo('POST /v1/batch HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}')
     expect(answer).toMatch(/^HTTP\/1\.1 400 /)
