@@ -242,32 +242,11 @@ export function createPartitionReader(
   const turns = new Turns(atATime)
   const sessions = new Sessions(kafka, keepsOpen)
 
-  function logOf(
-    { opened, inTurn }: Session,
-    {
-      topic,
-      partition,
-      stallTimeoutMs = defaultStallTimeoutMs,
-      onUnreadable,
-    }: Where & Pick<ReadOptions, 'onUnreadable'>,
-    signal: AbortSignal,
-  ): LogReader {
-    return new LogReader(opened, {
-      inTurn,
-      topic,
-      partition,
-      stallTimeoutMs,
-      fetchBytes,
-      signal,
-      onUnreadable,
-    })
-  }
-
   /** Lets `work` read a partition, and keeps the connections open meanwhile. */
   async function reading<T>(where: Where, work: (log: LogReader) => Promise<T>): Promise<T> {
     const session = sessions.take()
     try {
-      return await work(logOf(session, where, signalOf(where.signal)))
+      return await work(logOf(session, where, { fetchBytes, signal: signalOf(where.signal) }))
     } finally {
       await sessions.release(session)
     }
@@ -287,7 +266,7 @@ export function createPartitionReader(
     await turns.take(until)
     const session = sessions.take()
     try {
-      yield* logOf(session, options, until).read(options.from, take, followed)
+      yield* logOf(session, options, { fetchBytes, signal: until }).read(options.from, take, followed)
     } finally {
       done.abort(new Error('the reading is over'))
       turns.end()
@@ -324,4 +303,25 @@ function follow<T>(
       throw error
     }
   }
+}
+
+function logOf(
+  { opened, inTurn }: Session,
+  {
+    topic,
+    partition,
+    stallTimeoutMs = defaultStallTimeoutMs,
+    onUnreadable,
+  }: Where & Pick<ReadOptions, 'onUnreadable'>,
+  { fetchBytes, signal }: Pick<LogOptions, 'fetchBytes' | 'signal'>,
+): LogReader {
+  return new LogReader(opened, {
+    inTurn,
+    topic,
+    partition,
+    stallTimeoutMs,
+    fetchBytes,
+    signal,
+    onUnreadable,
+  })
 }
