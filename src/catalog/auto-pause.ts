@@ -21,7 +21,7 @@ export function readAutoPause(text: string): number {
   return parseWait(text) ?? 0
 }
 
-/** Checks an `autoPause` of the catalog against its limits. The schema checks its spelling. */
+/** Checks an `autoPause` of the catalog against its limits. The catalog's schema checks the format. */
 export function autoPauseBreach(given: unknown): Breach | undefined {
   if (!isString(given) || given === neverPaused) return undefined
   const ms = readAutoPause(given)

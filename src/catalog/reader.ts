@@ -9,7 +9,9 @@ import type { Variables } from './variables.ts'
  * The YAML parser takes about 1.2 ms for each KiB.
  */
 const threadFromCharacters = 64 * 1024
-/** Limits on the time to read a text. An idle core needs only a fraction of this time. */
+/**
+ * The longest time to read a text: `timeoutMs`, and more for each character. An idle core needs a fraction.
+ */
 const timeoutMs = 60_000
 const timeoutMsPerCharacter = 0.001
 

@@ -77,7 +77,7 @@ export class FailingPartitions {
     if (this.#isStalled) this.#setStalled(false)
   }
 
-  /** Notes that the partition of a record is now known. So the partitions of the record's topic are known. */
+  /** Notes that a record got a partition. This shows that the number of the topic's partitions is known. */
   placed(topic: string): void {
     if (this.#failing.size > 0) this.#clear(topic, unknownPartition)
   }

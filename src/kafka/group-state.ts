@@ -15,8 +15,8 @@ export type GroupCommit = {
 
 const lookAgainMs = 250
 /**
- * The most commits of one request. A commit has up to 4 KiB of metadata, and a broker writes the commits of a
- * request as one batch of at most 1 MB.
+ * The largest number of commits in one request. A commit has up to 4 KiB of metadata, and a broker writes the
+ * commits of a request as one batch of at most 1 MB.
  */
 const commitsInRequest = 100
 

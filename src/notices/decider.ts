@@ -202,8 +202,8 @@ export class Decider {
   }
 
   /**
-   * Returns true if a `needs_backfill` notice is over: its destination has all of its values again, and a
-   * window has passed since the notice. Another notice about the destination may then be made.
+   * Returns true if a `needs_backfill` notice is over: its destination has all of its values again, and the
+   * time `windowMs` has passed since the notice. Another notice about the destination may then be made.
    */
   #isOver(notice: Notice, { nowMs }: Situation): boolean {
     if (notice.kind !== 'needs_backfill') return false

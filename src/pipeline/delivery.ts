@@ -188,8 +188,8 @@ export class Delivery implements RetryState {
   isUncertain: boolean
   #isNewlyUncertain: boolean
   /**
-   * True once a hook has accepted the present message. Then the delivery only waits until no earlier request
-   * can take effect late.
+   * True once a hook has accepted the present message. Then the delivery only waits. It ends
+   * when earlier requests can't take effect at the hook any more.
    */
   isDelivered: boolean
   /**

@@ -239,7 +239,7 @@ function monotonicMs(): number {
  */
 const leaveMs = 1_000
 
-/** Returns the address on which the gateway listens, with the name of the gateway for messages. */
+/** Returns the address on which the gateway listens, and the gateway's name in error messages. */
 export function gatewayAddress({ gateway: { host, port } }: Config): Listening {
   return { host, port, what: 'The gateway', settings: 'SLUICE_GATEWAY' }
 }

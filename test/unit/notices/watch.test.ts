@@ -40,8 +40,8 @@ function deliveryOf(sourceId: string, destinationId: string): Delivery {
 }
 
 /**
- * Starts the watch of one worker, on a monotonic clock that only the test moves. `aheadMs`: how far the clock
- * of the machine is ahead of it.
+ * Starts the watch of one worker, on a monotonic clock that only the test moves. `aheadMs`: how far the
+ * machine's clock is ahead of this monotonic clock.
  */
 function startWatch() {
   const clock = { nowMs: 1_000 * minute, aheadMs: 0 }
