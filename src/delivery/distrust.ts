@@ -49,10 +49,8 @@ export function rememberingDistrust(connect: buildConnector.connector): buildCon
     if (known === undefined) open(options, callback)
     else if (waiting !== undefined) {
       waiting.push((error) => {
-        // A request that has waited for long has too little time left for a connection of its own.
-        const isLate = performance.now() - nowMs > restMs
-        if (error === null && !isLate) open(options, callback)
-        else callback(error ?? known, null)
+        if (error === null) open(options, callback)
+        else callback(error, null)
       })
     } else if (nowMs < restUntilMs) callback(known, null)
     else {

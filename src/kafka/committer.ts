@@ -7,7 +7,7 @@ import type { Partition } from './partition.ts'
 
 export type CommitterOptions = {
   readonly commits: Commits
-  readonly membership: Pick<Membership, 'identity' | 'heard' | 'heardAtMs' | 'refused'>
+  readonly membership: Pick<Membership, 'identity' | 'heard' | 'heardAgoMs' | 'refused'>
   readonly owned: OwnedPartitions
   readonly lostPartitions: LostPartitions
   readonly everyMs: number
@@ -105,7 +105,7 @@ export class Committer {
     const shownAtMs = Date.now()
     if (news.length > 0) await this.send(news)
     // Without news, everything is committed that had settled at the group's last answer to this member.
-    const committedAtMs = news.length > 0 ? shownAtMs : membership.heardAtMs
+    const committedAtMs = news.length > 0 ? shownAtMs : Date.now() - membership.heardAgoMs
     // If the clock was set back, the former time lies in the future.
     this.#lastCommitMs = Math.min(Date.now(), Math.max(this.#lastCommitMs, committedAtMs))
     lostPartitions.dropFinished()

@@ -314,7 +314,7 @@ export class GroupMember implements GroupConsumer {
     for (const partition of lost) {
       this.#owned.remove(partition)
       // The next owner waits for the final commit.
-      partition.lose(() => this.#committer.soon(), Date.now())
+      partition.lose(() => this.#committer.soon(), performance.now())
       if (!partition.isWaiting) this.#lostPartitions.add(partition)
       if (partition.needsState) this.#units.lose(partition.id)
     }

@@ -6,12 +6,9 @@ export class LastHeard {
   #atMs = 0
   #monotonicMs = -Infinity
 
-  /** The time in epoch milliseconds. 0 if nothing was heard yet. */
-  get atMs(): number {
-    return this.#atMs
-  }
-
-  /** The time since then, in milliseconds, by the clock that shows more. */
+  /**
+   * The time since then, in milliseconds, by the clock that shows more. Infinite if nothing was heard yet.
+   */
   get agoMs(): number {
     return Math.max(Date.now() - this.#atMs, performance.now() - this.#monotonicMs)
   }

@@ -51,7 +51,7 @@ export class LostPartitions {
     if (lost.length === 0) return lost
     const stored = await readStored(lost)
     return lost.filter((partition, index) => {
-      const isTooLate = Date.now() - partition.lostAtMs > this.#handoverMs - marginMs
+      const isTooLate = performance.now() - partition.lostAtMs > this.#handoverMs - marginMs
       const isOver = isTooLate || partition.isOvertaken(stored[index])
       if (isOver) this.#partitions.delete(partition)
       return !isOver

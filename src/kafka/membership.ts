@@ -140,9 +140,9 @@ export class Membership {
     return this.#identity === undefined || !this.#isSilent
   }
 
-  /** The time of the coordinator's last answer to this member, in epoch milliseconds. 0 if there is none. */
-  get heardAtMs(): number {
-    return this.#lastHeard.atMs
+  /** The time since the coordinator's last answer to this member, in milliseconds, though a clock was set. */
+  get heardAgoMs(): number {
+    return this.#lastHeard.agoMs
   }
 
   start(): void {

@@ -17,13 +17,25 @@ export async function stopInTime(
   shutdownTimeoutMs: number,
   onOverdue: (one: StoppedProcess) => void,
 ): Promise<void> {
-  one.terminate()
+  function look(): void {
+    // The report that the process has started may have been on its way at the first look.
+    const leftMs = orderlyMs() - waitedMs
+    if (leftMs > 0) wait(leftMs)
+    else {
+      onOverdue(one)
+      one.kill()
+    }
+  }
+  function wait(ms: number): void {
+    waitedMs += ms
+    timer = setTimeout(look, ms)
+  }
   // A process that has started keeps to the shutdown timeout, but exports its last spans afterwards.
-  const orderlyMs = one.isStarting ? unwindMs : shutdownTimeoutMs + flushMs
-  const timer = setTimeout(() => {
-    onOverdue(one)
-    one.kill()
-  }, orderlyMs + overdueMs)
+  const orderlyMs = (): number => overdueMs + (one.isStarting ? unwindMs : shutdownTimeoutMs + flushMs)
+  let waitedMs = 0
+  let timer: NodeJS.Timeout | undefined
+  one.terminate()
+  wait(orderlyMs())
   await one.ended
   clearTimeout(timer)
 }

@@ -7,7 +7,7 @@ import { Partition } from '../../../src/kafka/partition.ts'
 
 const startMs = Date.parse('2026-01-01T12:00:00Z')
 
-function member({ refused = new Set<Partition>() } = {}) {
+function member({ refused = new Set<Partition>(), heardAgoMs = 0 } = {}) {
   vi.useFakeTimers({ now: startMs })
   onTestFinished(() => void vi.useRealTimers())
   const seen = { failures: 0 }
@@ -17,8 +17,8 @@ function member({ refused = new Set<Partition>() } = {}) {
     membership: {
       identity: { memberId: 'member', generationId: 1, instanceId: undefined },
       heard: () => undefined,
-      get heardAtMs() {
-        return Date.now()
+      get heardAgoMs() {
+        return heardAgoMs
       },
       refused: () => undefined,
     },
@@ -40,6 +40,13 @@ test('a clock that is set back does not leave the last commit in the future', as
   vi.setSystemTime(startMs - 3_600_000)
   await committer.commit()
   expect(committer.lastCommitMs).toBe(startMs - 3_600_000)
+})
+
+test('a member that hears nothing has committed what had settled when it last heard, though the clock was set back', async () => {
+  const { committer } = member({ heardAgoMs: 60_000 })
+  vi.setSystemTime(startMs - 3_600_000)
+  await committer.commit()
+  expect(Date.now() - committer.lastCommitMs).toBe(60_000)
 })
 
 test('a commit that is refused for one partition counts as failed', async () => {

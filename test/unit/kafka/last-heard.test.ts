@@ -10,7 +10,6 @@ test('what was heard an hour ago is an hour old, though the clock was set back m
   const last = new LastHeard()
   expect(last.agoMs).toBe(Infinity)
   last.heard()
-  expect(last.atMs).toBe(1_700_000_000_000)
   vi.advanceTimersByTime(3_600_000)
   expect(last.agoMs).toBe(3_600_000)
   vi.setSystemTime(1_700_000_000_000 - 7_200_000)

@@ -11,16 +11,20 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
+type Plan = { readonly isStarting: boolean; readonly startedAfterMs?: number; readonly endsAfterMs: number }
+
 /** Stops processes that take some time to end. Returns the numbers of those that were killed, in order. */
-async function stopAll(
-  plans: readonly { readonly isStarting: boolean; readonly endsAfterMs: number }[],
-): Promise<number[]> {
+async function stopAll(plans: readonly Plan[]): Promise<number[]> {
   const killed: number[] = []
-  const processes = plans.map(({ isStarting, endsAfterMs }, index): StoppedProcess => {
+  const processes = plans.map(({ isStarting, startedAfterMs, endsAfterMs }, index): StoppedProcess => {
+    let isStillStarting = isStarting
+    if (startedAfterMs !== undefined) setTimeout(() => (isStillStarting = false), startedAfterMs)
     const ended = Promise.withResolvers<Awaited<StoppedProcess['ended']>>()
     return {
       number: index + 1,
-      isStarting,
+      get isStarting() {
+        return isStillStarting
+      },
       ended: ended.promise,
       terminate() {
         setTimeout(() => ended.resolve({ code: 0, signal: null, failure: undefined }), endsAfterMs)
@@ -41,6 +45,11 @@ test('a process that delivers may drain, although another one has not started ye
     { isStarting: false, endsAfterMs: 9_500 },
     { isStarting: true, endsAfterMs: 100 },
   ])
+  expect(killed).toEqual([])
+})
+
+test('a process whose start is reported after the signal has the time to drain too', async () => {
+  const killed = await stopAll([{ isStarting: true, startedAfterMs: 5, endsAfterMs: 9_500 }])
   expect(killed).toEqual([])
 })
 
