@@ -9,7 +9,7 @@ const request = Type.Object(
     requestId: Type.String({
       pattern: '^[\\x21-\\x7e]{1,80}$',
       description:
-        'Names the request, 1 to 80 visible ASCII characters. The same one again is the same request.',
+        'Names the request, 1 to 80 visible ASCII characters. The id of the last request of the same user and source again is the same request.',
     }),
     userId: text('Whose data is to be deleted. Also the partition key of the record.'),
     sources: Type.Array(text('The id of a source.'), {
