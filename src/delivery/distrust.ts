@@ -44,7 +44,6 @@ export function rememberingDistrust(connect: buildConnector.connector): buildCon
   }
 
   return (options, callback) => {
-    const nowMs = performance.now()
     const known = suspicion === enough ? last : undefined
     if (known === undefined) open(options, callback)
     else if (waiting !== undefined) {
@@ -52,7 +51,7 @@ export function rememberingDistrust(connect: buildConnector.connector): buildCon
         if (error === null) open(options, callback)
         else callback(error, null)
       })
-    } else if (nowMs < restUntilMs) callback(known, null)
+    } else if (performance.now() < restUntilMs) callback(known, null)
     else {
       waiting = []
       open(options, (...result) => {

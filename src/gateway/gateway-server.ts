@@ -94,8 +94,7 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   )
   server.addHook('onRequest', (request, reply, done) => {
     if (request.raw.httpVersion === '1.1' && request.raw.headers.host === undefined) {
-      options.observer.answered('other', malformed.status, 0)
-      replies.send(reply, malformed)
+      replies.sendToNoCall(reply, malformed)
       return
     }
     // Fastify would refuse a content type for which it has no parser, and a QUERY request without a content

@@ -28,8 +28,13 @@ export class Replies {
   }
 
   sendNotFound(reply: FastifyReply): FastifyReply {
-    this.#observer.answered('other', notFound.status, 0)
-    return this.send(reply, notFound)
+    return this.sendToNoCall(reply, notFound)
+  }
+
+  /** Answers a request that belongs to no call of the API, and counts the answer. */
+  sendToNoCall(reply: FastifyReply, answer: Answer): FastifyReply {
+    this.#observer.answered('other', answer.status, 0)
+    return this.send(reply, answer)
   }
 
   /** Makes an answer the last one on its connection if the server is retired. */

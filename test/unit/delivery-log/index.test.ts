@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import * as fc from 'fast-check'
@@ -156,7 +156,7 @@ function openIn(path: string): string[] {
   })
 }
 
-describe.skipIf(!existsSync('/proc/self/fd'))('what a reader of the index keeps open', () => {
+describe('what a reader of the index keeps open', () => {
   test('a file that was removed is closed soon, though nobody asks any more', () => {
     const path = folder()
     const [sample] = fc.sample(state, 1)

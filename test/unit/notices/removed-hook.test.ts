@@ -2,20 +2,13 @@ import { expect, test } from 'vitest'
 import { Board, type NoticeRecord } from '../../../src/notices/board.ts'
 import { Decider } from '../../../src/notices/decider.ts'
 import { encodeForgotten, encodeReport, encodeTold } from '../../../src/notices/notice-record.ts'
+import { minute, terms } from './terms.ts'
 
-const minute = 60_000
 const hook = { destinationId: 'crm', hookId: 'main' }
 
 test('a hook that was removed from the catalog and comes back is as new: its failures and answers are forgotten', () => {
   const board = new Board()
-  const decider = new Decider({
-    failingAfterMs: 5 * minute,
-    windowMs: 60 * minute,
-    least: { paced: 100, dead_letters: 10 },
-    staleMs: 75_000,
-    wellMs: 30_000,
-    secretEndingMs: 0,
-  })
+  const decider = new Decider(terms)
   let nowMs = 100 * 60 * minute
   let isKnown = true
   const take = (record: Omit<NoticeRecord, 'offset'>): void =>

@@ -1,23 +1,12 @@
 import { expect, test } from 'vitest'
 import { Board } from '../../../src/notices/board.ts'
-import { Decider, type Situation, type Terms } from '../../../src/notices/decider.ts'
+import { Decider, type Situation } from '../../../src/notices/decider.ts'
 import type { Notice } from '../../../src/notices/notice.ts'
 import { encodeForgotten, encodeReport, encodeTold, type Report } from '../../../src/notices/notice-record.ts'
+import { hour, minute, second, terms } from './terms.ts'
 
 /** Tests of what a decider does when the clock of its machine is set. */
 
-const second = 1_000
-const minute = 60 * second
-const hour = 60 * minute
-
-const terms: Terms = {
-  failingAfterMs: 5 * minute,
-  windowMs: hour,
-  least: { paced: 100, dead_letters: 10 },
-  staleMs: 75 * second,
-  wellMs: 30 * second,
-  secretEndingMs: 7 * 24 * hour,
-}
 const nothing: Report = { failing: [], answered: [], counts: [] }
 const main = { destinationId: 'crm', hookId: 'main' }
 
