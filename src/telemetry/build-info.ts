@@ -17,9 +17,10 @@ export type BuildInfo = {
 
 export type Commit = Omit<BuildInfo, 'version'>
 
-const root = new URL('../../', import.meta.url)
-/** The file with the build's information. `npm run build` writes it into `dist`. */
-const noted = new URL('../build.json', import.meta.url)
+/** The folder of package.json. All files of a build are in `dist`. */
+const root = new URL(import.meta.url.endsWith('.ts') ? '../../' : '../', import.meta.url)
+/** The file with the build's information. `npm run build` writes it into `dist`. A checkout has no such file. */
+const noted = new URL('build.json', import.meta.url)
 
 /**
  * Returns the information in the file that the build has written. If there is no such file, as in a checkout,

@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process'
-import { globSync, mkdirSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { stringify } from 'yaml'
@@ -30,14 +30,30 @@ afterAll(async () => {
 })
 
 test('the package holds what runs and the runbooks, and nothing else', () => {
-  const sources = globSync('**/*.ts', { cwd: join(root, 'src'), exclude: ['**/*.d.ts'] })
-  const built = sources.map((file) => join('dist', file.replace(/\.ts$/, '.js')))
-  const beside = ['LICENSE', 'README.md', 'package.json', 'bin/sluice.js', 'dist/build.json']
-  const typebox = installed.files.filter((file) => file.startsWith('dist/typebox/'))
-  expect(typebox).toContain('dist/typebox/LICENSE')
-  expect(typebox.length).toBeLessThan(12)
+  const beside = ['LICENSE', 'README.md', 'package.json', 'bin/sluice.js']
   const pages = globSync('deploy/runbooks/*.md', { cwd: root })
-  expect(new Set(installed.files)).toEqual(new Set([...beside, ...typebox, ...pages, ...built]))
+  const built = installed.files.filter((file) => file.startsWith('dist/'))
+  expect(new Set(installed.files)).toEqual(new Set([...beside, ...pages, ...built]))
+
+  const code = built.filter((file) => /^dist\/[\w-]+\.js$/.test(file))
+  expect(code).toEqual(
+    expect.arrayContaining(['dist/main.js', 'dist/index-thread.js', 'dist/reader-thread.js']),
+  )
+  expect(code).not.toContain('dist/left-behind.js')
+  expect(built.filter((file) => !code.includes(file))).toEqual(['dist/build.json', 'dist/typebox/LICENSE'])
+})
+
+test('the package has each module once, and bundles TypeBox alone', () => {
+  const folder = join(installed.folder, 'node_modules/sluice/dist')
+  // Before the code of each module, the bundle has a comment with the module's path.
+  const modules = globSync('*.js', { cwd: folder }).flatMap((file) =>
+    [...readFileSync(join(folder, file), 'utf8').matchAll(/^\/\/ ((?:src|node_modules)\/.+)$/gm)].map(
+      ([, name = '']) => name,
+    ),
+  )
+  expect(modules.length).toBeGreaterThan(500)
+  expect(modules).toHaveLength(new Set(modules).size)
+  expect(modules.filter((name) => !/^(src|node_modules\/typebox)\//.test(name))).toEqual([])
 })
 
 test('installed, it says its version, and the commit and date of what it was made of', () => {

@@ -141,9 +141,9 @@ describe('the image', () => {
   test('loads all that Sluice imports: of no package too much was left out', async () => {
     const dist = join(image.tree, 'sluice/dist')
     const imported = globSync('**/*.js', { cwd: dist }).flatMap((file) =>
-      [...readFileSync(join(dist, file), 'utf8').matchAll(/(?:from |import\()'([@a-z][\w@./:-]*)'/g)].map(
-        ([, name = '']) => name,
-      ),
+      [
+        ...readFileSync(join(dist, file), 'utf8').matchAll(/(?:from |import |import\()"([@a-z][\w@./:-]*)"/g),
+      ].map(([, name = '']) => name),
     )
     const packages = new Set(imported.filter((name) => !/^(node:|testcontainers$)/.test(name)))
     expect(packages.size).toBeGreaterThan(20)
