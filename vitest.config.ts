@@ -41,7 +41,7 @@ function isSlow({ moduleId }: TestSpecification): boolean {
 }
 
 /**
- * The projects (groups of tests). `unit` needs nothing else. `quick` has the unit tests that take little
+ * The projects (groups of tests). `unit` needs no Kafka. `quick` has the unit tests that take little
  * time, and a smoke test. `quick`, `integration`, `e2e`, `long`, `package` and `clients` share one real
  * Kafka, which `test/support/global-kafka.ts` starts once. Each test uses topics that no other test uses.
  * `package` runs the tests of `e2e` with the package as npm installs it. `imports` checks the import map.
@@ -57,13 +57,13 @@ export default defineConfig({
           name: 'unit',
           include: ['test/unit/**/*.test.ts'],
           setupFiles: ['test/support/seed.ts'],
-          // The files share processes, and so the modules that these have loaded. Otherwise, a fifth of the
-          // CPU time would go into loading modules again.
+          // The files share processes and their loaded modules. Otherwise, a fifth of the CPU time would go
+          // into loading modules again.
           isolate: false,
-          // A thousand runs of a property take seconds on a busy machine.
+          // A test of a property runs it a thousand times, which takes seconds on a busy machine.
           testTimeout: 60_000,
-          // These tests only compute. Those of `integration` and `e2e` wait for the clock half of the time.
-          // So they run after these tests, four files at a time.
+          // These tests only compute. The tests of `integration` and `e2e` wait half of the time. So they run
+          // later, and four files at a time.
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -72,7 +72,7 @@ export default defineConfig({
         test: {
           name: 'quick',
           include: ['test/unit/**/*.test.ts', 'test/e2e/smoke.test.ts'],
-          // These files take seconds each.
+          // Each of these files takes seconds.
           exclude: [
             '**/*.model.test.ts',
             'test/unit/bench/**',

@@ -124,8 +124,8 @@ const introduction = `# Sluice on Kubernetes
 
 Generated from the comments of \`values.yaml\` by \`npm run generate\`.
 
-A gateway (Deployment) and workers (StatefulSet) for a Kafka that you have; if you like, the admin API (Deployment) and the index of the delivery log (StatefulSet). Before each install and upgrade a Job creates the topics and
-corrects their settings.
+This chart runs gateways (a Deployment) and workers (a StatefulSet). It needs an existing Kafka cluster. It can also run the admin API (a Deployment) and the index of the delivery log (a StatefulSet). Before each install and upgrade,
+a Job creates the topics and corrects their settings.
 
 \`\`\`
 docker build -f deploy/Dockerfile -t REGISTRY/sluice:VERSION . && docker push REGISTRY/sluice:VERSION
@@ -136,30 +136,34 @@ helm install sluice deploy/helm/sluice --namespace sluice \\
   --set catalog.volume.secret.secretName=sluice-catalog
 \`\`\`
 
-Where a release has published the image and this chart (docs/releasing.md), leave out the first line, set \`image.repository\` to what it names, and install \`oci://…/sluice\`.
+If a release has published the image and this chart (docs/releasing.md), leave out the first line, set \`image.repository\` to the release's image, and install the chart from \`oci://…/sluice\`.
 
-What it takes care of:
+## What to know
 
-- **A worker pod** has a process for each whole CPU of its limit, is known to the group by its name, and keeps what audiences hold on a volume of its own,
-  which is a cache. More pods than partitions divided by processes have nothing to do.
-- **The end of a pod**: its grace period is the shutdown timeout (and the gateway's delay) and five seconds more.
-- **Rights**: no root, no capability, a tree that nothing can write to, no token of the service account.
-- **Network**: deliveries reach public addresses alone. What is private is refused by Sluice itself (SECURITY.md) and, where the cluster enforces policies, by the network.
-- **Operators**: \`admin.enabled\` and \`deliveryLog.index.enabled\` answer what became of a message, and send again. Both want a Secret, so they are off by default:
+- **Worker pods.** A pod runs a process for each whole CPU of its limit. The consumer group knows a worker by the name of its pod. The state of audiences is on a volume of each pod, and is a cache. If there are more pods than
+  partitions divided by processes, the further pods get no partition, and are idle.
+- **Grace period.** It is the shutdown timeout and five seconds more. For gateways it also includes their shutdown delay.
+- **Security.** Containers don't run as root, have no capabilities and a read-only root file system. Pods get no token of their service account.
+- **Network.** Deliveries reach only public addresses. Sluice itself refuses private addresses (SECURITY.md). If the cluster enforces NetworkPolicies, the network refuses them too.
+- **For operators.** The admin API (\`admin.enabled\`) and the index of the delivery log (\`deliveryLog.index.enabled\`) show what became of a message. The admin API can also send messages again. Both need a Secret, so they are off
+  by default. To enable them:
 
   \`\`\`
-  sluice admin token create --name ann --right operate     # the token for ann, and a line for the file
-  kubectl create secret generic sluice-admin --from-file=tokens=LINES
-  kubectl create secret generic sluice-log --from-literal=token=$(openssl rand -hex 32) --from-literal=user-key=$(openssl rand -hex 32)
+  sluice admin token create --name ann --right operate     # prints a token for ann, and a line for the file LINES
+  kubectl create secret generic sluice-admin --namespace sluice --from-file=tokens=LINES
+  kubectl create secret generic sluice-log --namespace sluice \\
+    --from-literal=token=$(openssl rand -hex 32) --from-literal=user-key=$(openssl rand -hex 32)
   helm upgrade … --set admin.enabled=true,admin.tokens.existingSecret=sluice-admin \\
     --set deliveryLog.index.enabled=true,deliveryLog.existingSecret=sluice-log,deliveryLog.userKeyKey=user-key
   \`\`\`
 
-- **Secrets** are never values: the chart names Secrets that exist. A catalog has secrets too (signing secrets, write keys). Keep it in a Secret, as above, or write \`\${CATALOG_X}\` in its place of each and name the
-  Secret with those variables in \`catalog.variablesSecret\`. \`catalog.file\` and \`catalog.inline\` put their text into a ConfigMap, and Helm keeps it with the release: give them a catalog without secrets alone.
-- **The catalog**: a ConfigMap or a Secret holds at most 1 MiB, and the kubelet brings an edit within about a minute; it is in force a second later. A larger one comes from another volume.
-- **Scaling**: \`worker.autoscaling\` asks for pods by the cores that they use and that the lag of \`events\` and \`replays\` takes beside, by the requests in flight, and by how late retries
-  are (docs/scaling.md). With \`kind: hpa\` the Prometheus adapter has to serve three recorded series as external metrics:
+- **Secrets.** Don't write secrets into values, because Helm stores the values with the release. The values name existing Secrets instead. A catalog contains secrets too: signing secrets and write keys. Keep the whole catalog in a
+  Secret, as above. Or write \`\${CATALOG_X}\` in place of each secret, and name the Secret with these variables in \`catalog.variablesSecret\`. Use \`catalog.file\` and \`catalog.inline\` only for a catalog without secrets, because
+  the chart puts their text into a ConfigMap, and Helm stores it with the release.
+- **Catalog.** A ConfigMap or a Secret holds at most 1 MiB. After an edit, the kubelet updates the file in the pods within about a minute. The edit is live a second later. Put a larger catalog on another kind of volume
+  (\`catalog.volume\`).
+- **Scaling.** \`worker.autoscaling\` sets the number of worker pods by three measures: the cores that are in use, together with the cores that the lag of \`events\` and \`replays\` needs; the requests in flight; and how late retries
+  are (docs/scaling.md). With \`kind: hpa\`, the Prometheus adapter must serve three recorded series as external metrics:
 
   \`\`\`yaml
   externalRules:
@@ -168,13 +172,16 @@ What it takes care of:
       metricsQuery: max(<<.Series>>{<<.LabelMatchers>>})
   \`\`\`
 
-- **Alerts**: \`metrics.prometheusRule.enabled\` gives the release rules of its own, which look at its pods alone. Several releases may share a Prometheus and a namespace. The rules pick series by the labels
-  \`namespace\` and \`pod\` of Prometheus' operator; \`seriesMatchers\` names others. Runbooks are in \`files/runbooks\`; set \`runbookBaseUrl\` to where your people read them.
-- **Upgrades**: where an autoscaler counts the pods, an upgrade keeps their number. So does a rollback, if autoscaling has been on since the install (the annotation \`sluice/counted-by\`
-  says so). Otherwise a rollback brings the number of that revision: upgrade to the earlier version of the chart and the image in its place. What Kubernetes lets nobody change (volumes of workers, by what pods are known) is refused before anything
-  is changed, and the message says what to do; before a rollback over such a change do the same. Helm asks the cluster for both: what only renders (\`helm template\`, Argo CD) has to leave
-  \`spec.replicas\` alone by itself.
-- **What an uninstall leaves**: nothing, but volumes where \`whenDeleted\` is \`Retain\`, and what the chart has only named: Secrets, ConfigMaps, topics.
+- **Alerts.** \`metrics.prometheusRule.enabled\` creates rules for this release, which see only the release's own pods. So several releases can share a Prometheus and a namespace. The rules select series by the labels \`namespace\`
+  and \`pod\`, which the Prometheus operator sets. If your series have other labels, set \`metrics.prometheusRule.seriesMatchers\`. The runbooks are in \`files/runbooks\`. Set \`metrics.prometheusRule.runbookBaseUrl\` to the address
+  where your people read them.
+- **Number of pods after an upgrade or a rollback.** If an autoscaler is on, an upgrade keeps the present number of pods. A rollback keeps it only if autoscaling has been on since the install. You can see this by the annotation
+  \`sluice/counted-by\`. Without the annotation, a rollback sets the number of the earlier revision. In that case, upgrade to the earlier version of the chart and of the image instead.
+- **Refused upgrades.** Kubernetes doesn't allow changes to a StatefulSet's volumes, or to the labels by which a StatefulSet or a Deployment selects its pods. The chart refuses an upgrade with such a change before anything is
+  changed, and its message says what to do. Do the same before a rollback across such a change.
+- **Without Helm's access to the cluster.** Both the present number of pods and the refusal of upgrades need a Helm that reads from the cluster. \`helm template\` and Argo CD only render the chart. If you use autoscaling with such a
+  tool, configure the tool to leave \`spec.replicas\` unchanged.
+- **Uninstall.** It leaves volumes whose \`whenDeleted\` is \`Retain\`, and everything that the chart only names: Secrets, ConfigMaps and topics. It removes everything else.
 
 ## Values
 

@@ -7,19 +7,21 @@ export const logBoard: Board = {
   panels: [
     {
       title: 'Written to the delivery log',
-      about: 'Records, a second.',
+      about: 'Records written to the delivery log per second.',
       unit: 'cps',
       queries: [rate('sluice_log_records_total', '')],
     },
     {
       title: 'Missing in the delivery log',
-      about: 'Records that were dropped, a second, by reason. 0 is good; deliveries are not affected.',
+      about:
+        'Records per second that were dropped and are missing in the delivery log, by reason. 0 is good. Deliveries are not affected.',
       unit: 'cps',
       queries: [rate('sluice_log_records_dropped_total', 'reason')],
     },
     {
       title: 'Index: how far it is behind',
-      about: 'Age of what the index has read last, while there is more. Seconds are good.',
+      about:
+        'Age of the last record that the index has read, while it has not read all records. A few seconds are good.',
       unit: 's',
       queries: [
         {
@@ -30,7 +32,8 @@ export const logBoard: Board = {
     },
     {
       title: 'Index: records',
-      about: 'Indexed, and passed over since they can not be read, a second.',
+      about:
+        'indexed: records per second in the index. passed over: records per second that the index has skipped, because it can not read them.',
       unit: 'cps',
       queries: [
         { ...rate('sluice_log_indexed_total', ''), legend: 'indexed' },
@@ -39,13 +42,14 @@ export const logBoard: Board = {
     },
     {
       title: 'Replays',
-      about: 'That run now.',
+      about: 'Replays that run now.',
       unit: 'short',
       queries: [sum('sluice_replays')],
     },
     {
       title: 'Sent again',
-      about: 'Records that replays write, a second, and how often one fails and is tried again.',
+      about:
+        'sent: records that replays write per second. failures: steps of replays per second that failed and are tried again.',
       unit: 'cps',
       queries: [
         { ...rate('sluice_replay_sent_total', ''), legend: 'sent' },
@@ -55,13 +59,14 @@ export const logBoard: Board = {
     {
       title: 'Admin API',
       about:
-        'Answered requests, a second, by status. Many 401 mean that somebody guesses tokens or uses an old one.',
+        'Answered requests per second, by status. Many 401 mean that somebody guesses tokens or uses an old one.',
       unit: 'cps',
       queries: [rate('sluice_admin_requests_total', 'status')],
     },
     {
       title: 'Notices',
-      about: 'To customers, about their destinations: sent, not sent, and failures of their topic, a second.',
+      about:
+        'Notices to customers about their destinations per second: sent, and not sent. failures: how often per second the topic notices could not be read or written.',
       unit: 'cps',
       queries: [
         {
@@ -78,7 +83,7 @@ export const logBoard: Board = {
     {
       title: 'Spans',
       about:
-        'A second, by fate: failed and dropped ones are missing in traces. Nothing where tracing is off.',
+        'Recorded spans per second, by fate. Spans that failed or were dropped are missing in traces. Empty if tracing is off.',
       unit: 'cps',
       queries: [rate('sluice_trace_spans_total', 'fate')],
     },

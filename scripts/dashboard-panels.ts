@@ -6,15 +6,14 @@ import { age, max, of, quantiles, rate, sum, used, type Board, type Panel } from
 const groupLag: Panel = {
   title: 'Lag of the group',
   about:
-    'Records that the group has not committed, as the brokers have it: also while no worker runs. Retry topics wait on purpose.',
+    'Records that the group has not committed, according to the brokers. The series exist even while no worker runs. Records on retry topics wait on purpose.',
   unit: 'short',
   queries: [max('sluice_group_lag_records', 'topic')],
 }
 
 const deadLetters: Panel = {
   title: 'Dead letters',
-  about:
-    'Records written to the dead letters, a second, by reason. Each has a header that says what to change.',
+  about: 'Dead letters written per second, by reason. A header of each says what to change.',
   unit: 'cps',
   queries: [rate('sluice_dead_letters_total', 'reason')],
 }
@@ -27,37 +26,37 @@ export const boards: readonly Board[] = [
     panels: [
       {
         title: 'Taken by the gateway',
-        about: 'Messages that Kafka has acknowledged, a second.',
+        about: 'Messages per second that Kafka has acknowledged, by type.',
         unit: 'cps',
         queries: [rate('sluice_gateway_messages_total', 'type')],
       },
       {
         title: 'Taken from Kafka',
-        about: 'Records taken by workers, a second, by topic.',
+        about: 'Records per second that workers have taken from Kafka, by topic.',
         unit: 'cps',
         queries: [rate('sluice_records_total', 'topic')],
       },
       {
         title: 'Deliveries that ended',
-        about: 'By verdict. superseded and suppressed are as it should be.',
+        about: 'Deliveries that ended per second, by verdict. superseded and suppressed are not failures.',
         unit: 'cps',
         queries: [rate('sluice_deliveries_total', 'verdict')],
       },
       {
         title: 'Append to first request',
-        about: 'To endpoints that are well: this latency is ours. The objective is 30 s for 99.9 %.',
+        about: 'Latency at healthy endpoints. Sluice itself causes it. The objective is 30 s for 99.9 %.',
         unit: 's',
         queries: quantiles('sluice_append_to_first_attempt_seconds', 'way="direct"'),
       },
       {
         title: 'Append to delivery',
-        about: "Of what is delivered, customers' outages included.",
+        about: "Latency of successful deliveries. It includes the outages of customers' endpoints.",
         unit: 's',
         queries: quantiles('sluice_produce_to_delivery_seconds'),
       },
       {
         title: 'Requests that succeed',
-        about: 'Share of all requests to endpoints. It falls with the endpoints of customers.',
+        about: "Successful share of all requests. It falls when customers' endpoints fail.",
         unit: 'percentunit',
         max: 1,
         queries: [
@@ -71,14 +70,14 @@ export const boards: readonly Board[] = [
       {
         title: 'Age of the oldest record',
         about:
-          'That is not settled, by topic. Seconds are good; retry topics keep theirs for as long as their name says.',
+          'Age of the oldest record that is not settled, by topic. A few seconds are good. A retry topic keeps its records for as long as its name says.',
         unit: 's',
         queries: [age('sluice_oldest_unsettled_timestamp_seconds', 'topic')],
       },
       deadLetters,
       {
         title: 'What stands still',
-        about: '1 is bad: Kafka takes nothing, or what is named is down.',
+        about: '1 is bad: Kafka accepts no writes, or the named part is down.',
         unit: 'short',
         queries: [
           { ...max('sluice_produce_stalled'), legend: 'workers can not write' },
@@ -90,13 +89,13 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Faults of Sluice',
-        about: 'More than 0 is a bug: the log has each with its stack.',
+        about: 'Faults of Sluice itself per second. Each fault is a bug, and the log has its stack.',
         unit: 'cps',
         queries: [rate('sluice_faults_total', '')],
       },
       {
         title: 'What runs',
-        about: 'Processes by role and version.',
+        about: 'Instances by role, version and commit. A worker with several processes counts once.',
         unit: 'short',
         queries: [
           {
@@ -110,11 +109,11 @@ export const boards: readonly Board[] = [
   {
     id: 'destinations',
     title: 'destinations',
-    about: 'How endpoints answer, by destination if metrics.perDestination is on.',
+    about: 'Answers of endpoints, by destination if metrics.perDestination is on.',
     panels: [
       {
         title: 'Deliveries by destination',
-        about: 'That came to an end, a second.',
+        about: 'Deliveries that ended per second, by destination and verdict: the 20 highest.',
         unit: 'cps',
         queries: [
           {
@@ -125,25 +124,25 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Requests by outcome',
-        about: 'A second. answer: a response came, whatever it said.',
+        about: 'Requests per second, by outcome. answer: a response arrived, whatever its status was.',
         unit: 'cps',
         queries: [rate('sluice_attempts_total', 'outcome')],
       },
       {
         title: 'Answers by status',
-        about: 'none: there was no answer.',
+        about: 'Requests per second, by the status class of the response. none: no response arrived.',
         unit: 'cps',
         queries: [rate('sluice_attempts_total', 'status_class')],
       },
       {
         title: 'How long requests take',
-        about: 'All outcomes together; one that times out takes delivery.timeout.',
+        about: 'Duration of requests of all outcomes. A request that times out takes delivery.timeout.',
         unit: 's',
         queries: quantiles('sluice_attempt_duration_seconds'),
       },
       {
         title: 'Requests that fail',
-        about: 'By destination, those that fail most.',
+        about: 'Requests without success per second, by destination and verdict: the 20 highest.',
         unit: 'cps',
         queries: [
           {
@@ -154,7 +153,8 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Open breakers',
-        about: 'URLs most of whose requests fail, in the process with the most.',
+        about:
+          'URLs with an open breaker, because most of their requests fail: the highest count of one process. paced, of all processes: URLs whose requests Sluice slows down now.',
         unit: 'short',
         queries: [
           max('sluice_open_breakers'),
@@ -163,7 +163,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Longest open breaker',
-        about: 'By destination and URL where metrics.perDestination is on.',
+        about: 'Age of the longest-open breaker, by destination and URL if metrics.perDestination is on.',
         unit: 's',
         queries: [
           {
@@ -174,31 +174,31 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Requests that a URL never got',
-        about: 'Of messages that another URL of the destination took.',
+        about: 'Dropped requests per second, by reason. Another URL has accepted the message of each.',
         unit: 'cps',
         queries: [rate('sluice_hook_requests_omitted_total', 'reason')],
       },
       {
         title: 'Destinations by state',
-        about: 'Of the catalog in force.',
+        about: 'Destinations of the catalog in force, by state.',
         unit: 'short',
         queries: [max('sluice_catalog_destinations', 'state')],
       },
       {
         title: 'Versions of the catalog',
-        about: 'One line is good: all processes have the same.',
+        about: 'Instances by the version of their catalog. One line is good: all have the same version.',
         unit: 'short',
         queries: [{ legend: '{{version}}', expr: `count by (version) (${of('sluice_catalog_info')})` }],
       },
       {
         title: 'Lookups of names',
-        about: 'A second, by outcome.',
+        about: 'DNS lookups per second, by outcome.',
         unit: 'cps',
         queries: [rate('sluice_dns_lookups_total', 'outcome')],
       },
       {
         title: 'Tunnels through the proxy',
-        about: 'A second, by outcome; 0 without a proxy.',
+        about: 'Tunnels requested from the proxy per second, by outcome. 0 without a proxy.',
         unit: 'cps',
         queries: [rate('sluice_proxy_connects_total', 'outcome')],
       },
@@ -207,41 +207,41 @@ export const boards: readonly Board[] = [
   {
     id: 'retries',
     title: 'retries and dead letters',
-    about: 'Deliveries that wait on the ladder, why and how long, and dead letters.',
+    about: 'Deliveries that wait on the ladder, by reason and by wait, and dead letters.',
     panels: [
       {
         title: 'Parked, by reason',
-        about: 'Deliveries put on a retry topic, a second.',
+        about: 'Deliveries written to a retry topic per second, by reason.',
         unit: 'cps',
         queries: [rate('sluice_parked_total', 'reason')],
       },
       {
         title: 'Parked, by tier',
-        about: 'The same by how long they wait.',
+        about: 'Deliveries written to a retry topic per second, by tier. The tier says how long they wait.',
         unit: 'cps',
         queries: [rate('sluice_parked_total', 'tier')],
       },
       {
         title: 'Waiting',
-        about: 'Records on the retry topics.',
+        about: 'Records that wait on the retry topics, by tier.',
         unit: 'short',
         queries: [sum('sluice_parked_records', 'tier')],
       },
       {
         title: 'Overdue',
-        about: 'For how long the first record of a tier has been due. Seconds are good.',
+        about: 'How long the first record of a tier has been due. A few seconds are good.',
         unit: 's',
         queries: [age('sluice_oldest_due_timestamp_seconds', 'tier')],
       },
       {
         title: 'Oldest by topic',
-        about: 'How long ago the oldest record was put there that waits.',
+        about: 'Age of the oldest record that is not settled, by topic.',
         unit: 's',
         queries: [age('sluice_oldest_unsettled_timestamp_seconds', 'topic')],
       },
       {
         title: 'Share of the four hours used',
-        about: 'When a delivery is parked. At 1 it is a dead letter.',
+        about: 'Used share of retry.limit (4 h) when a delivery is parked. At 1, it becomes a dead letter.',
         unit: 'percentunit',
         max: 1,
         queries: quantiles('sluice_parked_retry_limit_used_ratio'),
@@ -249,13 +249,13 @@ export const boards: readonly Board[] = [
       deadLetters,
       {
         title: 'Not routed',
-        about: 'Messages, or destinations of a message, that nothing was sent to.',
+        about: 'Messages, or single destinations of a message, without a delivery: a second, by reason.',
         unit: 'cps',
         queries: [rate('sluice_not_routed_total', 'reason')],
       },
       {
         title: 'Repeats dropped',
-        about: 'Messages whose id came before from the same source.',
+        about: 'Messages dropped per second, because their source had sent the same messageId before.',
         unit: 'cps',
         queries: [rate('sluice_repeats_dropped_total', '')],
       },
@@ -268,31 +268,31 @@ export const boards: readonly Board[] = [
     panels: [
       {
         title: 'Changes',
-        about: 'Single changes of audiences and computed traits, a second, by what they came to.',
+        about: 'Single changes of audiences and computed traits per second, by outcome.',
         unit: 'cps',
         queries: [rate('sluice_audience_changes_total', 'outcome')],
       },
       {
         title: 'Syncs',
-        about: 'Of a unit: applied, or the reason for which they were refused.',
+        about: 'Syncs of units per second, by outcome: applied, or the reason why the sync was refused.',
         unit: 'cps',
         queries: [rate('sluice_audience_syncs_total', 'outcome')],
       },
       {
         title: 'Users of syncs',
-        about: 'By what it came to.',
+        about: 'Users of applied syncs per second, by outcome: joined, left or unchanged.',
         unit: 'cps',
         queries: [rate('sluice_audience_synced_users_total', 'outcome')],
       },
       {
         title: 'First syncs',
-        about: 'Destinations that are being told who is in a space that they were connected to later.',
+        about: 'Destinations that were connected to a space later and lack members of it, by state.',
         unit: 'short',
         queries: [max('sluice_first_syncs', 'state')],
       },
       {
         title: 'First syncs: left and sent',
-        about: 'Values still to be written to replays, and how many are, a second.',
+        about: 'left: values to write to replays. sent a second: values written to replays per second.',
         unit: 'short',
         queries: [
           { ...sum('sluice_first_sync_left'), legend: 'left' },
@@ -301,25 +301,25 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Need a backfill',
-        about: 'Destinations that have missed a value.',
+        about: 'Destinations that lack a value of an audience or a computed trait.',
         unit: 'short',
         queries: [max('sluice_destination_needs_backfill')],
       },
       {
         title: 'Units that restore',
-        about: 'Retries, audiences and deletions of these wait.',
+        about: 'Units whose state is being read. Their retries, audience changes and deletions wait.',
         unit: 'short',
         queries: [sum('sluice_units_restoring')],
       },
       {
         title: 'Records to restore',
-        about: 'Offsets of memberships still to be read.',
+        about: 'Offsets of memberships that still have to be read.',
         unit: 'short',
         queries: [sum('sluice_restore_remaining_records')],
       },
       {
         title: 'Last restore',
-        about: 'How long it took.',
+        about: 'How long the last restore of a unit took: the longest time of all workers.',
         unit: 's',
         queries: [max('sluice_restore_seconds')],
       },
@@ -332,43 +332,43 @@ export const boards: readonly Board[] = [
     panels: [
       {
         title: 'Requests by call',
-        about: 'Answered, a second.',
+        about: 'Answered requests per second, by call.',
         unit: 'cps',
         queries: [rate('sluice_gateway_requests_total', 'call')],
       },
       {
         title: 'Requests by status',
-        about: '503: Kafka takes nothing, or the buffer is full.',
+        about: 'Answered requests per second, by status. 503: Kafka accepts nothing, or buffers are full.',
         unit: 'cps',
         queries: [rate('sluice_gateway_requests_total', 'status')],
       },
       {
         title: 'How long answers take',
-        about: 'From a request as a whole to its answer: until Kafka has acknowledged.',
+        about: "Time from the end of a request to its answer, which waits for Kafka's acknowledgement.",
         unit: 's',
         queries: quantiles('sluice_gateway_request_duration_seconds'),
       },
       {
         title: 'Messages by type',
-        about: 'That Kafka has acknowledged, a second.',
+        about: 'Messages per second that Kafka has acknowledged, by type.',
         unit: 'cps',
         queries: [rate('sluice_gateway_messages_total', 'type')],
       },
       {
         title: 'Left out',
-        about: 'Messages that were sent and are not in Kafka, by reason.',
+        about: 'Messages per second that are not in Kafka although their request was answered, by reason.',
         unit: 'cps',
         queries: [rate('sluice_gateway_left_out_total', 'reason')],
       },
       {
         title: 'Writes that Kafka did not take',
-        about: 'They are made again for as long as somebody waits.',
+        about: 'Failed writes per second. The gateway repeats a write while a client waits for the answer.',
         unit: 'cps',
         queries: [rate('sluice_gateway_produce_failures_total', '')],
       },
       {
         title: 'Buffers',
-        about: 'Share of gateway.bufferBytes, in the process that has least left.',
+        about: 'Used share of gateway.bufferBytes, in the gateway that has the least left.',
         unit: 'percentunit',
         max: 1,
         queries: [
@@ -378,7 +378,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Open requests',
-        about: 'That are not answered yet, and messages that wait for Kafka.',
+        about: 'Requests that are not answered yet, and messages that Kafka has not acknowledged yet.',
         unit: 'short',
         queries: [
           { ...sum('sluice_gateway_open_requests'), legend: 'requests' },
@@ -387,7 +387,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Refused partitions',
-        about: 'That Kafka takes no records for, by topic.',
+        about: 'Partitions for which Kafka accepts no records, by topic.',
         unit: 'short',
         queries: [max('sluice_gateway_refused_partitions', 'topic')],
       },
@@ -401,14 +401,14 @@ export const boards: readonly Board[] = [
     panels: [
       {
         title: 'Ready',
-        about: '1 is good: all of that role are ready. 0: /readyz of one of them gives the reasons.',
+        about: '1: all instances of the role are ready. 0: /readyz of at least one gives the reasons.',
         unit: 'short',
         queries: [{ legend: '{{role}}', expr: `min by (role) (${of('sluice_ready')})` }],
       },
       groupLag,
       {
         title: 'Lag by partition',
-        about: 'The most. One that stands out stands still.',
+        about: 'Unsettled records: the 10 highest. A partition that stands out stands still.',
         unit: 'short',
         queries: [
           {
@@ -419,19 +419,19 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Retention used',
-        about: 'By the oldest record. At 1 the broker may delete it undelivered.',
+        about: 'Age of the oldest unsettled record as a share of retention. At 1, it may be deleted.',
         unit: 'percentunit',
         queries: [max('sluice_retention_used_ratio', 'topic')],
       },
       {
         title: 'Age of the last commit',
-        about: 'In the worker that has waited for longest.',
+        about: 'Time since everything settled was known to be committed: the longest of all workers.',
         unit: 's',
         queries: [max('sluice_commit_age_seconds')],
       },
       {
         title: 'Failed commits and writes',
-        about: 'They are made again. Some commits fail with each rebalance.',
+        about: 'Failures per second. Sluice repeats what failed. A few commits fail at each rebalance.',
         unit: 'cps',
         queries: [
           { ...rate('sluice_commit_failures_total', ''), legend: 'commits' },
@@ -441,13 +441,13 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Rebalances',
-        about: 'How often a worker has joined the group anew, a second.',
+        about: 'Joins of the group per second, without the first join of each member.',
         unit: 'cps',
         queries: [rate('sluice_rebalances_total', '')],
       },
       {
         title: 'Partitions in trouble',
-        about: 'That can not be read, or not be written by workers, by topic. The log says which and why.',
+        about: 'Partitions that workers can not read, or can not write to. The log says which and why.',
         unit: 'short',
         queries: [
           sum('sluice_partitions_in_trouble', 'topic'),
@@ -457,7 +457,7 @@ export const boards: readonly Board[] = [
       {
         title: 'Lost records and other logs',
         about:
-          'Records that Kafka deleted before they were delivered, and logs that are shorter than was read or made anew.',
+          'records: records per second that Kafka deleted before they were settled. logs: partitions per second whose log was replaced by another one, or ended before the last record that was read.',
         unit: 'cps',
         queries: [
           { ...rate('sluice_records_lost_total', ''), legend: 'records' },
@@ -466,7 +466,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Limits used',
-        about: 'In the process that is nearest to each.',
+        about: 'Used share of each limit, in the worker that is nearest to the limit.',
         unit: 'percentunit',
         queries: [
           used('sluice_held_records', 'sluice_held_records_limit', 'records'),
@@ -481,7 +481,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Queued deliveries',
-        about: 'In lanes, and for failing URLs.',
+        about: 'Deliveries in lanes (all), and requests that wait for their turn at failing URLs.',
         unit: 'short',
         queries: [
           { ...sum('sluice_deliveries_queued'), legend: 'all' },
@@ -490,7 +490,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'CPU',
-        about: 'Cores, by process or pod.',
+        about: 'Cores in use, by process or pod.',
         unit: 'short',
         queries: [
           {
@@ -501,7 +501,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Memory',
-        about: 'Resident, by process or pod.',
+        about: 'Resident memory, by process or pod.',
         unit: 'bytes',
         queries: [
           {
@@ -512,7 +512,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Event loop',
-        about: 'How late timers are, p99. Over 0.1 s a process has more than it can do.',
+        about: 'How late timers are, p99. Above 0.1 s, a process has more work than it can do.',
         unit: 's',
         queries: [
           {
@@ -523,7 +523,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Open files',
-        about: 'Share of what the system allows.',
+        about: 'Open files as a share of the files that the system allows.',
         unit: 'percentunit',
         queries: [
           {
@@ -534,7 +534,7 @@ export const boards: readonly Board[] = [
       },
       {
         title: 'Memory of repeats',
-        about: 'How far back repeats are known; less than repeats.window where repeats.messages is too low.',
+        about: 'How far back repeats are recognized. Below repeats.window, raise repeats.messages.',
         unit: 's',
         queries: [{ legend: 'least', expr: `min(${of('sluice_repeats_reach_seconds')})` }],
       },

@@ -53,11 +53,21 @@ describe('the network lets', () => {
     { url: 'http://registry:8081', port: 8081 },
     { url: 'https://[2001:db8::1]:8082/apis', port: 8082 },
     { url: 'https://[2001:db8::1]', port: 443 },
-  ])('workers alone ask the registry at the port of its URL: $url', async ({ url, port }) => {
-    const egress = await egressOf(['worker', 'gateway'], '--set', `registry.url=${url}`)
-    expect(toPort(egress.get('worker') ?? [], port)).toHaveLength(1)
-    expect(toPort(egress.get('gateway') ?? [], port)).toEqual([])
-  })
+  ])(
+    'those who decode framed values ask the registry at the port of its URL: $url',
+    async ({ url, port }) => {
+      const roles = ['worker', 'log', 'admin', 'gateway', 'topics']
+      const egress = await egressOf(roles, '-f', setOf('operators'), '--set', `registry.url=${url}`)
+      const toRegistry = roles.map((role) => [role, toPort(egress.get(role) ?? [], port).length])
+      expect(toRegistry).toEqual([
+        ['worker', 1],
+        ['log', 1],
+        ['admin', 1],
+        ['gateway', 0],
+        ['topics', 0],
+      ])
+    },
+  )
 
   test('a port that is named win over that of the URL', async () => {
     const given = 'registry.url=https://registry.example,networkPolicy.registry.ports={9000}'
@@ -126,7 +136,9 @@ describe('the notes warn', () => {
   test('where any address can be reached at Kafka’s ports, or at those of another server', async () => {
     const notes = await renderNotes(tools, '--set', 'registry.url=https://registry.example')
     expect(notes).toContain('networkPolicy.kafka.to is empty')
-    expect(notes).toContain('networkPolicy.registry.to is empty: worker may reach any address at port 443')
+    expect(notes).toContain(
+      'networkPolicy.registry.to is empty: the pods of worker, log, admin may reach any address at port 443',
+    )
   })
 
   test('not where it is said where these are, or no policy is made', async () => {

@@ -70,6 +70,28 @@ describe('settings', () => {
     },
   )
 
+  test.each([
+    ['SLUICE_KAFKA_BROKERS', [], 'the chart sets SLUICE_KAFKA_BROKERS itself'],
+    ['SLUICE_REGISTRY_URL', [], 'Use registry.url instead'],
+    ['SLUICE_HTTP_PORT', [], 'have the port 9400'],
+    ['SLUICE_LOG_LEVEL', ['--set', 'settings.SLUICE_LOG_LEVEL=debug'], 'settings has SLUICE_LOG_LEVEL'],
+    [
+      'NODE_EXTRA_CA_CERTS',
+      ['--set', 'trustedCertificates.existingConfigMap=ca'],
+      'the chart sets NODE_EXTRA_CA_CERTS itself',
+    ],
+  ])(
+    'are refused in extraEnv too, where Kubernetes would keep one of the two: %s',
+    async (name, args, said) => {
+      const given = `extraEnv=[{"name":"${name}","value":"9000"}]`
+      const minimal = ['-f', setOf('minimal')]
+      const { isOk, text } = await helmTemplate(tools, [...minimal, ...args, '--set-json', given])
+      expect(isOk).toBe(false)
+      expect(text).toContain('extraEnv: ')
+      expect(text).toContain(said)
+    },
+  )
+
   test('reach Sluice as they were written, also numbers of a million and more', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-settings-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -177,6 +199,19 @@ test('pods listen where values say, each at all of its ports', async () => {
     ['topics', 'SLUICE_HTTP_HOST=::'],
     ['worker', 'SLUICE_HTTP_HOST=::'],
   ])
+})
+
+test('all pods that decode framed values log in to the registry: also those of replays and of `log find`', async () => {
+  const given = 'registry.url=https://registry.example,registry.existingSecret=registry-login'
+  const resources = await rendered('-f', setOf('operators'), '--set', given)
+  const names = podsOf(resources).flatMap((pod) => {
+    const { name, volumeMounts } = pod.containers[0]
+    const isMounted = volumeMounts.some(({ mountPath }) => mountPath === '/etc/sluice-registry')
+    const hasVolume = pod.volumes.some((volume) => volume.name === 'registry-login')
+    expect([name, isMounted]).toEqual([name, hasVolume])
+    return valueOf(pod, 'SLUICE_REGISTRY_URL') !== undefined && isMounted ? [name] : []
+  })
+  expect(names.toSorted()).toEqual(['admin', 'log', 'worker'])
 })
 
 const more = (path: string) => [
@@ -295,7 +330,7 @@ describe('scaling', () => {
   test('the notes tell the version of KEDA, and that nobody scrapes the pods', async () => {
     const on = ['--set', 'worker.autoscaling.enabled=true']
     const notes = await renderNotes(tools, ...on)
-    expect(notes).toContain('KEDA, which has to be of version 2.17 or later')
+    expect(notes).toContain('KEDA scales the workers. It must have version 2.17 or later')
     expect(notes).toContain('metrics.serviceMonitor.enabled is false')
     const scraped = await renderNotes(tools, ...on, '--set', 'metrics.serviceMonitor.enabled=true')
     expect(scraped).not.toContain('serviceMonitor')

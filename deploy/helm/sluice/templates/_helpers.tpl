@@ -27,30 +27,38 @@ app.kubernetes.io/name: {{ include "sluice.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 
-{{/* Kubernetes lets nobody change by what a Deployment or a StatefulSet knows its pods. `live`: the one that is there. */}}
+{{/*
+Refuses an upgrade that changes the labels by which a Deployment or a StatefulSet selects its pods. Kubernetes doesn't allow such a change.
+`live` is the object in the cluster: (dict "root" . "live" …)
+*/}}
 {{- define "sluice.sameSelector" -}}
 {{- $was := dig "spec" "selector" "matchLabels" "app.kubernetes.io/name" "" .live -}}
 {{- if and $was (ne $was (include "sluice.name" .root)) -}}
-{{- fail (printf "nameOverride (%s): %s knows its pods by the name %s, and Kubernetes lets nobody change that. Give fullnameOverride another name as well, or leave nameOverride as it was" (include "sluice.name" .root) .live.metadata.name $was) -}}
+{{- fail (printf "nameOverride (%s): %s selects its pods by the name %s, and Kubernetes doesn't allow a change of this name. Give fullnameOverride another name too, or leave nameOverride as it was" (include "sluice.name" .root) .live.metadata.name $was) -}}
 {{- end -}}
 {{- end -}}
 
-{{/* The volumes of a StatefulSet, in a line, by its values. */}}
+{{/* Renders one line that describes the volumes of a StatefulSet: (dict "persistent" … "size" … "storageClass" …) */}}
 {{- define "sluice.fixedState" -}}
 {{- if .persistent -}}{{ printf "size %s, storage class %s" .size (.storageClass | default "of the cluster") }}{{- else -}}not persistent{{- end -}}
 {{- end -}}
 
-{{/* Kubernetes lets nobody change the volumes of a StatefulSet: (dict "path" "worker.state" "fixed" … "live" … "name" … "namespace" …) */}}
+{{/*
+Refuses an upgrade that changes the volumes of a StatefulSet. Kubernetes doesn't allow such a change:
+(dict "path" "worker.state" "fixed" … "live" … "name" … "namespace" …)
+*/}}
 {{- define "sluice.sameState" -}}
 {{- if ne .fixed (dig "metadata" "annotations" "sluice/fixed-state" .fixed .live) -}}
-{{- fail (printf "%s (%s): Kubernetes lets nobody change the volumes of a StatefulSet, and %s has others (%s). Leave %s as it was, or take the StatefulSet away without its pods, which go on, and upgrade then:\n  kubectl delete statefulset %s --namespace %s --cascade=orphan\n" .path .fixed .name (index .live.metadata.annotations "sluice/fixed-state") .path .name .namespace) -}}
+{{- fail (printf "%s (%s): Kubernetes doesn't allow a change of a StatefulSet's volumes, and those of %s are different (%s). Leave %s as it was. Or delete the StatefulSet without its pods, which keep running, and then upgrade again:\n  kubectl delete statefulset %s --namespace %s --cascade=orphan\n" .path .fixed .name (index .live.metadata.annotations "sluice/fixed-state") .path .name .namespace) -}}
 {{- end -}}
 {{- end -}}
 
 {{/*
-How many pods: (dict "root" . "live" … "values" … "name" …), `name` where pods may be there without a StatefulSet (sluice.sameState).
-Where an autoscaler counts them, those that there are: without a number, a StatefulSet that is made anew has one, and an upgrade that takes
-the number away makes it one. Where no revision has had a number, none has it: a rollback to an earlier number would take pods away.
+Renders the field `replicas`, or nothing: (dict "root" . "live" … "values" … "name" …). Pass the `name` of a StatefulSet whose pods may run
+without it, after the command that sluice.sameState advises.
+If an autoscaler is on, the field has the present number of pods. Without the field, a StatefulSet that is created again would get one pod, and
+an upgrade that removes the field would set the number to one.
+If no revision has had the field, this revision doesn't get it either: a later rollback to this revision would set its number, and remove pods.
 */}}
 {{- define "sluice.replicas" -}}
 {{- $scaling := .values.autoscaling -}}
@@ -65,7 +73,10 @@ replicas: {{ max (int $scaling.minReplicas) (include "sluice.podsLeft" . | int) 
 {{- end -}}
 {{- end -}}
 
-{{/* Not empty where no revision has had a number of pods. At 0 an autoscaler pauses, and only a number ends that. */}}
+{{/*
+Renders `true` if an autoscaler is on and no revision has had the field `replicas`, and nothing otherwise. At 0 pods it renders nothing too: an
+autoscaler pauses at 0, and only the field starts pods again.
+*/}}
 {{- define "sluice.isCountedByScaler" -}}
 {{- if not .values.autoscaling.enabled -}}
 {{- else if not .live -}}
@@ -75,7 +86,7 @@ replicas: {{ max (int $scaling.minReplicas) (include "sluice.podsLeft" . | int) 
 {{- end -}}
 {{- end -}}
 
-{{/* The number of the pods that were left when their StatefulSet was taken away; empty: there are none. */}}
+{{/* Renders the number of pods that run although their StatefulSet was deleted, or nothing if there are none. */}}
 {{- define "sluice.podsLeft" -}}
 {{- if and .name .root.Release.IsUpgrade -}}
 {{- $count := 0 -}}
@@ -89,7 +100,7 @@ replicas: {{ max (int $scaling.minReplicas) (include "sluice.podsLeft" . | int) 
 {{- end -}}
 
 {{- define "sluice.image" -}}
-{{- $repository := required "image.repository is empty: no registry is known to have the image. Build and push it from the root of the repository (docker build -f deploy/Dockerfile -t REGISTRY/sluice:VERSION . && docker push REGISTRY/sluice:VERSION), and set image.repository=REGISTRY/sluice,image.tag=VERSION" .Values.image.repository -}}
+{{- $repository := required "image.repository is empty, and the chart has no default. Build the image in the root of the repository and push it (docker build -f deploy/Dockerfile -t REGISTRY/sluice:VERSION . && docker push REGISTRY/sluice:VERSION). Then set image.repository=REGISTRY/sluice,image.tag=VERSION" .Values.image.repository -}}
 {{- if .Values.image.digest -}}
 {{ $repository }}@{{ .Values.image.digest }}
 {{- else -}}
@@ -105,16 +116,16 @@ replicas: {{ max (int $scaling.minReplicas) (include "sluice.podsLeft" . | int) 
 {{- end -}}
 {{- end -}}
 
-{{/* Seconds of a duration: 1500ms, 10s, 2m. */}}
+{{/* Renders a duration, such as 1500ms, 10s or 2m, in whole seconds, rounded up. */}}
 {{- define "sluice.seconds" -}}
 {{- if hasSuffix "ms" . -}}{{ divf (trimSuffix "ms" . | float64) 1000 | ceil | int }}
 {{- else if hasSuffix "s" . -}}{{ trimSuffix "s" . | int }}
 {{- else if hasSuffix "m" . -}}{{ mul (trimSuffix "m" . | int) 60 }}
-{{- else -}}{{ fail (printf "%q is no duration: write 10s, or 2m" .) }}
+{{- else -}}{{ fail (printf "%q is not a duration. Examples: 10s, 2m" .) }}
 {{- end -}}
 {{- end -}}
 
-{{/* Whole CPUs of a quantity, at least one. */}}
+{{/* Renders the whole CPUs of a quantity, such as 2 for 2500m, but at least 1. */}}
 {{- define "sluice.wholeCpus" -}}
 {{- $cpus := toString . -}}
 {{- if hasSuffix "m" $cpus -}}{{ max 1 (div (trimSuffix "m" $cpus | int) 1000) }}
@@ -122,7 +133,7 @@ replicas: {{ max (int $scaling.minReplicas) (include "sluice.podsLeft" . | int) 
 {{- end -}}
 {{- end -}}
 
-{{/* Processes of a worker: without a limit Node would count the CPUs of the node. */}}
+{{/* Renders the number of processes of a worker pod. Sluice can't choose it itself: without a CPU limit, Node.js counts all CPUs of the node. */}}
 {{- define "sluice.processes" -}}
 {{- if .Values.worker.processes -}}
 {{ .Values.worker.processes | int }}
@@ -133,35 +144,36 @@ replicas: {{ max (int $scaling.minReplicas) (include "sluice.podsLeft" . | int) 
 {{- end -}}
 {{- end -}}
 
-{{/* More pods than this would have processes without a partition. */}}
+{{/* Renders the largest useful number of worker pods. Further pods would get no partition. */}}
 {{- define "sluice.podCeiling" -}}
 {{- $processes := include "sluice.processes" . | int -}}
 {{ max 1 (div (sub (add (int .Values.topics.partitions) $processes) 1) $processes) }}
 {{- end -}}
 
+{{/* Renders the most worker pods that an autoscaler may ask for. It is never less than `minReplicas`. */}}
 {{- define "sluice.maxReplicas" -}}
 {{- $ceiling := include "sluice.podCeiling" . | int -}}
 {{- $wanted := .Values.worker.autoscaling.maxReplicas | default $ceiling | int -}}
 {{ max (int .Values.worker.autoscaling.minReplicas) (min $wanted $ceiling) }}
 {{- end -}}
 
-{{/* Who logs in to Kafka, and the file with the secret. */}}
+{{/* Renders the variables of a login to Kafka: the user name or client id, and the file with the password or client secret. */}}
 {{- define "sluice.login" }}
 - name: {{ .id }}
   valueFrom:
     secretKeyRef:
-      name: {{ required "kafka.sasl.existingSecret is empty: name a Secret with the login" .of.existingSecret }}
+      name: {{ required "kafka.sasl.existingSecret is empty: name an existing Secret with the login" .of.existingSecret }}
       key: {{ .idKey }}
 - name: {{ .secret }}
   value: /etc/sluice-kafka/login/{{ .secretKey }}
 {{- end -}}
 
-{{/* The text of a setting. Helm reads numbers of values as floats, which from a million on it would write as 8e+06. */}}
+{{/* Renders the text of a setting. Helm reads numbers in values as floats, and would write 8000000 as 8e+06. */}}
 {{- define "sluice.settingText" -}}
 {{- if and (kindIs "float64" .) (eq . (floor .)) -}}{{ printf "%.0f" . }}{{- else -}}{{ toString . }}{{- end -}}
 {{- end -}}
 
-{{/* By variable that the chart sets with these values: the value that it follows from. */}}
+{{/* Lists the variables that the chart sets with these values. For each variable, it names the value of the chart that determines it. */}}
 {{- define "sluice.computed" -}}
 SLUICE_ADMIN_HOST: listenHost
 SLUICE_ADMIN_TOKENS_FILE: admin.tokens
@@ -230,7 +242,7 @@ SLUICE_CLICKHOUSE_PASSWORD_FILE: deliveryLog.clickhouse.existingSecret
 {{- end }}
 {{- end -}}
 
-{{/* Ports that containers, probes and Services have in common. No value moves them. */}}
+{{/* Lists the ports that containers, probes and Services share. No value changes them. */}}
 {{- define "sluice.fixedPorts" -}}
 SLUICE_ADMIN_PORT: 9420
 SLUICE_GATEWAY_PORT: 8080
@@ -238,25 +250,40 @@ SLUICE_HTTP_PORT: 9400
 SLUICE_INDEX_PORT: 9410
 {{- end -}}
 
-{{/* Settings beside what the chart computes would contradict it: its probes, grace periods and volumes. */}}
+{{/* Refuses settings of variables that the chart sets itself. They would contradict the chart's probes, grace periods and volumes. */}}
 {{- define "sluice.refuseComputed" -}}
 {{- $computed := include "sluice.computed" . | fromYaml -}}
 {{- $ports := include "sluice.fixedPorts" . | fromYaml -}}
 {{- range $name, $_ := .Values.settings -}}
 {{- with index $computed $name -}}
-{{- fail (printf "settings.%s: the chart sets this variable itself, and more with it. Use %s in its place" $name .) -}}
+{{- fail (printf "settings.%s: the chart sets this variable itself, together with other parts that have to match it. Use %s instead" $name .) -}}
 {{- end -}}
 {{- with index $ports $name -}}
-{{- fail (printf "settings.%s: containers, probes and Services of the chart have the port %v. Remove it; service.port of gateway and admin is the port that others see" $name .) -}}
+{{- fail (printf "settings.%s: containers, probes and Services of the chart have the port %v. Remove this setting. The ports for clients are gateway.service.port and admin.service.port" $name .) -}}
+{{- end -}}
+{{- end -}}
+{{- range .Values.extraEnv -}}
+{{- $name := .name -}}
+{{- with index $computed $name -}}
+{{- fail (printf "extraEnv: the chart sets %s itself, together with other parts that have to match it. Use %s instead" $name .) -}}
+{{- end -}}
+{{- if hasKey $ports $name -}}
+{{- fail (printf "extraEnv: containers, probes and Services of the chart have the port %v. Remove %s" (index $ports $name) $name) -}}
+{{- end -}}
+{{- if hasKey ($.Values.settings | default dict) $name -}}
+{{- fail (printf "extraEnv: settings has %s already. Remove one of them" $name) -}}
+{{- end -}}
+{{- if and (eq $name "NODE_EXTRA_CA_CERTS") $.Values.trustedCertificates.existingConfigMap -}}
+{{- fail "extraEnv: the chart sets NODE_EXTRA_CA_CERTS itself, since trustedCertificates.existingConfigMap is set. Put all certificates into that ConfigMap" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
 
-{{/* Variables of every process. Inline: a change of them is a change of the pods. */}}
+{{/* Renders the variables of every container. They are part of the pod template, so that a change of them replaces the pods. */}}
 {{- define "sluice.env" -}}
 {{- include "sluice.refuseComputed" . -}}
 - name: SLUICE_KAFKA_BROKERS
-  value: {{ join "," .Values.kafka.brokers | required "kafka.brokers is empty: name a few brokers, host:port each" | quote }}
+  value: {{ join "," .Values.kafka.brokers | required "kafka.brokers is empty: name a few brokers, each as host:port" | quote }}
 - name: SLUICE_KAFKA_TOPIC_PREFIX
   value: {{ .Values.kafka.topicPrefix | quote }}
 - name: SLUICE_KAFKA_SSL
@@ -307,13 +334,13 @@ SLUICE_INDEX_PORT: 9410
 {{- end }}
 {{- end -}}
 
-{{/* Of those that read the catalog. */}}
+{{/* Renders the variable for roles that read the catalog. */}}
 {{- define "sluice.catalogEnv" -}}
 - name: SLUICE_CATALOG_FILE
   value: /etc/sluice/catalog.yaml
 {{- end -}}
 
-{{/* Of those that hash users for the delivery log. */}}
+{{/* Renders the variable for roles that hash users for the delivery log. */}}
 {{- define "sluice.userKeyEnv" -}}
 {{- with .Values.deliveryLog }}
 {{- if and .existingSecret .userKeyKey }}
@@ -323,7 +350,7 @@ SLUICE_INDEX_PORT: 9410
 {{- end }}
 {{- end -}}
 
-{{/* Of those that keep the delivery log in ClickHouse, or ask it there. */}}
+{{/* Renders the variables for roles that write the delivery log to ClickHouse, or query it there. */}}
 {{- define "sluice.clickhouseEnv" -}}
 {{- with .Values.deliveryLog.clickhouse }}
 {{- if .url }}
@@ -356,15 +383,51 @@ SLUICE_INDEX_PORT: 9410
       - { key: {{ .Values.deliveryLog.clickhouse.passwordKey }}, path: {{ .Values.deliveryLog.clickhouse.passwordKey }} }
 {{- end -}}
 
-{{/* Not empty where ClickHouse has the delivery log, and wants a password. */}}
+{{/* Renders `true` if ClickHouse keeps the delivery log and needs a password, and nothing otherwise. */}}
 {{- define "sluice.hasClickhouseLogin" -}}
 {{- with .Values.deliveryLog.clickhouse }}{{ if and .url .existingSecret }}true{{ end }}{{ end -}}
 {{- end -}}
 
-{{/* Of those that answer for, or ask, the index of the delivery log. */}}
+{{/* Renders the variable for the index of the delivery log and for its clients. */}}
 {{- define "sluice.indexTokenEnv" -}}
 - name: SLUICE_INDEX_TOKEN_FILE
   value: /etc/sluice-log/{{ .Values.deliveryLog.tokenKey }}
+{{- end -}}
+
+{{/* Renders the variables of pods that decode framed values: workers, the admin API (replays of events), and the delivery log (`sluice log find`). */}}
+{{- define "sluice.registryEnv" -}}
+{{- with .Values.registry }}
+{{- if .url }}
+- name: SLUICE_REGISTRY_URL
+  value: {{ .url }}
+{{- if .existingSecret }}
+- name: SLUICE_REGISTRY_USERNAME
+  valueFrom:
+    secretKeyRef:
+      name: {{ .existingSecret }}
+      key: {{ .usernameKey }}
+- name: SLUICE_REGISTRY_PASSWORD_FILE
+  value: /etc/sluice-registry/{{ .passwordKey }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "sluice.registryMount" -}}
+{{- if .Values.registry.existingSecret }}
+- name: registry-login
+  mountPath: /etc/sluice-registry
+  readOnly: true
+{{- end }}
+{{- end -}}
+
+{{- define "sluice.registryVolume" -}}
+{{- with .Values.registry.existingSecret }}
+- name: registry-login
+  secret:
+    secretName: {{ . }}
+    defaultMode: 0440
+{{- end }}
 {{- end -}}
 
 {{- define "sluice.logSecretMount" -}}
@@ -373,11 +436,11 @@ SLUICE_INDEX_PORT: 9410
   readOnly: true
 {{- end -}}
 
-{{/* Those of its keys that a pod is to see: (dict "log" .Values.deliveryLog "keys" (list …)) */}}
+{{/* Renders the volume with those keys of the delivery log's Secret that a pod needs: (dict "log" .Values.deliveryLog "keys" (list …)) */}}
 {{- define "sluice.logSecretVolume" -}}
 - name: delivery-log
   secret:
-    secretName: {{ required "deliveryLog.existingSecret is empty: name a Secret with the token of the index" .log.existingSecret }}
+    secretName: {{ required "deliveryLog.existingSecret is empty: name an existing Secret with the token of the index" .log.existingSecret }}
     defaultMode: 0440
     items:
       {{- range .keys }}
@@ -393,7 +456,7 @@ envFrom:
 {{- end }}
 {{- end -}}
 
-{{/* What every pod sees, also that of the topics. */}}
+{{/* Renders the volume mounts of every container, including that of the Job. */}}
 {{- define "sluice.basicMounts" -}}
 - name: tmp
   mountPath: /tmp
@@ -417,7 +480,7 @@ envFrom:
 {{- end }}
 {{- end -}}
 
-{{/* What a role mounts beside that: (dict "of" .Values.worker) */}}
+{{/* Renders the extra volume mounts of one role: (dict "of" .Values.worker) */}}
 {{- define "sluice.ownMounts" -}}
 {{- with .of.extraVolumeMounts }}
 {{ toYaml . }}
@@ -479,7 +542,7 @@ livenessProbe:
     path: /livez
     port: metrics
   periodSeconds: 10
-  # What asks waits no longer than 5 s for an answer of all processes.
+  # The endpoint itself answers within 4 s, even if a process of the worker hangs.
   timeoutSeconds: 5
   failureThreshold: 6
 readinessProbe:
@@ -491,15 +554,16 @@ readinessProbe:
   failureThreshold: 2
 {{- end -}}
 
-{{/* What all pods have. */}}
+{{/* Renders the start of the pod spec of every role except the Job, which has another service account. */}}
 {{- define "sluice.pod" -}}
 serviceAccountName: {{ include "sluice.serviceAccountName" . }}
 {{- include "sluice.podBasics" . }}
 {{- end -}}
 
+{{/* Renders the fields of the pod spec that all pods share, including that of the Job. */}}
 {{- define "sluice.podBasics" }}
 automountServiceAccountToken: false
-# A Service named sluice would bring variables that begin with SLUICE_, which are read as settings.
+# If a Service were named sluice, Kubernetes would add variables that begin with SLUICE_, and Sluice would read them as settings.
 enableServiceLinks: false
 securityContext:
   {{- toYaml .Values.podSecurityContext | nindent 2 }}
@@ -511,7 +575,7 @@ imagePullSecrets:
 {{- end }}
 {{- end -}}
 
-{{/* Where the pods of a component may be: (dict "root" $ "component" "worker" "values" .Values.worker) */}}
+{{/* Renders where the pods of a component may run: (dict "root" $ "component" "worker" "values" .Values.worker) */}}
 {{- define "sluice.placement" -}}
 topologySpreadConstraints:
 {{- if .values.topologySpreadConstraints }}
@@ -530,7 +594,7 @@ topologySpreadConstraints:
 {{ include "sluice.nodes" .values }}
 {{- end -}}
 
-{{/* On which nodes pods may be. */}}
+{{/* Renders on which nodes pods may run. */}}
 {{- define "sluice.nodes" -}}
 {{- with .nodeSelector }}
 nodeSelector:
@@ -549,26 +613,26 @@ priorityClassName: {{ . }}
 {{- end }}
 {{- end -}}
 
-{{/* The port of a URL. */}}
+{{/* Renders the port of a URL. */}}
 {{- define "sluice.portOf" -}}
 {{- $url := urlParse . -}}
 {{- regexFind "[0-9]+$" (regexFind ":[0-9]+$" $url.host) | default (eq $url.scheme "https" | ternary "443" "80") -}}
 {{- end -}}
 
 {{/*
-Servers beside Kafka that pods connect to: which components, at which ports by the URLs of values, and under which key of `networkPolicy` more
-is said of them.
+Lists the servers other than Kafka that pods connect to: the key of `networkPolicy` that is about the server (`key`), its name (`what`), the
+components that connect to it (`of`), and the ports of its URLs in the values (`ports`).
 */}}
 {{- define "sluice.servers" -}}
 {{- $all := list "worker" "gateway" "log" "admin" "topics" -}}
 {{- $settings := .Values.settings | default dict -}}
 {{- if .Values.registry.url }}
-- { key: registry, what: The schema registry, of: [worker], ports: [{{ include "sluice.portOf" .Values.registry.url }}] }
+- { key: registry, what: the schema registry, of: [worker, log, admin], ports: [{{ include "sluice.portOf" .Values.registry.url }}] }
 {{- end }}
 {{- if eq .Values.kafka.sasl.mechanism "aws-iam" }}
-- { key: token, what: Where AWS gives tokens, of: {{ toJson $all }}, ports: [443] }
+- { key: token, what: the token service of AWS (STS), of: {{ toJson $all }}, ports: [443] }
 {{- else if index $settings "SLUICE_KAFKA_OAUTH_TOKEN_URL" }}
-- { key: token, what: Where tokens for Kafka are from, of: {{ toJson $all }}, ports: [{{ include "sluice.portOf" (index $settings "SLUICE_KAFKA_OAUTH_TOKEN_URL") }}] }
+- { key: token, what: the token endpoint for Kafka, of: {{ toJson $all }}, ports: [{{ include "sluice.portOf" (index $settings "SLUICE_KAFKA_OAUTH_TOKEN_URL") }}] }
 {{- end }}
 {{- $collectors := list }}
 {{- range .Values.extraEnv }}
@@ -577,31 +641,32 @@ is said of them.
 {{- end }}
 {{- end }}
 {{- with $collectors }}
-- { key: otlp, what: The collector of traces, of: {{ toJson $all }}, ports: {{ toJson (uniq .) }} }
+- { key: otlp, what: the collector of traces, of: {{ toJson $all }}, ports: {{ toJson (uniq .) }} }
 {{- end }}
 {{- with .Values.deliveryLog.clickhouse.url }}
 - { key: clickhouse, what: ClickHouse, of: [log, admin], ports: [{{ include "sluice.portOf" . }}] }
 {{- end }}
 {{- end -}}
 
-{{/* The topic prefix as a regular expression inside of a PromQL string. */}}
+{{/* Renders the topic prefix as a regular expression in a PromQL string. */}}
 {{- define "sluice.prefixPattern" -}}
 {{ .Values.kafka.topicPrefix | replace "." "\\\\." }}
 {{- end -}}
 
-{{/* Series of the worker pods. */}}
+{{/* Renders the matchers of the worker pods' series. */}}
 {{- define "sluice.ofWorkers" -}}
 namespace="{{ .Release.Namespace }}",pod=~"{{ include "sluice.fullname" . }}-worker-[0-9]+"
 {{- end -}}
 
-{{/* A partition that moves is told by two pods for a moment, and counts once. */}}
+{{/* Renders the query of the lag. While a partition moves, two pods report its lag for a moment. It counts once. */}}
 {{- define "sluice.lagQuery" -}}
 sum(max by (topic, partition) (sluice_consumer_lag_records{ {{- include "sluice.ofWorkers" . -}} ,topic=~"{{ include "sluice.prefixPattern" . }}(events|(g[0-9]+\\.)?replays)"}))
 {{- end -}}
 
 {{/*
-Cores: those in use, and those that working off the lag takes beside, at what a record costs now. Where records wait and none are taken, it
-says nothing, and the number of pods stays: more of them don't help against a Kafka or a proxy that is away.
+Renders the query of the cores that the load needs: the cores in use, and those that are needed to work off the lag at the present cost of a
+record. If records wait and none are taken, the query has no result, and the number of pods stays: more pods don't help while Kafka or the proxy
+is down.
 */}}
 {{- define "sluice.workQuery" -}}
 {{- $cores := printf "sum(rate(process_cpu_seconds_total{%s}[2m]))" (include "sluice.ofWorkers" .) -}}
@@ -610,16 +675,17 @@ says nothing, and the number of pods stays: more of them don't help against a Ka
 {{ $cores }} * (1 + {{ $lag }} / ({{ .Values.worker.autoscaling.drainSeconds }} * ({{ $taken }} > 0))) or ({{ $cores }} and {{ $lag }} == 0)
 {{- end -}}
 
-{{/* Requests in flight, in pods that have as many as they may. */}}
+{{/* Renders the query of the requests in flight, as a number of pods that are at their limit. */}}
 {{- define "sluice.requestsQuery" -}}
 sum(avg_over_time(sluice_deliveries_in_flight{ {{- include "sluice.ofWorkers" . -}} }[2m])) / avg(sluice_deliveries_in_flight_limit{ {{- include "sluice.ofWorkers" . -}} })
 {{- end -}}
 
+{{/* Renders the query of how late the oldest due retry is, in seconds. */}}
 {{- define "sluice.overdueQuery" -}}
 clamp_min(max(time() - sluice_oldest_due_timestamp_seconds{ {{- include "sluice.ofWorkers" . -}} }), 0) or vector(0)
 {{- end -}}
 
-{{/* What pods are asked for by: of each the query, and how much of it one pod is given. */}}
+{{/* Lists the triggers that ask for worker pods: each trigger's query, and the part of its result that one pod takes. */}}
 {{- define "sluice.triggers" -}}
 {{- $share := divf .Values.worker.autoscaling.targetUtilization 100 -}}
 - name: work
@@ -636,7 +702,7 @@ clamp_min(max(time() - sluice_oldest_due_timestamp_seconds{ {{- include "sluice.
   perPod: {{ .Values.worker.autoscaling.overdueSecondsPerPod | quote }}
 {{- end -}}
 
-{{/* How the number of worker pods may change. */}}
+{{/* Renders how fast the number of worker pods may change. */}}
 {{- define "sluice.scalingBehavior" -}}
 scaleUp:
   stabilizationWindowSeconds: {{ .scaleUp.stabilizationWindowSeconds }}

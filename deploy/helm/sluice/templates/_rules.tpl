@@ -1,4 +1,4 @@
-{{/* Series that the pods of this release tell. */}}
+{{/* Renders the matchers of the series that the pods of this release report. */}}
 {{- define "sluice.ofRelease" -}}
 {{- if .Values.metrics.prometheusRule.seriesMatchers -}}
 {{ .Values.metrics.prometheusRule.seriesMatchers }}
@@ -7,7 +7,10 @@ namespace="{{ .Release.Namespace }}",pod=~"{{ include "sluice.fullname" . }}-(wo
 {{- end -}}
 {{- end -}}
 
-{{/* A query about this release alone, of series that are told or recorded: (dict "root" . "expr" …) */}}
+{{/*
+Limits a query to this release: (dict "root" . "expr" …). Series that pods report (`sluice_…`) get the matchers of the pods, and recorded series
+(`sluice:…`) get the label `release`.
+*/}}
 {{- define "sluice.queryOfRelease" -}}
 {{- $query := regexReplaceAll `\b(sluice_[a-z0-9_]+)` .expr "${1}{@told@}" -}}
 {{- $query = regexReplaceAll `\b(sluice:[a-z0-9_:]+)` $query "${1}{@recorded@}" -}}
@@ -16,9 +19,10 @@ namespace="{{ .Release.Namespace }}",pod=~"{{ include "sluice.fullname" . }}-(wo
 {{- end -}}
 
 {{/*
-The groups of files/rules, for this release alone: Prometheus may scrape others, in other namespaces and in this one.
-Which alerts it has depends on the values: those of `disabled` are left out, and SluiceNoGateway and those of the gateway's objective are
-there where there is to be a gateway. A release always has workers, so nobody needs to have seen one to miss it.
+Renders the groups of files/rules for this release alone, because Prometheus may scrape other releases in this namespace and in others.
+The values decide which alerts there are. Those in `disabled` are left out. SluiceNoGateway and the alerts about the gateway's objective are
+left out if the gateway isn't enabled.
+The chart knows which roles must run. So SluiceNoWorker and SluiceNoGateway also fire if Prometheus has never seen a worker or a gateway.
 */}}
 {{- define "sluice.ruleGroups" -}}
 {{- $root := . -}}
