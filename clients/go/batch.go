@@ -19,7 +19,7 @@ type batch struct {
 	// Of the sender that has it, and of the queue while it waits.
 	id       string    // the request's messageId, the same over all attempts
 	attempts int       // made so far
-	giveUp   time.Time // no attempt after it; set by the first
+	giveUp   time.Time // an attempt that fails after it is the last; set by the first
 	due      time.Time // of the next attempt
 	notEarly time.Time // a Retry-After of its own: due is never before
 	last     error     // of the last attempt

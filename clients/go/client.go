@@ -99,7 +99,7 @@ type Client struct {
 	// [ErrCloseTimeout] for what Close had no time to send. Each failed message is
 	// reported once. OnFailure runs in a goroutine of the client,
 	// never twice at a time. It may make calls, but while it runs, a request
-	// waits: it should return soon, and must not call Close.
+	// waits: it should return soon, and must not call Close or Flush.
 	OnFailure func(messages []Message, err error)
 
 	// QueueBytes bounds the messages that are waiting or being sent, in bytes as
@@ -114,7 +114,8 @@ type Client struct {
 	// the gateway can't be reached or answers 408, 429 or 5xx; 0 means 10
 	// minutes, below 0 means one attempt. Between attempts it waits up to 10
 	// seconds, with jitter, and at least what Retry-After asks for (5 minutes at
-	// most); with 429 all batches do. A batch that waits holds up no other; when
+	// most), so the last attempt may come that much later; with 429 all batches
+	// wait. A batch that waits holds up no other; when
 	// nothing succeeds any more, the others are tried one at a time.
 	RetryFor time.Duration
 
@@ -295,8 +296,9 @@ func (c *Client) Resend(msg Message) error {
 
 // Close sends what is queued and ends the client; later calls return
 // [ErrClosed]. It waits no longer than CloseTimeout, then cuts off requests in
-// flight. When everything was sent it returns nil, else a [*CloseError] with the
-// messages that weren't. Further Closes wait for the first, and return the same.
+// flight, and waits up to 5 seconds until OnFailure has returned. When everything
+// was sent it returns nil, else a [*CloseError] with the messages that weren't.
+// Further Closes wait for the first, and return the same.
 func (c *Client) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), or(c.CloseTimeout, DefaultCloseTimeout))
 	defer cancel()
@@ -385,6 +387,7 @@ type settings struct {
 	maxInFlight int
 	retryFor    time.Duration
 	onFailure   func([]Message, error)
+	reportGrace time.Duration
 	logger      Logger
 	verbose     bool
 	gateway     *gateway
@@ -401,6 +404,7 @@ func (c *Client) settings() (settings, error) {
 		maxInFlight: or(c.MaxInFlight, DefaultMaxInFlight),
 		retryFor:    c.RetryFor,
 		onFailure:   c.OnFailure,
+		reportGrace: reportGrace,
 		logger:      c.Logger,
 		verbose:     c.Verbose || debugs(os.Getenv("DEBUG")),
 	}

@@ -116,13 +116,17 @@ func TestWithoutOnFailureLossesAreLoggedAndCloseTellsOfThem(t *testing.T) {
 
 func TestRetryAfterIsKeptByAllBatches(t *testing.T) {
 	for name, header := range map[string]func() string{
-		"seconds": func() string { return "1" },
-		"a date":  func() string { return time.Now().Add(2 * time.Second).UTC().Format(http.TimeFormat) }, // whole seconds
+		"seconds":                          func() string { return "1" },
+		"a date":                           func() string { return httpDate(2 * time.Second) }, // whole seconds
+		"a date of a clock that is behind": func() string { return httpDate(2*time.Second - time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			rc := newReceiver(t, func(w http.ResponseWriter, r *http.Request, n int) int {
 				if n == 1 {
 					w.Header().Set("Retry-After", header())
+					if strings.HasSuffix(name, "behind") {
+						w.Header().Set("Date", httpDate(-time.Hour))
+					}
 					w.WriteHeader(429)
 					return 429
 				}
@@ -150,12 +154,39 @@ func TestRetryAfterIsKeptByAllBatches(t *testing.T) {
 	}
 }
 
+// httpDate is the time from now, in whole seconds, as headers have it.
+func httpDate(from time.Duration) string {
+	return time.Now().Add(from).UTC().Format(http.TimeFormat)
+}
+
+func TestRetryAfterOfABatchThatIsGivenUpIsKeptByTheOthers(t *testing.T) {
+	rc := newReceiver(t, func(w http.ResponseWriter, r *http.Request, n int) int {
+		if n == 1 {
+			w.Header().Set("Retry-After", "1")
+			return always(429)(w, r, n)
+		}
+		return ok(w, r, n)
+	})
+	c := newObserved(rc.URL)
+	c.Size = 1
+	c.RetryFor = -1
+	c.track(t, "first")
+	until(t, "the first is given up", func() bool { return len(c.reported()) == 1 })
+	c.track(t, "second")
+	noError(t, c.Flush(context.Background()))
+	all := rc.all()
+	if waited := all[1].at.Sub(all[0].at); waited < 990*time.Millisecond {
+		t.Errorf("a request %v after the answer", waited)
+	}
+	_ = c.Close()
+}
+
 func TestRetryAfterHeadersAreRead(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for header, want := range map[string]time.Duration{
 		"": 0, "0": 0, "7": 7 * time.Second, "-1": 0, "soon": 0, "1.5": 0,
 		"Thu, 01 Jan 2026 00:01:00 GMT": time.Minute, "Wed, 31 Dec 2025 00:00:00 GMT": 0,
-		"99999999999999999999": 0,
+		"99999999999999999999": (1<<31 - 1) * time.Second,
 	} {
 		if got := retryAfter(header, now); got != want {
 			t.Errorf("%q: %v, want %v", header, got, want)
@@ -613,6 +644,9 @@ func TestAnOnFailureThatClosesOrHangsDoesNotHangClose(t *testing.T) {
 	c.CloseTimeout = 100 * time.Millisecond
 	inner := make(chan error, 100)
 	c.OnFailure = func([]Message, error) { inner <- c.Close() }
+	q, err := c.start()
+	noError(t, err)
+	q.reportGrace = 100 * time.Millisecond
 	for i := 0; i < 10; i++ { // all but the first are left when the inner Close ends
 		if err := c.Track(&Track{UserId: "u", Event: "e"}); err != nil && !errors.Is(err, ErrClosed) {
 			t.Fatal(err)
@@ -624,6 +658,75 @@ func TestAnOnFailureThatClosesOrHangsDoesNotHangClose(t *testing.T) {
 		t.Fatal("Close hangs")
 	}
 	_ = c.Close()
+	noGoroutines(t)
+}
+
+// hangs answers nothing until the client breaks off.
+func hangs(_ http.ResponseWriter, r *http.Request, _ int) int {
+	<-r.Context().Done()
+	return 0
+}
+
+func TestWhatIsLeftAtCloseIsReportedThoughOnFailureIsBusy(t *testing.T) {
+	rc := newReceiver(t, hangs)
+	c := newObserved(rc.URL)
+	c.Size = 1
+	c.MaxInFlight = 1
+	c.CloseTimeout = 50 * time.Millisecond
+	var told []string
+	c.OnFailure = func(messages []Message, _ error) {
+		if len(told) == 0 { // the one that was cut off: returns when Close has found the other one
+			q := c.running.Load()
+			until(t, "both are known to be unsent", func() bool {
+				q.mu.Lock()
+				defer q.mu.Unlock()
+				return len(q.unsent) == 2
+			})
+		}
+		for _, m := range messages {
+			told = append(told, m.MessageId)
+		}
+	}
+	c.track(t, "in flight")
+	until(t, "the first is in flight", func() bool { return rc.count() == 1 })
+	c.track(t, "left")
+	if err := c.Close(); !errors.Is(err, ErrCloseTimeout) {
+		t.Errorf("Close: %v", err)
+	}
+	if strings.Join(told, ", ") != "in flight, left" {
+		t.Errorf("OnFailure was told of %q when Close returned", told)
+	}
+	noGoroutines(t)
+}
+
+func TestAnOnFailureThatHangsWithWhatIsLeftDoesNotHangClose(t *testing.T) {
+	rc := newReceiver(t, hangs)
+	c := newObserved(rc.URL)
+	c.Size = 1
+	c.MaxInFlight = 1
+	c.CloseTimeout = 50 * time.Millisecond
+	told := make(chan []Message, 1) // has room for one, and nobody reads before Close has returned
+	c.OnFailure = func(messages []Message, _ error) { told <- messages }
+	q, err := c.start()
+	noError(t, err)
+	q.reportGrace = 100 * time.Millisecond
+	c.track(t, "in flight")
+	until(t, "the first is in flight", func() bool { return rc.count() == 1 })
+	c.track(t, "left")
+	closed := make(chan error)
+	go func() { closed <- c.Close() }()
+	select {
+	case err := <-closed:
+		var unsent *CloseError
+		if !errors.As(err, &unsent) || len(unsent.Messages) != 2 {
+			t.Errorf("Close: %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("Close hangs")
+	}
+	for count := 0; count < 2; {
+		count += len(<-told) // hangs if one of them is never reported
+	}
 	noGoroutines(t)
 }
 

@@ -258,6 +258,27 @@ func TestFlushWaitsForWhatIsQueuedAndNoLongerThanItsContext(t *testing.T) {
 	}
 }
 
+func TestFlushWaitsUntilOnFailureHasReturned(t *testing.T) {
+	rc := newReceiver(t, always(400))
+	c := newObserved(rc.URL)
+	c.Size = 1
+	told, release := make(chan struct{}), make(chan struct{})
+	c.OnFailure = func([]Message, error) {
+		close(told)
+		<-release
+	}
+	c.track(t, "m")
+	<-told
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if err := c.Flush(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Flush while the message is being reported: %v", err)
+	}
+	close(release)
+	noError(t, c.Flush(context.Background()))
+	noError(t, c.Close())
+}
+
 func TestAFlushThatGaveUpIsNotKept(t *testing.T) {
 	var up atomic.Bool
 	rc := newReceiver(t, unavailableUntil(&up))
@@ -272,7 +293,7 @@ func TestAFlushThatGaveUpIsNotKept(t *testing.T) {
 	flushes := func() (count int) {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		for _, b := range q.unsettled() {
+		for _, b := range q.unreleased() {
 			count += len(b.flushes)
 		}
 		return count

@@ -136,7 +136,7 @@ func (g *gateway) post(ctx context.Context, b *batch, messageId string) (receipt
 	return receipt{}, &StatusError{
 		StatusCode: res.StatusCode,
 		Body:       string(body[:min(len(body), excerptBytes)]),
-		RetryAfter: retryAfter(res.Header.Get("Retry-After"), time.Now()),
+		RetryAfter: retryAfter(res.Header.Get("Retry-After"), answeredAt(res.Header, time.Now())),
 	}
 }
 
@@ -214,9 +214,19 @@ func judge(err error) (again bool, wait time.Duration) {
 // maxRetryAfter bounds how long an answer can silence the client.
 const maxRetryAfter = 5 * time.Minute
 
+// answeredAt is the time of an answer by the clock of who answered, whose
+// Retry-After may be a date. Without it, it is the time here.
+func answeredAt(header http.Header, now time.Time) time.Time {
+	if date, err := http.ParseTime(header.Get("Date")); err == nil {
+		return date
+	}
+	return now
+}
+
 // retryAfter reads the header: seconds, or a date. 0 when there is none.
 func retryAfter(header string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
+	// A number out of range is read as the largest one.
+	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil || errors.Is(err, strconv.ErrRange) {
 		return time.Duration(seconds) * time.Second
 	}
 	if date, err := http.ParseTime(header); err == nil {

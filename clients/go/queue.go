@@ -24,12 +24,13 @@ type queue struct {
 	mu       sync.Mutex
 	pending  *batch // takes calls; nil when there are none
 	lastSize int    // of the last batch sealed, bytes: how much to allocate for the next
+	lastLen  int    // of the last batch sealed, messages
 	head     *batch // sealed, waits for its first attempt
 	tail     *batch
-	sending  map[*batch]struct{}
-	waiting  []*batch    // for another attempt
-	bytes    int         // of all messages that aren't settled
-	full     atomic.Bool // a call was refused, and nothing was settled since
+	sending  map[*batch]struct{} // has an attempt, or is being reported
+	waiting  []*batch            // for another attempt
+	bytes    int                 // of all messages that aren't settled
+	full     atomic.Bool         // a call was refused, and nothing was settled since
 	senders  int
 	timer    *time.Timer // seals a batch that is old enough
 	armed    bool        // timer runs
@@ -101,7 +102,8 @@ func (q *queue) add(message []byte, now time.Time) error {
 		q.seal()
 	}
 	if q.pending == nil {
-		q.pending = newBatch(q.flushAt, q.lastSize+q.lastSize/8+len(message), now)
+		length := min(q.flushAt, q.lastLen+q.lastLen/8+1)
+		q.pending = newBatch(length, q.lastSize+q.lastSize/8+len(message), now)
 	}
 	q.pending.add(message)
 	q.bytes += len(message)
@@ -121,6 +123,7 @@ func (q *queue) seal() {
 	}
 	q.pending = nil
 	q.lastSize = len(b.body)
+	q.lastLen = b.len()
 	if q.head == nil {
 		q.head = b
 	} else {
@@ -176,6 +179,9 @@ func (q *queue) next() *batch {
 	b := q.take(now)
 	if b == nil {
 		q.senders--
+		if q.senders == 0 && q.full.Load() {
+			q.seal() // no batch is on its way whose end would make room
+		}
 		q.pause()
 		return nil
 	}
@@ -298,6 +304,7 @@ func (q *queue) attempt(b *batch) {
 		return
 	}
 	again, retryAfter := judge(err)
+	notEarly := q.hold(err, now, retryAfter)
 	switch {
 	case !again:
 		q.answered()
@@ -305,7 +312,7 @@ func (q *queue) attempt(b *batch) {
 	case q.ctx.Err() != nil:
 		q.fail(b, outOfTime(err))
 	case now.Before(b.giveUp):
-		q.postpone(b, err, now, retryAfter)
+		q.postpone(b, err, now, notEarly)
 	case b.attempts == 1:
 		q.fail(b, err)
 	default:
@@ -313,8 +320,28 @@ func (q *queue) attempt(b *batch) {
 	}
 }
 
+// hold returns when a batch may be tried again that was answered at a time with
+// a Retry-After. With 429 nothing else is sent before either: a rate limit is the
+// source's, not a batch's.
+func (q *queue) hold(err error, now time.Time, retryAfter time.Duration) time.Time {
+	if retryAfter == 0 {
+		return now
+	}
+	// Jitter, since every process that was turned away at once would return at once.
+	until := now.Add(retryAfter + rand.N(retryAfter/10+1))
+	var status *StatusError
+	if errors.As(err, &status) && status.StatusCode == http.StatusTooManyRequests {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if until.After(q.heldUntil) {
+			q.heldUntil = until
+		}
+	}
+	return until
+}
+
 // postpone lets a batch wait for its next attempt.
-func (q *queue) postpone(b *batch, err error, now time.Time, retryAfter time.Duration) {
+func (q *queue) postpone(b *batch, err error, now, notEarly time.Time) {
 	q.mu.Lock()
 	delete(q.sending, b)
 	if b.settled { // by Close
@@ -322,17 +349,8 @@ func (q *queue) postpone(b *batch, err error, now time.Time, retryAfter time.Dur
 		return
 	}
 	b.last = err
-	b.notEarly = now
-	if retryAfter > 0 {
-		// Jitter, since every process that was turned away at once would return at once.
-		b.notEarly = now.Add(retryAfter + rand.N(retryAfter/10+1))
-	}
-	var status *StatusError
-	if errors.As(err, &status) && status.StatusCode == http.StatusTooManyRequests && b.notEarly.After(q.heldUntil) {
-		q.heldUntil = b.notEarly // a rate limit is the source's, not a batch's
-	}
-	wait := q.backOff(b.attempts)
-	b.due = now.Add(wait)
+	b.notEarly = notEarly
+	b.due = now.Add(q.backOff(b.attempts))
 	if b.notEarly.After(b.due) {
 		b.due = b.notEarly
 	}
@@ -341,13 +359,14 @@ func (q *queue) postpone(b *batch, err error, now time.Time, retryAfter time.Dur
 	q.trouble = err
 	news := b.attempts > 1 && !q.told
 	q.told = q.told || news
-	q.mu.Unlock()
+	attempts, wait := b.attempts, b.due.Sub(now)
+	q.mu.Unlock() // from here on another sender may have it
 	if news {
 		q.logger.Printf("can't deliver, trying on: %v", err)
 	}
 	if q.verbose {
 		q.logger.Printf("attempt %d to send %s failed, next in %v: %v",
-			b.attempts, count(b.len()), max(wait, retryAfter), err)
+			attempts, count(b.len()), wait, err)
 	}
 }
 
@@ -414,7 +433,6 @@ func (q *queue) finish(b *batch, failures []failure) {
 func (q *queue) settle(b *batch, failures []failure) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	delete(q.sending, b)
 	if b.settled {
 		return false
 	}
@@ -433,10 +451,12 @@ func (q *queue) settle(b *batch, failures []failure) bool {
 	return true
 }
 
-// release lets those go on that wait for the batch.
+// release lets those go on that wait for the batch, which was delivered or
+// reported.
 func (q *queue) release(b *batch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	delete(q.sending, b)
 	for _, f := range b.flushes {
 		if f.left--; f.left == 0 {
 			close(f.done)
@@ -454,7 +474,7 @@ func (q *queue) flush(ctx context.Context) error {
 		return ErrClosed
 	}
 	q.seal()
-	for _, b := range q.unsettled() {
+	for _, b := range q.unreleased() {
 		b.flushes = append(b.flushes, f)
 		f.left++
 	}
@@ -477,14 +497,14 @@ func (q *queue) flush(ctx context.Context) error {
 func (q *queue) leave(f *flush) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, b := range q.unsettled() {
+	for _, b := range q.unreleased() {
 		b.flushes = slices.DeleteFunc(b.flushes, func(one *flush) bool { return one == f })
 	}
 }
 
-// unsettled are all sealed batches that are neither delivered nor reported. The
-// caller holds the lock.
-func (q *queue) unsettled() []*batch {
+// unreleased are all sealed batches that are neither delivered nor reported,
+// those included that are being reported. The caller holds the lock.
+func (q *queue) unreleased() []*batch {
 	batches := slices.Clone(q.waiting)
 	for b := range q.sending {
 		batches = append(batches, b)
@@ -506,24 +526,18 @@ func (q *queue) report(f failure) {
 	q.onFailure(f.messages, f.err)
 }
 
-// reportUnlessBusy is report for Close, which must not wait for an OnFailure
-// that hangs, or that called Close.
-func (q *queue) reportUnlessBusy(f failure) {
-	switch {
-	case q.onFailure == nil:
-		q.log(f)
-	case q.reporting.TryLock():
-		defer q.reporting.Unlock()
-		q.onFailure(f.messages, f.err)
-	}
-}
-
 func (q *queue) log(f failure) {
 	q.logger.Printf("%s not delivered: %v", count(f.count), f.err)
 }
 
-// cutOffGrace is what senders get to end after their requests were cut off.
-const cutOffGrace = 200 * time.Millisecond
+const (
+	// cutOffGrace is what senders get to end after their requests were cut off.
+	cutOffGrace = 200 * time.Millisecond
+
+	// reportGrace is how long Close waits for OnFailure, which may hang or call
+	// Close.
+	reportGrace = 5 * time.Second
+)
 
 func (q *queue) close(ctx context.Context) error {
 	if !q.beginClose(ctx) {
@@ -574,21 +588,29 @@ func (q *queue) beginClose(ctx context.Context) bool {
 }
 
 // reportLeftovers ends the batches that no sender took, and those of senders
-// that don't end (a Client that ignores the end of a request's context, an
-// OnFailure that doesn't return).
+// that don't end (a Client that ignores the end of a request's context). It
+// returns when all that failed was reported, or after reportGrace.
 func (q *queue) reportLeftovers() {
+	reports := &flush{done: make(chan struct{})}
 	q.mu.Lock()
-	left := q.unsettled()
+	left := q.unreleased()
+	for _, b := range left {
+		b.flushes = append(b.flushes, reports)
+	}
+	reports.left = len(left)
 	trouble := q.trouble
 	q.head, q.waiting = nil, nil
 	q.mu.Unlock()
+	if len(left) == 0 {
+		return
+	}
 	var late failure
 	var settled []*batch
 	for _, b := range left {
 		err := outOfTime(cmp.Or(b.last, trouble))
 		f := failure{b.messages(), b.len(), err}
 		if !q.settle(b, []failure{f}) {
-			continue
+			continue // its sender reports it
 		}
 		settled = append(settled, b)
 		late.messages = append(late.messages, f.messages...)
@@ -597,12 +619,15 @@ func (q *queue) reportLeftovers() {
 			late.err = err
 		}
 	}
-	if late.count > 0 {
-		q.reportUnlessBusy(late)
-	}
-	for _, b := range settled {
-		q.release(b)
-	}
+	go func() {
+		if late.count > 0 {
+			q.report(late)
+		}
+		for _, b := range settled {
+			q.release(b)
+		}
+	}()
+	ends(reports.done, q.reportGrace)
 }
 
 // ends waits until the channel is closed, no longer than the timeout.

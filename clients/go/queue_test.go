@@ -1,6 +1,7 @@
 package analytics
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -232,6 +233,56 @@ func TestAFullQueueOfOneUnfinishedBatchIsSent(t *testing.T) {
 	if len(rc.accepted()) != 3000 {
 		t.Fatalf("%d arrived", len(rc.accepted()))
 	}
+}
+
+func TestAFullQueueIsSentWhenOnFailureHasReturned(t *testing.T) {
+	rc := newReceiver(t, status(400))
+	c := newObserved(rc.URL)
+	c.FlushAt = 2500
+	c.FlushAfter = time.Hour
+	c.QueueBytes = 1
+	c.MaxInFlight = 1
+	told, release := make(chan struct{}), make(chan struct{})
+	c.OnFailure = func([]Message, error) {
+		close(told)
+		<-release
+	}
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	c.track(t, "refused")
+	_ = c.Flush(gone) // so that it is sent at once
+	<-told
+	call := func() error { return c.Track(&Track{UserId: "u", Event: "e"}) }
+	until(t, "the queue is full", func() bool { return errors.Is(call(), ErrQueueFull) })
+	close(release)
+	until(t, "there is room again", func() bool { return call() == nil })
+	noError(t, c.Close())
+}
+
+func TestASmallBatchKeepsNoRoomForFlushAtMessages(t *testing.T) {
+	rc := newReceiver(t, always(503))
+	c := newObserved(rc.URL)
+	c.FlushAt = 2500
+	c.RetryFor = time.Hour
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	for i := 0; i < 100; i++ {
+		c.track(t, fmt.Sprint(i))
+		_ = c.Flush(gone) // as FlushAfter does
+	}
+	q := c.running.Load()
+	q.mu.Lock()
+	room := 0
+	for _, b := range q.unreleased() {
+		room += cap(b.ends)
+	}
+	q.mu.Unlock()
+	if room > 300 {
+		t.Errorf("100 batches of one message have room for %d", room)
+	}
+	ended, end := context.WithTimeout(context.Background(), time.Millisecond)
+	defer end()
+	_ = c.CloseContext(ended)
 }
 
 func TestTheQueueCountsItsBytesExactly(t *testing.T) {
