@@ -38,19 +38,22 @@ export class OpenAnswers {
 /**
  * Answers a request that can't be parsed or didn't arrive in time, and closes its connection. First waits
  * until the earlier requests on the connection have been answered. Otherwise the client would treat this
- * answer as the answer to an earlier request.
+ * answer as the answer to an earlier request. Calls `onAnswered` with the status of the answer.
  */
 export async function answerClientError(
   { code }: { readonly code?: string },
   socket: Socket,
   answers: OpenAnswers,
+  onAnswered: (status: Answer['status']) => void,
 ): Promise<void> {
   if (!answers.isFirstError(socket)) return
   await answers.given(socket)
   // The client has closed the connection, or the last answer has already ended the connection.
   if (code === 'ECONNRESET' || !socket.writable) return
-  socket.write(textOf(answerTo(code)))
+  const answer = answerTo(code)
+  socket.write(textOf(answer))
   closeGracefully(socket)
+  onAnswered(answer.status)
 }
 
 function answerTo(code: string | undefined): Answer {

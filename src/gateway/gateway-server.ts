@@ -133,7 +133,7 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
 const maxParamLength = 600
 
 function openHttp(
-  { requestTimeoutMs }: GatewayServerOptions,
+  { requestTimeoutMs, observer }: GatewayServerOptions,
   { drain, replies, origin }: { drain: GatewayDrain; replies: Replies; origin: RequestOrigin },
 ): FastifyInstance {
   const answers = new OpenAnswers()
@@ -144,7 +144,8 @@ function openHttp(
     // While the server closes, requests are answered as usual, but with `Connection: close`.
     return503OnClosing: false,
     trustProxy: origin.isTrusted,
-    clientErrorHandler: (error, socket) => void answerClientError(error, socket, answers),
+    clientErrorHandler: (error, socket) =>
+      void answerClientError(error, socket, answers, (status) => observer.answered('other', status, 0)),
     // Called when the path of a request can't be decoded.
     frameworkErrors: (_error, _request, reply) => void replies.sendNotFound(reply),
     http: {

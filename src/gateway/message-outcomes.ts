@@ -76,7 +76,8 @@ const structuralReasons = ['nested_too_deep', 'too_many_keys', 'number_out_of_ra
 function messageIdOf(item: unknown): string | undefined {
   if (!isJsonObject(item)) return undefined
   const { messageId } = item
-  const isNamed =
-    typeof messageId === 'string' && messageId !== '' && messageId.length <= MAX_MESSAGE_ID_CHARACTERS
-  return isNamed ? messageId : undefined
+  if (typeof messageId !== 'string' || messageId === '') return undefined
+  // A character takes one or two code units.
+  if (messageId.length > 2 * MAX_MESSAGE_ID_CHARACTERS) return undefined
+  return Array.from(messageId).length <= MAX_MESSAGE_ID_CHARACTERS ? messageId : undefined
 }

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { propertyName } from '../audience/property-name.ts'
+import { mostAheadMs } from '../audience/record-time.ts'
 import type { Source } from '../catalog/catalog.ts'
 import { propertyChangeCheck, propertyChangeChecks, type PropertyChange } from '../message/audience-change.ts'
 import { deletionCheck } from '../message/deletion.ts'
@@ -8,7 +10,7 @@ import { measureStructure } from '../message/structure.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { type Answer, problem, success } from './answer.ts'
 import { isJsonObject, type JsonObject, readBody } from './body.ts'
-import { arrivalAt, occasionOf } from './clock.ts'
+import { type Arrival, arrivalAt, occasionOf } from './clock.ts'
 import { maxBatchBytes, maxBatchMessages, maxMessageBytes } from './request-limits.ts'
 import type { Outbox } from './outbox.ts'
 import { type Parcel, recordBytes } from './parcel.ts'
@@ -24,7 +26,7 @@ export type ServerCallsOptions = {
   readonly topics: { readonly deletions: string; readonly audienceChanges: string }
   /** The number of partitions of each topic. */
   readonly partitions: number
-  /** The worker's limits. A change over a limit is refused here, because the worker would refuse it. */
+  /** The worker's limits. What is over a limit is refused here, because the worker would refuse it. */
   readonly limits: MessageLimits
   /** Returns milliseconds since 1970. */
   readonly now: () => number
@@ -92,10 +94,11 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       if (!deletionCheck.Check(deletion)) return refused(deletionCheck.Errors(deletion), '')
       if (!covers(allowed, deletion.sources)) return sourceNotAllowed
 
+      const text = JSON.stringify(deletion)
+      if (Buffer.byteLength(text) > limits.maxBytes) return deletionTooLarge(limits.maxBytes)
       const parcel = outbox.parcel(topics.deletions, '', occasionOf(undefined, arrival))
       const sending = trace?.sends(topics.deletions, undefined)
-      const record = { userId: deletion.userId, text: JSON.stringify(deletion) }
-      addAll(parcel, [record], {}, sending)
+      addAll(parcel, [{ userId: deletion.userId, text }], {}, sending)
       const delivered = await outbox.submit(parcel)
       sending?.end(parcel.records, delivered)
       if (delivered !== 'acknowledged') return serviceUnavailable(delivered)
@@ -105,14 +108,13 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
     async audienceChanges(sent, authorization, trace) {
       const request = read(sent, authorization)
       if (!request.ok) return request.answer
-      const { body, allowed } = request
-      const space = spaceOf(allowed, body['source'])
+      const { source, changes: given } = request.body
+      const space = spaceOf(request.allowed, source)
       if (space === undefined) return sourceNotAllowed
-      if (!Array.isArray(body['changes'])) return changesMissing
-      const given: readonly unknown[] = body['changes']
+      if (!Array.isArray(given)) return changesMissing
       if (given.length > maxBatchMessages) return tooManyChanges
       const arrival = arrivalAt(now())
-      const changes = readChanges(given, arrival.text, limits)
+      const changes = readChanges(given, arrival, limits)
       if (!changes.ok) return changes.answer
       const waitMs = sources.take(space, given.length)
       if (waitMs > 0) return rateLimited(waitMs)
@@ -146,13 +148,14 @@ function spaceOf(allowed: readonly Source[], named: unknown): Source | undefined
 
 type ReadChanges = { ok: true; texts: readonly UserText[] } | { ok: false; answer: Answer }
 
-function readChanges(given: readonly unknown[], receivedAt: string, limits: MessageLimits): ReadChanges {
+function readChanges(given: readonly unknown[], arrival: Arrival, limits: MessageLimits): ReadChanges {
   const texts: UserText[] = []
   for (const [index, item] of given.entries()) {
     const where = `changes[${index}]`
-    const change = isJsonObject(item) ? { changedAt: receivedAt, ...item } : item
+    const change = isJsonObject(item) ? { changedAt: arrival.text, ...item } : item
     if (!isPropertyChange(change)) return { ok: false, answer: refusedChange(change, where) }
-    if (parseTimestamp(change.changedAt) === undefined) return { ok: false, answer: noSuchDay(where) }
+    const answer = timeFault(change, where, arrival.ms) ?? nameFault(change, where)
+    if (answer !== undefined) return { ok: false, answer }
     if (!measureStructure(change, limits).ok) return { ok: false, answer: unwritable(where) }
     const text = JSON.stringify(change)
     const mostBytes = Math.min(maxMessageBytes, limits.maxBytes)
@@ -177,12 +180,40 @@ const sourceNotAllowed = problem(
 const changesMissing = problem('invalid_body', 'Send changes as a list.')
 const tooManyChanges = problem('too_many_messages', `Send at most ${maxBatchMessages} changes.`)
 
-function noSuchDay(where: string): Answer {
-  return problem('invalid_body', `${where}.changedAt is no day of the calendar.`)
+/**
+ * Returns the answer to a change whose time the worker would refuse. The worker compares the time with the
+ * broker's clock.
+ */
+function timeFault({ changedAt }: PropertyChange, where: string, nowMs: number): Answer | undefined {
+  const atMs = parseTimestamp(changedAt)
+  if (atMs === undefined) return problem('invalid_body', `${where}.changedAt is no day of the calendar.`)
+  if (atMs - nowMs <= mostAheadMs) return undefined
+  return problem(
+    'invalid_body',
+    `${where}.changedAt is more than ${mostAheadMs / 60_000} minutes ahead. Set the clock of the program that makes the changes.`,
+  )
+}
+
+/** Returns the answer to a change from whose name and key no name of a property can be made. */
+function nameFault(change: PropertyChange, where: string): Answer | undefined {
+  const [kind, name, key] =
+    change.type === 'membership'
+      ? (['audience', change.audienceName, change.audienceKey] as const)
+      : (['trait', change.traitName, change.traitKey] as const)
+  if (propertyName({ key: key ?? undefined, name }) !== undefined) return undefined
+  const fault =
+    typeof key === 'string'
+      ? `${where}.${kind}Key has only spaces. Send another key, or leave it out.`
+      : `${where}.${kind}Name has no letter and no digit. Send another name, or set ${kind}Key.`
+  return problem('invalid_body', fault)
 }
 
 function unwritable(where: string): Answer {
   return problem('invalid_body', `${where} has too many levels, or a number over 1.7e308, or too many keys.`)
+}
+
+function deletionTooLarge(mostBytes: number): Answer {
+  return problem('payload_too_large', `The request is over ${mostBytes} bytes. Name fewer sources in each.`)
 }
 
 function changeTooLarge(where: string, mostBytes: number): Answer {

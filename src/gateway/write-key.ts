@@ -22,6 +22,9 @@ export function saysKey(authorization: string | undefined): boolean {
 }
 
 const keyName = '"writeKey"'
+/** Matches the same name, in which letters may be spelled with escapes. */
+const spelledName =
+  /"(?:w|\\u0077)(?:r|\\u0072)(?:i|\\u0069)(?:t|\\u0074)(?:e|\\u0065)(?:K|\\u004[bB])(?:e|\\u0065)(?:y|\\u0079)"/g
 /** The length of the longest spelling of a key, including escapes and quotation marks. */
 const mostSpelled = 1_300
 
@@ -31,8 +34,7 @@ const mostSpelled = 1_300
  */
 export function* keysIn(bytes: Buffer): Generator<string> {
   let last = ''
-  for (let at = bytes.indexOf(keyName); at !== -1; at = bytes.indexOf(keyName, at + keyName.length)) {
-    const start = at + keyName.length
+  for (const start of valuesIn(bytes)) {
     const spelled = /^\s*:\s*("(?:[^"\\]|\\.)*")/.exec(
       bytes.toString('latin1', start, start + mostSpelled),
     )?.[1]
@@ -41,6 +43,15 @@ export function* keysIn(bytes: Buffer): Generator<string> {
     const key = unquote(spelled)
     if (key !== undefined) yield key
   }
+}
+
+/** Yields the place after each `"writeKey"`. The places after those with an escape come last. */
+function* valuesIn(bytes: Buffer): Generator<number> {
+  for (let at = bytes.indexOf(keyName); at !== -1; at = bytes.indexOf(keyName, at + keyName.length))
+    yield at + keyName.length
+  if (!bytes.includes('\\u00')) return
+  for (const { 0: name, index } of bytes.toString('latin1').matchAll(spelledName))
+    if (name !== keyName) yield index + name.length
 }
 
 /**

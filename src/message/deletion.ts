@@ -21,7 +21,7 @@ const request = Type.Object(
     requestedAt: Type.String({
       pattern: timestampPattern,
       description:
-        'When it was asked for, ISO 8601. What these sources sent of the user before isn’t delivered any more.',
+        'When it was asked for, ISO 8601. What these sources sent of the user before isn’t tried again, and their older audience values aren’t sent.',
     }),
   },
   { additionalProperties: false },

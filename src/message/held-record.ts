@@ -38,6 +38,8 @@ export type RecordContent = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers?: ReceivedHeaders
+  /** The epoch of the leader that appended the record. -1 or absent if it isn't known. */
+  readonly leaderEpoch?: number
   /**
    * The reason why the content could not be read from Kafka, if there is one. Then the content has neither
    * key nor value.

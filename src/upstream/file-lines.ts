@@ -8,8 +8,11 @@ export type LineFault = { readonly line: number; readonly problem: string }
 
 export type LinesRead = { ok: true } | { ok: false; fault: LineFault }
 
-/** The longest line that is read, in bytes. A file with a longer line most likely has no line ends. */
-const maxLineBytes = 4 * 1024 * 1024
+/**
+ * The longest line that is read, in bytes. A line may be a message, and `message.maxBytes` may be up to 16
+ * MiB. A file with a longer line most likely has no line ends.
+ */
+const maxLineBytes = 16 * 1024 ** 2
 const lineEnd = 0x0a
 const replacement = '\ufffd'
 

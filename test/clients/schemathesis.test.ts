@@ -59,7 +59,8 @@ test('what a client may send is never answered with a fault of the server', asyn
 test('what a server may send is never answered with a fault of the server', async () => {
   await examine([`--header=Authorization: Bearer ${serverKey}`, ...serverOperations], 50)
   expect(await answers('200', 'deletions')).toBeGreaterThan(20)
-  expect(await answers('200', 'audience_changes')).toBeGreaterThan(20)
+  // Most times that the schema allows are far ahead, so most changes are refused.
+  expect(await answers('200', 'audience_changes')).toBeGreaterThan(5)
   expect(await answers('500')).toBe(0)
   expect(await answers('503')).toBe(0)
 })

@@ -3,7 +3,7 @@ import avro from 'avsc'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createAvroReader } from '../../src/registry/avro.ts'
-import { logicalTypes } from '../../src/registry/avro-logical.ts'
+import { avroOptions } from '../../src/registry/avro-options.ts'
 import { fuzz, fuzzTimeoutMs } from '../support/fuzz.ts'
 import { damage, isUnpolluted, timeOf } from '../support/mutation.ts'
 import { Random } from '../support/random.ts'
@@ -20,7 +20,7 @@ test(
       const cases = fc.sample(arbitraryAvro, { seed, numRuns: numRuns / 20 })
       for (const { schema, value } of cases) {
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- avsc checks it
-        const type = avro.Type.forSchema(schema as avro.Type, { logicalTypes, wrapUnions: 'always' })
+        const type = avro.Type.forSchema(schema as avro.Type, avroOptions())
         const read = createAvroReader(type)
         const sound = type.toBuffer(value)
         for (let run = 0; run < 20; run++) {

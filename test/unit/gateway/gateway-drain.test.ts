@@ -13,12 +13,19 @@ const host = '127.0.0.1'
 const slow = 'POST /v1/track HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}'
 const quick = 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n'
 
-type Scene = { server: GatewayServer; socket: Socket; readonly answer: () => void }
+type Scene = {
+  server: GatewayServer
+  socket: Socket
+  readonly answer: () => void
+  /** The status of each answer that was counted. */
+  readonly counted: number[]
+}
 
 /** Starts a gateway that answers messages when a test says so, and connects to it. */
 async function begin(): Promise<Scene> {
   const { promise, resolve } = Promise.withResolvers<Answer>()
   const catalog = createCatalog([], [], '1')
+  const counted: number[] = []
   const server = createGatewayServer({
     sources: new Sources(
       () => catalog,
@@ -27,7 +34,7 @@ async function begin(): Promise<Scene> {
     tracking: { refusal: () => undefined, handle: () => promise },
     serverCalls: { refusal: () => success, deletion: () => promise, audienceChanges: () => promise },
     observer: {
-      answered() {},
+      answered: (_call, status) => void counted.push(status),
       acknowledged() {},
       leftOut() {},
       coalesced() {},
@@ -46,7 +53,7 @@ async function begin(): Promise<Scene> {
   const socket = connect(port, host)
   socket.on('error', () => undefined)
   onTestFinished(() => void socket.destroy())
-  return { server, socket, answer: () => resolve(success) }
+  return { server, socket, counted, answer: () => resolve(success) }
 }
 
 test('a response that Node never closes is not open any more once its connection is closed', async () => {
@@ -76,12 +83,12 @@ test('requests that are answered one after the other are each counted once', asy
   expect(server.open).toBe(0)
 })
 
-test('what comes in pieces and is no HTTP is answered once, after the answers before it', async () => {
+test('what comes in pieces and is no HTTP is answered and counted once, after the answers before it', async () => {
   const warnings: Error[] = []
   const warned = (warning: Error): void => void warnings.push(warning)
   process.on('warning', warned)
   onTestFinished(() => void process.off('warning', warned))
-  const { server, socket, answer } = await begin()
+  const { server, socket, counted, answer } = await begin()
   let received = ''
   socket.setNoDelay(true)
   socket.on('data', (chunk) => (received += chunk.toString()))
@@ -94,5 +101,6 @@ test('what comes in pieces and is no HTTP is answered once, after the answers be
   answer()
   await until('it is closed', () => server.connections === 0)
   expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
+  expect(counted).toEqual([200, 400])
   expect(warnings.map(({ name }) => name)).toEqual([])
 })

@@ -18,6 +18,13 @@ describe('the answer to a request', () => {
     )
   })
 
+  test('names an id of a hundred characters, though each takes two code units', () => {
+    const outcomes = new MessageOutcomes()
+    const messageId = '🎉'.repeat(100)
+    outcomes.leaveOut('bad_timestamp', 0, { messageId })
+    expect(JSON.parse(outcomes.answer().body).rejected).toMatchObject([{ messageId }])
+  })
+
   test.each([
     ['none', {}],
     ['an empty one', { messageId: '' }],

@@ -15,7 +15,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 /** Opens the calls of a gateway that has one space, whose server key is `secret`. */
-function open() {
+function open(maxBytes = defaultLimits.maxBytes) {
   const source = { id: 'space', name: 'space', kind: 'audiences', enabled: true, writeKeys: [] } as const
   const catalog = createCatalog([{ ...source, serverKeys: ['secret'], maxPerSecond: undefined }], [], '1')
   const settings = { topics: Object.values(topics), partitions: 3, check: async () => [], onChange() {}, now }
@@ -31,7 +31,7 @@ function open() {
     outbox,
     topics,
     partitions: 3,
-    limits: defaultLimits,
+    limits: { ...defaultLimits, maxBytes },
     now: Date.now,
   })
   return { outbox, calls }
@@ -71,11 +71,39 @@ test.each([
   ['another type', { ...change, type: 'sync' }, 'changes[0].type must be membership or trait'],
   ['no type', { ...change, type: undefined }, 'changes[0].type must be membership or trait'],
   ['more levels than a worker takes', { ...trait, value: nested(100) }, 'changes[0] has too many levels'],
+  [
+    'a name of no property',
+    { ...change, audienceName: '🎉' },
+    'changes[0].audienceName has no letter and no digit',
+  ],
+  ['a trait of no property', { ...trait, traitName: '—', traitKey: null }, 'or set traitKey'],
+  ['a key of spaces', { ...trait, traitKey: ' ' }, 'changes[0].traitKey has only spaces'],
+  [
+    'a time far ahead',
+    { ...trait, changedAt: '9999-01-01' },
+    'changes[0].changedAt is more than 5 minutes ahead',
+  ],
 ])('a change with %s is refused by the field that is wrong', async (_, one, where) => {
   const { calls, outbox } = open()
   const answer = await calls.audienceChanges(Buffer.from(JSON.stringify({ changes: [one] })), 'Bearer secret')
   expect(answer.status).toBe(400)
   expect(JSON.parse(answer.body).message).toContain(where)
+  expect(outbox.records).toBe(0)
+})
+
+test('a change that is a few minutes ahead is accepted, since clocks differ', () => {
+  const { calls, outbox } = open()
+  const changedAt = new Date(Date.now() + 299_000).toISOString()
+  const body = JSON.stringify({ changes: [{ ...trait, changedAt }] })
+  void calls.audienceChanges(Buffer.from(body), 'Bearer secret')
+  expect(outbox.records).toBe(1)
+})
+
+test('a deletion over the worker’s limit is refused, because the worker would not do it', async () => {
+  const { calls, outbox } = open(1_024)
+  const body = Buffer.from(JSON.stringify({ userId: 'ü'.repeat(500) }))
+  const answer = await calls.deletion(body, 'Bearer secret')
+  expect([answer.status, JSON.parse(answer.body).code]).toEqual([400, 'payload_too_large'])
   expect(outbox.records).toBe(0)
 })
 

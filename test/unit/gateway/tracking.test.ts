@@ -41,6 +41,14 @@ describe('a source that may send one message a second', () => {
       status: 429,
     })
   })
+
+  test('is known by a key whose name is spelled with an escape', async () => {
+    const tracking = trackingBefore({ isUp: true })
+    const send = (text: string) => tracking.handle('page', Buffer.from(text), undefined, undefined)
+    expect(await send('{"write\\u004bey":"FREE","userId":"u"}')).toMatchObject({ status: 200 })
+    expect(await send('{"write\\u004bey":"NOPE","userId":"u"}')).toMatchObject({ status: 401 })
+  })
+
   test('is refused by a key in a body that is not read, when it has spent it', async () => {
     const tracking = trackingBefore({ isUp: true })
     const send = (text: string) => tracking.handle('batch', Buffer.from(text), undefined, undefined)

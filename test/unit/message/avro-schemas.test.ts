@@ -13,22 +13,19 @@ import {
 import { deletionCheck } from '../../../src/message/deletion.ts'
 import { enter } from '../../../src/message/enter.ts'
 import { createAvroReader } from '../../../src/registry/avro.ts'
-import { logicalTypes } from '../../../src/registry/avro-logical.ts'
+import { avroOptions } from '../../../src/registry/avro-options.ts'
 
 /** Encodes a value as a JavaScript producer does, without logical types. Decodes it as the worker does. */
 function through(schema: object, value: object): Buffer {
   const written = typeOf(schema).toBuffer(value)
-  const read = createAvroReader(typeOf(schema, logicalTypes))(written)
+  const read = createAvroReader(typeOf(structuredClone(schema), avroOptions()))(written)
   if (!read.ok) throw new Error(read.detail)
   return read.value
 }
 
-function typeOf(
-  schema: object,
-  types: Readonly<Record<string, typeof avro.types.LogicalType>> = {},
-): avro.Type {
+function typeOf(schema: object, options?: ReturnType<typeof avroOptions>): avro.Type {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- avsc checks it
-  return avro.Type.forSchema(schema as avro.Type, { logicalTypes: types })
+  return avro.Type.forSchema(schema as avro.Type, options)
 }
 
 const audienceChangeCheck = Compile(audienceChangeSchema)

@@ -64,18 +64,28 @@ describe('lines', () => {
     expect(seen).toEqual(['a', 'b'])
   })
 
+  test('may be as long as the longest message that a setting allows', async () => {
+    const bytes = 16 * 1024 ** 2
+    const lengths: number[] = []
+    const read = await eachLine(inPieces(Buffer.alloc(bytes, 'x'), []), (text) => {
+      lengths.push(text.length)
+      return undefined
+    })
+    expect([read, lengths]).toEqual([{ ok: true }, [bytes]])
+  })
+
   test('that never end are a fault, and are not kept', async () => {
     let given = 0
     async function* endless(): AsyncGenerator<Buffer> {
       for (;;) {
         given++
-        yield Buffer.alloc(64 * 1024, 'x')
+        yield Buffer.alloc(256 * 1024, 'x')
       }
     }
     const read = await eachLine(endless(), () => undefined)
     expect(read).toEqual({
       ok: false,
-      fault: { line: 1, problem: expect.stringContaining('longer than 4 MiB') },
+      fault: { line: 1, problem: expect.stringContaining('longer than 16 MiB') },
     })
     expect(given).toBeLessThan(100)
   })
