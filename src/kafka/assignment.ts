@@ -4,8 +4,10 @@ import { assignSticky } from './sticky.ts'
 // Assigns partitions to the members of a group. The functions here are pure. The assignment is sticky and
 // balanced, and assigns whole units: partition i of every topic goes to the same member. So one member owns
 // everything that concerns a user. Only members that subscribe to a topic get its partitions. While workers
-// with a changed ladder are rolled out, members subscribe to different topics. The assignment doesn't look at
-// which partitions exist: if a partition can't be read now, its owner waits for it.
+// with a changed ladder are rolled out, members subscribe to different topics. If the owner of a unit doesn't
+// subscribe to a topic, nobody reads the unit's partition of this topic. The partition waits until a member
+// that subscribes to the topic owns the unit. The assignment doesn't look at which partitions exist: if a
+// partition can't be read now, its owner waits for it.
 
 export type Subscriber = Subscription & { readonly memberId: string }
 
@@ -17,42 +19,17 @@ export function assignPartitions(
   members: readonly Subscriber[],
   partitions: number,
 ): ReadonlyMap<string, Assignment> {
-  const given = new Map<string, Map<string, number[]>>(members.map(({ memberId }) => [memberId, new Map()]))
+  const given = new Map<string, Assignment>(members.map(({ memberId }) => [memberId, new Map()]))
   for (const installation of installationsOf(members)) {
     const count = Math.max(...installation.map(({ claim }) => claim.partitions ?? partitions))
-    const owners = ownersOf(count, installation)
-    for (const topic of new Set(installation.flatMap(({ topics }) => topics))) {
-      const subscribers = installation.flatMap(({ memberId, topics }) =>
-        topics.includes(topic) ? [memberId] : [],
-      )
-      for (const [unit, owner] of owners.entries()) {
-        const taker = takerOf(unit, owner, subscribers)
-        const ofTaker = given.get(taker)
-        const units = ofTaker?.get(topic)
-        if (units === undefined) ofTaker?.set(topic, [unit])
-        else units.push(unit)
-      }
+    const claims = installation.map(({ memberId, claim }) => ({ memberId, ...claim }))
+    const unitsOf = assignSticky(count, claims)
+    for (const { memberId, topics } of installation) {
+      const units = unitsOf.get(memberId) ?? []
+      if (units.length > 0) given.set(memberId, new Map(topics.map((topic) => [topic, units])))
     }
   }
   return given
-}
-
-/** Returns the member id of each unit's owner. The index in the list is the unit. */
-function ownersOf(count: number, members: readonly Subscriber[]): readonly string[] {
-  const claims = members.map(({ memberId, claim }) => ({ memberId, ...claim }))
-  const owners: string[] = []
-  for (const [memberId, units] of assignSticky(count, claims))
-    for (const unit of units) owners[unit] = memberId
-  return owners
-}
-
-/**
- * Returns `owner`, the owner of the unit, if `owner` subscribes to the topic. Otherwise returns another
- * member that subscribes to the topic. The choice doesn't depend on which member leads the group.
- */
-function takerOf(unit: number, owner: string, subscribers: readonly string[]): string {
-  if (subscribers.includes(owner)) return owner
-  return subscribers.toSorted()[unit % subscribers.length] ?? owner
 }
 
 /**

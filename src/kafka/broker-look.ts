@@ -65,8 +65,10 @@ export async function lookAtBroker(
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares only a part of its cluster
     const { brokerPool } = cluster as unknown as { readonly brokerPool: Pool }
     const broker = await brokerPool.findConnectedBroker()
+    // A broker that accepts a connection and then hangs isn't too old.
+    if (!broker.versions) throw new kafkajs.KafkaJSConnectionError('the broker does not say its versions')
     const versions: KnownVersions = new Map(
-      Object.entries(broker.versions ?? {}).map(([apiKey, { minVersion, maxVersion }]) => [
+      Object.entries(broker.versions).map(([apiKey, { minVersion, maxVersion }]) => [
         Number(apiKey),
         { lowest: minVersion, highest: maxVersion },
       ]),

@@ -103,11 +103,13 @@ export class Committer {
       .map((partition) => ({ partition, standing: partition.standing(isStopping()) }))
       .filter(({ partition, standing }) => isAgain || partition.isNews(standing))
     const shownAtMs = Date.now()
-    if (news.length > 0) await this.send(news)
+    const refused = news.length > 0 ? (await this.send(news)).size : 0
     // Without news, everything is committed that had settled at the group's last answer to this member.
     const committedAtMs = news.length > 0 ? shownAtMs : Date.now() - membership.heardAgoMs
+    // While the commits of a partition are refused, not everything that has settled is committed.
+    if (refused === 0) this.#lastCommitMs = Math.max(this.#lastCommitMs, committedAtMs)
     // If the clock was set back, the former time lies in the future.
-    this.#lastCommitMs = Math.min(Date.now(), Math.max(this.#lastCommitMs, committedAtMs))
+    this.#lastCommitMs = Math.min(Date.now(), this.#lastCommitMs)
     lostPartitions.dropFinished()
     onCommitted()
   }

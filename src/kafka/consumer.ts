@@ -156,6 +156,8 @@ export type GroupConsumer = {
    * that was read before.
    */
   readonly isJoined: boolean
+  /** True if the group knows this member, and has answered this member within the session timeout. */
+  readonly isMember: boolean
   /**
    * Returns true if, by the clock, this member still owns its partitions. Returns false once nothing was
    * heard from the group for a session timeout, for example after the process was suspended. The member may

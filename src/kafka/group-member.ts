@@ -179,23 +179,23 @@ export class GroupMember implements GroupConsumer {
     return this.#membership.checkInTouch()
   }
 
+  get isMember(): boolean {
+    return this.#membership.isMember
+  }
+
   get isJoined(): boolean {
-    if (!this.#membership.isMember) return false
-    return this.#owned.all.every(
-      ({ isWaiting, trouble, isStopped }) => !isWaiting || (trouble !== undefined && !isStopped),
-    )
+    return this.isMember && this.#owned.isStarted
   }
 
   get obstacles(): readonly string[] {
     const { foreign } = this.#watch
-    const stopped = this.#owned.all.filter(({ isStopped }) => isStopped)
     return [
       ...(foreign.length > 0
         ? [
             `members that read other topics (${foreign.join(', ')}) are in the consumer group ${this.#options.groupId}`,
           ]
         : []),
-      ...stopped.flatMap(({ trouble }) => (trouble === undefined ? [] : [trouble])),
+      ...this.#owned.all.flatMap(({ isStopped, trouble = '' }) => (isStopped && trouble ? [trouble] : [])),
     ]
   }
 
@@ -279,22 +279,21 @@ export class GroupMember implements GroupConsumer {
   #joined({ isAnew, partitions: assignment }: Assigned): void {
     this.#joins++
     if (this.#joins > 1) this.#options.onRebalanced?.()
-    // A new member id means that this member was out of the group. Meanwhile, other members may have owned
-    // its partitions.
+    // With a new member id, this member was out of the group, and others may have owned its partitions.
     if (isAnew) this.#lose(this.#owned.all)
     const before = new Set(this.#owned.all)
+    // The partitions of the first topic show the units. Only the owner of a unit has its state. So partitions
+    // of other units are ignored. A leader of an earlier version may add such partitions.
+    const units = new Set(assignment.get(this.#options.topics[0]?.topic ?? ''))
     const given = this.#options.topics.flatMap(({ topic }) =>
       (assignment.get(topic) ?? [])
-        .filter((id) => id < this.#options.partitions)
+        .filter((id) => id < this.#options.partitions && units.has(id))
         .map((id) => this.#owned.add(topic, id)),
     )
     const kept = new Set(given)
     this.#lose([...before].filter((partition) => !kept.has(partition)))
     const gained = given.filter((partition) => !before.has(partition)).length
-    // The partitions of the first topic show the units. While a changed ladder is rolled out, the member may
-    // also have partitions of retry topics that other members don't read.
-    const units = [...(assignment.get(this.#options.topics[0]?.topic ?? '') ?? [])]
-    this.#assigned = { units, sinceMs: Date.now() }
+    this.#assigned = { units: [...units], sinceMs: Date.now() }
     this.#options.onAssigned(unitsOf(given))
     this.#applyPauses()
     this.#options.log.info(

@@ -5,9 +5,11 @@ import { type FetchedPartition, fetchRequest, readCommitted } from './fetch-mess
 import { withoutSession } from './fetch-session.ts'
 import type { PartwiseCluster } from './partwise-cluster.ts'
 import type { TopicMetadata } from './metadata-request.ts'
+import { type EpochAnswer, epochEndRequest } from './offset-requests.ts'
+import { judgePlace } from './positions.ts'
 import { type FetchedRecord, readRecordSet, type RecordSet } from './record-batch.ts'
 import { withoutAborted } from './transactions.ts'
-import { ask as askBroker } from './wire.ts'
+import { ask as askBroker, BrokerTooOldError } from './wire.ts'
 
 /**
  * A range of offsets in a partition's log. Each offset in the range is at least `start` and lower than `end`.
@@ -24,6 +26,11 @@ export type FollowedLog = { topicId: string | undefined }
 /** Reports that a log isn't the one that was read before, or has lost records that were read. */
 export class OtherLogError extends Error {
   override readonly name = 'OtherLogError'
+}
+
+/** Reports that Kafka didn't answer in time, or delivered no records in time. */
+export class SilentKafkaError extends Error {
+  override readonly name = 'SilentKafkaError'
 }
 
 /** Consecutive records of a log. `next` is the offset at which the reading continues. */
@@ -79,6 +86,30 @@ export class LogReader {
 
   range(): Promise<LogRange> {
     return this.#patiently(() => this.#askRange())
+  }
+
+  /** See `PartitionReader.topicId`. */
+  topicId(): Promise<string | undefined> {
+    return this.#patiently(async () => {
+      await this.#connect()
+      await this.#options.inTurn((cluster) => cluster.refreshMetadata())
+      this.#leader()
+      return this.#reported()?.topicId
+    })
+  }
+
+  /** See `PartitionReader.hasDiverged`. */
+  async hasDiverged(offset: number, leaderEpoch: number): Promise<boolean> {
+    const { topic, partition } = this.#options
+    const place = { topic, partition, offset, leaderEpoch }
+    try {
+      const epochEnd = await this.#patiently(() => this.#askEpochEnd(leaderEpoch))
+      const log = { start: 0, end: Infinity, topicId: undefined, epochEnd }
+      return judgePlace(place, log).kind === 'truncated'
+    } catch (error) {
+      if (error instanceof BrokerTooOldError) return false
+      throw error
+    }
   }
 
   /**
@@ -157,6 +188,17 @@ export class LogReader {
     return { start, end }
   }
 
+  async #askEpochEnd(leaderEpoch: number): Promise<EpochAnswer> {
+    const { topic, partition } = this.#options
+    await this.#connect()
+    const broker = await this.#brokers.findBroker(this.#leader())
+    const question = { topic, partition, currentLeaderEpoch: -1, leaderEpoch }
+    const [answer] = await askBroker(broker, epochEndRequest([question]))
+    if (answer === undefined) throw new kafkajs.KafkaJSError(`no epoch of ${topic}/${partition} was told`)
+    if (answer.errorCode !== errorCodes.NONE) throw protocolError(answer.errorCode)
+    return answer
+  }
+
   /** Returns the partition's leader. Throws if the brokers report an error for the partition. */
   #leader(): number {
     const { topic, partition } = this.#options
@@ -192,7 +234,7 @@ export class LogReader {
       // The answer has no records for one of these reasons: a new leader doesn't know yet how far its
       // replicas are, this client's quota is used up, or a batch is damaged.
       empty = 0
-      if (performance.now() > deadlineMs) throw new Error(this.#nothingCame(position))
+      if (performance.now() > deadlineMs) throw new SilentKafkaError(this.#nothingCame(position))
       await delay(minBackoffMs, undefined, { signal })
     }
     return { records: [], next: end }
@@ -267,7 +309,8 @@ export class LogReader {
     const { topic, partition, signal, stallTimeoutMs } = this.#options
     const stalled = new AbortController()
     const timer = setTimeout(() => {
-      stalled.abort(new Error(`Kafka did not answer about ${topic}/${partition} within ${stallTimeoutMs} ms`))
+      const late = `Kafka did not answer about ${topic}/${partition} within ${stallTimeoutMs} ms`
+      stalled.abort(new SilentKafkaError(late))
     }, deadlineMs - performance.now())
     try {
       return await untilAborted(work, AbortSignal.any([signal, stalled.signal]))

@@ -248,24 +248,25 @@ class BoundedProducer implements LossyProducer {
     return true
   }
 
-  /** Sends the next values of a queue. Returns false if Kafka took none of them. */
+  /** Sends the next values of a queue. Returns false if the leader took none and didn't answer for all. */
   async #sendSome(line: Line): Promise<boolean> {
-    const { topic } = this.#options
     try {
       // If the connections can't be opened, nothing was sent, so the values can stay in the queue.
-      await line.link.prepare(topic)
+      await line.link.prepare(this.#options.topic)
     } catch (error) {
       for (const { partition } of line.queue) this.#failedToSend(partition, messageOf(error))
       return false
     }
-    const parcels = parcelsOf(topic, takeSome(line))
+    const parcels = parcelsOf(this.#options.topic, takeSome(line))
     const open = new Set(parcels)
     let isTaken = false
+    let isAnswered = true
     let trouble = 'no answer'
     try {
       await line.link.send(parcels, (parcel, outcome) => {
         if (!open.delete(parcel)) return
         isTaken ||= outcome.isWritten
+        isAnswered &&= outcome.isWritten || outcome.errorCode !== undefined
         if (outcome.isWritten) this.#written(line, parcel)
         else this.#unwritten(line, parcel, outcome)
       })
@@ -275,7 +276,7 @@ class BoundedProducer implements LossyProducer {
     const unanswered = [...open]
     open.clear()
     for (const parcel of unanswered) this.#unwritten(line, parcel, { reason: trouble, errorCode: undefined })
-    return isTaken
+    return isTaken || (isAnswered && unanswered.length === 0)
   }
 
   #written(line: Line, { partition, waiting }: Parcel): void {

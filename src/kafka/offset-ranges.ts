@@ -18,7 +18,8 @@ export function offsetRanges(
     const logs = await admin.fetchTopicOffsets(topic)
     const at = async (timeMs: number | undefined): Promise<ReadonlyMap<number, number>> => {
       if (timeMs === undefined) return new Map()
-      const found = await admin.fetchTopicOffsetsByTimestamp(topic, timeMs)
+      // No record is older than 1970. Kafka gives each time before 1970 another meaning, or refuses it.
+      const found = await admin.fetchTopicOffsetsByTimestamp(topic, Math.max(0, timeMs))
       return new Map(found.map(({ partition, offset }) => [partition, Number(offset)]))
     }
     const [starts, ends] = [await at(fromMs), await at(toMs)]

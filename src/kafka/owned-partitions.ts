@@ -28,6 +28,16 @@ export class OwnedPartitions {
     return this.all.filter(({ isWaiting }) => !isWaiting)
   }
 
+  /**
+   * True if all partitions are started. A partition that can't be read doesn't make this false, unless it is
+   * stopped.
+   */
+  get isStarted(): boolean {
+    return this.all.every(
+      ({ isWaiting, trouble, isStopped }) => !isWaiting || (trouble !== undefined && !isStopped),
+    )
+  }
+
   get feeds(): Iterable<Feed> {
     return this.#feeds.values()
   }

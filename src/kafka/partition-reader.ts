@@ -23,6 +23,8 @@ export type KeyedRecord = {
   readonly value: Buffer | null
   /** The time of the record in epoch milliseconds. */
   readonly timestampMs: number
+  /** The epoch of the leader that appended the record. -1 if it isn't known. */
+  readonly leaderEpoch: number
 }
 
 /**
@@ -66,6 +68,14 @@ type Where = Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutM
 /** A reader of partitions. The reader isn't in any consumer group. */
 export type PartitionReader = {
   range(where: Where): Promise<LogRange>
+  /** Asks the brokers for the topic's present id. `undefined` if the brokers give topics no ids. */
+  topicId(where: Where): Promise<string | undefined>
+  /**
+   * Returns true if the log has lost records below `offset`, and may have other records at their offsets. The
+   * log was read up to `offset` before. `leaderEpoch` is the epoch of the leader that appended the record
+   * before `offset`, or a later one that was known then. If the brokers are too old to say, returns false.
+   */
+  hasDiverged(where: Where & { readonly offset: number; readonly leaderEpoch: number }): Promise<boolean>
   /**
    * Reads the records that have a key, from the offset `from` to the present end of the partition. Yields the
    * records in batches, in the order of their offsets. No batch is empty. While the caller works on a batch,
@@ -116,8 +126,8 @@ const defaultFetchBytes = 1024 ** 2
  */
 const readsAtATime = 4
 const defaultStallTimeoutMs = 60_000
-function keyed({ offset, key, value, timestampMs }: FetchedRecord): KeyedRecord | undefined {
-  return key === null ? undefined : { offset, key, value, timestampMs }
+function keyed({ offset, key, value, timestampMs, leaderEpoch }: FetchedRecord): KeyedRecord | undefined {
+  return key === null ? undefined : { offset, key, value, timestampMs, leaderEpoch }
 }
 
 function whole(record: FetchedRecord): WholeRecord {
@@ -277,6 +287,9 @@ export function createPartitionReader(
   return {
     follow: (options, onOther) => follow((from, log) => readAs({ ...options, from }, keyed, log), onOther),
     range: (where) => reading(where, (log) => log.range()),
+    topicId: (where) => reading(where, (log) => log.topicId()),
+    hasDiverged: ({ offset, leaderEpoch, ...where }) =>
+      reading(where, (log) => log.hasDiverged(offset, leaderEpoch)),
     read: (options) => readAs(options, keyed),
     readWhole: (options) => readAs(options, whole),
     piece: ({ from, to, ...where }) => reading(where, (log) => log.piece(from, to, whole)),

@@ -7,7 +7,7 @@ import { type FailingPartition, FailingPartitions, unknownPartition } from './fa
 import { messageOf } from './message-of.ts'
 import type { OnClockSkew } from './clock-skew.ts'
 import { type LinkTimeouts, type ProducedRecords, ProduceLink, type ProduceOutcome } from './produce-link.ts'
-import { within } from './within.ts'
+import { whenLate, within } from './within.ts'
 
 /**
  * A record to write. A record that was made from another record keeps the partition number of that record. A
@@ -232,7 +232,7 @@ class PartitionedProducer implements RecordProducer {
 
   async #placeOf({ topic, key }: OutboundRecord): Promise<{ partition: number | undefined; reason: string }> {
     const failing = { topic, partition: unknownPartition, reason: noAnswer }
-    const late = setTimeout(() => this.#failing.failed(failing, true), patienceMs)
+    const answered = whenLate(patienceMs, () => this.#failing.failed(failing, true))
     try {
       const placing = this.#links.main.placeOf(topic, key)
       if (!(await within(timeouts.sendTimeoutMs, placing))) return { partition: undefined, reason: noAnswer }
@@ -240,7 +240,7 @@ class PartitionedProducer implements RecordProducer {
     } catch (error) {
       return { partition: undefined, reason: messageOf(error) }
     } finally {
-      clearTimeout(late)
+      answered()
     }
   }
 
@@ -250,13 +250,13 @@ class PartitionedProducer implements RecordProducer {
       return { topic, partition, records: items.map(({ record }) => record), batch }
     })
     const open = new Set(sends)
-    const late = setTimeout(() => {
+    const answered = whenLate(patienceMs, () => {
       for (const { topic, partition } of open)
         this.#failing.failed({ topic, partition, reason: `${topic}/${partition}: ${noAnswer}` }, true)
-    }, patienceMs)
+    })
     const settle = (sent: Sent, outcome: ProduceOutcome): void => {
       if (!open.delete(sent)) return
-      if (open.size === 0) clearTimeout(late)
+      if (open.size === 0) answered()
       this.#settle(sent.batch, outcome, onEnd)
     }
     this.#links[route].send(sends, settle).catch((error: unknown) => {

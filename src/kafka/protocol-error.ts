@@ -18,6 +18,13 @@ export function isProtocolError(error: unknown, types: ReadonlySet<string>): boo
   return false
 }
 
+/**
+ * Returns true if the error came from kafkajs: an answer of a broker, a lost connection, a wait that ended.
+ */
+export function isKafkaError(error: unknown): error is Error {
+  return error instanceof kafkajs.KafkaJSError
+}
+
 /** Returns true if the coordinator does not know the member, or no longer knows it. */
 export function isUnknownMember(error: unknown): boolean {
   return isProtocolError(error, unknownMember)

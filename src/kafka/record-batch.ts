@@ -31,6 +31,8 @@ export type FetchedRecord = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: RecordHeaders
+  /** The epoch of the leader that appended the record. -1 if it isn't known. */
+  readonly leaderEpoch: number
   /**
    * True for a transaction marker. Also true for the empty record that is added to the end of a batch if
    * compaction has removed the last records of the batch. Neither of these two is delivered.
@@ -111,6 +113,7 @@ type BatchHead = {
   readonly maxTimestampMs: number
   readonly isAppendTime: boolean
   readonly isControl: boolean
+  readonly leaderEpoch: number
   readonly context: FetchedRecord['batchContext']
 }
 
@@ -229,6 +232,7 @@ function readHead(batch: Buffer): BatchHead {
     maxTimestampMs: readInt64(batch, maxTimestampAt),
     isAppendTime: (attributes & appendTimeFlag) !== 0,
     isControl: (attributes & controlFlag) !== 0,
+    leaderEpoch: batch.readInt32BE(leaderEpochAt),
     context: {
       producerId: String(batch.readBigInt64BE(producerIdAt)),
       inTransaction: (attributes & transactionFlag) !== 0,
@@ -252,6 +256,7 @@ function emptyRecord(head: BatchHead): FetchedRecord {
     key: null,
     value: null,
     headers: {},
+    leaderEpoch: head.leaderEpoch,
     isControlRecord: head.isControl,
     batchContext: head.context,
   }
@@ -305,8 +310,8 @@ class BatchReader {
     const end = this.#at + length
     if (!(length > 0) || end > this.#end) throw new RangeError(`a record of ${length} bytes`)
     this.#end = end
-    const { baseOffset, lastOffset, firstTimestampMs, maxTimestampMs, isAppendTime, isControl, context } =
-      this.#head
+    const { baseOffset, lastOffset, firstTimestampMs, maxTimestampMs, isAppendTime } = this.#head
+    const { leaderEpoch, isControl, context } = this.#head
     // The attributes of the record. Kafka doesn't use this field.
     this.#byte()
     const timestampMs = firstTimestampMs + this.#varint()
@@ -323,6 +328,7 @@ class BatchReader {
       key,
       value,
       headers,
+      leaderEpoch,
       isControlRecord: isControl,
       batchContext: context,
     }

@@ -40,7 +40,9 @@ export type TopicTail = {
   readonly trouble: string | undefined
   /**
    * The age of the last record that was read from a partition, in milliseconds. This is the maximum over all
-   * partitions with unread records. 0 if all records are read. -1 while the age isn't known.
+   * partitions with unread records. 0 if all records are read. -1 while the age isn't known. If all records
+   * of a partition were read, and then no broker has reported the end of its log for some seconds, newer
+   * records may be unread. Then the time since that report counts.
    */
   readonly behindMs: number
   stop(): Promise<void>
@@ -51,8 +53,11 @@ export type TopicTail = {
  */
 const againMs = 1_000
 const longestWaitMs = 250
+/** How long the reported end of a log counts as its present end, in milliseconds. */
+const endKnownForMs = 10_000
 
-type Reading = { handle: FetchHandle; lastMs: number }
+/** `topicId` is the id of the topic to whose log the handle's position belongs; empty if it isn't known. */
+type Reading = { handle: FetchHandle; lastMs: number; topicId: string }
 
 export function startTopicTail(options: TopicTailOptions): TopicTail {
   return new PartitionsTail(options)
@@ -95,7 +100,9 @@ class PartitionsTail implements TopicTail {
     let behindMs = 0
     for (const { handle, lastMs } of this.#readings.values()) {
       if (handle.end.atMs === 0) return -1
+      const knownMs = nowMs - handle.end.atMs
       if (handle.position < handle.end.offset) behindMs = Math.max(behindMs, nowMs - lastMs)
+      else if (knownMs > endKnownForMs) behindMs = Math.max(behindMs, knownMs)
     }
     return behindMs
   }
@@ -110,8 +117,8 @@ class PartitionsTail implements TopicTail {
   }
 
   /**
-   * Begins to read all partitions, and later also partitions that are new. Resolves when the reader is
-   * stopped. Never rejects.
+   * Begins to read all partitions, and later also partitions that are new. Gives up partitions that don't
+   * exist any more. Resolves when the reader is stopped. Never rejects.
    */
   async #run(): Promise<void> {
     const { signal } = this.#stopping
@@ -134,6 +141,7 @@ class PartitionsTail implements TopicTail {
       this.#trouble = this.#view.troubleOf(topic, 0) ?? `${topic} does not exist: run sluice topics apply`
       return
     }
+    this.#closeGone(count)
     const missing = Array.from({ length: count }, (_, partition) => partition).filter(
       (partition) => !this.#readings.has(partition),
     )
@@ -144,6 +152,20 @@ class PartitionsTail implements TopicTail {
     for (const [index, partition] of missing.entries()) {
       const location = locations[index]
       if (location !== undefined && location.kind !== 'later') this.#open(partition, location)
+    }
+  }
+
+  /**
+   * Gives up the partitions that the topic no longer has, because it was deleted and created again with
+   * `count` partitions. A topic itself never loses a partition. But a broker may not know of a new one yet,
+   * so a partition stays open while the topic has the same id.
+   */
+  #closeGone(count: number): void {
+    const topicId = this.#view.topicIdOf(this.#options.topic) ?? ''
+    for (const [partition, reading] of this.#readings) {
+      if (partition < count || (topicId !== '' && reading.topicId === topicId)) continue
+      reading.handle.close()
+      this.#readings.delete(partition)
     }
   }
 
@@ -167,7 +189,7 @@ class PartitionsTail implements TopicTail {
     const offset = startOf(partition) === 'end' ? log.end : offsetOf(location)
     const topicId = log.topicId ?? ''
     onStart(partition, offset, topicId, isOther)
-    const reading: { lastMs: number; handle?: FetchHandle } = { lastMs: Date.now() }
+    const reading: Omit<Reading, 'handle'> = { lastMs: Date.now(), topicId }
     const handle = this.#fetcher.open({
       topic,
       partition,
@@ -183,7 +205,8 @@ class PartitionsTail implements TopicTail {
         },
         lost: () => undefined,
         truncated: ({ at }) => {
-          onStart(partition, at, this.#view.topicIdOf(topic) ?? '', true)
+          reading.topicId = this.#view.topicIdOf(topic) ?? ''
+          onStart(partition, at, reading.topicId, true)
           handle.seek(at)
         },
       },

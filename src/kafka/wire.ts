@@ -1,3 +1,4 @@
+import kafkajs from 'kafkajs'
 import { type Connection, cutOff, errorOf } from './connections.ts'
 import { within } from './within.ts'
 
@@ -78,7 +79,8 @@ export class BrokerTooOldError extends Error {
 /**
  * Sends one request to one broker over kafkajs' connections. Returns the answer. The caller has to check the
  * error codes in the answer. Rejects only when the connection or the request as a whole failed. Rejects with
- * a `BrokerTooOldError` if the broker knows none of the request's versions.
+ * a `BrokerTooOldError` if the broker knows none of the request's versions. Rejects with an error of kafkajs
+ * if the broker hasn't said yet which versions it knows.
  *
  * @param broker a broker that a cluster's `findBroker` returned
  * @param mostMs the time after which the connection counts as dead, in milliseconds. This limit applies only
@@ -112,7 +114,12 @@ function versionFor(
     highest,
   }: Pick<WireRequest<unknown>, 'apiKey' | 'apiName' | 'lowest' | 'highest'>,
 ): number {
-  const range = versions?.[apiKey]
+  // Another caller may be connecting to this broker, and may still wait for the broker's first answer.
+  if (versions === null)
+    throw new kafkajs.KafkaJSConnectionError(
+      `the broker has answered nothing yet, so ${apiName} can't be sent`,
+    )
+  const range = versions[apiKey]
   const version = Math.min(highest, range?.maxVersion ?? -1)
   if (range !== undefined && version >= lowest && version >= range.minVersion) return version
   const has =
@@ -179,8 +186,11 @@ function headOf(
   return head
 }
 
-/** Reports that no answer came over a connection within the time that the caller has set. */
-class NoAnswerError extends Error {
+/**
+ * Reports that no answer came over a connection within the time that the caller has set. This is an error of
+ * kafkajs, so that those who repeat a request after such errors also repeat it after this one.
+ */
+class NoAnswerError extends kafkajs.KafkaJSError {
   override readonly name = 'NoAnswerError'
 }
 

@@ -3,23 +3,41 @@
  * within `timeoutMs`. Otherwise returns false, and ignores the later result of `work`.
  */
 export async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
+  let cancel: (() => void) | undefined
   const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), timeoutMs)
+    cancel = whenLate(timeoutMs, () => resolve(false))
   })
   try {
     return await Promise.race([work.then(() => true), timeout])
   } finally {
-    clearTimeout(timer)
+    cancel?.()
   }
 }
 
 /**
  * Waits for the promise `work`, and returns its result. If `work` takes longer than `timeoutMs`, rejects with
- * an error whose message is `whenLate`, and ignores the later result. Also rejects if `work` rejects within
- * `timeoutMs`.
+ * an error with the message `lateMessage`, and ignores the later result. Also rejects if `work` rejects
+ * within `timeoutMs`.
  */
-export async function answerWithin<T>(timeoutMs: number, work: Promise<T>, whenLate: string): Promise<T> {
+export async function answerWithin<T>(timeoutMs: number, work: Promise<T>, lateMessage: string): Promise<T> {
   if (await within(timeoutMs, work)) return work
-  throw new Error(whenLate)
+  throw new Error(lateMessage)
+}
+
+/**
+ * Calls `callback` if an answer is late, which means that it hasn't come after `timeoutMs`. When the answer
+ * comes, call the returned function.
+ *
+ * After the process was suspended, its timers run before its sockets are read. So all answers that have come
+ * meanwhile are read before `callback` is called.
+ */
+export function whenLate(timeoutMs: number, callback: () => void): () => void {
+  let immediate: NodeJS.Immediate | undefined
+  const timer = setTimeout(() => {
+    immediate = setImmediate(callback)
+  }, timeoutMs)
+  return () => {
+    clearTimeout(timer)
+    clearImmediate(immediate)
+  }
 }

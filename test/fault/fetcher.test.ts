@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import type { Admin } from 'kafkajs'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type KafkaNode, type RunningKafka, startKafka } from '../../src/development/kafka.ts'
+import { createPartitionReader } from '../../src/kafka/partition-reader.ts'
 import { locate } from '../../src/kafka/positions.ts'
 import { withAdmin } from '../../src/kafka/with-admin.ts'
 import { beginReading, numbered, numbers, type Reader, type Reading } from '../integration/kafka/readers.ts'
@@ -158,6 +159,17 @@ test('a log that its new leader has lost the end of is told of, and read on from
   expect(await locate(reading.view, [{ topic, partition: 0, offset: 150, leaderEpoch }])).toMatchObject([
     { kind: 'truncated', at: 100, from: 150, reason: 'diverged', log: { end: 300 } },
   ])
+  const anew = createPartitionReader(workerKafka({ brokers: cluster.brokers }))
+  try {
+    const hasDiverged = (offset: number) => anew.hasDiverged({ topic, partition: 0, offset, leaderEpoch })
+    expect([await hasDiverged(100), await hasDiverged(101), await hasDiverged(150)]).toEqual([
+      false,
+      true,
+      true,
+    ])
+  } finally {
+    await anew.stop()
+  }
   reader.texts.length = 0
   reader.handle.seek(100)
   await until('it is read', () => reader.texts.length === 200, { timeoutMs: 30_000 })

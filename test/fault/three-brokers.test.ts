@@ -1,7 +1,12 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as passTime } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import { expect, onTestFinished, test } from 'vitest'
+import { encodeState, encodeStateKey } from '../../src/audience/state-record.ts'
 import { decodeCommitMetadata } from '../../src/kafka/commit-metadata.ts'
+import { otherProgram } from '../support/kafka.ts'
 import { type SentRecord, startLoad } from '../support/partition-load.ts'
 import { joinsOf, openShop, probe, type Shop, troubleOf } from '../support/shop.ts'
 import { startThreeBrokers, type ThreeBrokers } from '../support/three-brokers.ts'
@@ -48,10 +53,14 @@ test('partitions without a leader wait and say so, once each; all others go on; 
 
 const twoCopies = { SLUICE_TOPICS_REPLICATION: '2', SLUICE_TOPICS_MIN_INSYNC: '1' }
 
-/** Opens a shop whose topic `events` is only on brokers 1 and 2. Broker 1 leads all its partitions. */
-async function openOnTwo(cluster: ThreeBrokers, variables: Record<string, string>): Promise<Shop> {
+/** Opens a shop with a topic that is only on brokers 1 and 2. Broker 1 leads all its partitions. */
+async function openOnTwo(
+  cluster: ThreeBrokers,
+  variables: Record<string, string>,
+  name = 'events',
+): Promise<Shop> {
   const shop = await openShop({ brokers: cluster.brokers, variables: { ...threeCopies, ...variables } })
-  const topic = shop.topic('events')
+  const topic = shop.topic(name)
   await shop.admin((admin) => admin.deleteTopics({ topics: [topic] }))
   await until('it is gone', () => shop.admin(async (admin) => !(await admin.listTopics()).includes(topic)))
   await cluster.createTopic(
@@ -64,8 +73,8 @@ async function openOnTwo(cluster: ThreeBrokers, variables: Record<string, string
 }
 
 /** Kills broker 2. All records written from now on are only on broker 1. */
-async function leaveBehind(cluster: ThreeBrokers, shop: Shop): Promise<void> {
-  const topic = shop.topic('events')
+async function leaveBehind(cluster: ThreeBrokers, shop: Shop, name = 'events'): Promise<void> {
+  const topic = shop.topic(name)
   await cluster.untilInSync(shop.scene.prefix)
   await allowUncleanElection(shop, topic)
   await cluster.node(2).kill('SIGKILL')
@@ -81,10 +90,10 @@ async function leaveBehind(cluster: ThreeBrokers, shop: Shop): Promise<void> {
  * Kills broker 1 and starts broker 2, which then leads. No running broker has the records that broker 2
  * lacks.
  */
-async function cutOff(cluster: ThreeBrokers, shop: Shop): Promise<void> {
+async function cutOff(cluster: ThreeBrokers, shop: Shop, name = 'events'): Promise<void> {
   await cluster.node(1).kill('SIGKILL')
   await cluster.node(2).start()
-  await until('broker 2 leads', () => isLedBy(shop, shop.topic('events'), 2), { timeoutMs: 60_000 })
+  await until('broker 2 leads', () => isLedBy(shop, shop.topic(name), 2), { timeoutMs: 60_000 })
 }
 
 test('after an unclean election that cut off what was delivered, all that is written then is delivered, though the log has grown past the position', async () => {
@@ -144,6 +153,69 @@ test('after an unclean election while no worker ran, all that is written then is
     partitions.every((partition) => troubleOf(next, { topic, partition, at: 31, from: 61 }).length === 1),
   )
 }, 240_000)
+
+test.each([
+  ['no worker ran', true],
+  ['a worker that holds it was suspended', false],
+])(
+  'after an unclean election while %s, the state on disk is read again, though the log has grown past its position',
+  async (_, isStopped) => {
+    const cluster = await startThreeBrokers()
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-state-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const state = { SLUICE_STATE_FOLDER: folder, SLUICE_TOPICS_CHECK: 'warn' }
+    const shop = await openOnTwo(cluster, { ...state, SLUICE_KAFKA_SESSION_TIMEOUT: '60s' }, 'memberships')
+    const worker = await shop.start({ variables: twoCopies })
+    await writeStates(cluster, shop, [0, 20])
+    await leaveBehind(cluster, shop, 'memberships')
+    await writeStates(cluster, shop, [20, 50])
+    await until('all are read', async () => (await shop.scene.lag()) === 0, { timeoutMs: 60_000 })
+    if (isStopped) await worker.terminate()
+    else process.kill(worker.pid, 'SIGSTOP')
+    onTestFinished(() => {
+      if (worker.isRunning) process.kill(worker.pid, 'SIGCONT')
+    })
+    await cutOff(cluster, shop, 'memberships')
+    await writeStates(cluster, shop, [100, 160])
+    if (!isStopped) process.kill(worker.pid, 'SIGCONT')
+    const { log } = isStopped ? await shop.start({ variables: twoCopies }) : worker
+    const mistrusted = { unit: 0, why: 'its log was truncated or recreated' }
+    const restored = { unit: 0, records: 80, msg: 'the state of a unit is complete' }
+    await until(
+      'all is read again',
+      () => {
+        expect(log).toContainEqual(expect.objectContaining(mistrusted))
+        expect(log).toContainEqual(expect.objectContaining(restored))
+        return true
+      },
+      { timeoutMs: 60_000 },
+    )
+  },
+  240_000,
+)
+
+/** Writes the states of these users to partition 0 of `memberships`, one for each user. */
+async function writeStates(cluster: ThreeBrokers, shop: Shop, [from, to]: [number, number]): Promise<void> {
+  const version = { atMs: 1, isNative: true, partition: 0, offset: 0 }
+  const state = { kind: 'audience', id: 'a', name: 'a', value: 'true', version, since: version } as const
+  const messages = Array.from({ length: to - from }, (_, index) => ({
+    partition: 0,
+    key: encodeStateKey({
+      kind: 'property',
+      userId: `user-${from + index}`,
+      spaceId: 'space',
+      property: 'a',
+    }),
+    value: encodeState(state, true),
+  }))
+  const producer = otherProgram(cluster.brokers).producer()
+  await producer.connect()
+  try {
+    await producer.send({ topic: shop.topic('memberships'), messages })
+  } finally {
+    await producer.disconnect()
+  }
+}
 
 /**
  * Returns, for each partition, the number of records above the committed offset that the commit records as

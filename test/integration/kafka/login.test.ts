@@ -1,13 +1,17 @@
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { loginWarnings } from '../../../src/config/login.ts'
 import { readConfig } from '../../../src/config/read.ts'
 import type { Config } from '../../../src/config/schema.ts'
 import { openKafka } from '../../../src/roles/ask-kafka.ts'
-import { createAuthority } from '../../support/certificates.ts'
+import { createAuthority, dayMs } from '../../support/certificates.ts'
 import { type GuardedKafka, startGuardedKafka, user } from '../../support/guarded-kafka.ts'
 import { startTokenServer } from '../../support/token-server.ts'
 import { until } from '../../support/until.ts'
+import { startSluice } from '../../support/worker-process.ts'
 
 let kafka: GuardedKafka
 
@@ -117,6 +121,28 @@ test('a client certificate of the right authority is let in, and one of another 
   const refused = /^StartError: .*kafka\.certFile and kafka\.keyFile/
   expect(await start(withIdentity(foreign))).toMatch(refused)
   expect(await start({ ...tls(), BROKERS: kafka.at.MTLS })).toMatch(refused)
+})
+
+test('the index of the delivery log shows when its client certificate expires', async () => {
+  const { cert, key } = kafka.authority.issue({ names: ['sluice'], untilMs: 3 * dayMs })
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-index-'))
+  const index = await startSluice(
+    {
+      SLUICE_INDEX_FOLDER: folder,
+      SLUICE_KAFKA_BROKERS: kafka.at.MTLS,
+      SLUICE_KAFKA_SSL: 'true',
+      SLUICE_KAFKA_CA_FILE: ca(),
+      SLUICE_KAFKA_CERT_FILE: kafka.file('client.pem', cert),
+      SLUICE_KAFKA_KEY_FILE: kafka.file('client.key', key),
+    },
+    { role: 'log serve', isUnready: true },
+  )
+  onTestFinished(async () => {
+    await index.kill()
+    rmSync(folder, { recursive: true })
+  })
+  const expiresS = await index.metric('sluice_certificate_expiry_timestamp_seconds')
+  expect(Math.abs(expiresS * 1_000 - Date.now() - 3 * dayMs)).toBeLessThan(60_000)
 })
 
 test('the key of a client certificate may have a password', async () => {

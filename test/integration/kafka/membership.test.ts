@@ -134,15 +134,15 @@ describe('members of a group', () => {
     expect(one.assignments.map(({ isAnew }) => isAnew)).toEqual([true, false, false])
   })
 
-  test('are given those topics only that they subscribe to', async () => {
+  test('are given those topics only that they subscribe to, and only of units that they own', async () => {
     const [second, minute] = [`${prefix}retry.1s`, `${prefix}retry.1m`]
     const one = await join({ topics: [topic, second] })
     const two = await join({ topics: [topic, minute] })
     await until('the first has joined again', () => one.assignments.length === 2)
     expect(one.owned()[topic]).toHaveLength(3)
     expect(two.owned()[topic]).toHaveLength(3)
-    expect(one.owned()[second]).toEqual(all)
-    expect(two.owned()[minute]).toEqual(all)
+    expect(one.owned()[second]).toEqual(one.owned()[topic])
+    expect(two.owned()[minute]).toEqual(two.owned()[topic])
     expect(one.owned()[minute]).toBeUndefined()
   })
 

@@ -1,9 +1,10 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { createTopic, otherProgram, produce, readAll } from '../../support/kafka.ts'
 import { expectCopied, grownTo, type Installed, install } from '../../support/growing.ts'
 import { Random } from '../../support/random.ts'
 import { fill, partitionsOf } from '../../support/stopped-installation.ts'
-import { runSluice, runToEnd } from '../../support/worker-process.ts'
+import { until } from '../../support/until.ts'
+import { runSluice, runToEnd, startSluice } from '../../support/worker-process.ts'
 
 test('an installation without a record grows in one run: each topic has the new partitions, and a start with the old settings says which to set', async () => {
   const { prefix, variables, grow } = await install(3)
@@ -108,6 +109,26 @@ describe('of an installation that stays as it is', () => {
     }
   })
 })
+
+test('a worker that was suspended through a growth ends when it wakes up, and says which settings to set', async () => {
+  const { variables, grow } = await install(3)
+  const worker = await startSluice(variables)
+  onTestFinished(() => worker.kill())
+  process.kill(worker.pid, 'SIGSTOP')
+  await until(
+    'the group has removed it, and the topics have grown',
+    async () => (await grow('7')).code === 0,
+    {
+      timeoutMs: 60_000,
+    },
+  )
+  process.kill(worker.pid, 'SIGCONT')
+  await until('it has ended', () => !worker.isRunning)
+  expect(await worker.exited).toBe(1)
+  expect(worker.stderr + JSON.stringify(worker.log)).toContain(
+    'set SLUICE_TOPICS_PARTITIONS=7 and SLUICE_TOPICS_GENERATION=2',
+  )
+}, 120_000)
 
 test('topics of the next generation that nobody knows of are not touched', async () => {
   const { prefix, grow } = await install(3)

@@ -7,6 +7,17 @@ import { Partition } from '../../../src/kafka/partition.ts'
 
 const startMs = Date.parse('2026-01-01T12:00:00Z')
 
+/** Returns the partitions of a member that has started `begun`. */
+function ownersOf(begun: ReadonlySet<Partition>): OwnedPartitions {
+  const owned = new OwnedPartitions([])
+  for (const { topic, id } of begun) {
+    const partition = owned.add(topic, id)
+    partition.begin({ offset: 5, leaderEpoch: 0, metadata: null })
+    partition.begun()
+  }
+  return owned
+}
+
 function member({ refused = new Set<Partition>(), heardAgoMs = 0 } = {}) {
   vi.useFakeTimers({ now: startMs })
   onTestFinished(() => void vi.useRealTimers())
@@ -22,7 +33,7 @@ function member({ refused = new Set<Partition>(), heardAgoMs = 0 } = {}) {
       },
       refused: () => undefined,
     },
-    owned: new OwnedPartitions([]),
+    owned: ownersOf(refused),
     lostPartitions: new LostPartitions(8_000),
     everyMs: 1_000,
     isStopping: () => false,
@@ -53,4 +64,10 @@ test('a commit that is refused for one partition counts as failed', async () => 
   const { committer, seen } = member({ refused: new Set([new Partition('events', 0, 0)]) })
   await committer.send([])
   expect(seen.failures).toBe(1)
+})
+
+test('while a partition’s commits are refused, not all that has settled counts as committed', async () => {
+  const { committer } = member({ refused: new Set([new Partition('events', 0, 0)]) })
+  await committer.commit()
+  expect(committer.lastCommitMs).toBe(0)
 })

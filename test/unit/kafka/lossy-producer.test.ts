@@ -156,6 +156,28 @@ test('a partition that refuses for a moment loses nothing, though its leader tak
   expect(told).toMatchObject({ dropped: { full: 0, refused: 0, unknown: 0 } })
 })
 
+test('a partition that refuses holds up no other one of its leader, though nothing else is sent with it', async () => {
+  const brokers = new Brokers()
+  const { producer } = start(brokers)
+  let refused = 0
+  brokers.answers.set(0, () => {
+    refused++
+    return unwritten(errorCodes.KAFKA_STORAGE_ERROR)()
+  })
+  let waitedMs = 0
+  for (let nth = 1; nth <= 5; nth++) {
+    const before = refused
+    offer(producer, 0, 'refused')
+    await until('it is refused', () => refused > before, { everyMs: 1 })
+    const offeredMs = performance.now()
+    offer(producer, 1, `taken ${nth}`)
+    await until('the other is taken', () => brokers.taken.includes(`taken ${nth}`), { everyMs: 1 })
+    waitedMs += performance.now() - offeredMs
+  }
+  // With a pause after each refusal, this would be 1,250 ms.
+  expect(waitedMs).toBeLessThan(750)
+})
+
 test('at the end what waits for its next try is dropped and counted', async () => {
   const brokers = new Brokers()
   const { producer, told } = start(brokers)

@@ -24,6 +24,7 @@ function record(offset: number, kind: Kind, producerId = '1'): FetchedRecord {
     key: key === undefined ? null : Buffer.from(key),
     value: null,
     headers: {},
+    leaderEpoch: 0,
     isControlRecord,
     batchContext: { producerId, inTransaction: kind !== 'plain' },
   }
