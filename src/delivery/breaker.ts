@@ -285,6 +285,7 @@ export class Breaker {
     this.#openedMs = nowMs
     this.#run = newRun()
     this.#credits = successes * creditsPerSuccess
+    this.#borrowed = 0
     this.#limit = leastLimit
     this.#sinceSuccess = successes === 0 ? deadResults : 0
     this.#lastBegunMs = nowMs

@@ -1,3 +1,4 @@
+import { AwakeClock } from './awake-clock.ts'
 import type { Breaker, TryClass } from './breaker.ts'
 import { Queue } from './queue.ts'
 
@@ -159,6 +160,8 @@ export class Bulkhead {
    */
   readonly #line: Berth[] = []
   readonly #sweep: NodeJS.Timeout
+  /** The clock for the time that a try waits. The clocks of the breakers don't stand still. */
+  readonly #clock = new AwakeClock()
   #inFlight = 0
   #tries = 0
   #bytes = 0
@@ -204,7 +207,7 @@ export class Bulkhead {
     if (advice === 'skip' || this.#isHeldTooLong(one, nowMs)) return 'skipped'
     if (!this.#hasRoom(berth, one)) return 'full'
     this.#berths.set(one.hook, berth)
-    berth.queues[one.tryClass].push(one, nowMs)
+    berth.queues[one.tryClass].push(one, this.#clock.nowMs)
     berth.queued++
     this.#tries++
     this.#bytes += one.bytes
@@ -231,7 +234,7 @@ export class Bulkhead {
   }
 
   open(): void {
-    if (this.#isShut) this.#openedMs = performance.now()
+    if (this.#isShut) this.#openedMs = this.#clock.nowMs
     this.#isShut = false
     for (const berth of this.#berths.values()) if (berth.place === 'nowhere') this.#joinLine(berth)
     if (this.#line.length > 0) this.#startSoon()
@@ -347,9 +350,8 @@ export class Bulkhead {
    * Drops nothing until the bulkhead has been open for the whole time that a try may wait.
    */
   #lookAtAll(): void {
+    const latestMs = this.#clock.nowMs - this.#options.waitMs
     if (this.#isShut) return
-    const nowMs = performance.now()
-    const latestMs = nowMs - this.#options.waitMs
     for (const berth of this.#berths.values()) {
       if (this.#openedMs <= latestMs)
         for (const one of berth.takeWaitingSince(latestMs)) this.#drop(berth, one, 'waited')

@@ -53,8 +53,10 @@ export class Lane<D> {
   pausedUntilMs = 0
   /** The lane's place among the lanes that want to start a delivery. */
   place: 'nowhere' | 'in line' | 'blocked' | 'asleep' = 'nowhere'
+  /** True while the lane is in the queue of blocked lanes. Only `Lanes` uses this field. */
+  isInBlocked = false
   /**
-   * The time (`performance.now()`) since which the lane has been longer than its share of the buffer; 0 if it
+   * The time (`AwakeClock`) since which the lane has been longer than its share of the buffer; 0 if it
    * isn't longer.
    */
   overSinceMs = 0
@@ -67,6 +69,8 @@ export class Lane<D> {
     retry: new Queue(),
     backfill: new Queue(),
   }
+  /** The deliveries for which `keep` was called. They go before all others of the class `retry`. */
+  readonly #kept = new Queue<D>()
   #turn = 0
   #length = 0
 
@@ -101,12 +105,34 @@ export class Lane<D> {
     this.#length++
   }
 
+  /**
+   * Puts a delivery back that `shiftWaitingSince` has removed. From now on, `shiftWaitingSince` passes over
+   * the delivery.
+   */
+  keep(delivery: D): void {
+    this.#kept.push(delivery, 0)
+    this.#length++
+  }
+
+  get oldestKept(): D | undefined {
+    return this.#kept.oldest?.delivery
+  }
+
+  shiftKept(): D | undefined {
+    return this.#taken(this.#kept.shift())
+  }
+
   /** Removes the delivery whose turn is next, and returns it. */
   shift(): D | undefined {
     if (this.#length === 0) return undefined
     const preferred = turns[this.#turn % turns.length] ?? 'fresh'
     this.#turn++
     return this.#shiftFrom(preferred) ?? this.#shiftFirst()
+  }
+
+  /** Removes the oldest delivery of a new message, and returns it. */
+  shiftFresh(): D | undefined {
+    return this.#shiftFrom('fresh')
   }
 
   /**
@@ -116,7 +142,8 @@ export class Lane<D> {
   shiftWaitingSince(latestMs: number): D | undefined {
     for (const laneClass of byUrgency) {
       const oldest = this.#queues[laneClass].oldest
-      if (oldest !== undefined && oldest.sinceMs <= latestMs) return this.#shiftFrom(laneClass)
+      if (oldest !== undefined && oldest.sinceMs <= latestMs)
+        return this.#taken(this.#queues[laneClass].shift())
     }
     return undefined
   }
@@ -125,7 +152,8 @@ export class Lane<D> {
    * Removes, from all classes, the deliveries for which `isToGo` returns true. The others keep their order.
    */
   remove(isToGo: (delivery: D) => boolean): D[] {
-    const removed = byUrgency.flatMap((laneClass) => this.#queues[laneClass].remove(isToGo))
+    const queues = [this.#kept, ...byUrgency.map((laneClass) => this.#queues[laneClass])]
+    const removed = queues.flatMap((queue) => queue.remove(isToGo))
     this.#length -= removed.length
     return removed
   }
@@ -139,7 +167,11 @@ export class Lane<D> {
   }
 
   #shiftFrom(laneClass: LaneClass): D | undefined {
-    const delivery = this.#queues[laneClass].shift()
+    const kept = laneClass === 'retry' ? this.shiftKept() : undefined
+    return kept ?? this.#taken(this.#queues[laneClass].shift())
+  }
+
+  #taken(delivery: D | undefined): D | undefined {
     if (delivery !== undefined) this.#length--
     return delivery
   }

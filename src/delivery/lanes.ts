@@ -1,6 +1,8 @@
 import { type Rate, TokenBucket } from '../pacing/token-bucket.ts'
 import { Fifo } from '../queues/fifo.ts'
-import { Lane, type LaneClass } from './lane-queue.ts'
+import { AwakeClock } from './awake-clock.ts'
+import { Lane } from './lane-queue.ts'
+import type { LaneItem, Lanes, LanesOptions } from './lanes-ports.ts'
 
 // Each destination has a lane, so that no destination can slow down another. Lanes that have work take turns.
 // The time to start a delivery doesn't depend on the number of lanes.
@@ -18,78 +20,6 @@ import { Lane, type LaneClass } from './lane-queue.ts'
 // is neither flooded nor slow. Then the whole worker is at its limit, and fetching waits because the buffer
 // is full.
 
-/** The part of a delivery that its lane uses. */
-export type LaneItem<D> = {
-  readonly laneKey: string
-  /** Limit on the lane's deliveries in flight. */
-  readonly laneCap: number
-  readonly laneClass: LaneClass
-  /** Rate limit on the lane's attempts in this process. `undefined`: the rate isn't limited. */
-  readonly laneRate: Rate | undefined
-  /** True if the worker is catching up, and took the record long after the record was available or due. */
-  readonly isLate: boolean
-  /**
-   * The time (`performance.now()`) at which the delivery first came to its lane; 0 until then. `Lanes` sets
-   * this field.
-   */
-  queuedAtMs: number
-  /** The lane in which the delivery waits, or from which it was started. `Lanes` sets this field. */
-  lane: Lane<D> | undefined
-  /** True if this worker must not deliver the record any more. Then `letGo` is called with the delivery. */
-  readonly isAbandoned: boolean
-}
-
-export type Lanes<D extends LaneItem<D>> = {
-  offer(delivery: D): void
-  /** Frees the place of a started delivery that has ended. */
-  finished(delivery: D): void
-  /** Puts a started delivery back into its lane. The lane then starts nothing for `ms` milliseconds. */
-  postpone(delivery: D, ms: number): void
-  /** Starts no delivery until `open` is called. Requests in flight go on. `waitMs` starts anew at `open`. */
-  shut(): void
-  open(): void
-  /** Calls `letGo` for each waiting delivery that is abandoned. */
-  letGoAbandoned(): void
-  /**
-   * Removes the queued deliveries that `isToGo` selects. Calls `letGo` for the abandoned deliveries, and
-   * returns the others.
-   */
-  takeQueued(isToGo: (delivery: D) => boolean): D[]
-  readonly inFlight: number
-  readonly queued: number
-  /** Number of kept lanes: lanes with a delivery queued or in flight, and lanes that became idle recently. */
-  readonly count: number
-  stop(): void
-}
-
-export type LanesOptions<D> = {
-  /** Limit on deliveries in flight over all lanes. */
-  maxInFlight: number
-  /** Time in milliseconds that a lane may hold more than its share before it sheds new messages. */
-  patienceMs: number
-  /**
-   * Time in milliseconds that a delivery may wait in a lane that must not start more deliveries. After this
-   * time, the delivery is passed to `overflow`.
-   */
-  waitMs: number
-  /**
-   * The shortest time for which an idle lane is kept, in milliseconds. The longest time is twice as long. If
-   * a destination gets few messages, a kept lane costs less than a new lane for each message.
-   */
-  idleMs?: number
-  /**
-   * Called before each start. If `mayStart` returns false, nothing is started until `open` is called, or
-   * until a later call of `mayStart` returns true.
-   */
-  mayStart?: (() => boolean) | undefined
-  /** Returns how many more records the buffer has room for. */
-  freeRecords: () => number
-  start: (delivery: D) => void
-  overflow: (delivery: D) => void
-  letGo: (delivery: D) => void
-  onCongested: (isCongested: boolean) => void
-}
-
 export function createLanes<D extends LaneItem<D>>(options: LanesOptions<D>): Lanes<D> {
   return new FairLanes(options)
 }
@@ -99,12 +29,17 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   readonly #lanes = new Map<string, Lane<D>>()
   /** Lanes that may start a delivery, in the order of their turns. */
   readonly #line = new Fifo<Lane<D>>()
-  /** Lanes that hold their whole share of the requests in flight, and wait until some request ends. */
+  /**
+   * Lanes that hold their whole share of the requests in flight, and wait until some request ends. A lane of
+   * which a request has ended since may be in this queue too.
+   */
   readonly #blocked = new Fifo<Lane<D>>()
   readonly #congested = new Set<Lane<D>>()
   /** All lanes with a waiting delivery. Until the next sweep, lanes without one may be in this set too. */
   readonly #waiting = new Set<Lane<D>>()
   readonly #sweeps: readonly NodeJS.Timeout[]
+  /** The clock for the time that deliveries wait, and for the time that a lane holds more than its share. */
+  readonly #clock = new AwakeClock()
   #inFlight = 0
   #queued = 0
   #isShut = false
@@ -115,7 +50,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#options = options
     const { waitMs, idleMs = 30_000 } = options
     this.#sweeps = [
-      setInterval(() => this.#moveOnWhatWaits(), Math.min(250, waitMs)),
+      setInterval(() => this.#lookAtAll(), Math.min(250, waitMs)),
       setInterval(() => this.#letGoIdle(), idleMs),
     ]
     for (const sweep of this.#sweeps) sweep.unref()
@@ -135,7 +70,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
 
   offer(delivery: D): void {
     const lane = this.#laneOf(delivery)
-    if (!this.#hasRoom(lane, delivery)) {
+    if (!this.#hasRoom(lane, delivery) && !this.#makesRoom(lane, delivery)) {
       this.#options.overflow(delivery)
       return
     }
@@ -162,7 +97,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   open(): void {
-    if (this.#isShut) this.#openedMs = performance.now()
+    if (this.#isShut) this.#openedMs = this.#clock.nowMs
     this.#isShut = false
     this.#pump()
   }
@@ -210,15 +145,12 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
    * was in no lane itself. For such a delivery, returns the lane of its destination.
    */
   #startedFrom(delivery: D): Lane<D> {
-    const { lane } = delivery
-    if (lane === undefined) return this.#laneOf(delivery)
-    lane.cap = delivery.laneCap
-    return lane
+    return delivery.lane ?? this.#laneOf(delivery)
   }
 
   #push(lane: Lane<D>, delivery: D): void {
     delivery.lane = lane
-    if (delivery.queuedAtMs === 0) delivery.queuedAtMs = performance.now()
+    if (delivery.queuedAtMs === 0) delivery.queuedAtMs = this.#clock.nowMs
     lane.push(delivery, delivery.laneClass, delivery.queuedAtMs)
     lane.isLeft = false
     this.#queued++
@@ -232,7 +164,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     if (lane.length < this.#share()) return true
     if (lane.isShedding) return false
     if (!this.#isHeldUp(lane)) return true
-    const nowMs = performance.now()
+    const { nowMs } = this.#clock
     if (lane.overSinceMs === 0) lane.overSinceMs = nowMs
     if (delivery.isLate) {
       this.#setCongested(lane, true)
@@ -241,6 +173,24 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
       return false
     }
     return true
+  }
+
+  /**
+   * Makes room in a full lane for a delivery that has no other place to wait: passes the oldest new message
+   * of the lane to `overflow` instead. Returns false if there is none.
+   */
+  #makesRoom(lane: Lane<D>, delivery: D): boolean {
+    if (this.#options.mayOverflow?.(delivery) !== false) return false
+    const fresh = lane.shiftFresh()
+    if (fresh === undefined) return false
+    this.#queued--
+    this.#leave(fresh)
+    return true
+  }
+
+  #leave(delivery: D): void {
+    if (delivery.isAbandoned) this.#options.letGo(delivery)
+    else this.#options.overflow(delivery)
   }
 
   /**
@@ -299,9 +249,10 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
 
   #startOne(lane: Lane<D>): void {
     lane.place = 'nowhere'
+    // The limit may have been lowered since the lane joined the line.
+    if (lane.inFlight >= lane.cap) return
     if (lane.inFlight >= this.#options.maxInFlight - this.#inFlight) {
-      lane.place = 'blocked'
-      this.#blocked.push(lane)
+      this.#block(lane)
       return
     }
     const waitMs = lane.length === 0 ? 0 : lane.waitMs()
@@ -346,17 +297,30 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   #giveBack(lane: Lane<D>): void {
     lane.inFlight--
     this.#inFlight--
-    this.#joinLine(lane)
-    // One request has ended, so at most one blocked lane can start. `lane` itself is in line already.
+    // One request has ended, so at most one other blocked lane can start. `lane` itself may be able to start
+    // even if the other one can't, because `lane` holds one request less.
+    if (lane.place === 'blocked') lane.place = 'nowhere'
     this.#unblockOne()
+    this.#joinLine(lane)
     this.#pump()
   }
 
+  #block(lane: Lane<D>): void {
+    lane.place = 'blocked'
+    if (lane.isInBlocked) return
+    lane.isInBlocked = true
+    this.#blocked.push(lane)
+  }
+
+  /** Puts in line the lane that has been blocked for the longest time. */
   #unblockOne(): void {
-    const lane = this.#blocked.shift()
-    if (lane === undefined) return
-    lane.place = 'nowhere'
-    this.#joinLine(lane)
+    for (let lane = this.#blocked.shift(); lane !== undefined; lane = this.#blocked.shift()) {
+      lane.isInBlocked = false
+      if (lane.place !== 'blocked') continue
+      lane.place = 'nowhere'
+      this.#joinLine(lane)
+      return
+    }
   }
 
   /** Drops lanes that have been idle since the last sweep. */
@@ -370,29 +334,59 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     }
   }
 
-  #moveOnWhatWaits(): void {
-    const latestMs = performance.now() - this.#options.waitMs
+  /** Gives each lane with a waiting delivery its present limits, and moves on what has waited too long. */
+  #lookAtAll(): void {
+    const latestMs = this.#clock.nowMs - this.#options.waitMs
     const mayMove = !this.#isShut && this.#openedMs <= latestMs
     for (const lane of this.#waiting) {
+      this.#renewLimits(lane)
       const moved = mayMove && this.#isHeldUp(lane) ? this.#moveOn(lane, latestMs) : 0
       if (moved > 0 && lane.overSinceMs > 0) this.#startShedding(lane)
       this.#relax(lane)
       if (lane.length === 0) this.#waiting.delete(lane)
     }
+    this.#pump()
   }
 
+  /**
+   * Gives a lane its present limits. An edit of the catalog, or another assignment of partitions, changes the
+   * limits also for a lane that gets no new delivery.
+   */
+  #renewLimits(lane: Lane<D>): void {
+    const limits = this.#options.limitsOf?.(lane.key)
+    if (limits === undefined) return
+    lane.cap = limits.cap
+    this.#setRate(lane, limits.rate)
+    this.#joinLine(lane)
+  }
+
+  /**
+   * Passes the deliveries that have waited too long to `overflow`. A delivery that has no other place to wait
+   * stays in the lane, unless the lane holds more than its share.
+   */
   #moveOn(lane: Lane<D>, latestMs: number): number {
+    const { mayOverflow } = this.#options
     let moved = 0
     for (
-      let delivery = lane.shiftWaitingSince(latestMs);
+      let delivery = this.#nextToMove(lane, latestMs);
       delivery !== undefined;
-      delivery = lane.shiftWaitingSince(latestMs)
+      delivery = this.#nextToMove(lane, latestMs)
     ) {
+      if (!delivery.isAbandoned && lane.length < this.#share() && mayOverflow?.(delivery) === false) {
+        lane.keep(delivery)
+        continue
+      }
       this.#queued--
       moved++
-      if (delivery.isAbandoned) this.#options.letGo(delivery)
-      else this.#options.overflow(delivery)
+      this.#leave(delivery)
     }
     return moved
+  }
+
+  /** Removes a delivery that has waited too long. A kept one only if it needn't stay any more. */
+  #nextToMove(lane: Lane<D>, latestMs: number): D | undefined {
+    const kept = lane.oldestKept
+    const isFree = kept !== undefined && this.#options.mayOverflow?.(kept) !== false
+    return isFree ? lane.shiftKept() : lane.shiftWaitingSince(latestMs)
   }
 }

@@ -78,6 +78,8 @@ const otherFamilyMs = 50
  * UDP loses packets. Node looks for questions that have timed out only once per `timeout`.
  */
 const questionMs = { timeout: 500, maxTimeout: 1_000, tries: 4 }
+/** If a timer fires later than this, the process was suspended or busy. In milliseconds. */
+const suspendedMs = 100
 /**
  * Number of lookups that start at once. The next lookups start after `nextBurstMs`, whether the earlier
  * lookups have ended or not. A socket can hold a few hundred packets and loses all further packets. Without
@@ -294,10 +296,19 @@ class CachingResolver implements NameResolver {
     else if (lookup.addresses.length > 0 && !lookup.isOver) this.#conclude(lookup, otherFamilyMs)
   }
 
-  /** Ends the lookup after `inMs`, with the answers that have come by then. */
+  /**
+   * Ends the lookup after `inMs`, with the answers that have come by then. After the process was suspended,
+   * the timers run before the sockets are read, and c-ares then asks again. So the lookup goes on for the
+   * time of one question if no address has come.
+   */
   #conclude(lookup: Lookup, inMs: number): void {
     clearTimeout(lookup.timer)
-    lookup.timer = setTimeout(() => this.#end(lookup), inMs)
+    const dueMs = performance.now() + inMs
+    lookup.timer = setTimeout(() => {
+      const wasSuspended = performance.now() - dueMs > suspendedMs
+      if (wasSuspended && lookup.addresses.length === 0) this.#conclude(lookup, questionMs.timeout)
+      else this.#end(lookup)
+    }, inMs)
   }
 
   /**

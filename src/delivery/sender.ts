@@ -312,7 +312,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
     this.#isAnswered = true
     const isUnanswered = outcome.kind !== 'answer' && this.#controller !== undefined
     this.#pool.answered(outcome)
-    this.#exchange.answered(outcome, this.#wasLost || isUnanswered)
+    crashIfThrown(() => this.#exchange.answered(outcome, this.#wasLost || isUnanswered))
   }
 
   #release(ending: 'leave' | 'fail'): void {
@@ -320,7 +320,22 @@ class ExchangeHandler implements RequestHandler, Expiring {
     this.#isReleased = true
     this.#deadline.cancel()
     if (this.#connection !== undefined) this.#pool[ending](this.#connection)
-    this.#exchange.released()
+    crashIfThrown(() => this.#exchange.released())
+  }
+}
+
+/**
+ * Runs a callback of the caller. If the callback throws, the error becomes an uncaught exception, which ends
+ * the process. undici would catch the error and only close the connection. The caller would then go on in a
+ * state that is no longer right, and nobody would hear of it.
+ */
+function crashIfThrown(callback: () => void): void {
+  try {
+    callback()
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error
+    })
   }
 }
 

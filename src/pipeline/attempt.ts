@@ -36,6 +36,8 @@ export type AttemptResults = {
   /** The results of the hooks that got a request. Empty if all hooks were left out. */
   readonly results: readonly HookResult[]
   readonly omitted: readonly Omitted[]
+  /** True if not all hooks were asked, because the catalog has changed the destination meanwhile. */
+  readonly isCutShort: boolean
   /** The start of the attempt, in epoch milliseconds. */
   readonly startedMs: number
 }
@@ -113,7 +115,7 @@ export class Attempt<D extends Attempted> {
   readonly #parts: AttemptParts<D>
   readonly #results: HookResult[] = []
   #omitted: readonly Omitted[] = none
-  /** The signature headers for all requests that don't go through the bulkhead. They are made only once. */
+  /** The signature headers for all requests that are made at the start. They are made only once. */
   #signatureHeaders: readonly string[] | undefined
   /**
    * The number of hooks that have had their turn: their request was sent, offered to the bulkhead, or left
@@ -190,10 +192,10 @@ export class Attempt<D extends Attempted> {
 
   post(hook: EndpointHook, exchange: Exchange, way: Way): void {
     const { sender, delivery, startedMs, now } = this.#parts
-    // A request through the bulkhead may have waited since the start of the attempt. It gets a signature of
-    // its own, because a signature contains the time.
-    const headers =
-      way === 'paced' ? this.#headersAt(now()) : (this.#signatureHeaders ??= this.#headersAt(startedMs))
+    // Requests that are not made at the start of the attempt get a signature of their own. A signature may
+    // contain the time, and the former secret may have ended since the start.
+    const isLater = way === 'paced' || this.#isFailover
+    const headers = isLater ? this.#headersAt(now()) : (this.#signatureHeaders ??= this.#headersAt(startedMs))
     const { trace } = delivery
     sender.post(
       hook.target,
@@ -255,8 +257,9 @@ export class Attempt<D extends Attempted> {
   }
 
   #mayBeginNext(): boolean {
-    const { listener, delivery } = this.#parts
-    return this.#begun < this.#parts.hooks.length && listener.mayGoOn(delivery)
+    const { listener, delivery, endpoint, hooks } = this.#parts
+    // After an edit of the destination, the remaining hooks may have other URLs or secrets, or may be off.
+    return this.#begun < hooks.length && listener.mayGoOn(delivery) && listener.isCurrent(delivery, endpoint)
   }
 
   #beginNextInTurn(): void {
@@ -268,8 +271,9 @@ export class Attempt<D extends Attempted> {
 
   #conclude(): void {
     this.#isConcluded = true
-    const { listener, delivery, endpoint, startedMs } = this.#parts
-    const attempted = { results: this.#results, omitted: this.#omitted, startedMs }
+    const { listener, delivery, endpoint, hooks, startedMs } = this.#parts
+    const isCutShort = this.#begun < hooks.length && !listener.isCurrent(delivery, endpoint)
+    const attempted = { results: this.#results, omitted: this.#omitted, isCutShort, startedMs }
     listener.concluded(delivery, endpoint, attempted)
   }
 

@@ -14,8 +14,8 @@ type ConclusionOptions = Pick<PipelineOptions, 'ladder' | 'observer' | 'now'> & 
   readonly judging: Judging
   readonly parking: Parking
   /**
-   * Handles an attempt in which nothing was sent, because Sluice's own side failed. Doesn't count the
-   * attempt, and makes the delivery wait. `isForAll`: no hook can be reached at present.
+   * Handles an attempt that has to be made once more, for example because nothing was sent in it. Doesn't
+   * count the attempt, and makes the delivery wait. `isForAll`: the other deliveries of its lane wait too.
    */
   readonly takeBack: (delivery: Delivery, isForAll: boolean) => void
 }
@@ -32,7 +32,8 @@ export class Conclusion {
    * Decides what happens to a delivery after an attempt with at least one result, and carries out the
    * decision.
    */
-  draw(delivery: Delivery, endpoint: Endpoint, { results, omitted, startedMs }: AttemptResults): void {
+  draw(delivery: Delivery, endpoint: Endpoint, attempted: AttemptResults): void {
+    const { results, omitted, isCutShort, startedMs } = attempted
     const { ladder, now, judging, parking, takeBack } = this.#options
     const last = results.at(-1)
     if (last !== undefined) delivery.lastOutcome = describeOutcome(last.outcome)
@@ -46,6 +47,12 @@ export class Conclusion {
     noteUnsent(delivery, results, omitted)
     const hookIds = idsOf(endpoint.hooks)
     const decision = decide({ ladder, progress: delivery, hookIds, results, startedMs, nowMs: now() })
+    if (decision.kind === 'dead' && isCutShort) {
+      // The last try goes on with the present catalog.
+      delivery.progress(decision.next)
+      takeBack(delivery, true)
+      return
+    }
     if (decision.kind !== 'delivered') {
       parking.follow(delivery, decision, 'failed', last?.outcome)
       return

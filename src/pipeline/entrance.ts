@@ -4,7 +4,7 @@ import type { LaneClass } from '../delivery/lane-queue.ts'
 import { enter, type EnterResult } from '../message/enter.ts'
 import { type InternalFault, internalFault } from '../message/internal-fault.ts'
 import { headerText } from '../message/record-headers.ts'
-import { type RetryState, decodeRetryState, replayJobOf } from '../retry/retry-state.ts'
+import { type RetryState, decodeRetryState, firstSeenOf, replayJobOf } from '../retry/retry-state.ts'
 import { route } from '../routing/route.ts'
 import type { Account } from './account.ts'
 import { Delivery, type LaneTerms } from './delivery.ts'
@@ -85,8 +85,9 @@ export class Entrance {
     const pending = account.hold(record, destinations.length, (content.key?.length ?? 0) + body.length)
     const key = content.key === null ? null : Buffer.from(content.key)
     const message: OwnMessage = { sourceId, messageId, kind, replayJob: replayJobOf(content.headers) }
+    const firstSeenMs = firstSeenOf(content.headers, record.timestampMs)
     return destinations.map((destination) => {
-      const state = freshOf(message, destination, record)
+      const state = freshOf(message, destination, record, firstSeenMs)
       const lane = this.#laneTerms(destination, 'fresh')
       return { delivery: this.#deliveryOf(state, { pending, key, body, lane }), destination }
     })
@@ -281,13 +282,18 @@ export class Entrance {
 }
 
 /** Returns the fields of a delivery that has not been tried yet. */
-function freshOf(message: OwnMessage, { id }: DestinationDefinition, record: HeldRecord): RetryState {
+function freshOf(
+  message: OwnMessage,
+  { id }: DestinationDefinition,
+  record: HeldRecord,
+  firstSeenMs = record.timestampMs,
+): RetryState {
   return {
     ...message,
     destinationId: id,
     nextRung: 0,
     attempts: 0,
-    firstSeenMs: record.timestampMs,
+    firstSeenMs,
     expiresAtMs: 0,
     failedHooks: noHooks,
     notBeforeMs: nowhere,

@@ -1,6 +1,12 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { ReceivedHeaders } from '../message/record-headers.ts'
-import { type RetryHeaders, encodeRetryState, salvageRetryHeaders } from '../retry/retry-state.ts'
+import {
+  type RetryHeaders,
+  encodeRetryState,
+  firstSeenOf,
+  replayJobOf,
+  salvageRetryHeaders,
+} from '../retry/retry-state.ts'
 import { formatWait } from '../retry/duration.ts'
 import type { Account } from './account.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
@@ -91,7 +97,7 @@ export class Exits {
         reason,
         detail,
         origin: `${topic}/${partition}/${offset}`,
-        'first-seen': String(Math.max(0, timestampMs)),
+        'first-seen': String(Math.max(0, firstSeenOf(headers, timestampMs))),
       },
     }
     account.settleAfter(this.#writeDeadLetter(letter), pending)
@@ -162,7 +168,11 @@ function headersOf(delivery: Delivery): RetryHeaders {
 
 export function keptOfEvent(headers: ReceivedHeaders): RetryHeaders {
   const { 'source-id': sourceId } = salvageRetryHeaders(headers)
-  return sourceId === undefined ? {} : { 'source-id': sourceId }
+  const replayJob = replayJobOf(headers)
+  return {
+    ...(sourceId !== undefined && { 'source-id': sourceId }),
+    ...(replayJob !== '' && { 'replay-job': replayJob }),
+  }
 }
 
 /**

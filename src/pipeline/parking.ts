@@ -1,8 +1,10 @@
+import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { Outcome } from '../delivery/outcome.ts'
 import { nextParkingStep } from '../retry/ladder.ts'
 import { describeDeath } from './dead-letter.ts'
 import { type Decision, idsOf, waitForTurn, waitOn } from './decision.ts'
 import type { Delivery } from './delivery.ts'
+import { stateEffectOf } from './destination-state.ts'
 import type { Exits } from './exits.ts'
 import type { ParkReason, PipelineOptions } from './pipeline-ports.ts'
 
@@ -45,8 +47,35 @@ export class Parking {
    * Writes a delivery to the retry ladder without an attempt. A delivery whose clock isn't running doesn't
    * expire. The clock starts at the first try. It also starts with a wait for a turn (`paced`) or for the
    * proxy. It doesn't run while the destination is paused (`state: paused` in the catalog).
+   *
+   * While the delivery waited for its turn, the catalog may have changed the destination's state. Then this
+   * state decides what happens to the delivery.
    */
   park(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
+    const destination = this.#options.catalog().destinations.get(delivery.destinationId)
+    const isWithheld = destination?.state !== 'on' && why !== 'paused' && why !== 'uncertain'
+    if (isWithheld) this.withhold(delivery, destination)
+    else this.#wait(delivery, why)
+  }
+
+  /**
+   * Returns false if `park` with the reason `overflow` would end the delivery, because no rung of the ladder
+   * ends before the delivery expires.
+   */
+  mayOverflow(delivery: Delivery): boolean {
+    if (delivery.expiresAtMs === 0) return true
+    const destination = this.#options.catalog().destinations.get(delivery.destinationId)
+    return destination?.state !== 'on' || this.#nextWait(delivery, destination).kind === 'wait'
+  }
+
+  /** Handles a delivery whose destination isn't `on`. `destination` is `undefined` if it was removed. */
+  withhold(delivery: Delivery, destination: DestinationDefinition | undefined): void {
+    const effect = stateEffectOf(destination)
+    if (effect.kind === 'park') this.#wait(delivery, 'paused')
+    else this.#options.exits.deadLetter(delivery, effect.reason, effect.detail)
+  }
+
+  #wait(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
     const { ladder, now, exits } = this.#options
     if (why === 'paused') delivery.stopClock()
     // The time in which a failing server is not tried also counts against the delivery's time limit.
@@ -57,10 +86,14 @@ export class Parking {
       exits.retry(delivery, waitMs, why)
       return
     }
-    const hooks = this.#options.catalog().destinations.get(delivery.destinationId)?.hooks ?? []
-    const remaining = idsOf(hooks.filter(({ id }) => !delivery.failedHooks.includes(id)))
-    if (why === 'paced') this.#waitForTurn(delivery, remaining)
-    else this.follow(delivery, waitOn(ladder, delivery, remaining, now()), why)
+    const destination = this.#options.catalog().destinations.get(delivery.destinationId)
+    if (why === 'paced') this.#waitForTurn(delivery, remainingHooks(delivery, destination))
+    else this.follow(delivery, this.#nextWait(delivery, destination), why)
+  }
+
+  #nextWait(delivery: Delivery, destination: DestinationDefinition | undefined): ReturnType<typeof waitOn> {
+    const { ladder, now } = this.#options
+    return waitOn(ladder, delivery, remainingHooks(delivery, destination), now())
   }
 
   /**
@@ -96,4 +129,12 @@ export class Parking {
     delivery.waitForTurn(step.waits)
     exits.retry(delivery, step.waitMs, 'paced')
   }
+}
+
+/** Returns the ids of the hooks that may be tried again at some time. */
+function remainingHooks(
+  { failedHooks }: Delivery,
+  destination: DestinationDefinition | undefined,
+): readonly string[] {
+  return idsOf((destination?.hooks ?? []).filter(({ id }) => !failedHooks.includes(id)))
 }

@@ -170,6 +170,11 @@ export type PipelineOptions = {
    */
   needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
   /**
+   * Returns true if the state of a unit is read, so that `judge` knows the unit's deleted users. Without this
+   * function, the state of each unit is always read.
+   */
+  hasState?: (unit: number) => boolean
+  /**
    * Returns true if data of a user may have been deleted. This function is cheap, because it reads nothing
    * from a store. So the result may wrongly be true. Without this function, no data counts as deleted.
    */

@@ -2,11 +2,11 @@ import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { Bulkhead } from '../delivery/bulkhead.ts'
 import { createEndpoints, type DestinationDefinition } from '../delivery/endpoint.ts'
 import { GroupShare } from '../delivery/group-share.ts'
-import { createLanes, type Lanes } from '../delivery/lanes.ts'
+import { createLanes } from '../delivery/lanes.ts'
+import type { LaneLimits, Lanes } from '../delivery/lanes-ports.ts'
 import { Account } from './account.ts'
 import { hasNoChance, type PlanOptions } from './attempt-plan.ts'
 import { Conclusion } from './conclusion.ts'
-import { type StateEffect, stateEffectOf } from './destination-state.ts'
 import type { Delivery } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
 import { Exits, keptOfEvent } from './exits.ts'
@@ -114,12 +114,20 @@ class DeliveryPipeline implements Pipeline {
       waitMs: this.#options.laneWaitMs,
       patienceMs: this.#options.lanePatienceMs,
       mayStart: this.#options.mayBegin,
+      limitsOf: (destinationId) => this.#limitsOf(destinationId),
       freeRecords: () => this.#account.freeRecords,
       onCongested: this.#options.onCongested,
       start: (delivery) => this.#turns.begin(delivery),
+      mayOverflow: (delivery) => this.#parking.mayOverflow(delivery),
       overflow: (delivery) => this.#parking.park(delivery, 'overflow'),
       letGo: (delivery) => this.#parking.letGo(delivery, 'handover'),
     })
+  }
+
+  #limitsOf(destinationId: string): LaneLimits | undefined {
+    const destination = this.#options.catalog().destinations.get(destinationId)
+    if (destination === undefined) return undefined
+    return { cap: destination.maxInFlight, rate: this.#groupShare.rateOf(destination) }
   }
 
   get held(): Pipeline['held'] {
@@ -235,7 +243,22 @@ class DeliveryPipeline implements Pipeline {
   }
 
   #enqueueAll(entered: readonly Entered[]): void {
-    for (const { delivery, destination } of entered) this.#enqueue(delivery, destination)
+    for (const { delivery, destination } of entered) {
+      if (delivery.replayJob === '') this.#enqueue(delivery, destination)
+      else this.#enqueueReplayed(delivery, destination)
+    }
+  }
+
+  /**
+   * Lines up a delivery of a record that a replay has written to its topic again. The user of the message may
+   * have been deleted since the message came first. Records of `events` don't wait until the state of their
+   * unit is read, but retries do. So while the state isn't known, the delivery waits on the retry ladder.
+   */
+  #enqueueReplayed(delivery: Delivery, destination: DestinationDefinition): void {
+    const isStateKnown = this.#options.hasState?.(delivery.pending.record.partition) ?? true
+    if (!isStateKnown) this.#parking.park(delivery, 'handover')
+    else if (this.#judging.isNeededBy(delivery)) void this.#judging.judge(delivery)
+    else this.#enqueue(delivery, destination)
   }
 
   #acceptResumed(record: HeldRecord, content: RecordContent): void {
@@ -273,7 +296,7 @@ class DeliveryPipeline implements Pipeline {
 
   #enqueue(delivery: Delivery, destination: DestinationDefinition | undefined): void {
     if (destination?.state !== 'on') {
-      this.#withhold(delivery, stateEffectOf(destination))
+      this.#parking.withhold(delivery, destination)
       return
     }
     const endpoint = this.#endpoints.of(destination)
@@ -285,11 +308,6 @@ class DeliveryPipeline implements Pipeline {
     if (hasNoChance(delivery, endpoint, this.#plan, this.#options.now()))
       this.#parking.park(delivery, 'paced')
     else this.#offer(delivery)
-  }
-
-  #withhold(delivery: Delivery, effect: StateEffect): void {
-    if (effect.kind === 'deadLetter') this.#exits.deadLetter(delivery, effect.reason, effect.detail)
-    else this.#parking.park(delivery, 'paused')
   }
 
   #offer(delivery: Delivery): void {

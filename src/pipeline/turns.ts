@@ -1,6 +1,6 @@
 import type { Bulkhead } from '../delivery/bulkhead.ts'
 import type { DestinationDefinition, Endpoint, Endpoints } from '../delivery/endpoint.ts'
-import type { Lanes } from '../delivery/lanes.ts'
+import type { Lanes } from '../delivery/lanes-ports.ts'
 import type { Account } from './account.ts'
 import { Attempt, type AttemptListener, type Omitted, type Way } from './attempt.ts'
 import { askedPauseMs, type AttemptPlan, planAttempt, type PlanOptions } from './attempt-plan.ts'
@@ -194,9 +194,9 @@ export class Turns {
   }
 
   /**
-   * Handles an attempt in which nothing was sent, because Sluice's own side failed. Doesn't count the
-   * attempt, and makes the delivery wait. `isForAll`: no hook can be reached at present, because the proxy is
-   * down or no file can be opened.
+   * Handles an attempt that has to be made once more. Either nothing was sent in it, because Sluice's own
+   * side failed, or an edit of the catalog has cut a last try short. Doesn't count the attempt, and makes the
+   * delivery wait. `isForAll`: the other deliveries of its lane wait too.
    */
   takeBack(delivery: Delivery, isForAll: boolean): void {
     delivery.takeBackAttempt()
@@ -237,9 +237,10 @@ export class Turns {
   }
 }
 
-function firstTryWay({ laneClass }: Delivery, way: Way): FirstTryWay {
+function firstTryWay({ laneClass, replayJob }: Delivery, way: Way): FirstTryWay {
   switch (laneClass) {
     case 'fresh':
+      if (replayJob !== '') return 'replayed'
       return way === 'open' ? 'direct' : 'paced'
     case 'retry':
       return 'parked'

@@ -294,6 +294,16 @@ export function replayJobOf(headers: ReceivedHeaders): string {
   return isReplayJob(text) ? text : ''
 }
 
+/**
+ * Returns the time at which the message of a record came first, in epoch milliseconds. If a replay has
+ * written the record, this is earlier than the time of the record.
+ */
+export function firstSeenOf(headers: ReceivedHeaders, timestampMs: number): number {
+  const text = headerText(headers, 'first-seen') ?? ''
+  const isKnown = replayJobOf(headers) !== '' && /^\d{1,15}$/.test(text)
+  return isKnown ? Math.min(Number(text), timestampMs) : timestampMs
+}
+
 function isReplayJob(text: string | undefined): text is string {
   return text !== undefined && replayJobId.test(text)
 }

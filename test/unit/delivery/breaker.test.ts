@@ -174,6 +174,22 @@ describe('a breaker', () => {
     expect(breaker.advise('last', 600_000)).toBe('go')
   })
 
+  test('a probe takes no last try of the next outage: what it took is forgotten when the hook is well', () => {
+    const breaker = new Breaker(options)
+    for (let i = 0; i < 60; i++) run(breaker, 'failure', i)
+    let nowMs = 60_000
+    expect(breaker.advise('again', nowMs)).toBe('go')
+    run(breaker, 'failure', nowMs, 'again')
+    expect(breaker.advise('last', nowMs)).toBe('skip')
+    for (let i = 0; i < 20; i++) run(breaker, 'success', nowMs)
+    expect(breaker.state).toBe('closed')
+
+    nowMs += 3_600_000
+    for (let i = 0; i < 60; i++) run(breaker, 'failure', nowMs)
+    expect(breaker.state).toBe('open')
+    expect(breaker.advise('last', nowMs)).toBe('go')
+  })
+
   test('a pause that the hook asked for is kept, closed or not, but by a last try', () => {
     for (const breaker of [new Breaker(options), opened()]) {
       breaker.hold(1_000)

@@ -9,6 +9,7 @@ import {
   type PacedTry,
 } from '../../../src/delivery/bulkhead.ts'
 import { roomyBulkhead } from '../../support/bulkhead.ts'
+import { standStill } from '../../support/stand-still.ts'
 import { until } from '../../support/until.ts'
 
 const running: Bulkhead[] = []
@@ -193,6 +194,18 @@ test('while it is shut nothing is started, and nobody has waited too long', asyn
   expect(tries.every(({ droppedFor }) => droppedFor === undefined)).toBe(true)
   bulkhead.open()
   await until('all are started', () => started.length === 5)
+})
+
+test('a process that stood still has let nothing wait: all of it has its whole time when the process goes on', async () => {
+  const waitMs = 400
+  const bulkhead = bulkheadOf({ maxInFlight: 1, waitMs })
+  const started: Try[] = []
+  const tries = offerMany(bulkhead, started, downHook(), 2)
+  await until('the first is started', () => started.length === 1, { everyMs: 1 })
+  standStill(900)
+  const onMs = performance.now()
+  await until('the other has waited too long', () => tries[1]?.droppedFor === 'waited')
+  expect(performance.now() - onMs).toBeGreaterThan(waitMs / 2)
 })
 
 test('what nobody asks for any more is dropped, and the rest started', async () => {

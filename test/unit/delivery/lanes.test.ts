@@ -1,54 +1,9 @@
 import * as fc from 'fast-check'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Lane, LaneClass } from '../../../src/delivery/lane-queue.ts'
-import { type LaneItem, createLanes, type Lanes, type LanesOptions } from '../../../src/delivery/lanes.ts'
-import type { Rate } from '../../../src/pacing/token-bucket.ts'
 import { until } from '../../support/until.ts'
+import { keysOf, openLanes as setup, Parcel, stopLanes } from './parcel.ts'
 
-class Parcel implements LaneItem<Parcel> {
-  readonly laneKey: string
-  readonly name: string
-  laneCap = 4
-  laneClass: LaneClass = 'fresh'
-  laneRate: Rate | undefined
-  isLate = false
-  isAbandoned = false
-  queuedAtMs = 0
-  lane: Lane<Parcel> | undefined
-
-  constructor(laneKey: string, name = '', settings: Partial<Parcel> = {}) {
-    this.laneKey = laneKey
-    this.name = name
-    Object.assign(this, settings)
-  }
-}
-
-const running: Lanes<Parcel>[] = []
-afterEach(() => {
-  for (const lanes of running.splice(0)) lanes.stop()
-})
-
-function setup(settings: Partial<LanesOptions<Parcel>> = {}) {
-  const started: Parcel[] = []
-  const overflowed: Parcel[] = []
-  const letGo: Parcel[] = []
-  const congestion: boolean[] = []
-  const lanes = createLanes<Parcel>({
-    maxInFlight: 100,
-    patienceMs: 1_000_000,
-    waitMs: 1_000_000,
-    freeRecords: () => 1_000,
-    start: (parcel) => started.push(parcel),
-    overflow: (parcel) => overflowed.push(parcel),
-    letGo: (parcel) => letGo.push(parcel),
-    onCongested: (isCongested) => congestion.push(isCongested),
-    ...settings,
-  })
-  running.push(lanes)
-  return { lanes, started, overflowed, letGo, congestion }
-}
-
-const keysOf = (parcels: readonly Parcel[]): string => parcels.map(({ laneKey }) => laneKey).join('')
+afterEach(stopLanes)
 
 describe('lanes', () => {
   test('what waits and was abandoned is let go at once, and the rest keeps its order', () => {
