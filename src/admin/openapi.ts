@@ -3,8 +3,17 @@ import type { AdminRoute } from './admin-route.ts'
 import { adminRoutes } from './routes.ts'
 
 /** Problems with which every route may answer. */
-const always: readonly ProblemCode[] = ['bad_request', 'no_token', 'not_allowed', 'internal', 'unavailable']
-const withBody: readonly ProblemCode[] = ['too_large', 'unknown_type']
+const always: readonly ProblemCode[] = [
+  'bad_request',
+  'no_token',
+  'not_allowed',
+  'too_slow',
+  'head_too_large',
+  'internal',
+  'unavailable',
+]
+/** Problems of a request's body. A POST may have them even if its route needs no body. */
+const ofBody: readonly ProblemCode[] = ['too_large', 'unknown_type']
 
 /**
  * Returns the OpenAPI document (3.1) of `sluice admin`, from which `schemas/admin-openapi.json` is generated.
@@ -47,6 +56,7 @@ export function adminOpenApi(): object {
 
 function operationOf({
   call,
+  method,
   summary,
   description,
   right,
@@ -57,10 +67,8 @@ function operationOf({
   answer,
   problems: own,
 }: AdminRoute): object {
-  const isPost = body !== undefined
-  const answers = Object.fromEntries(
-    [...always, ...(isPost ? withBody : []), ...own].map((code) => [problems[code][0], problemAnswer(code)]),
-  )
+  const possible = [...always, ...(method === 'POST' ? ofBody : []), ...own]
+  const answers = Object.fromEntries(possible.map((code) => [problems[code][0], problemAnswer(code)]))
   return {
     operationId: call,
     summary,
@@ -112,10 +120,12 @@ const exampleDetails: Readonly<Record<ProblemCode, string>> = {
   no_token: 'Send a token that the file of admin.tokensFile has: Authorization: Bearer sluice_…',
   not_allowed: 'This needs the right operate, and the token has read: take another token.',
   not_found: 'There is no replay "x": list those that there are. They are known for 90 days.',
+  too_slow: 'The request did not come as a whole in time: send it again.',
   conflict: `The replay 20260723-151500-3f9a2c is done: ask for a new one.`,
   too_large: 'Send a body of at most 64 KiB.',
   unknown_type: 'Send JSON, with Content-Type: application/json.',
   busy: 'Too many requests are under way: try again when some of them are done.',
+  head_too_large: 'Send a shorter URL, and fewer or shorter headers.',
   internal: 'A fault of Sluice: the log of sluice admin has it, please report it.',
   unavailable: 'Kafka does not answer, or not in time: try again; the log of sluice admin says why.',
   log_unavailable:

@@ -97,7 +97,7 @@ const replaySchema = {
       anyOf: [{ type: 'string' }, { type: 'null' }],
       description: 'The worker that runs the replay, or ran it last.',
     },
-    owners: { ...count, description: 'The number of workers that have run the replay.' },
+    owners: { ...count, description: 'How often a worker has begun the replay, or continued it.' },
     notedAt: { anyOf: [{ type: 'string', format: 'date-time' }, { type: 'null' }] },
   },
 }

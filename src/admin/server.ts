@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { fastify, type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
 import { adminOpenApi } from './openapi.ts'
 import { type AdminAnswer, problem } from './problem.ts'
@@ -48,6 +49,8 @@ export type AdminServer = {
 const maxBodyBytes = 64 * 1024
 const maxHeaderBytes = 16 * 1024
 const lookEveryMs = 1_000
+/** How long a client may take to read the answer to a request that can't be parsed, in milliseconds. */
+const closeAfterMs = 1_000
 
 export function createAdminServer(options: AdminServerOptions): AdminServer {
   return new Server(options)
@@ -63,6 +66,7 @@ function createFastify(requestTimeoutMs: number, onUnreadable: (reply: FastifyRe
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: maxHeaderBytes },
     // Called if the path of a request can't be decoded or is too long.
     frameworkErrors: (_error, _request, reply) => onUnreadable(reply),
+    clientErrorHandler: answerClientError,
     ajv: {
       customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false, strict: false },
     },
@@ -85,6 +89,7 @@ class Server implements AdminServer {
     this.#options = options
     this.#server = createFastify(options.requestTimeoutMs, (reply) => void this.#send(reply, unknownPath))
     this.#server.removeContentTypeParser('text/plain')
+    this.#parseJson()
     // The token is checked before the body is read.
     this.#server.addHook('onRequest', (request, reply, done) => {
       const refusal = this.#refusal(request)
@@ -110,6 +115,19 @@ class Server implements AdminServer {
     const timer = setTimeout(() => this.#server.server.closeAllConnections(), timeoutMs)
     await this.#server.close()
     clearTimeout(timer)
+  }
+
+  /**
+   * Sets the parser of JSON bodies. Some clients name JSON as the type of every request. So a body may be
+   * empty if its route needs none.
+   */
+  #parseJson(): void {
+    const parse = this.#server.getDefaultJsonParser('error', 'error')
+    this.#server.addContentTypeParser('application/json', { parseAs: 'string' }, (request, body, done) => {
+      const isNeeded = request.routeOptions.config.admin?.body !== undefined
+      if (body.length === 0 && !isNeeded) done(null)
+      else void parse(request, body.toString(), done)
+    })
   }
 
   #serve(route: AdminRoute): void {
@@ -167,6 +185,21 @@ class Server implements AdminServer {
   }
 }
 
+/**
+ * Answers a request that can't be parsed or that didn't come in time, and closes its connection. Fastify's
+ * own answers to such requests are no problem details. Node calls this function again for each further piece
+ * that arrives on the connection.
+ */
+function answerClientError({ code }: { readonly code: string }, socket: Socket): void {
+  if (code === 'ECONNRESET' || !socket.writable) return
+  const { status, body } = clientErrors[code] ?? malformed
+  const text = JSON.stringify(body)
+  const head = `HTTP/1.1 ${status} Refused\r\nContent-Type: application/problem+json; charset=utf-8\r\n`
+  socket.end(`${head}Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`)
+  // If the connection were closed at once, a client that is still sending would lose the answer.
+  setTimeout(() => socket.destroy(), closeAfterMs).unref()
+}
+
 function schemaOf({ params, query, body }: AdminRoute): object {
   return {
     ...(params !== undefined && { params: objectOf(params, true) }),
@@ -192,3 +225,11 @@ const unknownPath = problem(
   'not_found',
   'There is nothing at this path, or not by this method: see /openapi.json.',
 )
+const clientErrors: Readonly<Record<string, AdminAnswer>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: problem(
+    'too_slow',
+    'The request did not come as a whole in time: send it again.',
+  ),
+  HPE_HEADER_OVERFLOW: problem('head_too_large', 'Send a shorter URL, and fewer or shorter headers.'),
+}
+const malformed = problem('bad_request', 'Send a request that is HTTP/1.1, with a Host header.')

@@ -161,7 +161,8 @@ class FollowedFile implements CatalogFile {
     const sinceMs = this.#pending?.sinceMs ?? performance.now()
     this.#pending = { signature, sinceMs }
     if (performance.now() - sinceMs <= restlessMs) return
-    this.#refuse({ signature, digest: 'restless' }, [
+    // If this was the last change, the file is read at the next checks.
+    this.#refuse({ signature: 'none', digest: 'restless' }, [
       faultOf(this.#options.path, 'changes all the time', 'write it once, or move a finished file over it'),
     ])
   }

@@ -20,6 +20,11 @@ export function createQueryClient(url: string, token: string | undefined): LogQu
     const address = new URL(`v1/log/${name}`, url.endsWith('/') ? url : `${url}/`)
     const response = await post(address, body, token, signal)
     const answer: unknown = await response.json().catch(() => undefined)
+    // A login page of a proxy answers 200 too, and a server may hang in the middle of its answer.
+    if (response.ok && (typeof answer !== 'object' || answer === null))
+      throw new QueryFailedError(
+        `The index at ${url} does not answer: what came is no JSON, or not all of it.`,
+      )
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- a server of this version answers a T
     if (response.ok) return answer as T
     const error = textIn(answer, 'error') ?? `it answers ${response.status}`

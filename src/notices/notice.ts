@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { deadFromMs } from './pause-record.ts'
 
 /**
  * A notice to a customer about a destination. Times are epoch milliseconds. Once a notice has been decided,
@@ -197,7 +198,7 @@ function adviceOf(notice: Notice): string {
     case 'auto_paused':
       return `Nothing is sent any more: each message becomes a dead letter. Mend the endpoint; then: sluice destinations resume ${destinationId}; then send what was kept: sluice replay dead-letters --destination ${destinationId} --reason auto_paused`
     case 'resumed':
-      return `New messages are sent again. Send those that became dead letters meanwhile: sluice replay dead-letters --destination ${destinationId} --reason auto_paused --from ${timeOf(notice.sinceMs)}`
+      return `New messages are sent again. Send those that became dead letters meanwhile: sluice replay dead-letters --destination ${destinationId} --reason auto_paused --from ${timeOf(deadFromMs(notice.sinceMs))}`
   }
 }
 

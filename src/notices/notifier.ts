@@ -151,7 +151,9 @@ export class Notifier {
 
   async #look(): Promise<void> {
     const { watch, isWanted, pauses } = this.#options
-    const isOn = isWanted() || pauses.isOn()
+    // A pause that this process has read must still be ended, although the catalog may pause no destination
+    // any more. Otherwise the pause would apply again after a later edit of the catalog.
+    const isOn = isWanted() || pauses.isOn() || this.#board.pauses.paused.size > 0
     watch.isOn = isOn
     if (!isOn) {
       // When the topic is read again later, its next records may have been written long before.

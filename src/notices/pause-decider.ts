@@ -47,6 +47,11 @@ const clockKeptMs = 3_600_000
  * when all URLs of a destination have failed.
  */
 const clockRenewedMs = clockKeptMs / 4
+/**
+ * If there are too many clocks for one decision, those whose records have this age come first, so that none
+ * becomes void. Then come destinations without a clock, and then younger clocks. In milliseconds.
+ */
+const clockUrgentMs = 3 * clockRenewedMs
 /** Limit on the records of one decision. Further records wait for the next decision. */
 const mostAtOnce = 200
 
@@ -93,7 +98,7 @@ export class PauseDecider {
       return record === undefined ? [] : [record]
     })
     const [clocks, first] = [decided.filter(isClock), decided.filter((record) => !isClock(record))]
-    return [...first, ...removed, ...clocks].slice(0, mostAtOnce)
+    return [...first, ...removed, ...byUrgency(clocks, board, nowMs)].slice(0, mostAtOnce)
   }
 
   #about(subject: Subject): PauseRecord | undefined {
@@ -181,6 +186,21 @@ function isVoid(
 ): boolean {
   const isTimely = nowMs - clock.seenMs <= clockKeptMs && clock.sinceMs <= nowMs
   return !isTimely || clock.sinceMs <= resumedMs || clock.urls !== urls
+}
+
+/**
+ * Sorts failure clocks so that the most urgent clock comes first. Otherwise the clocks that are renewed could
+ * take the place of new ones for ever, if very many destinations fail.
+ */
+function byUrgency(clocks: readonly PauseRecord[], board: Board, nowMs: number): readonly PauseRecord[] {
+  const seenMs = ({ destinationId }: PauseRecord): number => {
+    const clock = board.pauses.clock(destinationId)
+    const isAlive = clock !== undefined && nowMs - clock.seenMs <= clockKeptMs
+    return isAlive ? clock.seenMs : nowMs - clockUrgentMs
+  }
+  if (clocks.length <= mostAtOnce) return clocks
+  const urgencies = new Map(clocks.map((clock) => [clock, seenMs(clock)]))
+  return clocks.toSorted((one, other) => (urgencies.get(one) ?? 0) - (urgencies.get(other) ?? 0))
 }
 
 function isClock({ kind }: PauseRecord): boolean {

@@ -79,3 +79,14 @@ export function decodePause(names: readonly unknown[], content: unknown): PauseR
       return undefined
   }
 }
+
+/** How far the clock of the process that decides pauses may be ahead of a broker's, in milliseconds. */
+const clocksDifferMs = 60_000
+
+/**
+ * Returns the time from which on messages may have become dead letters because of a pause that was decided at
+ * `atMs`. The times of dead letters are times of a broker's clock. Both times are in epoch milliseconds.
+ */
+export function deadFromMs(atMs: number): number {
+  return atMs - clocksDifferMs
+}

@@ -54,6 +54,7 @@ export async function count({
         isLate = true
         return
       }
+      if (typeof piece === 'string') throw new Error(`partition ${partition} has lost records to be counted`)
       const { records, next } = piece
       for (const record of records) sum.add(choose(record))
       at = next

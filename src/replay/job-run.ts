@@ -112,9 +112,11 @@ export class JobRun {
     await log.update()
     const known = log.jobs.get(job.order.id)?.progress
     if (known?.term !== this.#term || known.owner !== owner) return false
-    const isTakenOver = job.progress !== undefined
-    await this.#tell(isTakenOver ? 'taken_over' : 'begun')
-    if (isTakenOver) await delay(settleMs, undefined, { signal })
+    const former = job.progress
+    if (former === undefined) await this.#tell('begun')
+    // Otherwise an owner that fails for days would fill the audit trail with its tries.
+    else if (former.owner !== owner) await this.#tell('taken_over')
+    if (former !== undefined) await delay(settleMs, undefined, { signal })
     return true
   }
 
@@ -136,7 +138,10 @@ export class JobRun {
   async #takePiece(partition: number, to: number): Promise<void> {
     const { pieces, choose, signal } = this.#options
     const from = this.#offsets[partition] ?? 0
-    const { records, next } = await pieces.piece({ partition, from, to, signal })
+    const piece = await pieces.piece({ partition, from, to, signal })
+    if (piece === 'lost') return this.#giveUp(lostOf(partition, to))
+    if (piece === 'recreated') return this.#giveUp(recreated)
+    const { records, next } = piece
     const startedMs = performance.now()
     const flushed = this.#flushedMs
     for (const record of records) {
@@ -164,6 +169,11 @@ export class JobRun {
       this.#sum.leaveOut(why)
       return
     }
+    await this.#giveUp(problem)
+  }
+
+  /** Writes the records that were read, and stops the replay. */
+  async #giveUp(problem: string): Promise<never> {
     await this.#flush()
     await this.#stopSince(problem)
     throw new Left()
@@ -251,6 +261,15 @@ export class JobRun {
 
 /** The error that ends an owner's work because the replay was stopped or belongs to another owner. */
 class Left extends Error {}
+
+/** Returns a text that says why a replay can't go on, and what to do. */
+function lostOf(partition: number, to: number): string {
+  return `partition ${partition} ends before offset ${to}, up to which the replay reads: its topic was created again, or has lost records. Request a new replay`
+}
+
+/** Says why a replay can't go on whose topic isn't the one that it was requested for. */
+const recreated =
+  'its topic was deleted and created again since it was requested, so the offsets that it reads have other records now. Request a new replay'
 
 /**
  * Returns a text that says why no record can be sent to a destination, and what to do. Returns `undefined` if

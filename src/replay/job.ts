@@ -17,6 +17,11 @@ export type JobOrder = {
   readonly atMs: number
   /** The offsets that are read, by partition. Records with higher offsets don't belong to the replay. */
   readonly ranges: readonly OffsetRange[]
+  /**
+   * The id of the topic that the replay reads. If the topic has another id now, `ranges` mean nothing.
+   * `undefined` if it isn't known.
+   */
+  readonly topicId?: string | undefined
   /** The result of the count before the replay; `undefined` if the replay started without a count. */
   readonly counted?: Tally | undefined
 }
@@ -166,7 +171,8 @@ function readOrder(id: string, fields: Fields): JobOrder | undefined {
     if (!isCount(start) || !isCount(end)) return undefined
     read.push({ start, end })
   }
-  return { id, selection, perSecond, by, atMs, ranges: read, counted: tally }
+  const topicId = textOf(fields['topicId'])
+  return { id, selection, perSecond, by, atMs, ranges: read, topicId, counted: tally }
 }
 
 function readSelection(given: unknown): Selection | undefined {

@@ -77,15 +77,25 @@ function chooseUndelivered(letter: SourceRecord, choice: Choice): Chosen {
   const origin = parseOrigin(headerText(letter.headers, 'origin') ?? '')
   const sourceId = headerText(letter.headers, 'source-id')
   const reason = headerText(letter.headers, 'reason') ?? ''
-  const headers = { ...(sourceId !== undefined && { 'source-id': sourceId }), 'replay-job': jobId }
+  const firstSeen = headerText(letter.headers, 'first-seen')
+  const headers = {
+    ...(sourceId !== undefined && { 'source-id': sourceId }),
+    'replay-job': jobId,
+    // The original time is kept, so that the message is dropped if its user was deleted since then.
+    ...(firstSeen !== undefined && { 'first-seen': firstSeen }),
+  }
   switch (origin?.topic) {
     case topics.events:
-    case topics.audienceChanges:
+    case topics.audienceChanges: {
       // A part of a sync is useless without the other parts. The next sync sends all of its parts again.
       if (sourceId === undefined || sourceId === '' || reason.startsWith('sync_'))
         return leaveOut('not_replayable')
-      if (!catalog().sources.has(sourceId)) return leaveOut('source_unknown')
+      const source = catalog().sources.get(sourceId)
+      if (source === undefined) return leaveOut('source_unknown')
+      // An event of a disabled source would be dropped. A value of a disabled space is kept.
+      if (!source.enabled && origin.topic === topics.events) return leaveOut('source_off')
       return send(letter, { topic: origin.topic, headers })
+    }
     case topics.deletions:
       return send(letter, { topic: origin.topic, headers })
     default:

@@ -7,14 +7,16 @@ import type { OffsetRange } from './job.ts'
 export type Pieces = {
   /**
    * Resolves with the records that one fetch returns. Their offsets are at least `from` and lower than `to`.
-   * `next` is the offset at which the next fetch must start. Rejects if Kafka returns no records.
+   * `next` is the offset at which the next fetch must start. Resolves with `lost` if the partition ends
+   * before `to`, because its topic was created again or has lost records. Resolves with `recreated` if the
+   * topic has another id than the one that is to be read. Rejects if Kafka returns no records.
    */
   piece(where: {
     readonly partition: number
     readonly from: number
     readonly to: number
     readonly signal?: AbortSignal
-  }): Promise<{ readonly records: readonly SourceRecord[]; readonly next: number }>
+  }): Promise<{ readonly records: readonly SourceRecord[]; readonly next: number } | 'lost' | 'recreated'>
 }
 
 /**

@@ -107,7 +107,7 @@ export class ReplayRunner {
   }
 
   async #look(): Promise<void> {
-    const { log, owner } = this.#options
+    const { log, owner, isOwner } = this.#options
     await log.update()
     for (const [id, { run, stopping }] of this.#running) {
       const job = log.jobs.get(id)
@@ -116,6 +116,8 @@ export class ReplayRunner {
         (job?.progress?.term === run.term && job.progress.owner !== owner)
       if (job?.wish.state === 'stop' || isPassed) stopping.abort()
     }
+    // If the group has not heard from this process, another process may own the units and do their replays.
+    if (!isOwner()) return
     for (const job of log.jobs.all()) if (this.#isDue(job)) this.#begin(job)
   }
 

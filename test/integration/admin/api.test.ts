@@ -149,6 +149,19 @@ test('replays are counted, asked for, listed, stopped and resumed, and who did i
   ])
 })
 
+async function counted(range: object) {
+  const body = { of: 'dead-letters', destination: 'erp', ...range }
+  return (await call('POST', '/v1/replays/preview', { token: tokens.operate, body })).json
+}
+
+test.each(['1969-12-31T23:59:59.999Z', '1969-12-31T23:59:59.998Z', '0001-01-01T00:00:00Z'])(
+  'a replay from %s, before Kafka counts time, has all records, and one up to then has none',
+  async (time) => {
+    expect(await counted({ from: time })).toMatchObject({ counted: { records: 3 }, isComplete: true })
+    expect(await counted({ to: time })).toMatchObject({ counted: { records: 0 }, isComplete: true })
+  },
+)
+
 test('destinations that Sluice has paused are listed and resumed, and who did it is told', async () => {
   const { sinceMs, atMs } = await writePause('erp', scene)
   const paused = {

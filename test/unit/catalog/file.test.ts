@@ -265,6 +265,25 @@ describe('openCatalogFile', () => {
     expect(file.current().destinations.size).toBe(2_001)
   })
 
+  it('reads a file that has changed all the time, once it changes no more', async () => {
+    await writeFile(path, catalogText('crm'))
+    const file = await follow(path, { everyMs: 20, settleMs: 60 })
+    let written = 0
+    await until(
+      'it is refused',
+      async () => {
+        if (refusals.length === 0) await edit(catalogText('crm', `d${++written}`))
+        return refusals.length > 0
+      },
+      { everyMs: 22 },
+    )
+    expect(refusals).toEqual([[expect.stringContaining('changes all the time')]])
+    await until('the last edit is live', () => file.current().destinations.has(`d${written}`), {
+      timeoutMs: 5_000,
+    })
+    expect(file.refused()).toBeUndefined()
+  })
+
   it('calls nobody after stop', async () => {
     await writeFile(path, catalogText('crm'))
     const stopped = await follow()

@@ -38,3 +38,12 @@ test('the page has the body of a notice of each kind, as it is sent', () => {
 test('the page names each event', () => {
   expect(noticeKinds.map(eventOf).filter((event) => !page.includes(`| \`${event}\``))).toEqual([])
 })
+
+test('the command after a pause also sends what a broker has taken whose clock is half a minute behind', () => {
+  const { text } = messageOf(
+    { kind: 'resumed', destinationId: 'crm', sinceMs, atMs: sinceMs + day, cause: 'asked' },
+    () => 'The CRM',
+  )
+  const from = /--reason auto_paused --from ([^" ]+)/.exec(text)?.[1] ?? ''
+  expect(Date.parse(from)).toBeLessThan(sinceMs - 30_000)
+})

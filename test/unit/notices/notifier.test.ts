@@ -8,6 +8,8 @@ import {
 } from '../../../src/notices/notifier.ts'
 import { Board } from '../../../src/notices/board.ts'
 import { encodeReport, type Report } from '../../../src/notices/notice-record.ts'
+import type { PausableDestination } from '../../../src/notices/pause-decider.ts'
+import { encodePause } from '../../../src/notices/pause-record.ts'
 import { Watch } from '../../../src/notices/watch.ts'
 import { until } from '../../support/until.ts'
 
@@ -287,4 +289,38 @@ test('however many hooks fail, each is reported, and each success, and then that
     { failing: 0, answered: 1_201, counted: 1_201 },
     { failing: 0, answered: 1_201, counted: 1_201 },
   ])
+})
+
+test.each<[string, Partial<PausableDestination> | undefined]>([
+  ['sets autoPause: off for', { autoPauseMs: 0 }],
+  ['removes', undefined],
+])('an edit that %s the only destination with automatic pauses ends its pause', async (_what, edit) => {
+  const log = new Log()
+  const crm: PausableDestination = { state: 'on', hookIds: ['main'], urls: 'u1', autoPauseMs: 1_000 }
+  let destination: PausableDestination | undefined = crm
+  let paused: readonly string[] = []
+  log.write(
+    encodePause({
+      kind: 'paused',
+      destinationId: 'crm',
+      content: { sinceMs: 1, atMs: 2, urls: 'u1', lastOutcome: 'timeout', readTo: 0 },
+    }),
+  )
+  start(log, 'w1', {
+    isWanted: () => false,
+    pauses: {
+      terms: { staleMs: 60_000, steadyMs: 10 },
+      isOn: () => (destination?.autoPauseMs ?? 0) > 0,
+      situation: () => ({ isSound: true, destinationOf: () => destination }),
+      take(now) {
+        paused = [...now.keys()]
+      },
+    },
+  }).acquire()
+  await until('it is paused', () => paused.length > 0)
+  destination = edit && { ...crm, ...edit }
+  await until('the pause is over', () => paused.length === 0)
+  destination = crm
+  await settled(log)
+  expect(paused).toEqual([])
 })

@@ -159,14 +159,19 @@ test('a value of an audience goes to the unit that has its user now, and another
 })
 
 describe('a dead letter without a destination', () => {
-  test.each(['s.events', 's.audience-changes'])('goes back to %s, with its source', (topic) => {
+  test.each(['s.events', 's.audience-changes'])('goes back to %s, with its source and its time', (topic) => {
     const record = sent(chooseLetter(refused(`${topic}/3/42`), choiceOf({ from: 'dead-letters' })))
     expect(record).toMatchObject({
       topic,
       partition: 3,
-      headers: { 'source-id': 'shop', 'replay-job': 'job-1' },
+      headers: { 'source-id': 'shop', 'replay-job': 'job-1', 'first-seen': '1' },
     })
-    expect(Object.keys(record.headers)).toEqual(['source-id', 'replay-job'])
+    expect(Object.keys(record.headers)).toEqual(['source-id', 'replay-job', 'first-seen'])
+  })
+
+  test('of a space that is disabled goes back: its values are kept for later', () => {
+    const given = refused('s.audience-changes/3/42', { 'source-id': 'closed' })
+    expect(chooseLetter(given, choiceOf({ from: 'dead-letters' })).kind).toBe('send')
   })
 
   test('goes back to deletions', () => {
@@ -177,6 +182,7 @@ describe('a dead letter without a destination', () => {
 
   test.each([
     ['source_unknown', refused('s.events/3/42', { 'source-id': 'nobody' })],
+    ['source_off', refused('s.events/3/42', { 'source-id': 'closed' })],
     ['not_replayable', refused('s.events/3/42', { 'source-id': '' })],
     // A replay would let an older state take the place of a newer one.
     ['not_replayable', refused('s.memberships/3/42')],

@@ -19,6 +19,7 @@ const order: JobOrder = {
     { start: 0, end: 10 },
     { start: 3, end: 3 },
   ],
+  topicId: 'Zq3AbCdEfGhIjKlMnOpQrS',
   counted: { records: 4, bytes: 400, leftOut: { value_omitted: 1 } },
 }
 

@@ -1,0 +1,87 @@
+import { connect } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { adminOpenApi } from '../../../src/admin/openapi.ts'
+import { done } from '../../../src/admin/problem.ts'
+import { adminRoutes } from '../../../src/admin/routes.ts'
+import { type AdminCalls, createAdminServer } from '../../../src/admin/server.ts'
+import { createToken, readTokens } from '../../../src/admin/tokens.ts'
+
+const { token, line } = createToken('ann', 'admin')
+const authorization = `Bearer ${token}`
+
+const answer = async () => done({})
+
+/** Starts a server that answers each call with `{}`, and returns its port. */
+async function serve({ requestTimeoutMs = 10_000 } = {}): Promise<number> {
+  const read = readTokens(line)
+  if (!read.ok) throw new Error(read.problem)
+  const calls: unknown = Object.fromEntries(adminRoutes.map(({ call }) => [call, answer]))
+  const server = createAdminServer({
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the routes have all calls
+    calls: calls as AdminCalls,
+    tokens: () => read.tokens,
+    requestTimeoutMs,
+    onAnswered() {},
+    onFault(error) {
+      throw error
+    },
+  })
+  onTestFinished(() => server.stop(0))
+  return server.listen({ host: '127.0.0.1', port: 0 })
+}
+
+/** Sends a text over a connection, and returns all that comes back until the server closes it. */
+async function exchanged(port: number, text: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(text)
+  let answered = ''
+  socket.on('data', (chunk: Buffer) => (answered += chunk.toString()))
+  socket.on('error', () => undefined)
+  await new Promise((resolve) => socket.once('close', resolve))
+  return answered
+}
+
+const posts = adminRoutes
+  .filter(({ method }) => method === 'POST')
+  .map((route) => ({ ...route, example: route.path.replaceAll(/\{\w+\}/g, 'crm') }))
+
+test.each(posts)('the document of $path has every refusal of a body', async ({ path, example }) => {
+  const port = await serve()
+  const statusOf = async (contentType: string, body: string): Promise<number> => {
+    const headers = { authorization, 'content-type': contentType }
+    return (await fetch(`http://127.0.0.1:${port}${example}`, { method: 'POST', headers, body })).status
+  }
+  const statuses = [
+    await statusOf('text/plain', 'a'),
+    await statusOf('application/json', `"${'x'.repeat(70_000)}"`),
+    await statusOf('application/json', '{'),
+  ]
+  expect(statuses).toEqual([415, 413, 400])
+  const { paths }: { paths?: Record<string, { post?: { responses?: object } }> } = adminOpenApi()
+  expect(Object.keys(paths?.[path]?.post?.responses ?? {})).toEqual(
+    expect.arrayContaining(statuses.map(String)),
+  )
+})
+
+test.each(posts.filter(({ body }) => body === undefined))(
+  '$path needs no body, from a client that names a content type for all requests too',
+  async ({ example }) => {
+    const port = await serve()
+    const headers = { authorization, 'content-type': 'application/json' }
+    const response = await fetch(`http://127.0.0.1:${port}${example}`, { method: 'POST', headers })
+    expect(await response.json()).toEqual({})
+  },
+)
+
+test.each([
+  ['with too long headers', `GET /v1/health HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
+  ['that is no HTTP', 'hello\r\n\r\n', 400],
+  ['that does not come in time', 'GET /v1/health HTTP/1.1\r\nHost: a\r\n', 408],
+])('a request %s is refused by a problem', async (_what, text, status) => {
+  const port = await serve({ requestTimeoutMs: 200 })
+  const answered = await exchanged(port, text)
+  const [head = '', body = ''] = answered.split('\r\n\r\n')
+  expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+  expect(head.toLowerCase()).toContain('content-type: application/problem+json')
+  expect(JSON.parse(body)).toMatchObject({ status, type: expect.stringMatching(/^\/problems\//) })
+})

@@ -1,0 +1,116 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { JobLog, type EncodedJobRecord } from '../../../src/replay/job-log.ts'
+import { JobRun } from '../../../src/replay/job-run.ts'
+import { stateOf } from '../../../src/replay/jobs.ts'
+import type { Pieces } from '../../../src/replay/pieces.ts'
+import { ReplayRunner } from '../../../src/replay/runner.ts'
+import { until } from '../../support/until.ts'
+
+/** Returns the log of replays, which holds one replay of 10 records. Its topic is in memory. */
+async function logOfOne(): Promise<JobLog> {
+  const records: EncodedJobRecord[] = []
+  const log = new JobLog({
+    async *read(from) {
+      yield records.slice(from).map((record, index) => ({ ...record, offset: from + index }))
+    },
+    write: async (written) => void records.push(...written),
+    isAudited: true,
+  })
+  const order = {
+    id: 'job-1',
+    selection: { from: 'dead-letters' },
+    perSecond: 1_000,
+    by: 'ann',
+    atMs: 1,
+    ranges: [{ start: 0, end: 10 }],
+  } as const
+  await log.write({ kind: 'order', order })
+  await log.update()
+  return log
+}
+
+async function run(log: JobLog, owner: string, piece: Pieces['piece']): Promise<void> {
+  const job = log.jobs.get('job-1')
+  if (job === undefined) throw new Error('there is no such replay')
+  const one = new JobRun({
+    job,
+    owner,
+    log,
+    pieces: { piece },
+    choose: () => ({ kind: 'no' }),
+    produce: async () => 'acknowledged',
+    isOwner: () => true,
+    backlog: async () => 0,
+    onSent() {},
+    signal: new AbortController().signal,
+  })
+  try {
+    await one.go()
+  } finally {
+    await log.update()
+  }
+}
+
+async function fails(): Promise<never> {
+  throw new Error('Kafka does not answer')
+}
+
+test('the audit trail says who takes a replay over, and not that an owner tries again', async () => {
+  const log = await logOfOne()
+  for (let time = 1; time <= 2; time++) await expect(run(log, 'w1', fails)).rejects.toThrow('does not answer')
+  await run(log, 'w2', async ({ to }) => ({ records: [], next: to }))
+  expect(log.jobs.audit.map(({ by, action }) => `${by} ${action}`)).toEqual([
+    'w1 begun',
+    'w2 taken_over',
+    'w2 done',
+  ])
+  expect(log.jobs.get('job-1')?.progress).toMatchObject({ owner: 'w2', isOver: true })
+})
+
+test('a replay stops, and says why, if its topic has lost the records that it was to read', async () => {
+  const log = await logOfOne()
+  await run(log, 'w1', async () => 'lost')
+  const job = log.jobs.get('job-1')
+  expect(job && stateOf(job)).toBe('stopped')
+  expect(job?.wish.detail).toContain('partition 0 ends before offset 10')
+  expect(log.jobs.audit.map(({ action }) => action)).toEqual(['begun', 'stopped'])
+})
+
+test('a replay stops, and says why, if its topic was created again', async () => {
+  const log = await logOfOne()
+  await run(log, 'w1', async () => 'recreated')
+  const job = log.jobs.get('job-1')
+  expect(job && stateOf(job)).toBe('stopped')
+  expect(job?.wish.detail).toContain('was deleted and created again')
+})
+
+test('a worker that has not heard from its group takes no replay from the worker that may own it now', async () => {
+  const log = await logOfOne()
+  let reads = 0
+  const update = log.update.bind(log)
+  log.update = () => {
+    reads++
+    return update()
+  }
+  let isMember = false
+  const runner = new ReplayRunner({
+    owner: 'w1',
+    partitions: 1,
+    log,
+    open: () => ({
+      pieces: { piece: async ({ to }) => ({ records: [], next: to }) },
+      choose: () => ({ kind: 'no' }),
+    }),
+    produce: async () => 'acknowledged',
+    isOwner: () => isMember,
+    backlog: async () => 0,
+    observer: { begun() {}, sent() {}, ended() {}, failed() {} },
+  })
+  onTestFinished(() => runner.stop())
+  runner.acquire(0)
+  await until('it has looked', () => reads >= 3)
+  await update()
+  expect(log.jobs.get('job-1')?.progress).toBeUndefined()
+  isMember = true
+  await until('it does the replay', () => log.jobs.get('job-1')?.progress?.isOver === true)
+})
