@@ -49,7 +49,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   gateway: {
     about: "Segment's tracking API over HTTP, and the outbox to Kafka",
-    imports: ['address', 'catalog', 'http', 'message', 'pacing', 'queues'],
+    imports: ['address', 'audience', 'catalog', 'http', 'message', 'pacing', 'queues'],
   },
   audience: {
     about: "changes, syncs and deletions → a unit's state and its store",

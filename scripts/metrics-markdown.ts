@@ -6,11 +6,10 @@ const introduction = `# Metrics
 Generated from the tables in \`src/telemetry\` by \`npm run generate\`.
 
 Every process answers \`/metrics\` in Prometheus' text format at \`http.port\` (9400). A worker of several processes answers
-for all of them with one page. The page adds up their counters and histograms, and combines their gauges as the column
-"Processes" says. \`sluice up\` has the metrics of a worker and of a gateway. Labels come from closed lists, so the number
-of series doesn't grow with the number of customers. The exceptions are labels in brackets: only
-\`metrics.perDestination\` adds these. All processes also have prom-client's default metrics of the process and of
-Node.js: \`process_…\` and \`nodejs_…\`.
+for all of them with one page, and combines their values as the column "Processes" says. \`sluice up\` has the metrics of a
+worker and of a gateway. Labels come from closed lists, so the number of series doesn't grow with the number of
+customers. The exceptions are labels in brackets: only \`metrics.perDestination\` adds these. All processes also have
+prom-client's default metrics of the process and of Node.js: \`process_…\` and \`nodejs_…\`.
 
 - **Ages are reported as points in time** (\`…_timestamp_seconds\`): \`time() - min by (topic) (…)\` is the age of the oldest
   record, whichever process owns it.

@@ -4,8 +4,12 @@ import { AggregatorRegistry, type MetricObjectWithValues, type MetricValue, type
 export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[]
 
 export async function snapshotMetrics(registry: Registry): Promise<MetricsSnapshot> {
-  return registry.getMetricsAsJSON()
+  const metrics = await registry.getMetricsAsJSON()
+  return metrics.map((metric) => (metric.name === startTime ? { ...metric, aggregator: 'min' } : metric))
 }
+
+/** prom-client leaves out this metric when it merges processes. The start of the first process is shown. */
+const startTime = 'process_start_time_seconds'
 
 /**
  * Merges the metrics of several processes into one text in Prometheus' format. The `aggregator` of each

@@ -24,24 +24,16 @@ export function createAudienceObserver({
 }: {
   metrics: Pick<
     WorkerMetrics,
-    | 'audienceChanges'
-    | 'audienceSyncs'
-    | 'audienceSynced'
-    | 'restoreSeconds'
-    | 'deliveries'
-    | 'perDestination'
+    'audienceChanges' | 'audienceSyncs' | 'audienceSynced' | 'restoreSeconds' | 'deliveries'
   >
   log: Logger
 }): AudienceObserver {
-  const { audienceChanges, audienceSyncs, audienceSynced, restoreSeconds, deliveries, perDestination } =
-    metrics
+  const { audienceChanges, audienceSyncs, audienceSynced, restoreSeconds, deliveries } = metrics
   const changes = changeSeries(audienceChanges)
   // The series are created with 0, because an alert needs a series even before the first event.
   for (const outcome of syncOutcomes) audienceSyncs.inc({ outcome }, 0)
   for (const outcome of ['joined', 'left', 'unchanged']) audienceSynced.inc({ outcome }, 0)
-  const undelivered = memo((verdict: 'superseded' | 'suppressed') =>
-    deliveries.series({ verdict, ...(perDestination && { destination: '' }) }),
-  )
+  const undelivered = memo((verdict: 'superseded' | 'suppressed') => deliveries.of({ verdict }))
   return {
     changed(outcome) {
       changes[outcome].inc()
@@ -70,7 +62,7 @@ export function createAudienceObserver({
       log.info({ unit, records, tookMs }, 'the state of a unit is complete')
     },
     notSent(why) {
-      undelivered(why).inc()
+      undelivered(why)('').inc()
     },
   }
 }

@@ -19,7 +19,9 @@ export type Commit = Omit<BuildInfo, 'version'>
 
 /** The folder of package.json. All files of a build are in `dist`. */
 const root = new URL(import.meta.url.endsWith('.ts') ? '../../' : '../', import.meta.url)
-/** The file with the build's information. `npm run build` writes it into `dist`. A checkout has no such file. */
+/**
+ * The file with the build's information. `npm run build` writes it into `dist`. A checkout has no such file.
+ */
 const noted = new URL('build.json', import.meta.url)
 
 /**

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino'
 import type { FirstSyncObserver, FirstSyncProgress } from '../backfill/first-sync-ports.ts'
-import { memo } from './memo.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 
 /**
@@ -8,13 +7,13 @@ import type { WorkerMetrics } from './worker-metrics.ts'
  * syncs.
  */
 export function createFirstSyncObserver({
-  metrics: { firstSyncSent, perDestination },
+  metrics: { firstSyncSent },
   log,
 }: {
-  metrics: Pick<WorkerMetrics, 'firstSyncSent' | 'perDestination'>
+  metrics: Pick<WorkerMetrics, 'firstSyncSent'>
   log: Logger
 }): FirstSyncObserver {
-  const sent = memo((destination: string) => firstSyncSent.series(perDestination ? { destination } : {}))
+  const sent = firstSyncSent.of({})
   return {
     begun({ destinationId, spaceId }, { units, left }) {
       log.info(
@@ -23,7 +22,7 @@ export function createFirstSyncObserver({
       )
     },
     sent({ destinationId }, count) {
-      sent(perDestination ? destinationId : '').add(count)
+      sent(destinationId).add(count)
     },
     ended({ destinationId, spaceId }, report) {
       log.info(

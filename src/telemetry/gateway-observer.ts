@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
-import type { CallName, GatewayObserver } from '../gateway/gateway-events.ts'
+import { type CallName, calls, type GatewayObserver } from '../gateway/gateway-events.ts'
 import type { GatewayMetrics } from './gateway-metrics.ts'
-import type { ObservedSeries } from './metric-tally.ts'
+import { memo } from './memo.ts'
 
 /**
  * The shortest interval between log lines of one source and reason, in milliseconds. A line has the number of
@@ -28,17 +28,9 @@ export function createGatewayObserver({
   /** Returns the time of a monotonic clock, in milliseconds. */
   now: () => number
 }): GatewayObserver {
-  const seconds = new Map<CallName, ObservedSeries>()
   const tell = sparsely(now)
-
-  function secondsOf(call: CallName): ObservedSeries {
-    let series = seconds.get(call)
-    if (series === undefined) {
-      series = metrics.requestSeconds.series({ call })
-      seconds.set(call, series)
-    }
-    return series
-  }
+  showNoFailures(metrics)
+  const secondsOf = memo((call: CallName) => metrics.requestSeconds.series({ call }))
 
   return {
     answered(call, status, durationMs) {
@@ -77,6 +69,11 @@ export function createGatewayObserver({
       log.error({ err: error }, 'a request failed by a fault of Sluice: please report it')
     },
   }
+}
+
+/** Creates the series of failed requests with 0. rate() sees no increase in the first value of a series. */
+function showNoFailures({ requests }: GatewayMetrics): void {
+  for (const call of calls) for (const status of [500, 503]) requests.inc({ call, status }, 0)
 }
 
 type Tell = (subject: string, count: number, write: (count: number) => void) => void

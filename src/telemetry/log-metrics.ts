@@ -26,7 +26,7 @@ export function createLogMetrics(shared?: { registry: Registry }) {
     }),
     behind: new Gauge({
       name: 'sluice_log_index_behind_seconds',
-      help: 'How far the index is behind the topic attempts: the age of the last record that the index has read. 0 if the index has all records, -1 as long as this is not known.',
+      help: 'How far the index is behind the topic attempts: the age of the last record that the index has read. 0 if the index has all records. -1 as long as this is not known, for example while the index can not be written. If Kafka stops answering: the time since its last answer.',
       aggregator: 'max',
       registers,
     }),

@@ -1,5 +1,5 @@
-import { fstatSync } from 'node:fs'
-import { destination, type DestinationStream, type Logger, pino } from 'pino'
+import { fstatSync, writeSync } from 'node:fs'
+import { type DestinationStream, type Logger, pino } from 'pino'
 import { timeMember } from './time-member.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
@@ -16,32 +16,36 @@ const sharedBlockBytes = 4 * 1024
 const ownBlockBytes = 16 * 1024
 const longestWaitMs = 250
 const standardOutput = 1
+const standardError = 2
+
+export type LoggerOptions = {
+  level: LogLevel
+  /** True if other processes write to the same output. */
+  isShared?: boolean
+  /**
+   * True if the lines go to standard error. A command does this, because its results go to standard output.
+   */
+  isOfCommand?: boolean
+}
 
 /**
  * Creates a logger that writes JSON lines to standard output. It writes them in blocks, so that a line for
  * each attempt stays cheap. A block is written after a quarter of a second at the latest. Call `flush` before
- * the process ends. `isShared` is true if other processes write to the same output.
+ * the process ends. If the output can't be written, for example because the disk is full, lines are lost and
+ * the process goes on.
  */
-export function createLogger({ level, isShared = false }: { level: LogLevel; isShared?: boolean }): {
+export function createLogger({ level, isShared = false, isOfCommand = false }: LoggerOptions): {
   log: Logger
   flush: () => void
 } {
-  const blockBytes = isShared && !isFile(standardOutput) ? sharedBlockBytes : ownBlockBytes
-  // The output is written synchronously, like `process.stdout`. Writing to a pipe or a file takes less time
-  // than passing the block to another thread.
-  const output = destination({ dest: standardOutput, sync: true, maxWrite: blockBytes })
-  const blocks = new Blocks(output, blockBytes)
+  const descriptor = isOfCommand ? standardError : standardOutput
+  const blockBytes = isShared && !isFile(descriptor) ? sharedBlockBytes : ownBlockBytes
+  const blocks = new Blocks(new Output(descriptor), blockBytes)
   const log = pino(
     { level, base: null, timestamp: timeMember, formatters: { level: (label) => ({ level: label }) } },
     blocks,
   )
-  return {
-    log,
-    flush() {
-      blocks.flush()
-      output.flushSync()
-    },
-  }
+  return { log, flush: () => blocks.flush() }
 }
 
 /**
@@ -52,10 +56,45 @@ function isFile(descriptor: number): boolean {
   return fstatSync(descriptor).isFile()
 }
 
+/** How long to wait before a pipe that was full is written again, in milliseconds. */
+const fullPipeMs = 100
+const sleeper = new Int32Array(new SharedArrayBuffer(4))
+
 /**
- * Collects lines into blocks. Without blocks, the output stream would hold single lines. Each time that a
- * line is added, the stream would go through all lines that it holds.
+ * Writes to a descriptor synchronously, like `process.stdout`. Writing to a pipe or a file takes less time
+ * than passing the block to another thread. A block that can't be written is lost.
  */
+class Output implements DestinationStream {
+  readonly #descriptor: number
+  #isFailing = false
+
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor
+  }
+
+  write(block: string): void {
+    let rest = Buffer.from(block)
+    while (rest.length > 0) {
+      try {
+        rest = rest.subarray(writeSync(this.#descriptor, rest))
+        this.#isFailing = false
+      } catch (error) {
+        const code = error instanceof Error && 'code' in error ? String(error.code) : String(error)
+        if (code !== 'EAGAIN' && code !== 'EBUSY') return this.#lose(code)
+        Atomics.wait(sleeper, 0, 0, fullPipeMs)
+      }
+    }
+  }
+
+  /** Reports once that lines are lost. If nobody reads the log any more (EPIPE), this is no trouble. */
+  #lose(code: string): void {
+    if (code !== 'EPIPE' && !this.#isFailing)
+      process.stderr.write(`sluice: the log can not be written (${code}): lines are lost until it can be.\n`)
+    this.#isFailing = true
+  }
+}
+
+/** Collects lines into blocks, because a write costs much more than a line. */
 class Blocks implements DestinationStream {
   readonly #output: DestinationStream
   readonly #maxBytes: number

@@ -27,7 +27,7 @@ export class CountedSeries {
 /** A counter whose callers keep the series in which they count. */
 export class TallyCounter<L extends string> {
   readonly #counter: Counter<L>
-  readonly #series: { labels: LabelValues<L>; series: CountedSeries }[] = []
+  readonly #series = new Map<CountedSeries, LabelValues<L>>()
 
   constructor(configuration: CounterConfiguration<L>) {
     this.#counter = new Counter({ ...configuration, collect: () => this.#tell() })
@@ -39,12 +39,18 @@ export class TallyCounter<L extends string> {
    */
   series(labels: LabelValues<L>): CountedSeries {
     const series = new CountedSeries()
-    this.#series.push({ labels, series })
+    this.#series.set(series, labels)
     return series
   }
 
+  /** Ends a series: it isn't shown any more. Call this only if no other series has the same labels. */
+  end(series: CountedSeries): void {
+    const labels = this.#series.get(series)
+    if (labels !== undefined && this.#series.delete(series)) this.#counter.remove(labels)
+  }
+
   #tell(): void {
-    for (const { labels, series } of this.#series) {
+    for (const [series, labels] of this.#series) {
       this.#counter.inc(labels, series.unreported)
       series.unreported = 0
     }

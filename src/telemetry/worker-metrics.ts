@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client'
 import { createCommonMetrics } from './common-metrics.ts'
+import { destinationMetrics } from './destination-metrics.ts'
 import { TallyCounter, TallyHistogram } from './metric-tally.ts'
 import { noticeMetrics } from './notice-metrics.ts'
 
@@ -55,12 +56,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       aggregator: 'min',
       registers,
     }),
-    deliveries: new TallyCounter({
-      name: 'sluice_deliveries_total',
-      help: 'Deliveries that ended, by verdict: delivered, dead_letter, superseded (by a newer value of the property) or suppressed (the user was deleted).',
-      labelNames: ['verdict', ...destination],
-      registers,
-    }),
+    ...destinationMetrics(registers, perDestination),
     deadLetters: new Counter({
       name: 'sluice_dead_letters_total',
       help: 'Records written to the dead letters, by reason.',
@@ -71,18 +67,6 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       name: 'sluice_parked_total',
       help: 'Deliveries written to a retry topic, by tier and reason.',
       labelNames: ['tier', 'reason'],
-      registers,
-    }),
-    attempts: new TallyCounter({
-      name: 'sluice_attempts_total',
-      help: 'Requests made, by outcome, status class and verdict.',
-      labelNames: ['outcome', 'status_class', 'verdict', ...destination],
-      registers,
-    }),
-    hooksOmitted: new Counter({
-      name: 'sluice_hook_requests_omitted_total',
-      help: 'Requests to a URL that were dropped, because another URL of the destination has accepted the message, by reason: full (no room left for requests to URLs that fail), waited (the turn of the request did not come in time), skipped (the URL could not be ready in time), changed (the catalog changed the destination), stopped (Kafka accepts no writes of the unit), proxy (the proxy failed), files (no more files could be opened), closed (the worker stopped) or abandoned (the partition moved).',
-      labelNames: ['reason', ...(perDestination ? ['destination', 'hook'] : [])],
       registers,
     }),
     logRecords: new TallyCounter({
@@ -254,14 +238,14 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     lag: new Gauge({
       name: 'sluice_consumer_lag_records',
-      help: 'Records not settled yet in the partitions that this member owns, by topic (with its prefix) and partition. While a partition moves, two members report its lag: take the max by topic and partition before a sum.',
+      help: 'Records not settled yet in the partitions that this member has started, by topic (with its prefix) and partition. A partition waits for its start while its previous owner finishes, or while the state of its unit is read. While a partition moves, two members report its lag: take the max by topic and partition before a sum.',
       labelNames: ['topic', 'partition'],
       aggregator: 'max',
       registers,
     }),
     retentionUsed: new Gauge({
       name: 'sluice_retention_used_ratio',
-      help: 'Age of the oldest unsettled record as a share of the retention of its topic (without the prefix). At 1 the broker may delete the record although it is undelivered. Above 0.5, start what is down, or raise retention.ms of the topic. No series if the topic keeps all records.',
+      help: 'Age of the oldest unsettled record as a share of the retention of its topic (without the prefix). At 1 the broker may delete the record although it is undelivered. Above 0.5, start what is down, or raise retention.ms of the topic. No series if the topic keeps all records, or if none of its partitions has been started.',
       labelNames: ['topic'],
       aggregator: 'max',
       registers,
@@ -286,7 +270,8 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     rebalances: new Counter({
       name: 'sluice_rebalances_total',
-      help: 'Joins of the consumer group that this member has completed, without its first join.',
+      help: 'Joins of the consumer group that this member has completed, without its first join. If a worker has several processes: the highest count of one process, because a rebalance concerns all of them.',
+      aggregator: 'max',
       registers,
     }),
     oldestUnsettled: new Gauge({
@@ -298,7 +283,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     parkedNow: new Gauge({
       name: 'sluice_parked_records',
-      help: 'Records that wait on the retry topics of the partitions that this member owns, by tier.',
+      help: 'Records that wait on the retry topics of the partitions that this member has started, by tier.',
       labelNames: ['tier'],
       registers,
     }),
@@ -360,12 +345,6 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       help: 'Destinations that were connected to an audience space later and do not have all members of the space yet, by state: under_way, or waiting (for the destination or the space to be on).',
       labelNames: ['state', ...destination],
       aggregator: 'max',
-      registers,
-    }),
-    firstSyncSent: new TallyCounter({
-      name: 'sluice_first_sync_sent_total',
-      help: 'Members and computed traits written to replays for destinations that were connected to their space later.',
-      labelNames: destination,
       registers,
     }),
     ...replayMetrics(registers),

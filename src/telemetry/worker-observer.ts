@@ -22,8 +22,9 @@ import type { ObservedSeries } from './metric-tally.ts'
 
 /**
  * Creates an observer that turns the pipeline's events into metrics and log lines. `attempt-line.ts` writes a
- * line for each attempt, or only for errors. `flush` writes the lines that still wait because a similar line
- * was written a moment before. Never logs a body or a secret.
+ * line for each attempt, or only for errors. Likewise, all dead letters have a line, or only some of them.
+ * `flush` writes the lines that still wait because a similar line was written a moment before. Never logs a
+ * body or a secret.
  */
 export function createObserver({
   metrics,
@@ -44,9 +45,14 @@ export function createObserver({
     write: (line) => log.warn(line, omissionMessage),
     everyMs: omissionEveryMs,
   })
+  const writeDead = (line: DeadLine): void => log.warn(line, 'dead letter')
+  const pacedDead = new PacedLines<DeadLine>({ write: writeDead, everyMs: deadEveryMs })
+  const logDead = logAttempts
+    ? writeDead
+    : (line: DeadLine): void => pacedDead.add(JSON.stringify([line.reason, line.destination]), line)
   return {
     ...observeRecords(metrics, log),
-    ...observeDeliveries(metrics, log, retryLimitMs),
+    ...observeDeliveries(metrics, logDead, retryLimitMs),
     attempted(delivery, result, durationMs) {
       countAttempt(delivery, result, durationMs)
       attemptLog.add(delivery, result, durationMs)
@@ -55,6 +61,7 @@ export function createObserver({
     flush() {
       attemptLog.flush()
       omissions.flush()
+      pacedDead.flush()
     },
   }
 }
@@ -67,14 +74,11 @@ type Observed<K extends keyof PipelineObserver> = Pick<PipelineObserver, K>
  */
 function observeDeliveries(
   metrics: WorkerMetrics,
-  log: Logger,
+  logDead: (line: DeadLine) => void,
   retryLimitMs: number,
 ): Observed<'firstTried' | 'delivered' | 'parked' | 'deadLettered' | 'dropped'> {
-  const { perDestination } = metrics
   const deliveries = memo((verdict: 'delivered' | 'dead_letter' | DropReason) =>
-    memo((destination: string) =>
-      metrics.deliveries.series({ verdict, ...(perDestination && { destination }) }),
-    ),
+    metrics.deliveries.of({ verdict }),
   )
   const delivered = deliveries('delivered')
   const deliverySeconds = metrics.deliverySeconds.series({})
@@ -85,7 +89,7 @@ function observeDeliveries(
       firstTrySeconds[way].observe(Math.max(0, Date.now() - firstSeenMs) / 1000)
     },
     delivered(delivery) {
-      delivered(perDestination ? delivery.destinationId : '').inc()
+      delivered(delivery.destinationId).inc()
       deliverySeconds.observe(Math.max(0, Date.now() - delivery.firstSeenMs) / 1000)
     },
     parked({ expiresAtMs }: Delivery, why: ParkReason, waitMs: number) {
@@ -95,25 +99,21 @@ function observeDeliveries(
     deadLettered(reason: DeadReason, detail: string, where: HeldRecord, delivery: Delivery | undefined) {
       metrics.deadLetters.inc({ reason })
       if (reason === 'internal_error') metrics.faults.inc()
-      if (delivery !== undefined)
-        deliveries('dead_letter')(perDestination ? delivery.destinationId : '').inc()
-      log.warn(
-        {
-          reason,
-          detail,
-          destination: delivery?.destinationId,
-          messageId: delivery?.messageId,
-          attempts: delivery?.attempts,
-          traceId: delivery?.trace?.traceId,
-          topic: where.topic,
-          partition: where.partition,
-          offset: where.offset,
-        },
-        'dead letter',
-      )
+      if (delivery !== undefined) deliveries('dead_letter')(delivery.destinationId).inc()
+      logDead({
+        reason,
+        detail,
+        destination: delivery?.destinationId,
+        messageId: delivery?.messageId,
+        attempts: delivery?.attempts,
+        traceId: delivery?.trace?.traceId,
+        topic: where.topic,
+        partition: where.partition,
+        offset: where.offset,
+      })
     },
     dropped({ destinationId }: Delivery, why: DropReason) {
-      deliveries(why)(perDestination ? destinationId : '').inc()
+      deliveries(why)(destinationId).inc()
     },
   }
 }
@@ -146,27 +146,14 @@ function observeRecords(
   }
 }
 
-/**
- * Returns a function that counts an attempt and observes its duration. The function looks up each series only
- * once.
- */
+/** Returns a function that counts an attempt and observes its duration. */
 function attemptCounter(
   metrics: WorkerMetrics,
 ): (delivery: Delivery, result: HookResult, durationMs: number) => void {
-  const { perDestination } = metrics
   const attemptSeries = memo((outcome: OutcomeKind) => ({
     seconds: metrics.attemptSeconds.series({ outcome }),
     counted: memo((statusClass: StatusClass) =>
-      memo((verdict: VerdictKind) =>
-        memo((destination: string) =>
-          metrics.attempts.series({
-            outcome,
-            status_class: statusClass,
-            verdict,
-            ...(perDestination && { destination }),
-          }),
-        ),
-      ),
+      memo((verdict: VerdictKind) => metrics.attempts.of({ outcome, status_class: statusClass, verdict })),
     ),
   }))
   return ({ destinationId }, { outcome, verdict }, durationMs) => {
@@ -174,20 +161,18 @@ function attemptCounter(
     if (isOwnFault(outcome)) return
     const series = attemptSeries(outcome.kind)
     series.seconds.observe(durationMs / 1000)
-    series
-      .counted(statusClassOf(outcome))(verdict.kind)(perDestination ? destinationId : '')
-      .inc()
+    series.counted(statusClassOf(outcome))(verdict.kind)(destinationId).inc()
   }
 }
 
 function omissionObserver(
-  { hooksOmitted, perDestination }: WorkerMetrics,
+  { hooksOmitted }: WorkerMetrics,
   omissions: PacedLines<OmissionLine>,
 ): PipelineObserver['omitted'] {
-  // The series are created with 0, so that the first omission is visible as an increase.
-  if (!perDestination) for (const reason of omitReasons) hooksOmitted.inc({ reason }, 0)
+  // Shared series are created with 0, so that the first omission is visible as an increase.
+  for (const reason of omitReasons) hooksOmitted.of({ reason })
   return ({ destinationId, messageId }, hook, why) => {
-    hooksOmitted.inc({ reason: why, ...(perDestination && { destination: destinationId, hook }) })
+    hooksOmitted.of({ reason: why }, { hook })(destinationId).inc()
     const line = { destination: destinationId, hook, reason: why, messageId }
     omissions.add(JSON.stringify([why, destinationId, hook]), line)
   }
@@ -201,6 +186,26 @@ function firstTrySeries({ firstAttemptSeconds }: WorkerMetrics): Record<FirstTry
     replayed: firstAttemptSeconds.series({ way: 'replayed' }),
   }
 }
+
+/** A line about a dead letter. The fields about a delivery are absent if no delivery was made. */
+type DeadLine = {
+  reason: DeadReason
+  detail: string
+  destination: string | undefined
+  messageId: string | undefined
+  attempts: number | undefined
+  traceId: string | undefined
+  topic: string
+  partition: number
+  offset: number
+}
+
+/**
+ * The shortest interval between two lines about dead letters of the same reason and destination, in
+ * milliseconds, if the operator has switched off the line for each attempt. Otherwise, a paused destination
+ * would fill the log.
+ */
+const deadEveryMs = 1_000
 
 type OmissionLine = { destination: string; hook: string; reason: OmitReason; messageId: string }
 

@@ -120,8 +120,13 @@ export class DeliverySpan implements DeliveryTrace {
     span.end()
   }
 
+  /**
+   * Adds an event to the span. Once the span has ended, adds a span without duration: one URL of the
+   * destination may have taken the message before another one misses it for good.
+   */
   tell(event: string, attributes: Record<string, string | number>): void {
-    this.#span.addEvent(event, attributes)
+    if (this.#span.isRecording()) this.#span.addEvent(event, attributes)
+    else this.#options.tracer.startSpan(event, { attributes }, this.#context).end()
   }
 
   failed(reason: string): void {
