@@ -57,6 +57,7 @@ export class AudienceIntake {
   /** Processes a record of `memberships`. */
   acceptState(unit: AudienceUnit, record: HeldRecord, content: RecordContent): void {
     const { key, value, unreadable } = content
+    unit.readEpoch(content.leaderEpoch)
     const decoded = unreadable === undefined ? decodeState(key, value) : undefined
     if (decoded?.ok === true) {
       unit.acceptState(record, decoded.record, (key?.length ?? 0) + (value?.length ?? 0))

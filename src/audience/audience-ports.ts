@@ -33,6 +33,8 @@ export type LoggedState = {
   readonly offset: number
   readonly key: Buffer | null
   readonly value: Buffer | null
+  /** The epoch of the leader that appended the record. -1 or absent if it isn't known. */
+  readonly leaderEpoch?: number
 }
 
 export type SpaceStanding = 'enabled' | 'disabled' | 'unknown' | 'no_space'
@@ -134,6 +136,12 @@ export type AudiencePorts = {
    * that still exists, and the offset after the last record.
    */
   rangeOfStates(unit: number): Promise<{ readonly start: number; readonly end: number }>
+  /**
+   * Returns true if the unit's partition of `memberships` has lost records below `position`, and may have
+   * other records at their offsets. `leaderEpoch` is the epoch of the leader that appended the last known
+   * record.
+   */
+  haveStatesDiverged(unit: number, position: number, leaderEpoch: number): Promise<boolean>
   /**
    * Returns the append time of the oldest remaining record in the unit's partition of `memberships`, in epoch
    * milliseconds by the broker's clock. Returns `undefined` if there is no record.

@@ -97,6 +97,11 @@ export function readChange(value: Uint8Array | null, place: ChangePlace, rules: 
     case 'trait': {
       if (!isTrait(given)) return badChange(traitCheck.Errors(given))
       const json = JSON.stringify(given.value)
+      // The value can get longer, because for example 1e20 is written out.
+      if (Buffer.byteLength(json) > rules.limits.maxBytes) {
+        const { maxBytes } = rules.limits
+        return refusal('body_too_large', `Send less: written out, the value is over ${maxBytes} bytes.`)
+      }
       // JSON.stringify writes an infinite number as null. So a value whose JSON has no null contains no
       // infinite number.
       if (json.includes('null') && holdsInfinite(given.value)) {

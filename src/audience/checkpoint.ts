@@ -15,9 +15,21 @@ export class Checkpoint {
    * offset.
    */
   readonly #blocked = new Map<number, number>()
+  #leaderEpoch: number
 
-  constructor(position: number) {
+  constructor(position: number, leaderEpoch = -1) {
     this.#position = position
+    this.#leaderEpoch = leaderEpoch
+  }
+
+  /** The highest epoch of a leader that has appended a record which was read. -1 if it isn't known. */
+  get leaderEpoch(): number {
+    return this.#leaderEpoch
+  }
+
+  /** Remembers that a record was read which a leader of this epoch has appended. */
+  readEpoch(leaderEpoch: number | undefined): void {
+    if (leaderEpoch !== undefined && leaderEpoch > this.#leaderEpoch) this.#leaderEpoch = leaderEpoch
   }
 
   /**

@@ -7,6 +7,7 @@ import {
   type SyncFloor,
 } from './state-record.ts'
 import { NumberReader } from './number-reader.ts'
+import { escapeId, unescapeId } from './store-keys.ts'
 import { compareVersions, formatVersion, laterOf, type Version } from './version.ts'
 
 /**
@@ -189,7 +190,7 @@ export function encodeEntry(entry: Entry): string | undefined {
       const isNew = compareVersions(version, since) === 0
       const head = kind === 'audience' ? (value === 'true' ? members : nonMembers) : 't'
       const value_ = kind === 'audience' ? '' : value
-      return `${head}${formatVersion(version)};${isNew ? '' : formatVersion(since)};${entry.offset};${id.length}:${id}${name.length}:${name}${value_}`
+      return `${head}${formatVersion(version)};${isNew ? '' : formatVersion(since)};${entry.offset};${idMarkOf(id)}${idMarkOf(name)}${value_}`
     }
     case 'gone':
       return undefined
@@ -198,7 +199,7 @@ export function encodeEntry(entry: Entry): string | undefined {
       return `d${requestedAtMs};${partition};${offset};${entry.offset};${requestId}`
     }
     case 'sync':
-      return `f${formatVersion(entry.state.version)};${entry.offset};${entry.state.syncId}`
+      return `f${formatVersion(entry.state.version)};${entry.offset};${storable(entry.state.syncId)}`
   }
 }
 
@@ -221,8 +222,18 @@ export function hasIdMark(text: string, idMark: string): boolean {
   return text.startsWith('a') && text.startsWith(idMark, third + 1)
 }
 
+/** Returns an id or a name in the form that it has in an encoded entry. */
 export function idMarkOf(id: string): string {
-  return `${id.length}:${id}`
+  const text = storable(id)
+  return `${text.length}:${text}`
+}
+
+/**
+ * Returns a text that the store's encoding, UTF-8, doesn't change. UTF-8 can't encode half a surrogate pair,
+ * so a text with such a half is escaped. Other texts stay as they are, unless they look like an escaped one.
+ */
+function storable(text: string): string {
+  return text.isWellFormed() && unescapeId(text) === text ? text : escapeId(text)
 }
 
 /**
@@ -251,7 +262,7 @@ export function decodeEntry(text: string): Entry {
       const version = storedVersion(numbers)
       numbers.at++
       const offset = numbers.next()
-      return { kind: 'sync', state: { version, syncId: text.slice(numbers.at + 1) }, offset }
+      return { kind: 'sync', state: { version, syncId: unescapeId(text.slice(numbers.at + 1)) }, offset }
     }
     default:
       throw new Error('the store holds what it was not given')
@@ -277,12 +288,12 @@ function decodeProperty(text: string): PropertyEntry {
   }
 }
 
-/** Reads a length, a colon, and then a text of this length. */
+/** Reads what `idMarkOf` wrote: a length, a colon, and then a text of this length. */
 function lengthened(text: string, numbers: NumberReader): string {
   const length = numbers.next()
   const start = numbers.at + 1
   numbers.at = start + length
-  return text.slice(start, numbers.at)
+  return unescapeId(text.slice(start, numbers.at))
 }
 
 /** Reads a version that `formatVersion` wrote. */
@@ -312,6 +323,6 @@ export function compareStored(text: string, { kind, id, version }: ChangeClaim):
   const stored = storedVersion(numbers)
   // Skips `since` and the offset of the record.
   numbers.at = text.indexOf(';', text.indexOf(';', numbers.at + 1) + 1) + 1
-  if (numbers.next() !== id.length || !text.startsWith(id, numbers.at + 1)) return undefined
+  if (!text.startsWith(idMarkOf(id), numbers.at)) return undefined
   return compareVersions(stored, version)
 }

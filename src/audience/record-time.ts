@@ -2,7 +2,7 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import { type AudienceRefusal, refusal } from './refusal.ts'
 
 /** Limit on the time by which a producer's clock may be ahead of the broker's clock, in milliseconds. */
-const mostAheadMs = 5 * 60_000
+export const mostAheadMs = 5 * 60_000
 
 /**
  * Reads a time of a record that an upstream program wrote. Refuses a time that is more than `mostAheadMs`

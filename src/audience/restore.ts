@@ -94,6 +94,7 @@ class Restoring {
     }
     const last = batch.at(-1)
     if (last !== undefined) checkpoint.read(last.offset)
+    checkpoint.readEpoch(last?.leaderEpoch)
     for (const [key, entry] of changed) addTo(operations, key, entry)
     operations.push(meta(checkpoint.position))
     await store.write(operations)

@@ -19,7 +19,7 @@ export type UnitStoresOptions = {
    * tombstones. An older store may have missed tombstones.
    */
   readonly trustedForMs: number
-  readonly ports: Pick<AudiencePorts, 'firstStateMs' | 'now'>
+  readonly ports: Pick<AudiencePorts, 'firstStateMs' | 'haveStatesDiverged' | 'now'>
   /** The implementation of stores. By default, stores are on disk. */
   readonly stores?: Stores
 }
@@ -34,6 +34,10 @@ export type OpenUnitStore = {
   readonly store: StateStore
   /** The offset up to which the store has the records of `memberships`; `undefined` if the store is empty. */
   readonly position: number | undefined
+  /**
+   * The epoch of the leader that appended the last record which the store's owner has read. -1 if unknown.
+   */
+  readonly leaderEpoch: number
   /** The reason why the store that was on disk could not be used. */
   readonly mistrust: string | undefined
 }
@@ -45,10 +49,18 @@ type Meta = {
   readonly unit: number
   readonly partitions: number
   readonly position: number
+  /**
+   * The epoch of the leader that appended the last record which the store's owner has read. -1 if unknown.
+   */
+  readonly leaderEpoch: number
   readonly atMs: number
 }
 
-const format = 1
+/**
+ * The form of a store's keys and entries. Raise this number when the form changes. Form 1 had the same key
+ * for a property of an audience and for a property of a trait with the same id.
+ */
+const format = 2
 /**
  * Limit on the time by which this machine's clock may have been set back since the store was written, in
  * milliseconds.
@@ -95,7 +107,7 @@ export class UnitStores {
       this.#open.set(unit, store)
       const meta = await readMeta(store)
       mistrust = meta === undefined ? undefined : await this.#faultOf(unit, meta, range)
-      if (meta !== undefined && mistrust === undefined) return { store, position: meta.position, mistrust }
+      if (meta !== undefined && mistrust === undefined) return { store, ...meta, mistrust }
       await this.close(unit)
     } else if (opened.why === 'locked') return this.#openSpare(unit, `${location}.${randomUUID()}`)
     await stores.remove(location)
@@ -123,7 +135,7 @@ export class UnitStores {
 
   #keepEmpty(unit: number, store: StateStore, mistrust: string | undefined): OpenUnitStore {
     this.#open.set(unit, store)
-    return { store, position: undefined, mistrust }
+    return { store, position: undefined, leaderEpoch: -1, mistrust }
   }
 
   /**
@@ -163,13 +175,17 @@ export class UnitStores {
     // possible that compaction removed the older records. Then the topic is read once more, although this
     // would not be necessary.
     const firstMs = await ports.firstStateMs(unit)
-    return firstMs !== undefined && firstMs > meta.atMs ? madeAnew : undefined
+    if (firstMs !== undefined && firstMs > meta.atMs) return madeAnew
+    // The log may have lost its last records, and may have grown past the store's position since then.
+    const { position, leaderEpoch } = meta
+    if (leaderEpoch < 0) return undefined
+    return (await ports.haveStatesDiverged(unit, position, leaderEpoch)) ? madeAnew : undefined
   }
 
   /** Returns the operation that writes the position and the other fields of `Meta` to a unit's store. */
-  metaOf(unit: number, position: number): StoreOperation {
+  metaOf(unit: number, position: number, { leaderEpoch }: Pick<Meta, 'leaderEpoch'>): StoreOperation {
     const { logId, partitions, ports } = this.#options
-    const meta: Meta = { format, log: logId, unit, partitions, position, atMs: ports.now() }
+    const meta: Meta = { format, log: logId, unit, partitions, position, leaderEpoch, atMs: ports.now() }
     return { type: 'put', key: metaKey, value: JSON.stringify(meta) }
   }
 }
@@ -195,7 +211,7 @@ async function readMeta(store: StateStore): Promise<Meta | undefined> {
 function isMeta(value: unknown): value is Meta {
   if (typeof value !== 'object' || value === null) return false
   const fields = new Map<string, unknown>(Object.entries(value))
-  const numbers = ['format', 'unit', 'partitions', 'position', 'atMs']
+  const numbers = ['format', 'unit', 'partitions', 'position', 'leaderEpoch', 'atMs']
   return (
     numbers.every((name) => Number.isSafeInteger(fields.get(name))) && typeof fields.get('log') === 'string'
   )

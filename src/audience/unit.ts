@@ -165,6 +165,11 @@ export class AudienceUnit {
     this.#enqueue(this.#states.accept(record, state, bytes))
   }
 
+  /** Remembers the epoch of the leader that appended a record of `memberships`. */
+  readEpoch(leaderEpoch: number | undefined): void {
+    this.#options.checkpoint.readEpoch(leaderEpoch)
+  }
+
   /** Counts a record of `memberships` as read, although it isn't a valid state. */
   passState(record: Pick<HeldRecord, 'offset' | 'isAbandoned'>): void {
     this.#enqueue({ kind: 'pass', record })

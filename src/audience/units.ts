@@ -41,6 +41,8 @@ export type AudienceUnits = {
   /** Accepts a record of `deletions`, with its value as JSON. */
   acceptDeletion(record: HeldRecord, content: RecordContent): void
   judge(waiting: WaitingDelivery): Promise<Judgement>
+  /** Returns true if the state of a unit is read. */
+  isReady(unit: number): boolean
   /** Returns true if `judge` must also be called for deliveries that aren't an Identify of one property. */
   hasDeletions(unit: number): boolean
   /**
@@ -106,13 +108,13 @@ class OpenUnits implements AudienceUnits {
     try {
       await this.#stores.clear()
       const range = await ports.rangeOfStates(unit)
-      const { store, position, mistrust } = await this.#stores.open(unit, range)
+      const { store, position, leaderEpoch, mistrust } = await this.#stores.open(unit, range)
       // If the unit was left before its store was open, `release` could not close the store.
       if (!this.#preparing.has(unit)) throw new Error(`unit ${unit} was left before it was restored`)
       await clearStaged(store)
       const deletions = new KeyFilter(deletionBits)
       await readDeletions(store, deletions)
-      const checkpoint = new Checkpoint(position ?? range.start)
+      const checkpoint = new Checkpoint(position ?? range.start, leaderEpoch)
       const from = checkpoint.position
       let count = 0
       const progress = (records: number, at: number): void => {
@@ -120,7 +122,7 @@ class OpenUnits implements AudienceUnits {
         this.#progress.set(unit, { unit, records, from, at, end: range.end })
       }
       progress(0, from)
-      const metaOf = (at: number): StoreOperation => this.#stores.metaOf(unit, at)
+      const metaOf = (at: number): StoreOperation => this.#stores.metaOf(unit, at, checkpoint)
       const outOfOrder = await restore({
         store,
         isEmpty: position === undefined,
@@ -203,6 +205,10 @@ class OpenUnits implements AudienceUnits {
     if (userId === undefined) return { kind: 'send' }
     const isDeleted = await unit.isDeleted(userId, sourceId, firstSeenMs)
     return { kind: isDeleted ? 'suppressed' : 'send' }
+  }
+
+  isReady(unit: number): boolean {
+    return this.#units.has(unit)
   }
 
   hasDeletions(unit: number): boolean {

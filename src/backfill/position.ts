@@ -11,8 +11,9 @@ export type BackfillScope = {
 }
 
 /**
- * The progress of a backfill. All units before `unit` are done. In `unit`, the backfill covers the records
- * before `end`, and all buckets before `bucket` are done. In `bucket`, the states up to `offset` are done.
+ * The progress of a backfill. All units before `unit` are done. In `unit`, the backfill has read the records
+ * before `end` (a later run reads the records after it too), and all buckets before `bucket` are done. In
+ * `bucket`, the states up to `offset` are done.
  */
 export type BackfillPosition = {
   readonly unit: number

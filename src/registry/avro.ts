@@ -1,13 +1,15 @@
 import avro, { type Type, type types } from 'avsc'
 import { AvroFault, Cursor, mismatch } from './avro-cursor.ts'
 import { logicalReader, NamedType } from './avro-logical.ts'
+import { isNullByDefault } from './avro-options.ts'
 import { type PayloadReader, refuseFramed } from './frame.ts'
 
 /** A function that reads one value. It throws an AvroFault if the value is faulty. */
 type Read = (cursor: Cursor) => unknown
 
 /**
- * Creates a reader of Avro's binary encoding. The values that it reads become JSON:
+ * Creates a reader of Avro's binary encoding. avsc must have made the type with `avroOptions`. The values
+ * that the reader reads become JSON:
  *
  * - A null in a field whose default is null is left out, because this is how Avro expresses an absent
  *   optional field. All other nulls stay: in fields without this default, in arrays and in maps.
@@ -85,7 +87,7 @@ function recordReader({ fields }: types.RecordType, made: Map<Type, Read>): Read
   const members = fields.map((field) => ({
     name: field.name,
     read: readerOf(field.type, made),
-    isOptional: field.defaultValue() === null,
+    isOptional: isNullByDefault(field),
   }))
   return (cursor) => {
     const record = {}

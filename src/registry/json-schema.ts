@@ -1,14 +1,25 @@
-import {
-  Ajv,
-  type AnySchemaObject,
-  type FuncKeywordDefinition,
-  type Options,
-  type ValidateFunction,
-} from 'ajv'
+import { Ajv, type AnySchemaObject, type Options, type ValidateFunction } from 'ajv'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { type PayloadReader, refuseFramed } from './frame.ts'
 import { parseJson } from '../message/json.ts'
+import { multipleOf, uniqueItems, withoutNullable } from './json-keywords.ts'
+
+/** What only a regular expression with the flag `u` can contain: properties and code points. */
+const unicodeOnly = /\\(?:[pP]|u)\{/
+
+/**
+ * Compiles a pattern of a schema. With the flag `u`, JavaScript refuses needless escapes, such as `\@`, which
+ * JSON Schema allows. A pattern with such escapes is compiled without the flag.
+ */
+function compilePattern(pattern: string, flags: string): RegExp {
+  try {
+    return new RegExp(pattern, flags)
+  } catch (error) {
+    if (unicodeOnly.test(pattern)) throw error
+    return new RegExp(pattern)
+  }
+}
 
 /**
  * Options with which Ajv, like a schema registry, ignores unknown keywords and formats. A schema with any
@@ -20,6 +31,8 @@ const options: Options = {
   validateFormats: false,
   ownProperties: true,
   logger: false,
+  // Ajv demands the property `code`, and needs its text only to write the compiled schema to a file.
+  code: { regExp: Object.assign(compilePattern, { code: 'compilePattern' }) },
 }
 
 /**
@@ -49,17 +62,23 @@ export class JsonSchemaCompiler {
   }
 
   compile(schema: AnySchemaObject): ValidateFunction {
-    const ajv = createAjv(schema.$schema).removeKeyword('uniqueItems').addKeyword(uniqueItems)
-    const known = new Set<string>()
+    const ajv = createAjv(schema.$schema)
+    ajv.removeKeyword('uniqueItems').addKeyword(uniqueItems)
+    ajv.removeKeyword('multipleOf').addKeyword(multipleOf)
+    // Ajv refuses this keyword of draft 4. In later drafts, it is an unknown keyword.
+    ajv.removeKeyword('id')
+    const base: unknown = schema.$id
+    // Another schema may have the same `$id`, for example because it was copied. It still has its name.
+    const known = new Set(typeof base === 'string' ? [absoluteId(ajv, base, '')] : [])
     for (const referenced of this.#referenced) {
       for (const name of namesOf(referenced)) {
-        const id = absoluteId(name, schema.$id)
+        const id = absoluteId(ajv, name, base)
         if (known.has(id)) continue
         known.add(id)
-        ajv.addSchema({ ...referenced, $id: id }, id)
+        ajv.addSchema({ ...withoutNullable(referenced), $id: id }, id)
       }
     }
-    const validate = ajv.compile(schema)
+    const validate = ajv.compile(withoutNullable(schema))
     // With `$async`, the function returns a promise. A promise is truthy, so every value would be valid, and
     // a rejection would end the process.
     if ('$async' in validate) throw new Error('it says $async, a keyword of Ajv and not of JSON Schema')
@@ -76,29 +95,13 @@ function namesOf({ $id, [referredAs]: name }: AnySchemaObject): readonly string[
   return [$id, name].filter((text: unknown) => typeof text === 'string')
 }
 
-/** Resolves an id in the same way as JSON Schema resolves a reference in a schema with the id `base`. */
-function absoluteId(id: string, base: unknown): string {
-  if (typeof base !== 'string' || URL.canParse(id) || !URL.canParse(id, base)) return id
-  return new URL(id, base).href
-}
-
-/**
- * Sluice's own implementation of `uniqueItems`. Ajv's implementation compares each item with every other
- * item, so an array of a megabyte would take minutes.
- */
-const uniqueItems: FuncKeywordDefinition = {
-  keyword: 'uniqueItems',
-  type: 'array',
-  schemaType: 'boolean',
-  validate: (isWanted: boolean, items: readonly unknown[]) =>
-    !isWanted || new Set(items.map((item) => JSON.stringify(item, withSortedKeys))).size === items.length,
-  errors: false,
-  error: { message: 'must NOT have duplicate items' },
-}
-
-function withSortedKeys(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+/** Resolves an id in the same way as Ajv resolves a reference in a schema with the id `base`. */
+function absoluteId({ opts }: Ajv, id: string, base: unknown): string {
+  try {
+    return opts.uriResolver.resolve(typeof base === 'string' ? base : '', id).replace(/#$/, '')
+  } catch {
+    return id
+  }
 }
 
 function createAjv(draft: unknown): Ajv {

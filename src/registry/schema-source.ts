@@ -2,7 +2,7 @@ import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry'
 import avro from 'avsc'
 import { parseJson } from '../message/json.ts'
 import { createAvroReader } from './avro.ts'
-import { logicalTypes } from './avro-logical.ts'
+import { avroOptions } from './avro-options.ts'
 import type { PayloadReader } from './frame.ts'
 import { createJsonReader, JsonSchemaCompiler, referredAs } from './json-schema.ts'
 import { askRegistry, type RegistryConnection } from './registry-request.ts'
@@ -73,9 +73,7 @@ export function createSchemaSource({ url, ...connection }: SchemaSourceSettings)
 
 function optionsOf(compiler: JsonSchemaCompiler): RegistryOptions {
   const options = {
-    // With `always`, avsc accepts a union whose branches look alike in JSON. Sluice's reader never has to
-    // distinguish such branches.
-    [SchemaType.AVRO]: { logicalTypes, wrapUnions: 'always', omitRecordMethods: true },
+    [SchemaType.AVRO]: avroOptions(),
     [SchemaType.JSON]: { ajvInstance: compiler },
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library calls only two methods of it
@@ -96,6 +94,8 @@ class Exchange {
   readonly #connection: RegistryConnection
   readonly #signal: AbortSignal
   #requests = 0
+  /** The names of the references that were requested so far. */
+  readonly #names = new Set<string>()
   #trouble: SchemaAnswer | undefined
 
   constructor(connection: RegistryConnection, signal: AbortSignal) {
@@ -122,9 +122,24 @@ class Exchange {
 
   async #get(url: string): Promise<object> {
     const answer = await askRegistry(url, this.#connection, this.#signal)
-    if (answer.ok && answer.status === 200 && isSchema(answer.body)) return withName(answer.body, url)
+    if (answer.ok && answer.status === 200 && isSchema(answer.body)) return this.#named(answer.body, url)
     this.#trouble = answer.ok ? this.#judge(answer) : { kind: 'failed', why: answer.why }
     throw new RegistryTrouble()
+  }
+
+  /**
+   * Adds to a schema the name by which another schema refers to it. The library doesn't pass this name to the
+   * compiler of JSON Schemas, but the library's request for the schema has it as the query parameter `name`.
+   * Two schemas may refer to different versions of a third. The registry takes the first version for both,
+   * and so does the compiler. avsc would refuse the second, so it gets an empty schema instead.
+   */
+  #named(body: RegisteredSchema, url: string): RegisteredSchema {
+    const name = new URL(url).searchParams.get('name')
+    if (name === null) return body
+    if (body.schemaType === 'JSON') return withName(body, name)
+    const isRepeated = this.#names.has(name)
+    this.#names.add(name)
+    return isRepeated ? { schema: '"null"' } : body
   }
 
   #judge({ status, body }: { status: number; body: unknown }): SchemaAnswer {
@@ -144,17 +159,13 @@ function failed(why: string): SchemaAnswer {
   return { kind: 'failed', why }
 }
 
-function isSchema(body: unknown): body is { schema: string } {
+type RegisteredSchema = { schema: string; schemaType?: unknown }
+
+function isSchema(body: unknown): body is RegisteredSchema {
   return typeof body === 'object' && body !== null && 'schema' in body && typeof body.schema === 'string'
 }
 
-/**
- * Adds to a schema the name by which another schema refers to it. The library doesn't pass this name to the
- * compiler, but the library's request for the schema has it as the query parameter `name`.
- */
-function withName(body: { schema: string; schemaType?: unknown }, url: string): object {
-  const name = new URL(url).searchParams.get('name')
-  if (name === null || body.schemaType !== 'JSON') return body
+function withName(body: RegisteredSchema, name: string): RegisteredSchema {
   const parsed = parseJson(body.schema)
   if (!parsed.ok || typeof parsed.value !== 'object' || parsed.value === null) return body
   return { ...body, schema: JSON.stringify({ ...parsed.value, [referredAs]: name }) }

@@ -44,6 +44,16 @@ function jsonAnswer(body: unknown, status = 200): Script {
 
 const notFound = jsonAnswer({ error_code: 40_403, message: 'Schema not found' }, 404)
 const record = { type: 'record', name: 'R', namespace: 'x', fields: [{ name: 'a', type: 'int' }] }
+/** Returns a record with one field, which is a `Unit`. */
+const holding = (name: string): object => ({
+  type: 'record',
+  name,
+  namespace: 'x',
+  fields: [{ name: 'unit', type: 'x.Unit' }],
+})
+const refer = (name: string, version: number): object => ({
+  references: [{ name: `x.${name}`, subject: name, version }],
+})
 const schema = (of: object, rest: object = {}): Script => jsonAnswer({ schema: JSON.stringify(of), ...rest })
 
 test('an Avro schema is found, and reads values', async () => {
@@ -90,6 +100,28 @@ describe('a schema that refers to another', () => {
     expect(found.kind === 'found' && found.read(Buffer.from([10]))).toEqual({
       ok: true,
       value: Buffer.from('{"total":{"cents":5}}'),
+    })
+  })
+
+  test('of Avro is read with the first version of it, if others refer to other versions', async () => {
+    const unit = { type: 'record', name: 'Unit', namespace: 'x', fields: [{ name: 'a', type: 'int' }] }
+    const later = { ...unit, fields: [...unit.fields, { name: 'b', type: 'int', default: 1 }] }
+    const { origin } = await serve({
+      '/schemas/ids/7': schema(
+        { ...holding('Both'), fields: ['One', 'Other'].map((name) => ({ name, type: name })) },
+        {
+          references: ['One', 'Other'].map((name) => ({ name: `x.${name}`, subject: name, version: 1 })),
+        },
+      ),
+      '/subjects/One/versions/1?name=x.One': schema(holding('One'), refer('Unit', 1)),
+      '/subjects/Other/versions/1?name=x.Other': schema(holding('Other'), refer('Unit', 2)),
+      '/subjects/Unit/versions/1?name=x.Unit': schema(unit),
+      '/subjects/Unit/versions/2?name=x.Unit': schema(later),
+    })
+    const found = await ask(origin)
+    expect(found.kind === 'found' && found.read(Buffer.from([2, 4]))).toEqual({
+      ok: true,
+      value: Buffer.from('{"One":{"unit":{"a":1}},"Other":{"unit":{"a":2}}}'),
     })
   })
 

@@ -172,6 +172,11 @@ describe('a change', () => {
       'nested_too_deep',
     ],
     ['too much', { ...trait, value: 'x'.repeat(1_100_000) }, 'body_too_large'],
+    [
+      'too much when its numbers are written out',
+      JSON.stringify({ ...trait, value: 7 }).replace(':7', `:[${'1e20,'.repeat(60_000)}1]`),
+      'body_too_large',
+    ],
     ['nothing', '', 'empty_value'],
   ])('%s is refused', (_what, value, reason) => {
     expect(reasonOf(value)).toBe(reason)

@@ -177,6 +177,7 @@ describe('what the store holds', () => {
         const entry = { kind: 'property' as const, state: held, offset }
         const text = encodeEntry(entry) ?? ''
         expect(decodeEntry(text)).toEqual(entry)
+        expect(Buffer.from(text).toString()).toBe(text)
         expect(isMemberText(text)).toBe(held.kind === 'audience' && held.value === 'true')
         expect(hasIdMark(text, idMarkOf(held.id))).toBe(held.kind === 'audience')
         if (other !== held.id) expect(hasIdMark(text, idMarkOf(other))).toBe(false)
@@ -218,7 +219,9 @@ describe('what the store holds', () => {
         }
         expect(decodeEntry(encodeEntry(deletion) ?? '')).toEqual(deletion)
         const sync = { kind: 'sync' as const, state: { version: at, syncId: name }, offset }
-        expect(decodeEntry(encodeEntry(sync) ?? '')).toEqual(sync)
+        const text = encodeEntry(sync) ?? ''
+        expect(decodeEntry(text)).toEqual(sync)
+        expect(Buffer.from(text).toString()).toBe(text)
       }),
       runs,
     )

@@ -21,6 +21,7 @@ export type LogRecord = {
   readonly key: Buffer | null
   readonly value: Buffer | null
   readonly headers: Record<string, string>
+  readonly leaderEpoch: number
 }
 
 /** A record to be appended, and the function that tells its writer the offset. */
@@ -51,6 +52,8 @@ export class SimulatedLog {
     value: Buffer | null
   }[] = []
   owners = 0
+  /** The epoch of the leader, which is the same for all partitions. */
+  leaderEpoch = 0
   /** Records of `memberships` that compaction has removed, as `unit/offset`. */
   readonly #compacted = new Set<string>()
 
@@ -75,11 +78,8 @@ export class SimulatedLog {
 
   records(topic: Topic, partition: number): LogRecord[] {
     const name = `${topic}/${partition}`
-    let records = this.#records.get(name)
-    if (records === undefined) {
-      records = []
-      this.#records.set(name, records)
-    }
+    const records = this.#records.get(name) ?? []
+    this.#records.set(name, records)
     return records
   }
 
@@ -90,11 +90,24 @@ export class SimulatedLog {
       value: null,
       headers: {},
       timestampMs: this.nowMs,
+      leaderEpoch: this.leaderEpoch,
       ...record,
       offset: records.length,
     }
     records.push(appended)
     return appended
+  }
+
+  /** Makes a replica the leader that lacks the records of `memberships` from `end` on. */
+  electUnclean(unit: number, end: number): void {
+    this.records(topics.states, unit).splice(end)
+    this.leaderEpoch++
+  }
+
+  /** Returns true if this epoch of a leader ends below the offset in a unit's `memberships`. */
+  hasDiverged(unit: number, offset: number, leaderEpoch: number): boolean {
+    const below = this.records(topics.states, unit).slice(0, offset)
+    return below.some((record) => record.leaderEpoch > leaderEpoch)
   }
 
   settle(topic: string, partition: number, offset: number): void {
@@ -200,6 +213,7 @@ export class SimulatedOwner {
           return 'acknowledged'
         },
         readStates: (unit, from) => statesOf(log, unit, from),
+        haveStatesDiverged: async (...asked) => log.hasDiverged(...asked),
         firstStateMs: (unit) => Promise.resolve(log.records(topics.states, unit)[0]?.timestampMs),
         rangeOfStates: (unit) => Promise.resolve({ start: 0, end: log.records(topics.states, unit).length }),
         deliver: (record, identify) => {
@@ -263,6 +277,7 @@ export class SimulatedOwner {
         key: record.key,
         value: record.value,
         headers: record.headers,
+        leaderEpoch: record.leaderEpoch,
       }
       const held = this.hold(topic, unit, record)
       if (topic === topics.changes) this.units.acceptChange(held, content)

@@ -98,4 +98,6 @@ test('JSON is the same whatever the order of its fields', () => {
   expect(isSameJson('[1,2]', '[2,1]')).toBe(false)
   expect(isSameJson('"1"', '1')).toBe(false)
   expect(isSameJson('null', 'null')).toBe(true)
+  // JSON.parse alone would read the second key like the first one (nodejs/node#63785).
+  expect(isSameJson(String.raw`{"z":1,"\\":2}`, String.raw`{"z":1,"\n":2}`)).toBe(false)
 })

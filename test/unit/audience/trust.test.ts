@@ -6,7 +6,7 @@ import { isMemberText } from '../../../src/audience/entry.ts'
 import type { PropertyStateKey } from '../../../src/audience/property-state.ts'
 import { encodeDeletionFloor, encodeState, encodeStateKey } from '../../../src/audience/state-record.ts'
 import { levelStores, type StateStore, type Stores } from '../../../src/audience/store.ts'
-import { metaKey, propertyPrefix, rangeOf } from '../../../src/audience/store-keys.ts'
+import { knownPropertyKey, metaKey, propertyPrefix, rangeOf } from '../../../src/audience/store-keys.ts'
 import { until } from '../../support/until.ts'
 import { iso, partitions, SimulatedLog, SimulatedOwner, topics, usersOf } from './simulated-log.ts'
 
@@ -33,18 +33,29 @@ async function open(log: SimulatedLog, stores?: Stores): Promise<SimulatedOwner>
 }
 
 function change(log: SimulatedLog, user: string, agoMs = 0): void {
-  const value = {
-    type: 'membership',
-    audienceId: 'a1',
-    audienceName: 'Lions',
-    userId: user,
-    member: true,
-    changedAt: iso(log.nowMs - agoMs),
-  }
+  const audience = { type: 'membership', audienceId: 'a1', audienceName: 'Lions' }
+  send(log, { ...audience, userId: user, member: true, changedAt: iso(log.nowMs - agoMs) })
+}
+
+function send(log: SimulatedLog, value: object): void {
   log.append(topics.changes, 0, {
     value: Buffer.from(JSON.stringify(value)),
     headers: { 'source-id': 'space' },
   })
+}
+
+/** Changes the store of the first unit to the form in which earlier builds wrote the property of a trait. */
+async function putBack(): Promise<void> {
+  const opened = await levelStores.open(join(folder, 'unit-0'))
+  if (!opened.ok) throw new Error(`the store is ${opened.why}`, { cause: opened.cause })
+  const property = { spaceId: 'space', property: 'lions' }
+  const [meta = '{}'] = await opened.store.getMany([metaKey])
+  await opened.store.write([
+    { type: 'put', key: metaKey, value: JSON.stringify({ ...JSON.parse(meta), format: 1 }) },
+    { type: 'del', key: knownPropertyKey(property, { kind: 'trait', id: 'a1' }) },
+    { type: 'put', key: knownPropertyKey(property, { kind: 'audience', id: 'a1' }), value: '' },
+  ])
+  await opened.store.close()
 }
 
 /** Hands over all records, and acknowledges all writes, until every record is settled or given back. */
@@ -192,6 +203,65 @@ describe('a store', () => {
     })
     await next.units.stop()
     expect(await onDisk()).toEqual({ position: 3, members: [cid, dan].toSorted() })
+  })
+
+  test.each([
+    ['it was closed', async (owner: SimulatedOwner) => owner.units.stop()],
+    [
+      'it was restored, and then closed',
+      async (owner: SimulatedOwner, log: SimulatedLog) => {
+        await owner.units.stop()
+        await (await open(log)).units.stop()
+      },
+    ],
+  ])(
+    'of a log that lost records after %s, and has grown past its position, is not trusted',
+    async (_, end) => {
+      const log = new SimulatedLog()
+      const owner = await open(log)
+      change(log, ann)
+      change(log, bob)
+      await run(owner)
+      await end(owner, log)
+      expect(await onDisk()).toEqual({ position: 2, members: [ann, bob].toSorted() })
+      log.electUnclean(0, 1)
+      for (const user of [cid, dan]) writeState(log, user, log.nowMs)
+      const next = await open(log)
+      expect(next.restored[0]).toMatchObject({ records: 3, mistrust: 'its log was truncated or recreated' })
+      await next.units.stop()
+      expect(await onDisk()).toEqual({ position: 3, members: [ann, cid, dan].toSorted() })
+    },
+  )
+
+  test('of a log with a new leader that has lost nothing is trusted', async () => {
+    const log = new SimulatedLog()
+    const owner = await open(log)
+    change(log, ann)
+    await run(owner)
+    log.electUnclean(0, 1)
+    change(log, bob)
+    await run(owner)
+    await owner.units.stop()
+    log.electUnclean(0, 2)
+    writeState(log, cid, log.nowMs)
+    const next = await open(log)
+    expect(next.restored[0]).toMatchObject({ records: 1, mistrust: undefined })
+    await next.units.stop()
+    expect(await onDisk()).toEqual({ position: 3, members: [ann, bob, cid].toSorted() })
+  })
+
+  test('of an earlier build, which kept the properties of traits and audiences in one form, is not trusted', async () => {
+    const log = new SimulatedLog()
+    const trait = { type: 'trait', traitId: 'a1', traitName: 'Lions', userId: ann, value: 7 }
+    send(log, { ...trait, changedAt: iso(log.nowMs - 1_000) })
+    const owner = await open(log)
+    await run(owner)
+    await owner.units.stop()
+    await putBack()
+    const sync = { type: 'sync', audienceId: 'a1', audienceName: 'Lions', syncId: 's1', part: 1, parts: 1 }
+    send(log, { ...sync, userIds: [ann, bob], snapshotAt: iso(log.nowMs - 100) })
+    await run(await open(log))
+    expect(log.dead.map(({ reason }) => reason)).toEqual(['bad_property_name'])
   })
 
   test('of a time to come is not trusted: nobody can tell how old it is', async () => {

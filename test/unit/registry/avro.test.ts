@@ -2,15 +2,15 @@ import avro from 'avsc'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createAvroReader } from '../../../src/registry/avro.ts'
-import { logicalTypes } from '../../../src/registry/avro-logical.ts'
+import { avroOptions } from '../../../src/registry/avro-options.ts'
 import { arbitraryAvro } from './arbitrary-avro.ts'
 
 /** A schema as JSON. avsc checks it. */
 type Schema = string | object
 
-function typeOf(schema: Schema, options: object = { logicalTypes }): avro.Type {
+function typeOf(schema: Schema): avro.Type {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- avsc checks it
-  return avro.Type.forSchema(schema as avro.Type, { wrapUnions: 'always', ...options })
+  return avro.Type.forSchema(structuredClone(schema) as avro.Type, avroOptions())
 }
 
 /**
@@ -18,7 +18,8 @@ function typeOf(schema: Schema, options: object = { logicalTypes }): avro.Type {
  * }`.
  */
 function encode(schema: Schema, value: unknown): Buffer {
-  return typeOf(schema, {}).toBuffer(value)
+  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- avsc checks it
+  return avro.Type.forSchema(schema as avro.Type, { wrapUnions: 'always' }).toBuffer(value)
 }
 
 function read(schema: Schema, bytes: Buffer): unknown {
@@ -49,6 +50,12 @@ describe('a null', () => {
   test('of a field with another default stays', () => {
     const schema = recordOf({ name: 'a', type: ['string', 'null'], default: 'x' })
     expect(through(schema, { a: null })).toEqual({ a: null })
+  })
+
+  test('of a field whose default is null is left out, also if null is not the first branch', () => {
+    const schema = recordOf({ name: 'a', type: ['string', 'null'], default: null })
+    expect(read(schema, Buffer.from([2]))).toEqual({})
+    expect(read(schema, Buffer.from([0, 2, 0x61]))).toEqual({ a: 'a' })
   })
 
   test('of a map or an array stays', () => {
@@ -272,6 +279,33 @@ describe('a value is refused', () => {
 
   test('of a type that never ends', () => {
     expect(read(recordOf({ name: 'a', type: 'R' }), Buffer.alloc(10))).toBe('schema_mismatch')
+  })
+})
+
+describe('a schema', () => {
+  test('may have any default that Avro allows', () => {
+    const fields: [Schema, unknown][] = [
+      [optionalText, 'of the second branch'],
+      // More than JSON.parse reads exactly: Java's Long.MAX_VALUE.
+      ['long', 2 ** 63],
+      [['null', { type: 'long', logicalType: 'timestamp-millis' }], 0],
+      [{ type: 'enum', name: 'E', symbols: ['S', 'T'] }, 'S'],
+      [{ type: 'record', name: 'In', fields: [{ name: 'a', type: optionalText, default: null }] }, {}],
+    ]
+    const schema = recordOf(
+      ...fields.map(([type, value], index) => ({ name: `f${index}`, type, default: value })),
+    )
+    expect(read(schema, Buffer.from([0, 2, 0, 2, 0]))).toEqual({ f0: null, f1: 1, f2: null, f3: 'T', f4: {} })
+  })
+
+  test('has its types in a table that lists none, because avsc would copy all of them for each logical type', () => {
+    const options = avroOptions()
+    const names = ['F', 'G']
+    const types = names.map((name) => ({ type: 'fixed', name, size: 1, logicalType: 'decimal' }))
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- avsc checks it
+    avro.Type.forSchema(types as avro.Schema, options)
+    expect([Object.keys(options.registry), 'F' in options.registry]).toEqual([[], false])
+    expect(() => avro.Type.forSchema({ type: 'fixed', name: 'G', size: 1 }, options)).toThrow('duplicate')
   })
 })
 

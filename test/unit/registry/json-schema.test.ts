@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createJsonReader, JsonSchemaCompiler } from '../../../src/registry/json-schema.ts'
+import { createJsonReader, JsonSchemaCompiler, referredAs } from '../../../src/registry/json-schema.ts'
 
 function read(schema: object, value: string | Buffer, referenced: readonly object[] = []) {
   const compiler = new JsonSchemaCompiler()
@@ -86,6 +86,29 @@ describe('items that have to be unique', () => {
   })
 })
 
+describe('a number that has to be a multiple', () => {
+  test.each([
+    [0.01, '19.99', true],
+    [0.01, '-123456789.01', true],
+    [0.01, '19.999', false],
+    [0.1, '0.3', true],
+    [1e-7, '3e-7', true],
+    [3, '7e20', false],
+    [7, '0', true],
+    [2, '1e308', true],
+    [2.5, '1e-320', false],
+    [0.01, '1e999', false],
+  ])('of %s: %s', (divisor, value, isMultiple) => {
+    expect(read({ multipleOf: divisor }, value).ok).toBe(isMultiple)
+  })
+
+  test('is refused with what the schema says', () => {
+    expect(read({ multipleOf: 0.5 }, '0.7')).toMatchObject({
+      detail: '#/multipleOf: must be multiple of 0.5',
+    })
+  })
+})
+
 describe('a schema', () => {
   const tuple = { type: 'array' }
   test.each([
@@ -120,9 +143,61 @@ describe('a schema', () => {
     expect(read(schema, '"x"')).toMatchObject({ ok: true })
   })
 
+  test('may have keywords of OpenAPI and of draft 4, which say nothing', () => {
+    const schema = {
+      id: 'http://schemas.example/order',
+      type: 'object',
+      definitions: { name: { nullable: 'yes', type: 'string' } },
+      properties: {
+        nullable: { nullable: true, $ref: '#/definitions/name' },
+        plan: { nullable: false, enum: [{ nullable: true }, null] },
+        id: { nullable: false, type: ['string', 'null'] },
+        some: { items: [{ nullable: true }], anyOf: [{ nullable: true, const: [1] }] },
+      },
+      additionalProperties: false,
+    }
+    expect(read(schema, '{"nullable":"x","plan":{"nullable":true},"id":null,"some":[1]}').ok).toBe(true)
+    for (const value of ['{"nullable":1}', '{"plan":{}}', '{"id":1}', '{"some":[2]}', '{"other":1}'])
+      expect([value, read(schema, value).ok]).toEqual([value, false])
+  })
+
+  test('may escape more in a pattern than JavaScript allows with the flag u', () => {
+    const schema = { type: 'string', pattern: String.raw`^[\w\.\_]+\@\w+$` }
+    expect(read(schema, '"a_b@c"')).toMatchObject({ ok: true })
+    expect(read(schema, '"a_b"')).toMatchObject({ ok: false })
+    const named = { type: 'object', patternProperties: { [String.raw`^\@`]: { type: 'integer' } } }
+    expect([read(named, '{"@a":1}').ok, read(named, '{"@a":"x"}').ok]).toEqual([true, false])
+  })
+
+  test.each(['(', String.raw`^\p{L}+\@$`])('with the pattern %s can not be used', (pattern) => {
+    expect(() => read({ type: 'string', pattern }, '"a"')).toThrow('Invalid regular expression')
+  })
+
+  test('may have a pattern with any character, and with properties of characters', () => {
+    const schema = { type: 'string', pattern: String.raw`^\p{L}.$` }
+    expect(read(schema, '"é👩"')).toMatchObject({ ok: true })
+  })
+
   test('refers to others by their ids', () => {
     const schema = { type: 'object', properties: { user: { $ref: 'user.json' } } }
     const referenced = [{ $id: 'user.json', ...user }]
+    expect(read(schema, '{"user":{"userId":"u"}}', referenced)).toMatchObject({ ok: true })
+    expect(read(schema, '{"user":{}}', referenced)).toMatchObject({ ok: false })
+  })
+
+  test.each([
+    ['a path', './user.json', {}, {}],
+    ['a name with a space', 'my user.json', {}, {}],
+    ['a name beside a relative id', 'user.json', { $id: 'of/order.json' }, {}],
+    [
+      'a name, where both have the same id',
+      'user.json',
+      { $id: 'http://x/s.json' },
+      { $id: 'http://x/s.json' },
+    ],
+  ])('refers to another by %s', (_how, name, own, other) => {
+    const schema = { ...own, type: 'object', properties: { user: { $ref: name } } }
+    const referenced = [{ ...user, ...other, [referredAs]: name }]
     expect(read(schema, '{"user":{"userId":"u"}}', referenced)).toMatchObject({ ok: true })
     expect(read(schema, '{"user":{}}', referenced)).toMatchObject({ ok: false })
   })
