@@ -12,23 +12,31 @@ const screen = {
 }
 
 /**
- * Handles an output whose reader has closed it, as `head` does. Results are written at the end of the work.
- * So if nobody reads them, nothing is left to do, and the process exits. If nobody reads the progress, the
- * process goes on and shows no progress.
+ * Handles outputs that can't be written. Results are written at the end of the work. So if nobody reads them,
+ * as after `head`, nothing is left to do, and the process exits. If they can't be written, for example
+ * because the disk is full, the exit code is 1. If the progress can't be written, the process goes on without
+ * it.
  */
-function outliveReaders(): void {
+function outliveOutputs(): void {
   process.stdout.on('error', (error) => {
-    if (!isBrokenPipe(error)) throw error
-    process.exit()
+    if ('code' in error && error.code === 'EPIPE') process.exit()
+    process.stderr.write(`sluice: standard output can not be written: ${error.message}\n`)
+    process.exit(1)
   })
-  process.stderr.on('error', (error) => {
-    if (!isBrokenPipe(error)) throw error
+  process.stderr.on('error', () => undefined)
+}
+
+/**
+ * Ends the process of a command once its output is written. A connection to a Kafka that doesn't answer would
+ * otherwise keep the process alive for up to a minute.
+ */
+function end(): void {
+  process.stdout.write('', (error) => {
+    // After an error, `outliveOutputs` ends the process.
+    if (!error) process.exit()
   })
 }
 
-function isBrokenPipe(error: Error): boolean {
-  return 'code' in error && error.code === 'EPIPE'
-}
-
-outliveReaders()
+outliveOutputs()
 await runCommand({ env: process.env, screen })
+end()

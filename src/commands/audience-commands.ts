@@ -33,11 +33,12 @@ function addSync({ command, once, screen }: CommandTools, parent: Command): void
 Examples:
   sluice audience sync vips.csv --space personas --audience aud_1 --name "Big spenders"
   sluice audience sync vips.csv --space personas --audience aud_1 --name "Big spenders" --dry-run
-  psql -Atc 'select user_id from vips' |
+  psql --csv -tc 'select user_id from vips' |
     sluice audience sync - --format csv --no-header --space personas --audience aud_1 --name "Big spenders"
 
 In NDJSON a line is a user id ("u1") or an object ({"userId":"u1"}). All of the file is read and checked before the
-first user is sent, in flat memory, with a copy in the folder for temporary files (TMPDIR).`,
+first user is sent, in flat memory, with a copy in the folder for temporary files (TMPDIR). If a query may fail
+half-way, write its result to a file first: users who are missing from the result leave the audience.`,
     )
     .action((file: string, { space, audience: id, name, key, ...flags }: Flags) =>
       once(flags, async (config, log) =>

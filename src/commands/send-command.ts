@@ -1,5 +1,3 @@
-import process from 'node:process'
-import { text } from 'node:stream/consumers'
 import type { CommandTools, Flags } from './tools.ts'
 
 /** Adds `sluice send`. */
@@ -18,18 +16,8 @@ Examples:
       once(flags, async (config, log) =>
         (await import('../roles/send.ts')).sendMessages(config, log, {
           sourceId: String(source),
-          lines: await readLines(message),
+          message,
         }),
       ),
     )
-}
-
-/**
- * Returns the lines of the message, or else of standard input. Standard input isn't read synchronously,
- * because Node makes a pipe non-blocking. A synchronous read fails while the pipe's writer has written
- * nothing.
- */
-async function readLines(message: string | undefined): Promise<string[]> {
-  const given = message ?? (await text(process.stdin))
-  return given.split('\n').filter((line) => line.trim() !== '')
 }

@@ -80,7 +80,7 @@ function withSettings(made: Command, shown: Readonly<Record<string, string>>): C
 async function runOnce(config: Config, work: Work): Promise<void> {
   for (const warning of loginWarnings(config.kafka)) writeError(`sluice: warning: ${warning}`)
   const { createLogger } = await import('../telemetry/logger.ts')
-  const { log, flush } = createLogger({ level: 'error' })
+  const { log, flush } = createLogger({ level: 'error', isOfCommand: true })
   try {
     for (const line of await work(config, log)) process.stdout.write(`${line}\n`)
   } finally {

@@ -159,7 +159,7 @@ const configTable = {
     attempts: boolean({
       default: true,
       description:
-        'Write one log line for each attempt of a delivery. `false`: only for timeouts, for refused certificates and addresses, and if no file can be opened, at most one line a second for each hook.',
+        'Write one log line for each attempt of a delivery. `false`: only for timeouts, for refused certificates and addresses, and if no file can be opened, at most one line a second for each hook. Dead letters then also have at most one line a second for each reason and destination.',
     }),
   },
   ...deliveryLogKeys,
@@ -168,7 +168,7 @@ const configTable = {
     perDestination: boolean({
       default: false,
       description:
-        'Label metrics by destination. The number of series then grows with the number of destinations.',
+        'Label metrics by destination. The number of series then grows with the number of destinations. The series of a removed destination end a day later.',
     }),
   },
 } as const

@@ -1,8 +1,9 @@
 import type { Config } from '../config/schema.ts'
 import { createKafka } from '../kafka/client.ts'
 import type { KafkaSettings } from '../kafka/kafka-settings.ts'
+import { OtherLogError, SilentKafkaError } from '../kafka/log-reader.ts'
 import { LoginError, ReportedTroubles } from '../kafka/login-error.ts'
-import { isProtocolError } from '../kafka/protocol-error.ts'
+import { isKafkaError, isProtocolError } from '../kafka/protocol-error.ts'
 import { reach } from '../kafka/reach.ts'
 import type { KafkaRole } from '../kafka/kafka-roles.ts'
 import { refuseUnfitBroker } from './broker-check.ts'
@@ -87,20 +88,26 @@ async function firstOf(all: readonly Promise<void>[]): Promise<void> {
 }
 
 /**
- * Awaits an answer of Kafka while a role starts. If the client gives up, throws a StartError that says so in
- * one line.
+ * Awaits an answer of Kafka while a role starts, or the work of a command. If the client gives up, or Kafka
+ * doesn't answer in time, throws a StartError that says so in one line. The line ends with `advice()`.
  */
-export async function askKafka<T>(config: Config, answer: Promise<T>): Promise<T> {
+export async function askKafka<T>(config: Config, answer: Promise<T>, advice?: () => string): Promise<T> {
   try {
     return await answer
   } catch (cause) {
-    if (!isOfKafka(cause)) throw cause
-    throw new StartError(problemOf(config, cause.message, undefined), { cause })
+    const problem = isOfKafka(cause) ? problemOf(config, cause.message, undefined) : lossOf(cause)
+    if (problem === undefined) throw cause
+    throw new StartError(advice === undefined ? problem : `${problem} ${advice()}`, { cause })
   }
 }
 
 function isOfKafka(error: unknown): error is Error {
-  return error instanceof Error && error.name.startsWith('KafkaJS')
+  return isKafkaError(error) || error instanceof SilentKafkaError
+}
+
+/** Returns what a topic has lost while it was read. Returns `undefined` for any other error. */
+function lossOf(error: unknown): string | undefined {
+  return error instanceof OtherLogError ? `${error.message}: run the command again.` : undefined
 }
 
 /** Returns a text that says why Kafka can't be used. `trouble` names the setting to look at. */

@@ -1,14 +1,9 @@
-import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { rename, rm } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { beginToFill } from '../backfill/begin.ts'
 import { CurrentStates, type StateFilter } from '../backfill/current-states.ts'
 import { decodeMark, encodeMark, type Mark, Marks, needsBackfill } from '../backfill/marks.ts'
-import {
-  type BackfillPosition,
-  type BackfillScope,
-  decodePosition,
-  encodePosition,
-} from '../backfill/position.ts'
+import { type BackfillPosition, type BackfillScope, encodePosition } from '../backfill/position.ts'
 import { type ReplayRecord, replayOf } from '../backfill/replay-record.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
@@ -17,8 +12,9 @@ import { createPartitionReader, type PartitionReader } from '../kafka/partition-
 import { countPartitions } from '../kafka/topic-partitions.ts'
 import { TokenBucket } from '../pacing/token-bucket.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
+import { readPosition, refuseUnwritable, writePart } from './backfill-state-file.ts'
 import { readCatalog } from './open-catalog.ts'
-import { refuseOtherLayout } from './growth-journal.ts'
+import { refuseOtherLayout, refusingOtherLayout } from './growth-journal.ts'
 import { counted, grouped, Progress, type Screen } from './progress.ts'
 import type { TopicNames } from '../kafka/topics.ts'
 import { kafkaSettings, topicNames } from './settings.ts'
@@ -86,7 +82,7 @@ export async function backfill(
   const progress = new Progress(screen, options.isDryRun ? 'counting' : 'sending', partitions)
   const run = new Run({ config, log, options, scope, topics, reader, progress, rate, start })
   try {
-    const { sent, left, mark } = await run.go()
+    const { sent, left, mark } = await askKafka(config, run.go(), () => run.advice())
     progress.end(partitions, counted(sent, 'Identify'))
     const what = `${grouped(sent)} of space ${options.spaceId} for destination ${options.destinationId}`
     if (options.isDryRun) return [`members  ${what}`, 'nothing sent']
@@ -204,11 +200,15 @@ class Run {
     return (await this.#isBehind()) ? 'stays' : 'down'
   }
 
+  /**
+   * Returns true if the destination needs a backfill. Throws if the installation was grown meanwhile, while
+   * this command was suspended: nobody reads what it has written to the former topics since then.
+   */
   async #isBehind(): Promise<boolean> {
-    const { reader, topics, options } = this.#given
+    const { config, reader, topics, options } = this.#given
     const marks = new Marks(this.#given.scope.partitions)
     const where = { topic: topics.backfills, partition: 0, from: 0, stallTimeoutMs: readStallMs }
-    for await (const records of reader.read(where)) {
+    for await (const records of refusingOtherLayout(reader.read(where), config.topics, refuseGrown)) {
       for (const { offset, key, value } of records) {
         const mark = decodeMark(key, value)
         if (mark !== undefined) marks.take(mark, offset)
@@ -219,7 +219,7 @@ class Run {
 
   async #tell(mark: Mark): Promise<void> {
     const record = { topic: this.#given.topics.backfills, partition: 0, ...encodeMark(mark), headers: {} }
-    await (await this.#open()).write([record], () => this.#advice())
+    await (await this.#open()).write([record], () => this.advice())
   }
 
   async #open(): Promise<Writer> {
@@ -235,13 +235,15 @@ class Run {
   async #backfillUnit(unit: number): Promise<void> {
     const { reader, topics } = this.#given
     const start = this.#start
-    const isBegun = unit === start.unit && start.end > 0
     const range = await reader.range({
       topic: topics.memberships,
       partition: unit,
       stallTimeoutMs: readStallMs,
     })
-    const end = isBegun ? start.end : range.end
+    // The earlier run may have been long ago. A value that was confirmed since then may only have a record
+    // after the former end, because compaction has removed the record before it.
+    const { end } = range
+    const isBegun = unit === start.unit && start.end > 0
     if (end === 0) return
     const states = await readingInput('the spool', async () => new CurrentStates(this.#filter))
     try {
@@ -283,11 +285,13 @@ class Run {
       if (waitMs === 0) break
       await delay(waitMs)
     }
-    await (await this.#open()).write(records, () => this.#advice())
+    await (await this.#open()).write(records, () => this.advice())
   }
 
-  #advice(): string {
-    const { stateFile } = this.#given.options
+  /** Says how much was written, and how to go on, after an error. */
+  advice(): string {
+    const { stateFile, isDryRun } = this.#given.options
+    if (isDryRun) return 'Nothing was sent.'
     const sent = `${counted(this.#position.sent, 'Identify')} were written.`
     return stateFile === undefined
       ? `${sent} Run the command again: all are sent anew, which does no harm. With --state it goes on instead.`
@@ -305,6 +309,10 @@ class Run {
     await rename(await writePart(options.stateFile, encodePosition(scope, this.#position)), options.stateFile)
     this.#notedMs = performance.now()
   }
+}
+
+function refuseGrown({ message }: Error): never {
+  throw new StartError(`${message} Identifies of this backfill may be lost: then run a new one.`)
 }
 
 function rateOf(given: string | undefined): number {
@@ -353,46 +361,4 @@ async function partitionsOf(
     if (topic === topics.replays) return partitions
   }
   throw new Error('no topic was looked at')
-}
-
-async function readPosition(
-  { stateFile, isDryRun }: BackfillOptions,
-  scope: BackfillScope,
-): Promise<BackfillPosition | undefined> {
-  if (stateFile === undefined || isDryRun) return undefined
-  let text: string
-  try {
-    text = await readFile(stateFile, 'utf8')
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined
-    throw new StartError(`${stateFile} can not be read: name another file with --state, or remove it.`, {
-      cause: error,
-    })
-  }
-  const decoded = decodePosition(text, scope)
-  if (decoded.ok) return decoded.position
-  throw new StartError(
-    decoded.fault === 'other'
-      ? `${stateFile} is of another backfill: name another file with --state, or remove it to begin anew.`
-      : `${stateFile} does not say how far a backfill is: name another file with --state, or remove it.`,
-  )
-}
-
-/** Throws if the state file can't be written. Call this before anything is sent. */
-async function refuseUnwritable({ stateFile, isDryRun }: BackfillOptions): Promise<void> {
-  if (stateFile !== undefined && !isDryRun) await rm(await writePart(stateFile, ''))
-}
-
-/** Writes `text` to the file that will replace the state file. Returns the name of the written file. */
-async function writePart(stateFile: string, text: string): Promise<string> {
-  const part = `${stateFile}.part`
-  try {
-    await writeFile(part, text)
-    return part
-  } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
-    throw new StartError(`${stateFile} can not be written (${code}): name another file with --state.`, {
-      cause,
-    })
-  }
 }

@@ -66,6 +66,8 @@ export async function openAudiences({
     move: (record) => producer.produce(record),
     readStates: (partition, from) => reader.read({ topic: topics.memberships, partition, from }),
     rangeOfStates: (partition) => reader.range({ topic: topics.memberships, partition }),
+    haveStatesDiverged: (partition, offset, leaderEpoch) =>
+      reader.hasDiverged({ topic: topics.memberships, partition, offset, leaderEpoch }),
     async firstStateMs(partition) {
       for await (const [first] of reader.read({ topic: topics.memberships, partition, from: 0 }))
         return first?.timestampMs

@@ -2,11 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import { MarkKeeper } from '../backfill/mark-keeper.ts'
 import { type Connection, marksReadEveryMs } from '../backfill/marks.ts'
+import type { Layout } from '../growth/layout.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { OneAtATime } from '../kafka/one-at-a-time.ts'
 import { createPartitionReader } from '../kafka/partition-reader.ts'
 import type { RecordProducer } from '../kafka/producer.ts'
 import { within } from '../kafka/within.ts'
+import { refusingOtherLayout } from './growth-journal.ts'
 
 /**
  * The marks of the destinations that need a backfill. All members of the group share the marks. The marks are
@@ -38,25 +40,29 @@ const stopWithinMs = 500
 export function openBackfillMarks({
   kafka,
   topic,
-  partitions,
+  layout,
   producer,
   log,
   onFatal,
 }: {
   kafka: ReturnType<typeof createKafka>
   topic: string
-  /** The number of units. */
-  partitions: number
+  /** The configured layout. */
+  layout: Layout
   producer: Pick<RecordProducer, 'produceAt'>
   log: Logger
-  /** Called if another log takes the place of the one that was read. */
+  /**
+   * Called if another log takes the place of the one that was read, and if the installation gets another
+   * layout than the configured one.
+   */
   onFatal: (error: Error) => void
 }): BackfillMarks {
   const reader = createPartitionReader(kafka)
   const stopping = new AbortController()
+  const read = reader.follow({ topic, partition: 0, stallTimeoutMs: readStallMs }, onFatal)
   const keeper = new MarkKeeper({
-    partitions,
-    read: reader.follow({ topic, partition: 0, stallTimeoutMs: readStallMs }, onFatal),
+    partitions: layout.partitions,
+    read: (from) => refusingOtherLayout(read(from), layout, onFatal),
     write: (record) => producer.produceAt({ ...record, topic, partition: 0, headers: {} }),
     onMark: (destination, space) => log.warn({ destination, space }, 'the destination needs a backfill'),
   })

@@ -19,6 +19,19 @@ export type ClockReportOptions = {
   readonly now?: () => number
 }
 
+const reports = new WeakMap<object, ClockReport>()
+
+/**
+ * Returns the report that sets this metric. The parts of a process that share their metrics share the report.
+ * Otherwise, a part that has not written for ten minutes would hide the difference that another part sees.
+ */
+export function clockReportOf(options: ClockReportOptions): ClockReport {
+  const { clockSkew } = options.metrics
+  const report = reports.get(clockSkew) ?? new ClockReport(options)
+  reports.set(clockSkew, report)
+  return report
+}
+
 /**
  * Reports how much the clock of this process differs from the brokers' clocks. A metric shows the largest
  * difference. The log says when this difference becomes too large, and when the clocks agree again.

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
+import { deadFromMs } from '../notices/pause-record.ts'
+import { askKafka } from './ask-kafka.ts'
 import {
   knownWithinMs,
   openPauseDesk,
@@ -12,7 +14,7 @@ import { counted, type Screen } from './progress.ts'
 import type { DeskAnswer } from './replay-desk.ts'
 import { whoIsThis } from './replay.ts'
 import { kafkaSettings } from './settings.ts'
-import { StartError } from './start-error.ts'
+import { StartError, WrongUseError } from './start-error.ts'
 
 type Run = { config: Config; log: Logger; screen: Screen }
 
@@ -42,12 +44,13 @@ export type ResumeCommand = {
 export async function resumeDestinations(run: Run, command: ResumeCommand): Promise<string[]> {
   const { destinationId, isForAll, isDetached, asJson } = command
   if ((destinationId === undefined) !== isForAll)
-    throw new StartError('Name a destination, or give --all for all that Sluice has paused.')
+    throw new WrongUseError('Name a destination, or give --all for all that Sluice has paused.')
   return atDesk(run, async (desk) => {
-    const ids = destinationId === undefined ? idsOf(valueOf(await desk.paused())) : [destinationId]
     const by = command.by ?? whoIsThis()
-    const resumed: ResumedDestination[] = []
-    for (const id of ids) resumed.push(valueOf(await desk.resume(id, by)))
+    const resumed =
+      destinationId === undefined
+        ? await resumeAll(desk, by)
+        : [valueOf(await desk.resume(destinationId, by))]
     const withinMs = knownWithinMs(run.config)
     if (!isDetached && resumed.length > 0) {
       run.screen.write(
@@ -59,9 +62,25 @@ export async function resumeDestinations(run: Run, command: ResumeCommand): Prom
     if (resumed.length === 0) return ['Sluice has paused no destination']
     return resumed.flatMap(({ destinationId: id, pause: { atMs } }) => [
       `${id}  resumed`,
-      `  send what it missed: sluice replay dead-letters --destination ${id} --reason auto_paused --from ${timeOf(atMs)}`,
+      `  send what it missed: sluice replay dead-letters --destination ${id} --reason auto_paused --from ${timeOf(deadFromMs(atMs))}`,
     ])
   })
+}
+
+/**
+ * Resumes all destinations that Sluice has paused, and returns them. Leaves out a destination whose pause has
+ * ended since the list was read, because somebody else has resumed it or the catalog was edited.
+ */
+export async function resumeAll(
+  desk: Pick<PauseDesk, 'paused' | 'resume'>,
+  by: string,
+): Promise<readonly ResumedDestination[]> {
+  const resumed: ResumedDestination[] = []
+  for (const { destinationId } of valueOf(await desk.paused())) {
+    const answer = await desk.resume(destinationId, by)
+    if (answer.ok) resumed.push(answer.value)
+  }
+  return resumed
 }
 
 /** Returns a paused destination as the HTTP API and `--json` show it. */
@@ -91,14 +110,10 @@ async function atDesk(
     say: (line) => screen.write(`${line}\n`),
   })
   try {
-    return await work(desk)
+    return await askKafka(config, work(desk))
   } finally {
     await desk.stop()
   }
-}
-
-function idsOf(paused: readonly PausedDestination[]): string[] {
-  return paused.map(({ destinationId }) => destinationId)
 }
 
 function valueOf<T>(answer: DeskAnswer<T>): T {

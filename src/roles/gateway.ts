@@ -16,7 +16,7 @@ import { buildInfo } from '../telemetry/build-info.ts'
 import { createGatewayMetrics, type GatewayMetrics } from '../telemetry/gateway-metrics.ts'
 import { createGatewayObserver } from '../telemetry/gateway-observer.ts'
 import { maxOpenFiles } from '../telemetry/open-files.ts'
-import { ClockReport } from './clock-report.ts'
+import { clockReportOf } from './clock-report.ts'
 import { askKafka, clientOf, openKafka } from './ask-kafka.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
 import { maxClients } from './connection-limits.ts'
@@ -141,7 +141,7 @@ async function openOutbox({
   metrics,
 }: GatewayPartOptions): Promise<{ outbox: Outbox; availability: Availability }> {
   const kafka = clientOf(kafkaSettings(config), log, 'impatient')
-  const sender = await askKafka(config, startRecordSender(kafka, new ClockReport({ metrics, log }).take))
+  const sender = await askKafka(config, startRecordSender(kafka, clockReportOf({ metrics, log }).take))
   parts.defer(() => within(leaveMs, sender.stop()))
   const counted: ProduceSender = {
     send: (produces, route, onSettled) =>

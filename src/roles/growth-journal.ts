@@ -7,9 +7,10 @@ import {
   type Growth,
   underWay,
 } from '../growth/journal.ts'
+import type { Layout } from '../growth/layout.ts'
 import type { createKafka } from '../kafka/client.ts'
 import type { CopyProducer } from '../kafka/copy-writer.ts'
-import { createPartitionReader } from '../kafka/partition-reader.ts'
+import { createPartitionReader, type KeyedRecord } from '../kafka/partition-reader.ts'
 import { countPartitions } from '../kafka/topic-partitions.ts'
 import { askKafka } from './ask-kafka.ts'
 import { topicNames } from './settings.ts'
@@ -40,11 +41,31 @@ export async function readGrowth(kafka: Kafka, config: Config): Promise<Growth |
   } finally {
     await reader.stop()
   }
-  if (last?.ok === false)
-    throw new StartError(
-      `${topic} tells of a growth in a form that this version does not know: run the version that has grown the installation, or a later one.`,
-    )
+  if (last?.ok === false) throw new StartError(`${topic} ${unknownForm}`)
   return last?.growth
+}
+
+const unknownForm =
+  'tells of a growth in a form that this version does not know: run the version that has grown the installation, or a later one.'
+
+/**
+ * Yields the records of `backfills` from a reading. After the last one, calls `onOther` if a record says that
+ * the installation is being grown, or has another layout than the configured one. Growths begin only while
+ * the group has no members. So a worker that reads such a record was out of the group, for example because it
+ * was suspended. It must end, because it would write retries to topics that nobody reads any more.
+ */
+export async function* refusingOtherLayout(
+  reading: AsyncIterable<readonly KeyedRecord[]>,
+  configured: Layout,
+  onOther: (error: Error) => void,
+): AsyncGenerator<readonly KeyedRecord[], void> {
+  let last: DecodedGrowth | undefined
+  for await (const records of reading) {
+    for (const { key, value } of records) last = decodeGrowth(key, value) ?? last
+    yield records
+  }
+  const fault = last?.ok === false ? `The topic backfills ${unknownForm}` : faultOf(last?.growth, configured)
+  if (last !== undefined && fault !== undefined) onOther(new Error(fault))
 }
 
 /**

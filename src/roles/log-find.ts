@@ -59,23 +59,26 @@ async function readPayloads(
   const kafka = clientOf(kafkaSettings(config), log)
   const { events, audienceChanges, deletions } = topicNames(config)
   const framed = new Set([events, audienceChanges, deletions])
-  const decoder = await openDecoder(config, silent)
-  const payloads: Payload[] = []
+  let registryTrouble = ''
+  const decoder = await openDecoder(config, silent, { onDown: (_isDown, why) => (registryTrouble = why) })
+  async function read(origin: Origin): Promise<ReadPayload> {
+    const found = await readRecordAt(kafka, origin, readWithinMs)
+    if (found === 'gone') return { payload: undefined, note: 'Kafka no longer has it' }
+    if ('trouble' in found) return { payload: undefined, note: `it can not be read: ${found.trouble}` }
+    return readPayload(found.record.value, {
+      messageId,
+      isFramed: framed.has(origin.topic),
+      decoder,
+      withinMs: readWithinMs,
+      registryTrouble: () => registryTrouble,
+    })
+  }
   try {
-    for (const origin of origins) {
-      const read = await readRecordAt(kafka, origin, readWithinMs)
-      if (read === 'gone') payloads.push({ origin, payload: undefined, note: 'Kafka no longer has it' })
-      else if ('trouble' in read)
-        payloads.push({ origin, payload: undefined, note: `it can not be read: ${read.trouble}` })
-      else {
-        const options = { messageId, isFramed: framed.has(origin.topic), decoder, withinMs: readWithinMs }
-        payloads.push({ origin, ...(await readPayload(read.record.value, options)) })
-      }
-    }
+    // All are read at the same time, so that a Kafka that doesn't answer is waited for only once.
+    return await Promise.all(origins.map(async (origin) => ({ origin, ...(await read(origin)) })))
   } finally {
     decoder.stop()
   }
-  return payloads
 }
 
 /** A logger that logs nothing. If a payload can't be read, the field `note` of the result says why. */

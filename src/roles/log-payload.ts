@@ -12,6 +12,8 @@ export type PayloadOptions = {
   readonly isFramed: boolean
   readonly decoder: Decoder
   readonly withinMs: number
+  /** Returns why the registry gives no schema. Returns an empty text if this isn't known. */
+  readonly registryTrouble?: () => string
 }
 
 /**
@@ -20,12 +22,16 @@ export type PayloadOptions = {
  * with another `messageId` isn't shown.
  */
 export async function readPayload(value: Buffer | null, options: PayloadOptions): Promise<ReadPayload> {
-  const { messageId, isFramed, decoder, withinMs } = options
+  const { messageId, isFramed, decoder, withinMs, registryTrouble = () => '' } = options
   let plain = value ?? Buffer.alloc(0)
   if (isFramed && plain[0] === magicByte) {
     const decoded = await decodeWithin(decoder, plain, withinMs)
-    if (decoded === undefined)
-      return unread(`it is framed for a schema registry, which did not answer within ${withinMs / 1_000} s`)
+    if (decoded === undefined) {
+      const why = registryTrouble() === '' ? '' : `: ${registryTrouble()}`
+      return unread(
+        `it is framed for a schema registry, which gave no schema within ${withinMs / 1_000} s${why}`,
+      )
+    }
     if (!decoded.ok) return unread(`it is framed, and can not be read: ${decoded.detail}`)
     plain = decoded.value
   }

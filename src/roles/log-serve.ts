@@ -6,6 +6,7 @@ import { serveQueries } from '../delivery-log/query-server.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import { createLogMetrics } from '../telemetry/log-metrics.ts'
 import { openKafka } from './ask-kafka.ts'
+import { showCertificateExpiry } from './certificate-expiry.ts'
 import { listening } from './listening.ts'
 import { openLogIndex } from './log-index.ts'
 import { indexToken } from './open-log-query.ts'
@@ -34,7 +35,10 @@ export async function startLogServe(options: LogServeOptions): Promise<void> {
   telemetry.tell({
     metrics() {
       index.collect()
-      if (metrics.common !== undefined) showReady(metrics.common, 'log', index.notReady())
+      if (metrics.common !== undefined) {
+        showReady(metrics.common, 'log', index.notReady())
+        showCertificateExpiry(metrics.common, config)
+      }
       return metrics.registry.metrics()
     },
     notReady: () => index.notReady(),

@@ -62,11 +62,14 @@ export function showLimits(
 /** Brings the gauges of a member up to date. */
 export function showMember(metrics: WorkerMetrics, member: ShownMember): void {
   showDeliveries(metrics, member)
-  const partitions = [...member.consumer.partitions]
+  // Nothing is known of a partition that waits for its start, for example until the state of its unit is
+  // read.
+  const partitions = [...member.consumer.partitions].filter(({ isWaiting }) => !isWaiting)
   showPartitions(metrics, member, partitions)
   showTiers(metrics, partitions)
   showUnits(metrics, member)
   showCertificateExpiry(metrics, member.config)
+  metrics.removedDestinations.look(member.catalog().destinations, Date.now())
   metrics.repeatsRemembered.set(member.repeats?.count ?? 0)
   metrics.repeatsReach.set((member.repeats?.reachMs(Date.now()) ?? 0) / 1_000)
 }

@@ -1,9 +1,8 @@
 import { type RecordProducer, startProducer } from '../kafka/producer.ts'
-import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
 import type { PipelineObserver } from '../pipeline/pipeline-ports.ts'
 import { createObserver } from '../telemetry/worker-observer.ts'
 import { askKafka } from './ask-kafka.ts'
-import { ClockReport } from './clock-report.ts'
+import { clockReportOf } from './clock-report.ts'
 import { type DeliveryLog, openDeliveryLog } from './delivery-log.ts'
 import type { MemberBase } from './member-base.ts'
 import { createOutbound, type Outbound } from './outbound.ts'
@@ -24,12 +23,11 @@ export type MemberOutlets = {
 /** Opens the parts by which a member writes to Kafka and sends to hooks. */
 export async function openOutlets(base: MemberBase, laidOut: LaidOut): Promise<MemberOutlets> {
   const { config, metrics, log, kafka, parts, ending, stalls, failingUnits, limits } = base
-  const { take: onClockSkew } = new ClockReport({ metrics, log })
+  const { take: onClockSkew } = clockReportOf({ metrics, log })
   const producer = await askKafka(
     config,
     startProducer({
       kafka,
-      maxRecordBytes: maxRetryRecordBytes(config.message.maxBytes),
       ...laidOut,
       onFailed: () => metrics.produceFailures.inc(),
       onFailing: failingUnits.changed,

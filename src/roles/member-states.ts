@@ -31,9 +31,9 @@ export async function openStates(
     consumer: () => later.consumer,
     formerPartitions,
   })
-  const { partitions } = config.topics
   const topic = topicNames(config).backfills
-  const marks = parts.add(openBackfillMarks({ kafka, topic, partitions, producer, log, onFatal }))
+  const layout = config.topics
+  const marks = parts.add(openBackfillMarks({ kafka, topic, layout, producer, log, onFatal }))
   const firstSyncs = openFirstSyncs({ ...base, marks, audiences, producer })
   async function stopStates(): Promise<void> {
     await reader.stop()

@@ -23,7 +23,6 @@ import type { BackfillMarks } from './backfill-marks.ts'
 import { type KafkaClient, ownerName } from './replay-jobs.ts'
 import type { Outbound } from './outbound.ts'
 import { topicNames } from './settings.ts'
-import { isStillMember } from './still-member.ts'
 
 export type NoticesOptions = {
   config: Config
@@ -32,7 +31,7 @@ export type NoticesOptions = {
   kafka: KafkaClient
   catalog: () => Catalog
   pipeline: () => Pick<Pipeline, 'openHooks'> | undefined
-  consumer: () => Pick<GroupConsumer, 'lastCommitMs'> | undefined
+  consumer: () => Pick<GroupConsumer, 'isMember'> | undefined
   marks: Pick<BackfillMarks, 'behind'>
   pauses: Omit<PausesPort, 'terms'>
   outbound: Pick<Outbound, 'egressOutage'>
@@ -101,7 +100,7 @@ export function openNotices(options: NoticesOptions): Notices {
     },
     openHooks: () => options.pipeline()?.openHooks() ?? [],
     isWanted: () => isWanted(catalog(), sourceId),
-    isOwner: () => isStillMember(options.consumer(), config.kafka.sessionTimeoutMs),
+    isOwner: () => options.consumer()?.isMember ?? false,
     situation: () => situationOf(catalog(), options.marks),
     nameOf: (id) => catalog().destinations.get(id)?.name ?? id,
     pauses: pausesOf(options, termsOf(config, everyMs)),

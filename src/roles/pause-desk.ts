@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { KafkaRole } from '../kafka/kafka-roles.ts'
+import { OneAtATime } from '../kafka/one-at-a-time.ts'
 import { createPartitionReader, type PartitionReader } from '../kafka/partition-reader.ts'
 import { countPartitions } from '../kafka/topic-partitions.ts'
 import { Board } from '../notices/board.ts'
@@ -8,7 +9,7 @@ import { encodePause, type Pause } from '../notices/pause-record.ts'
 import { encodeJobRecord } from '../replay/job.ts'
 import { openKafka } from './ask-kafka.ts'
 import { lookEveryMs } from './notices.ts'
-import { auditRecord, type KafkaClient } from './replay-jobs.ts'
+import { auditRecord } from './replay-jobs.ts'
 import type { DeskAnswer, DeskRefusal } from './replay-desk.ts'
 import { topicNames } from './settings.ts'
 import { openWriter, type Writer } from './writer.ts'
@@ -57,12 +58,24 @@ export async function openPauseDesk({
   const writer = await openWriter(config, log, role, say)
   const reader = createPartitionReader(kafka, { keepsOpen: true })
   const place = { topic: topicNames(config).notices, partition: 0, stallTimeoutMs }
-  return new Desk({ config, kafka, reader, read: reader.follow(place, onOther), writer })
+  return pauseDeskOf({
+    config,
+    hasTopic: async () => (await countPartitions(kafka, place.topic)) !== undefined,
+    reader,
+    read: reader.follow(place, onOther),
+    writer,
+  })
+}
+
+/** Makes a desk of parts that are open already. */
+export function pauseDeskOf(parts: DeskParts): PauseDesk {
+  return new Desk(parts)
 }
 
 type DeskParts = {
   readonly config: Config
-  readonly kafka: KafkaClient
+  /** Returns true if the topic `notices` exists. */
+  readonly hasTopic: () => Promise<boolean>
   readonly reader: Pick<PartitionReader, 'stop'>
   readonly read: ReturnType<PartitionReader['follow']>
   readonly writer: Writer
@@ -72,7 +85,11 @@ class Desk implements PauseDesk {
   readonly #parts: DeskParts
   readonly #board = new Board()
   #hasTopic = false
-  #reading: Promise<DeskRefusal | undefined> = Promise.resolve(undefined)
+  /** The answer of the last reading to those who asked for it. */
+  #refusal: DeskRefusal | undefined
+  readonly #readings = new OneAtATime(async () => {
+    this.#refusal = await this.#read()
+  })
 
   constructor(parts: DeskParts) {
     this.#parts = parts
@@ -113,18 +130,18 @@ class Desk implements PauseDesk {
   }
 
   /**
-   * Reads the topic `notices` up to its present end. If this method is called several times, the readings run
-   * one after another.
+   * Reads the topic `notices` up to its present end. Only one reading runs at a time. All calls that are made
+   * during a reading share the next reading.
    */
-  #update(): Promise<DeskRefusal | undefined> {
-    this.#reading = this.#reading.catch(() => undefined).then(() => this.#read())
-    return this.#reading
+  async #update(): Promise<DeskRefusal | undefined> {
+    await this.#readings.run()
+    return this.#refusal
   }
 
   async #read(): Promise<DeskRefusal | undefined> {
-    const { config, kafka, read } = this.#parts
+    const { config, hasTopic, read } = this.#parts
     const topic = topicNames(config).notices
-    this.#hasTopic ||= (await countPartitions(kafka, topic)) !== undefined
+    this.#hasTopic ||= await hasTopic()
     if (!this.#hasTopic) {
       const problem = `${topic} does not exist: \`sluice topics apply\` creates it. Without it Sluice pauses nothing.`
       return { ok: false, kind: 'conflict', problem }

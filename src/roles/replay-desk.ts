@@ -29,6 +29,8 @@ import { openWriter } from './writer.ts'
 export type Preview = {
   readonly selection: Selection
   readonly ranges: readonly OffsetRange[]
+  /** The id of the topic that was counted. `undefined` if it isn't known. */
+  readonly topicId?: string | undefined
   readonly tally: Tally
   /** False if the time for the count ended before all records were read. */
   readonly isComplete: boolean
@@ -107,7 +109,12 @@ export async function openReplayDesk({
     isAudited: true,
     onOther,
   })
-  return new Desk({ config, kafka, catalog, reading, jobs, stops: [reader, writer] })
+  return replayDeskOf({ config, kafka, catalog, reading, jobs, stops: [reader, writer] })
+}
+
+/** Makes a desk of parts that are open already. */
+export function replayDeskOf(parts: DeskParts): ReplayDesk {
+  return new Desk(parts)
 }
 
 const advice = () => 'See with `sluice replay list` whether it was changed all the same.'
@@ -137,6 +144,7 @@ class Desk implements ReplayDesk {
     if (problem !== undefined) return { ok: false, kind: 'invalid', problem }
     const topics = topicNames(config)
     const topic = selection.from === 'events' ? topics.events : topics.deadLetters
+    const topicId = await reading.topicId(selection.from)
     const ranges = await offsetRanges(kafka, topic, selection)
     const { all } = passed(ranges, [])
     const { tally, isComplete } = await count({
@@ -148,23 +156,25 @@ class Desk implements ReplayDesk {
         onProgress: (done: number, sum: Tally) => onProgress(done, all, sum),
       }),
     })
-    return { ok: true, value: { selection, ranges, tally, isComplete } }
+    return { ok: true, value: { selection, ranges, topicId, tally, isComplete } }
   }
 
   async create(
-    { selection, ranges, tally, isComplete }: Preview,
+    { selection, ranges, topicId, tally, isComplete }: Preview,
     { perSecond, by }: Parameters<ReplayDesk['create']>[1],
   ): Promise<Job> {
     const { jobs } = this.#parts
     const atMs = Date.now()
     const counted = isComplete ? tally : undefined
-    const order: JobOrder = { id: newId(atMs), selection, ranges, perSecond, by, atMs, counted }
+    const order: JobOrder = { id: newId(atMs), selection, ranges, topicId, perSecond, by, atMs, counted }
     const detail = describeSelection(selection)
     await jobs.write(
       { kind: 'order', order },
       auditRecord({ action: 'created', job: order.id, by, detail, records: counted?.records }),
     )
-    await jobs.update()
+    // The replay is stored already. So it must not seem to have failed if Kafka doesn't answer any more:
+    // somebody would request it again.
+    await jobs.update().catch(() => undefined)
     return jobs.jobs.get(order.id) ?? { order, wish: { state: 'run', by, atMs }, progress: undefined }
   }
 

@@ -13,12 +13,15 @@ import type { AuditEntry, JobRecord } from '../replay/job.ts'
 import { JobLog, type JobLogOptions } from '../replay/job-log.ts'
 import { chooseLetter } from '../replay/letter.ts'
 import type { Pieces } from '../replay/pieces.ts'
+import type { TopicNames } from '../kafka/topics.ts'
 import { openDecoder } from './schema-registry.ts'
 import { topicNames } from './settings.ts'
 
 // The code here serves both steps of a replay: to count its records, and to send them again.
 
 const stallTimeoutMs = 30_000
+/** How often the id of the topic that a replay reads is compared with the id that it had, in milliseconds. */
+const checkEveryMs = 1_000
 
 type JobLogPorts = Pick<JobLogOptions, 'write' | 'isAudited'> & {
   readonly onOther?: ((error: Error) => void) | undefined
@@ -42,8 +45,13 @@ export function openJobLog(
 }
 
 export type ReplayReading = {
-  /** Returns the reader of the topic from which a selection takes its records. */
-  pieces(from: Choice['selection']['from']): Pieces
+  /**
+   * Returns the reader of the topic from which a selection takes its records. With `topicId`, the reader
+   * reads only the topic with this id.
+   */
+  pieces(from: Choice['selection']['from'], topicId?: string): Pieces
+  /** Returns the present id of this topic. `undefined` if the brokers give topics no ids. */
+  topicId(from: Choice['selection']['from']): Promise<string | undefined>
   choose(choice: Omit<Choice, 'topics' | 'limits' | 'partitions'>): (record: SourceRecord) => Chosen
   stop(): void
 }
@@ -61,24 +69,34 @@ export async function openReplayReading(
   const decoder = await openDecoder(config, log)
 
   function piecesOf(
-    topic: string,
+    { topic, topicId }: { readonly topic: string; readonly topicId: string | undefined },
     complete: (piece: LogPiece, partition: number) => Promise<SourceRecord[]>,
   ): Pieces {
+    const isOther = otherTopicCheck(reader, topicId)
     return {
       async piece({ partition, ...where }) {
-        const piece = await reader.piece({ topic, partition, ...where, stallTimeoutMs })
-        return { records: await complete(piece, partition), next: piece.next }
+        const place = { topic, partition, stallTimeoutMs }
+        const piece = await reader.piece({ ...place, ...where }).catch(async (error: unknown) => {
+          where.signal?.throwIfAborted()
+          const { end } = await reader.range({ ...place, ...where })
+          if (end >= where.to) throw error
+          return undefined
+        })
+        if (await isOther({ ...place, ...where })) return 'recreated'
+        return piece === undefined ? 'lost' : { records: await complete(piece, partition), next: piece.next }
       },
     }
   }
 
   return {
-    pieces(from) {
+    topicId: (from) => reader.topicId({ topic: topicOf(from, topics), partition: 0, stallTimeoutMs }),
+    pieces(from, topicId) {
+      const place = { topic: topicOf(from, topics), topicId }
       if (from === 'dead-letters')
-        return piecesOf(topics.deadLetters, async ({ records }, partition) =>
+        return piecesOf(place, async ({ records }, partition) =>
           records.map((record) => ({ ...record, partition })),
         )
-      return piecesOf(topics.events, async ({ records }, partition) => {
+      return piecesOf(place, async ({ records }, partition) => {
         const plain: SourceRecord[] = []
         for (const record of records) plain.push(await plainOf(decoder, { ...record, partition }))
         return plain
@@ -95,6 +113,27 @@ export async function openReplayReading(
       return (record) => chooses(record, whole)
     },
     stop: () => decoder.stop(),
+  }
+}
+
+function topicOf(from: Choice['selection']['from'], topics: TopicNames): string {
+  return from === 'events' ? topics.events : topics.deadLetters
+}
+
+/**
+ * Returns a function that says whether a topic has another id than `topicId`. It asks the brokers at most
+ * once in `checkEveryMs`, and says no in between.
+ */
+function otherTopicCheck(
+  reader: Pick<PartitionReader, 'topicId'>,
+  topicId: string | undefined,
+): (where: Parameters<PartitionReader['topicId']>[0]) => Promise<boolean> {
+  let checkedMs = -Infinity
+  return async function isOther(where) {
+    if (topicId === undefined || performance.now() - checkedMs < checkEveryMs) return false
+    const present = await reader.topicId(where)
+    checkedMs = performance.now()
+    return present !== undefined && present !== topicId
   }
 }
 

@@ -6,6 +6,7 @@ import { parseTimestamp } from '../message/timestamp.ts'
 import { type Job, stateOf } from '../replay/jobs.ts'
 import { passed } from '../replay/pieces.ts'
 import type { ReplaySource } from '../replay/selection.ts'
+import { askKafka } from './ask-kafka.ts'
 import { readCatalog } from './open-catalog.ts'
 import { grouped, Progress, type Screen } from './progress.ts'
 import {
@@ -127,7 +128,7 @@ async function atDesk(
     say: (line) => screen.write(`${line}\n`),
   })
   try {
-    return await work(desk)
+    return await askKafka(config, work(desk))
   } finally {
     await desk.stop()
   }
@@ -159,6 +160,19 @@ async function watch(desk: ReplayDesk, { screen }: Run, begun: Job, asJson: bool
   const { id, counted, ranges } = begun.order
   const progress = new Progress(screen, 'sending', counted?.records ?? passed(ranges, []).all)
   progress.note(`replay ${id}: \`sluice replay stop ${id}\` stops it, the end of this command does not`)
+  try {
+    return await untilEnded(desk, begun, { progress, asJson })
+  } catch (error) {
+    progress.abandon()
+    throw error
+  }
+}
+
+async function untilEnded(
+  desk: ReplayDesk,
+  { order: { id, counted, ranges } }: Job,
+  { progress, asJson }: { progress: Progress; asJson: boolean },
+): Promise<string[]> {
   const startedMs = performance.now()
   let isUnheard = false
   for (;;) {

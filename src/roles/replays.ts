@@ -11,7 +11,6 @@ import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import { createReplayObserver } from '../telemetry/replay-observer.ts'
 import { type KafkaClient, openJobLog, openReplayReading, ownerName } from './replay-jobs.ts'
 import { topicNames } from './settings.ts'
-import { isStillMember } from './still-member.ts'
 
 export type ReplaysOptions = {
   config: Config
@@ -20,7 +19,7 @@ export type ReplaysOptions = {
   kafka: KafkaClient
   catalog: () => Catalog
   producer: Pick<RecordProducer, 'produce'>
-  consumer: () => Pick<GroupConsumer, 'lastCommitMs'> | undefined
+  consumer: () => Pick<GroupConsumer, 'isMember'> | undefined
   onFatal: (error: Error) => void
 }
 
@@ -60,7 +59,7 @@ export async function openReplays({
     partitions: config.topics.partitions,
     log: jobs,
     produce: (record) => producer.produce(record),
-    isOwner: () => isStillMember(consumer(), config.kafka.sessionTimeoutMs),
+    isOwner: () => consumer()?.isMember ?? false,
     // If the backlog can't be read, it counts as 0, so only the limits of the lanes slow the replays.
     backlog: async () => {
       try {
@@ -69,8 +68,8 @@ export async function openReplays({
         return 0
       }
     },
-    open: ({ order: { id, selection } }) => ({
-      pieces: reading.pieces(selection.from),
+    open: ({ order: { id, selection, topicId } }) => ({
+      pieces: reading.pieces(selection.from, topicId),
       choose: reading.choose({ selection, jobId: id, catalog }),
     }),
     observer: createReplayObserver({ metrics, log }),

@@ -52,7 +52,10 @@ export async function openDecoder(
   {
     onAnswer = () => undefined,
     onDown: tellDown = () => undefined,
-  }: { onAnswer?: (kind: SchemaAnswer['kind']) => void; onDown?: (isDown: boolean) => void } = {},
+  }: {
+    onAnswer?: (kind: SchemaAnswer['kind']) => void
+    onDown?: (isDown: boolean, why: string) => void
+  } = {},
 ): Promise<Decoder> {
   const { url } = registry
   if (url === undefined) return { decode: () => noRegistry, stop() {} }
@@ -63,7 +66,7 @@ export async function openDecoder(
     source: createSchemaSource({ url, login, timeoutMs: registry.timeoutMs }),
     onAnswer,
     onDown(isDown, why) {
-      tellDown(isDown)
+      tellDown(isDown, why)
       if (isDown)
         log.error(
           { registry: url, reason: why },

@@ -4,12 +4,17 @@ import type { createKafka } from '../kafka/client.ts'
 import { type ProduceResult, startProducer, whileAnyFails } from '../kafka/producer.ts'
 import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
 import { within } from '../kafka/within.ts'
+import { enter } from '../message/enter.ts'
+import { holdsInfinite, parseJson } from '../message/json.ts'
+import type { MessageLimits } from '../message/limits.ts'
 import { partitionKey } from '../message/partition-key.ts'
 import { isAbsent, validate } from '../message/validate.ts'
+import { eachLine } from '../upstream/file-lines.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { grouped } from './progress.ts'
 import { topicNames } from './settings.ts'
-import { StartError } from './start-error.ts'
+import { StartError, WrongUseError } from './start-error.ts'
+import { openInput, readingInput } from './upstream-input.ts'
 
 type Log = Parameters<typeof createKafka>[1]
 
@@ -18,24 +23,24 @@ const takeTimeoutMs = 15_000
 
 /**
  * Produces messages to the topic `events` like an upstream service: keyed by user, and with the header
- * `source-id`. `lines` are JSON objects. Checks all messages before it sends the first message. Returns a
- * line for each sent message.
+ * `source-id`. `message` has a JSON object on each line. Without it, standard input has them. Checks all
+ * messages before it sends the first message. Returns a line for each sent message.
  */
 export async function sendMessages(
   config: Config,
   log: Log,
-  { sourceId, lines }: { sourceId: string; lines: readonly string[] },
+  { sourceId, message: given }: { sourceId: string; message: string | undefined },
 ): Promise<string[]> {
-  const messages = lines.map((line, index) =>
-    readMessage(line, lines.length > 1 ? `line ${index + 1}: ` : ''),
-  )
+  if (sourceId === '') throw new WrongUseError('--source has to be the id of a source of the catalog.')
+  const messages = await readMessages(given, config.message)
+  let trouble: string | undefined
   const producer = await askKafka(
     config,
     startProducer({
       kafka: await openKafka(config, log, 'send'),
       maxRecordBytes: maxRetryRecordBytes(config.message.maxBytes),
       onFailing: whileAnyFails((isFailing, reason) => {
-        if (isFailing) log.warn({ reason }, 'Kafka does not accept the message yet, trying again')
+        trouble = isFailing ? reason : undefined
       }),
     }),
   )
@@ -56,41 +61,97 @@ export async function sendMessages(
     const all = Promise.all(messages.map(send))
     // Many messages may take long. So the time begins anew as long as Kafka acknowledges some of them.
     for (let before = 0; !(await within(takeTimeoutMs, all)); before = sent)
-      if (sent === before) throw new StartError(complaint(events, sent, messages.length))
+      if (sent === before) throw new StartError(complaint(events, { sent, count: messages.length, trouble }))
     const results = await all
-    if (results.includes('refused')) throw new StartError('A message is too large for the topic.')
+    const refused = results.filter((result) => result === 'refused').length
+    if (refused > 0) throw new StartError(`${tooLarge(refused, messages.length)} for ${events}.`)
     return messages.map(({ messageId }) => `sent ${messageId}`)
   } finally {
     await producer.stop()
   }
 }
 
-function complaint(topic: string, sent: number, count: number): string {
+function tooLarge(refused: number, count: number): string {
+  if (count === 1) return 'The message is too large'
+  if (refused === count) return 'All messages are too large'
+  return `${grouped(count - refused)} of ${grouped(count)} messages were sent: the others are too large`
+}
+
+type SoFar = { sent: number; count: number; trouble: string | undefined }
+
+function complaint(topic: string, { sent, count, trouble }: SoFar): string {
   const seconds = takeTimeoutMs / 1_000
-  if (sent === 0) return `Kafka accepted nothing in ${seconds} s: does ${topic} exist? (sluice topics apply)`
+  const why = trouble === undefined ? '' : ` (${trouble})`
+  if (sent === 0)
+    return `Kafka accepted nothing in ${seconds} s${why}: does ${topic} exist? (sluice topics apply)`
   return (
-    `Kafka accepted ${grouped(sent)} of ${grouped(count)} messages, and then nothing in ${seconds} s. ` +
+    `Kafka accepted ${grouped(sent)} of ${grouped(count)} messages, and then nothing in ${seconds} s${why}. ` +
     'Whoever sends all of them again sends these twice: only a messageId in each lets Sluice drop the second.'
   )
 }
 
 type Message = { key: string; text: string; messageId: string }
 
-/** Checks a message. If the message has no `messageId`, adds one, so that the message can be found later. */
-function readMessage(line: string, where: string): Message {
-  let value: unknown
-  try {
-    value = JSON.parse(line)
-  } catch (error) {
+/** Reads and checks all messages. Throws at the first one that is faulty, or if there is none. */
+async function readMessages(given: string | undefined, limits: MessageLimits): Promise<Message[]> {
+  const chunks = given === undefined ? (await openInput('-')).chunks : only(Buffer.from(given))
+  const lines: { text: string; line: number }[] = []
+  const read = await readingInput('standard input', () =>
+    eachLine(chunks, (text, line) => {
+      lines.push({ text, line })
+      return undefined
+    }),
+  )
+  if (!read.ok) throw new StartError(`line ${read.fault.line}: ${read.fault.problem}. Nothing was sent.`)
+  if (lines.length === 0)
     throw new StartError(
-      `${where}the message is not JSON: ${error instanceof Error ? error.message : String(error)}`,
+      'There is no message: give one as an argument, or write messages to standard input, one a line.',
     )
-  }
-  const validated = validate(value)
+  return lines.map(({ text, line }) => {
+    const where = lines.length > 1 ? `line ${line}: ` : ''
+    const message = readMessage(text, where)
+    const excess = excessOf(message, limits)
+    if (excess !== undefined) throw new StartError(`${where}${excess}`)
+    return message
+  })
+}
+
+async function* only(chunk: Buffer): AsyncGenerator<Buffer> {
+  yield chunk
+}
+
+/** Checks a message. If the message has no `messageId`, adds one, so that the message can be found later. */
+function readMessage(text: string, where: string): Message {
+  const parsed = parseJson(text)
+  if (!parsed.ok) throw new StartError(`${where}the message is not JSON: ${jsonFault(text)}`)
+  const validated = validate(parsed.value)
   if (!validated.ok) throw new StartError(`${where}${validated.reason}: ${validated.detail}`)
   const { message } = validated
+  if (holdsInfinite(message))
+    throw new StartError(`${where}the message has a number over 1.7e308: send larger ones as text`)
   const key = partitionKey(message)
   if (key === undefined) throw new StartError(`${where}the message names no user`)
   const messageId = isAbsent(message.messageId) ? randomUUID() : message.messageId
   return { key, text: JSON.stringify({ ...message, messageId }), messageId }
+}
+
+/** Returns the reason why a worker would refuse a message because of a limit. */
+function excessOf({ key, text }: Message, limits: MessageLimits): string | undefined {
+  const entered = enter(
+    Buffer.from(text),
+    { topic: '', partition: 0, offset: 0, timestampMs: Date.now() },
+    limits,
+  )
+  if (!entered.ok) return `${entered.reason}: ${entered.detail}`
+  const isOver = Buffer.byteLength(key) + entered.message.body.length > limits.maxBytes
+  return isOver ? `body_too_large: with its key, the message is over ${limits.maxBytes} bytes` : undefined
+}
+
+function jsonFault(text: string): string {
+  try {
+    JSON.parse(text)
+    return ''
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
 }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { checkTopics, type TopicFault } from '../kafka/topic-check.ts'
+import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
 import { optionalTopics } from '../kafka/topics.ts'
 import { askKafka } from './ask-kafka.ts'
 import { topicLayout, topicNames } from './settings.ts'
@@ -14,6 +15,12 @@ export type LaidOut = {
    * whichever is lower.
    */
   readonly batchBytes: number
+  /**
+   * The size of the largest record that is sent to the brokers, in bytes. It follows from
+   * `message.maxBytes`, or from the largest topic if that takes more. A topic takes more after
+   * `message.maxBytes` was lowered. Larger messages may then still wait in the retry topics.
+   */
+  readonly maxRecordBytes: number
   /** A partition takes no records while it has fewer in-sync replicas than this number. */
   readonly minInsync: number
 }
@@ -59,6 +66,7 @@ export async function refuseWrongTopics(
   const most = Math.min(...needed) - batchOverheadBytes
   return {
     batchBytes: Math.min(config.kafka.batchBytes, Math.max(most, batchOverheadBytes)),
+    maxRecordBytes: Math.max(maxRetryRecordBytes(config.message.maxBytes), ...needed),
     minInsync: topicLayout(config).minInsync,
   }
 }

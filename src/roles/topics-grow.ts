@@ -23,7 +23,7 @@ import { beginningOf, isOfLadder, sharedTopics, waitingNames } from './growth-to
 import { continueFromPlainGroup } from './plain-group.ts'
 import { grouped, Progress, type Screen } from './progress.ts'
 import { kafkaSettings, topicLayout } from './settings.ts'
-import { StartError } from './start-error.ts'
+import { StartError, WrongUseError } from './start-error.ts'
 
 type Kafka = ReturnType<typeof createKafka>
 
@@ -58,6 +58,7 @@ export async function growTopics(
   options: GrowOptions,
   screen: Screen,
 ): Promise<string[]> {
+  refuseContradictions(options)
   const kafka = await openKafka(config, log, roleOf(options))
   const growth = await readGrowth(kafka, config)
   if (options.isAbandoned) return abandon(kafka, config, growth)
@@ -79,6 +80,19 @@ export async function growTopics(
   } finally {
     await reader.stop()
   }
+}
+
+/**
+ * Throws if flags contradict each other. Otherwise `--clean --dry-run` would delete topics, though
+ * `--dry-run` says that nothing is written.
+ */
+function refuseContradictions({ partitions, isDryRun, isAbandoned, isClean }: GrowOptions): void {
+  if (isAbandoned && isClean) throw new WrongUseError('Give --abandon or --clean, not both.')
+  if (!isAbandoned && !isClean) return
+  const flag = isAbandoned ? '--abandon' : '--clean'
+  if (isDryRun) throw new WrongUseError(`${flag} has no dry run: leave out --dry-run, or ${flag}.`)
+  if (partitions !== undefined)
+    throw new WrongUseError(`${flag} takes no number of partitions: leave out ${partitions}, or ${flag}.`)
 }
 
 function roleOf({ isAbandoned, isClean }: GrowOptions): KafkaRole {

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { encodeState, encodeStateKey } from '../../../src/audience/state-record.ts'
 import { encodeMark } from '../../../src/backfill/marks.ts'
 import { encodePosition } from '../../../src/backfill/position.ts'
+import { encodeGrowth } from '../../../src/growth/journal.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'
 import { decodeRetryState } from '../../../src/retry/retry-state.ts'
 import { createTopic, produce, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
@@ -184,8 +185,7 @@ describe('a backfill', () => {
     const noted = sentSoFar()
     expect(noted).toBeLessThan(userIds.length)
 
-    // A change during the backfill. The Identify of the change itself is routed as always. The backfill
-    // doesn't read the changed state any more.
+    // A change during the backfill. The Identify of the change itself is routed as always.
     await produce(`${prefix}memberships`, [membership({ userId: 'newcomer', atMs: 9 })])
     const { stdout } = await runSluice([...args, '100000'], variables)
     expect(stdout).toContain(`(${noted.toLocaleString('en-US')} of them in an earlier run)`)
@@ -236,6 +236,51 @@ describe('a backfill', () => {
     expect(await outputOf(args)).toContain('mark     stays')
     noteOf(2)
     expect(await outputOf(args)).toContain('mark     taken down')
+  })
+
+  test('that goes on late sends a value that was confirmed since, and whose older record was compacted away', async () => {
+    const [other, user] = Array.from({ length: 20 }, (_, number) => `user-${number}`).filter(
+      (userId) => partitionOf(userId, partitions) === 0,
+    )
+    if (other === undefined || user === undefined) throw new Error('partition 0 has too few users')
+    await produce(`${prefix}memberships`, [
+      membership({ userId: other }),
+      // The record at the lower offset, which this one replaces, is gone.
+      membership({ userId: user, atMs: 5, since: 1 }),
+    ])
+    const scope = { prefix, partitions, spaceId: 'personas', destinationId: 'crm' }
+    const whole = { ...scope, audienceId: null, property: null, withLeft: true }
+    const position = { unit: 0, end: 1, bucket: 0, offset: -1, sent: 0, marksUpTo: 0 }
+    writeFileSync(join(folder, 'state.json'), encodePosition(whole, position))
+    await runSluice([...backfillArgs, 'crm', '--with-left', '--state', join(folder, 'state.json')], variables)
+    expect(usersOf(await replayed())).toEqual([other, user].toSorted())
+  })
+
+  test('during which the installation was grown says so, and lets the mark stay', async () => {
+    await produce(`${prefix}backfills`, [missed])
+    await produce(
+      `${prefix}memberships`,
+      Array.from({ length: 300 }, (_, user) => membership({ userId: `user-${user}` })),
+    )
+    const stateFile = join(folder, 'state.json')
+    const args = [...backfillArgs, 'crm', '--with-left', '--rate', '100', '--state', stateFile]
+    const ended = runSluice(args, variables, { expectedCode: 1 })
+    await until('it has begun', () => existsSync(stateFile))
+    const growth = encodeGrowth({
+      state: 'grown',
+      from: { partitions, generation: 1 },
+      to: { partitions: 6, generation: 2 },
+      groupId: 'sluice',
+      digest: '',
+      waiting: [],
+      done: [],
+      bounds: [],
+    })
+    await produce(`${prefix}backfills`, [{ partition: 0, ...growth }])
+    const { stderr } = await ended
+    expect(stderr).toContain('6 partitions')
+    const keys = (await readAll(`${prefix}backfills`)).map(({ key }) => key)
+    expect(keys.some((key) => key?.includes('filled'))).toBe(false)
   })
 
   test('does not go on with the state of another', async () => {

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -20,4 +20,49 @@ test('messages on standard input are waited for, however late they come', async 
   // The message is read before Kafka is looked for.
   expect(stderr).toContain('sluice: the message is not JSON')
   expect(code).toBe(1)
+})
+
+const track = '{"type":"track","userId":"u1","event":"Sent"}'
+
+test.each([
+  ['nothing', '', 'There is no message'],
+  ['a byte order mark alone', '\ufeff\r\n', 'There is no message'],
+  ['blank lines before the fault', `${track}\r\n\r\n\r\n{oops}\r\n`, 'line 4: the message is not JSON'],
+  [
+    'bytes that are not UTF-8',
+    Buffer.concat([Buffer.from(`${track}\n{"type":"track","userId":"Zo`), Buffer.from([0xeb, 0x22, 0x7d])]),
+    'line 2: is not UTF-8',
+  ],
+  [
+    'a number that JSON.parse reads as infinite',
+    track.replace('}', ',"properties":{"total":1e400}}'),
+    'the message has a number over 1.7e308',
+  ],
+  [
+    'a message that is nested deeper than a worker takes',
+    track.replace('}', `,"properties":{"a":${'['.repeat(99)}${']'.repeat(99)}}}`),
+    'nested_too_deep',
+  ],
+  [
+    'a message that is too large for a worker with its key',
+    track.replace('u1', 'u'.repeat(600_000)),
+    'body_too_large: with its key',
+  ],
+])('%s on standard input is refused in one line, and nothing is sent', (_what, input, expected) => {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main, 'send', '--source', 'shop'], {
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'], SLUICE_KAFKA_BROKERS: '127.0.0.1:1' },
+    input,
+  })
+  expect(stderr).toMatch(/^sluice: [^\n]+\n$/)
+  expect(stderr).toContain(expected)
+  expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+})
+
+test('a source that is empty, as of a variable that is not set, is wrong use', () => {
+  const { status, stderr } = spawnSync(process.execPath, [main, 'send', '--source', '', track], {
+    encoding: 'utf8',
+  })
+  expect(stderr).toContain('--source has to be the id of a source')
+  expect(status).toBe(2)
 })

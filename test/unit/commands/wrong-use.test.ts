@@ -10,6 +10,11 @@ test.each([
   ['a number that is too large', ['log', 'search', '--limit', '1001'], '--limit'],
   ['a rate of nothing', ['replay', 'dead-letters', '--rate', '0'], '--rate'],
   ['a day that is none', ['replay', 'events', '--destination', 'crm', '--from', '2026-02-30'], '--from'],
+  ['a dry run of what has none', ['topics', 'grow', '--clean', '--dry-run'], '--dry-run'],
+  ['a growth that is to be abandoned and dry', ['topics', 'grow', '--abandon', '--dry-run'], '--dry-run'],
+  ['a growth and the removal of old topics', ['topics', 'grow', '48', '--clean'], '--clean'],
+  ['both ends of a growth', ['topics', 'grow', '--abandon', '--clean'], '--abandon'],
+  ['a destination and all of them', ['destinations', 'resume', 'crm', '--all'], '--all'],
 ])('%s is wrong use: exit code 2', (_what, args, option) => {
   const { status, stderr } = spawnSync(process.execPath, [main, ...args], { encoding: 'utf8' })
   expect(stderr).toMatch(/^sluice: [^\n]+\n$/)

@@ -1,6 +1,6 @@
 import { Gauge, Registry } from 'prom-client'
 import { expect, test } from 'vitest'
-import { ClockReport } from '../../../src/roles/clock-report.ts'
+import { ClockReport, clockReportOf } from '../../../src/roles/clock-report.ts'
 
 const minute = 60_000
 
@@ -44,4 +44,13 @@ test('a difference that no receiver minds is only a metric', async () => {
   report.take(0, 29_000)
   expect(await shown()).toBe(29)
   expect(lines).toEqual([])
+})
+
+test('a part that writes nothing does not hide what another part of the process sees', async () => {
+  const clockSkew = new Gauge({ name: 'skew', help: 'skew', registers: [new Registry()] })
+  const options = { metrics: { clockSkew }, log: { info: () => undefined, warn: () => undefined } }
+  const [worker, gateway] = [clockReportOf(options), clockReportOf(options)]
+  worker.take(1, 120_000)
+  gateway.look()
+  expect((await clockSkew.get()).values[0]?.value).toBe(120)
 })

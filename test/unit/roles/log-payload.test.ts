@@ -40,7 +40,18 @@ test('a framed value without a registry, or that its schema does not fit, says s
 
 test('a registry that does not answer is waited for no longer than it may take', async () => {
   const { payload, note } = await read(framed, () => new Promise(() => {}))
-  expect([payload, note]).toEqual([undefined, expect.stringContaining('did not answer within 0.05 s')])
+  expect([payload, note]).toEqual([undefined, expect.stringContaining('gave no schema within 0.05 s')])
+})
+
+test('a registry that gives no schema is quoted, such as one that refuses the login', async () => {
+  const { note } = await readPayload(framed, {
+    messageId: 'm1',
+    isFramed: true,
+    decoder: { decode: () => new Promise(() => {}), stop() {} },
+    withinMs: 50,
+    registryTrouble: () => 'it answered 401',
+  })
+  expect(note).toMatch(/^it is framed .* gave no schema within 0\.05 s: it answered 401$/)
 })
 
 test('of a topic whose values are not framed a first byte of 0 means nothing', async () => {
