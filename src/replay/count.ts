@@ -8,8 +8,9 @@ const atATime = 4
 
 /**
  * Counts the records that a replay would send. At the time `untilMs` on the clock of `performance.now()`, the
- * count ends even if it isn't complete. The result says whether the count is complete. Rejects if the topic
- * can't be read.
+ * count ends even if it isn't complete. The result says whether the count is complete. Resolves with `lost`
+ * if the topic lost records, or was created again, before they were counted. Rejects if the topic can't be
+ * read.
  */
 export async function count({
   ranges,
@@ -23,18 +24,18 @@ export async function count({
   choose: (record: SourceRecord) => Chosen
   untilMs?: number
   onProgress?: (passed: number, tally: Tally) => void
-}): Promise<{ readonly tally: Tally; readonly isComplete: boolean }> {
+}): Promise<{ readonly tally: Tally; readonly isComplete: boolean } | 'lost'> {
   const offsets = ranges.map(({ start }) => start)
   const sum = new TallyBuilder()
   let last = -1
-  let isLate = false
+  let ended: 'late' | 'lost' | undefined
 
   async function read(): Promise<void> {
     for (;;) {
       const partition = nextPartition(ranges, offsets, last)
       if (partition === undefined) return
-      isLate ||= performance.now() > untilMs
-      if (isLate) return
+      if (performance.now() > untilMs) ended ??= 'late'
+      if (ended !== undefined) return
       last = partition
       await readPartition(partition)
     }
@@ -50,18 +51,17 @@ export async function count({
     offsets[partition] = to
     for (let at = from; at < to;) {
       const piece = await before(untilMs, pieces.piece({ partition, from: at, to }))
-      if (piece === undefined) {
-        isLate = true
+      if (piece === undefined || typeof piece === 'string') {
+        ended = piece === undefined ? 'late' : 'lost'
         return
       }
-      if (typeof piece === 'string') throw new Error(`partition ${partition} has lost records to be counted`)
       const { records, next } = piece
       for (const record of records) sum.add(choose(record))
       at = next
       offsetsSeen[partition] = at
       onProgress(passed(ranges, offsetsSeen).passed, sum.tally)
       if (performance.now() > untilMs) {
-        isLate ||= at < to
+        if (at < to) ended ??= 'late'
         return
       }
     }
@@ -69,7 +69,7 @@ export async function count({
 
   const offsetsSeen = [...offsets]
   await Promise.all(Array.from({ length: atATime }, read))
-  return { tally: sum.tally, isComplete: !isLate }
+  return ended === 'lost' ? 'lost' : { tally: sum.tally, isComplete: ended === undefined }
 }
 
 /**

@@ -147,7 +147,7 @@ class Desk implements ReplayDesk {
     const topicId = await reading.topicId(selection.from)
     const ranges = await offsetRanges(kafka, topic, selection)
     const { all } = passed(ranges, [])
-    const { tally, isComplete } = await count({
+    const counted = await count({
       ranges,
       pieces: reading.pieces(selection.from),
       choose: reading.choose({ selection, jobId: '', catalog }),
@@ -156,7 +156,8 @@ class Desk implements ReplayDesk {
         onProgress: (done: number, sum: Tally) => onProgress(done, all, sum),
       }),
     })
-    return { ok: true, value: { selection, ranges, topicId, tally, isComplete } }
+    if (counted === 'lost') return lostWhileCounted(topic)
+    return { ok: true, value: { selection, ranges, topicId, ...counted } }
   }
 
   async create(
@@ -246,4 +247,9 @@ function problemOf(selection: Selection, { sources, destinations }: ReplayCatalo
 function newId(atMs: number): string {
   const digits = new Date(atMs).toISOString().replace(/\D/g, '')
   return `${digits.slice(0, 8)}-${digits.slice(8, 14)}-${randomBytes(3).toString('hex')}`
+}
+
+function lostWhileCounted(topic: string): DeskRefusal {
+  const problem = `${topic} lost records, or was created again, while its records were counted: ask again.`
+  return { ok: false, kind: 'conflict', problem }
 }

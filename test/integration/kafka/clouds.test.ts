@@ -130,12 +130,15 @@ test('what is written at once stays below the smallest limit that a topic tells'
   const config = configOf('warn', randomPrefix())
   await applyTopicTable(config, log)
   const kafka = await openKafka(config, log, 'worker')
-  expect(await refuseWrongTopics(kafka, config, log)).toEqual({
+  expect(await refuseWrongTopics(kafka, config, log)).toMatchObject({
     batchBytes: config.kafka.batchBytes,
     minInsync: 1,
   })
   cloud.manners = { tells: (name, value) => (name === 'max.message.bytes' ? '262144' : value) }
-  expect(await refuseWrongTopics(kafka, config, log)).toEqual({ batchBytes: 262_144 - 1_024, minInsync: 1 })
+  expect(await refuseWrongTopics(kafka, config, log)).toMatchObject({
+    batchBytes: 262_144 - 1_024,
+    minInsync: 1,
+  })
 })
 
 test('a worker delivers on a cluster that neither takes nor tells all, and says what is less than promised', async () => {

@@ -17,6 +17,17 @@ test('a count ends in time where a piece never comes, as while a schema registry
     choose: () => ({ kind: 'no' }),
     untilMs: startedMs + 50,
   })
-  expect(counted.isComplete).toBe(false)
+  expect(counted).toMatchObject({ isComplete: false })
   expect(performance.now() - startedMs).toBeLessThan(5_000)
+})
+
+test('a count of a partition that lost its records ends, and says so', async () => {
+  const counted = await count({
+    ranges,
+    pieces: {
+      piece: ({ partition, to }) => Promise.resolve(partition === 0 ? 'lost' : { records: [], next: to }),
+    },
+    choose: () => ({ kind: 'no' }),
+  })
+  expect(counted).toBe('lost')
 })
