@@ -3,7 +3,7 @@ import type { Logger } from 'pino'
 import { createToken, readTokens, type AdminRight, rights, type Token } from '../admin/tokens.ts'
 import type { Config } from '../config/schema.ts'
 import type { Part } from './parts.ts'
-import { StartError } from './start-error.ts'
+import { StartError, WrongUseError } from './start-error.ts'
 
 const lookEveryMs = 2_000
 
@@ -75,9 +75,9 @@ async function read(path: string): Promise<ReadFile | string> {
 /** Creates a token. Returns the lines that `sluice admin token create` prints. */
 export function newToken(name: string, given: string): string[] {
   const right = rights.find((known): known is AdminRight => known === given)
-  if (right === undefined) throw new StartError(`--right is one of ${rights.join(', ')}.`)
+  if (right === undefined) throw new WrongUseError(`--right is one of ${rights.join(', ')}.`)
   if (!/^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$/.test(name))
-    throw new StartError('--name has up to 100 letters, digits, and . _ @ - after the first.')
+    throw new WrongUseError('--name has up to 100 letters, digits, and . _ @ - after the first.')
   const { token, line } = createToken(name, right)
   return [
     `token  ${token}`,

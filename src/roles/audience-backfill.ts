@@ -18,7 +18,7 @@ import { refuseOtherLayout, refusingOtherLayout } from './growth-journal.ts'
 import { counted, grouped, Progress, type Screen } from './progress.ts'
 import type { TopicNames } from '../kafka/topics.ts'
 import { kafkaSettings, topicNames } from './settings.ts'
-import { StartError } from './start-error.ts'
+import { StartError, WrongUseError } from './start-error.ts'
 import { readingInput } from './upstream-input.ts'
 import { openWriter, type Writer } from './writer.ts'
 
@@ -319,7 +319,9 @@ function rateOf(given: string | undefined): number {
   if (given === undefined) return defaultRate
   const rate = Number(given)
   if (Number.isInteger(rate) && rate >= 1 && rate <= mostRate) return rate
-  throw new StartError(`--rate has to be a whole number from 1 to ${grouped(mostRate)}: Identifies a second.`)
+  throw new WrongUseError(
+    `--rate has to be a whole number from 1 to ${grouped(mostRate)}: Identifies a second.`,
+  )
 }
 
 /** Throws when all messages of the backfill would become dead letters. */

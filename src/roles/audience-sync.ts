@@ -13,7 +13,7 @@ import { askKafka, openKafka } from './ask-kafka.ts'
 import { counted, grouped, Progress, type Screen } from './progress.ts'
 import { refuseWhileGrowing } from './growth-journal.ts'
 import { kafkaSettings, topicNames } from './settings.ts'
-import { StartError } from './start-error.ts'
+import { StartError, WrongUseError } from './start-error.ts'
 import { openInput, readingInput, readingLines, type UpstreamInput } from './upstream-input.ts'
 import { openWriter } from './writer.ts'
 
@@ -59,7 +59,7 @@ export async function syncAudience(
   const head = headOf(options, Date.now())
   const property = propertyName({ key: options.audience.key, name: options.audience.name })
   if (property === undefined) {
-    throw new StartError(
+    throw new WrongUseError(
       'No property can be made of this name: give a --name with a letter or a digit, or a --key.',
     )
   }
@@ -109,7 +109,7 @@ function headOf(
   nowMs: number,
 ): SyncHead {
   const problem = snapshotAt === undefined ? undefined : timeProblem('--snapshot-at', snapshotAt, nowMs)
-  if (problem !== undefined) throw new StartError(`The command ${problem}.`)
+  if (problem !== undefined) throw new WrongUseError(`The command ${problem}.`)
   const atMs = snapshotAt === undefined ? nowMs : (parseTimestamp(snapshotAt) ?? nowMs)
   const head: SyncHead = {
     audienceId: audience.id,
@@ -121,9 +121,9 @@ function headOf(
   const [error] = syncPartCheck.Errors({ type: 'sync', ...head, part: 1, parts: 1, userIds: [] })
   if (error !== undefined) {
     const flag = flags.get(error.instancePath) ?? error.instancePath
-    throw new StartError(`${flag} has to be a text of 1 to 1,000 characters.`)
+    throw new WrongUseError(`${flag} has to be a text of 1 to 1,000 characters.`)
   }
-  if (spaceId === '') throw new StartError('--space has to be the id of a source of the catalog.')
+  if (spaceId === '') throw new WrongUseError('--space has to be the id of a source of the catalog.')
   return head
 }
 
@@ -142,7 +142,7 @@ const endings: ReadonlyMap<string, UserFormat> = new Map([
 function formatByEnding(file: string): UserFormat {
   const format = endings.get(extname(file).toLowerCase())
   if (format !== undefined) return format
-  throw new StartError(
+  throw new WrongUseError(
     `What ${file === '-' ? 'standard input' : file} holds can't be told from its name: give --format csv or --format ndjson.`,
   )
 }

@@ -6,7 +6,7 @@ import { eachLine } from '../upstream/file-lines.ts'
 import { Spool } from '../upstream/spool.ts'
 import { counted, Progress, type Screen } from './progress.ts'
 import { topicNames } from './settings.ts'
-import { StartError } from './start-error.ts'
+import { StartError, WrongUseError } from './start-error.ts'
 import { openInput, readingInput, readingLines } from './upstream-input.ts'
 import { openWriter } from './writer.ts'
 
@@ -42,7 +42,7 @@ export async function changeAudience(
   { spaceId, flags }: { spaceId: string; flags: ChangeFlags },
   screen: Screen,
 ): Promise<string[]> {
-  if (spaceId === '') throw new StartError('--space has to be the id of a source of the catalog.')
+  if (spaceId === '') throw new WrongUseError('--space has to be the id of a source of the catalog.')
   const isOne = Object.values(flags).some((flag) => flag !== undefined)
   const limits = config.message
   const spool = await readingInput('standard input', async () => new Spool(1))
@@ -50,7 +50,7 @@ export async function changeAudience(
     if (isOne) {
       const nowMs = Date.now()
       const ready = readChange(changeOf(flags, nowMs), { limits, nowMs })
-      if (!ready.ok) throw new StartError(`The change ${spelled(ready.problem)}. Nothing was sent.`)
+      if (!ready.ok) throw new WrongUseError(`The change ${spelled(ready.problem)}. Nothing was sent.`)
       spool.add(0, ready.value)
     } else {
       // Reads the clock again for each line. The input may take so long that a correct change would otherwise
@@ -94,15 +94,15 @@ function changeOf(flags: ChangeFlags, nowMs: number): string {
   const { audience, trait, name, key, user, member, value } = flags
   const changedAt = flags.changedAt ?? new Date(nowMs).toISOString()
   if ((audience === undefined) === (trait === undefined)) {
-    throw new StartError(
+    throw new WrongUseError(
       'Name either an audience (--audience, --member) or a computed trait (--trait, --value).',
     )
   }
-  if (user === undefined) throw new StartError('Give the id of the user: --user')
-  if (name === undefined) throw new StartError('Give the name of the audience or the trait: --name')
+  if (user === undefined) throw new WrongUseError('Give the id of the user: --user')
+  if (name === undefined) throw new WrongUseError('Give the name of the audience or the trait: --name')
   if (audience !== undefined) {
     if (value !== undefined || (member !== 'true' && member !== 'false')) {
-      throw new StartError('Give --member true when the user is in the audience now, else --member false')
+      throw new WrongUseError('Give --member true when the user is in the audience now, else --member false')
     }
     return JSON.stringify({
       type: 'membership',
@@ -115,7 +115,7 @@ function changeOf(flags: ChangeFlags, nowMs: number): string {
     })
   }
   if (value === undefined || !parseJson(value).ok || member !== undefined) {
-    throw new StartError(
+    throw new WrongUseError(
       `Give the new value as JSON, text in quotation marks: --value 42, or --value '"gold"'`,
     )
   }

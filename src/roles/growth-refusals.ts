@@ -11,7 +11,7 @@ import { askKafka } from './ask-kafka.ts'
 import { ownDefinitions, sharedTopics } from './growth-topics.ts'
 import { grouped } from './progress.ts'
 import { topicLayout } from './settings.ts'
-import { StartError } from './start-error.ts'
+import { StartError, WrongUseError } from './start-error.ts'
 import { describeTopicFaults } from './topic-layout.ts'
 
 type Kafka = ReturnType<typeof createKafka>
@@ -30,11 +30,11 @@ const groupPatienceMs = 10_000
 export function partitionsOf(given: string | undefined, underWay: Growth | undefined): number {
   if (given === undefined) {
     if (underWay !== undefined) return underWay.to.partitions
-    throw new StartError('Say to how many partitions: `sluice topics grow N`.')
+    throw new WrongUseError('Say to how many partitions: `sluice topics grow N`.')
   }
   const partitions = Number(given)
   if (!Number.isInteger(partitions) || partitions < 1 || partitions > mostPartitions)
-    throw new StartError(
+    throw new WrongUseError(
       `The number of partitions has to be a whole number up to ${grouped(mostPartitions)}.`,
     )
   if (underWay !== undefined && partitions !== underWay.to.partitions)

@@ -133,7 +133,7 @@ async function begin(
   if (fault !== undefined) throw new StartError(fault)
   const { partitions: present, generation } = config.topics
   if (partitions <= present)
-    throw new StartError(
+    throw new WrongUseError(
       `There are ${present} partitions: they can only become more, and ${partitions} is not more. Fewer need a new SLUICE_KAFKA_TOPIC_PREFIX.`,
     )
   await refuseOtherTopics(kafka, config)

@@ -78,8 +78,8 @@ describe('of an installation that stays as it is', () => {
   test('a growth to as many partitions, or to more than there may be, is refused', async () => {
     const { grow } = installation
     const [same, many] = await Promise.all([grow('3'), grow('5000')])
-    expect(same).toMatchObject({ code: 1, stderr: expect.stringContaining('they can only become more') })
-    expect(many).toMatchObject({ code: 1, stderr: expect.stringContaining('has to be a whole number') })
+    expect(same).toMatchObject({ code: 2, stderr: expect.stringContaining('they can only become more') })
+    expect(many).toMatchObject({ code: 2, stderr: expect.stringContaining('has to be a whole number') })
   })
 
   test('what the brokers would not do is told before anything is written', async () => {

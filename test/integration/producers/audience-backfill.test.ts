@@ -294,18 +294,18 @@ describe('a backfill', () => {
   })
 
   test.each([
-    ['an unknown space', ['--space', 'nowhere', 'crm'], 'no source "nowhere" of kind audiences'],
-    ['a source of events', ['--space', 'shop', 'crm'], 'no source "shop" of kind audiences'],
-    ['an unknown destination', ['nobody'], 'no destination "nobody"'],
-    ['a destination that is not connected', ['other'], 'add it to its sources'],
-    ['a destination that is off', ['off'], 'switch it on or pause it'],
-    ['a rate that is none', ['crm', '--rate', 'fast'], '--rate has to be a whole number'],
-  ])('with %s says what to do', async (_fault, args, expected) => {
+    ['an unknown space', ['--space', 'nowhere', 'crm'], 1, 'no source "nowhere" of kind audiences'],
+    ['a source of events', ['--space', 'shop', 'crm'], 1, 'no source "shop" of kind audiences'],
+    ['an unknown destination', ['nobody'], 1, 'no destination "nobody"'],
+    ['a destination that is not connected', ['other'], 1, 'add it to its sources'],
+    ['a destination that is off', ['off'], 1, 'switch it on or pause it'],
+    ['a rate that is none', ['crm', '--rate', 'fast'], 2, '--rate has to be a whole number'],
+  ])('with %s says what to do', async (_fault, args, expectedCode, expected) => {
     const destination =
       args.find((arg, index) => !arg.startsWith('--') && !args[index - 1]?.startsWith('--')) ?? ''
     const rest = args.filter((arg) => arg !== destination)
     const { stderr } = await runSluice([...backfillArgs, destination, ...rest], variables, {
-      expectedCode: 1,
+      expectedCode,
     })
     expect(stderr).toContain(expected)
     expect(stderr).not.toMatch(/^\s+at /m)

@@ -108,7 +108,7 @@ describe('a change', () => {
     const { stderr, stdout } = await runSluice(
       change(...args),
       { SLUICE_KAFKA_BROKERS: testKafka().join(',') },
-      { expectedCode: 1 },
+      { expectedCode: 2 },
     )
     expect(stdout).toBe('')
     expect(stderr).toContain(expected)

@@ -153,30 +153,32 @@ describe('a sync of a file', () => {
   })
 
   test.concurrent.each([
-    ['no such file', ['/nowhere/vips.csv'], {}, '/nowhere/vips.csv can not be read (ENOENT)'],
-    ['a folder', ['/'], {}, "can't be told from its name: give --format"],
-    ['an ending that says nothing', ['vips.txt'], {}, 'give --format csv or --format ndjson'],
+    ['no such file', ['/nowhere/vips.csv'], 1, {}, '/nowhere/vips.csv can not be read (ENOENT)'],
+    ['a folder', ['/'], 2, {}, "can't be told from its name: give --format"],
+    ['an ending that says nothing', ['vips.txt'], 2, {}, 'give --format csv or --format ndjson'],
     [
       'a time ahead',
       ['-', '--format', 'csv', '--snapshot-at', '2999-01-01'],
+      2,
       {},
       'more than 5 minutes ahead',
     ],
     [
       'a time that is none',
       ['-', '--format', 'csv', '--snapshot-at', 'now'],
+      2,
       {},
       '--snapshot-at that is no time',
     ],
-    ['an empty name', ['-', '--format', 'csv', '--name', ''], {}, '--name has to be a text'],
-    ['a name of symbols only', ['-', '--format', 'csv', '--name', '💸'], {}, 'or a --key'],
-    ['no topic', ['-', '--format', 'csv'], { SLUICE_KAFKA_TOPIC_PREFIX: 'none.' }, 'sluice topics apply'],
-    ['no brokers', ['-', '--format', 'csv'], { SLUICE_KAFKA_BROKERS: '' }, 'SLUICE_KAFKA_BROKERS'],
-  ])('with %s says what to do', async (_fault, args, more, expected) => {
+    ['an empty name', ['-', '--format', 'csv', '--name', ''], 2, {}, '--name has to be a text'],
+    ['a name of symbols only', ['-', '--format', 'csv', '--name', '💸'], 2, {}, 'or a --key'],
+    ['no topic', ['-', '--format', 'csv'], 1, { SLUICE_KAFKA_TOPIC_PREFIX: 'none.' }, 'sluice topics apply'],
+    ['no brokers', ['-', '--format', 'csv'], 1, { SLUICE_KAFKA_BROKERS: '' }, 'SLUICE_KAFKA_BROKERS'],
+  ])('with %s says what to do', async (_fault, args, expectedCode, more, expected) => {
     const { stderr } = await runSluice(
       ['audience', 'sync', ...about, ...args],
       { SLUICE_KAFKA_BROKERS: testKafka().join(','), ...more },
-      { expectedCode: 1 },
+      { expectedCode },
     )
     expect(stderr).toContain(expected)
     expect(stderr).not.toMatch(/^\s+at /m)
