@@ -137,8 +137,20 @@ describe('the notes warn', () => {
     const notes = await renderNotes(tools, '--set', 'registry.url=https://registry.example')
     expect(notes).toContain('networkPolicy.kafka.to is empty')
     expect(notes).toContain(
-      'networkPolicy.registry.to is empty: the pods of worker, log, admin may reach any address at port 443',
+      'networkPolicy.registry.to is empty: the pods of worker may reach any address at port 443',
     )
+  })
+
+  test('of the pods that this release has, and of no others', async () => {
+    const notes = await renderNotes(
+      tools,
+      ...['--set', 'registry.url=https://registry.example', '--set', 'admin.enabled=true'],
+      ...['--set', 'deliveryLog.index.enabled=true', '--set', 'deliveryLog.existingSecret=log'],
+      ...['--set', 'admin.tokens.existingSecret=tokens', '--set', 'gateway.enabled=false'],
+      ...['--set', 'kafka.sasl.mechanism=aws-iam'],
+    )
+    expect(notes).toContain('networkPolicy.registry.to is empty: the pods of worker, log, admin may')
+    expect(notes).toContain('networkPolicy.token.to is empty: the pods of worker, log, admin, topics may')
   })
 
   test('not where it is said where these are, or no policy is made', async () => {

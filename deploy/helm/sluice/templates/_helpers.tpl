@@ -621,13 +621,19 @@ priorityClassName: {{ . }}
 
 {{/*
 Lists the servers other than Kafka that pods connect to: the key of `networkPolicy` that is about the server (`key`), its name (`what`), the
-components that connect to it (`of`), and the ports of its URLs in the values (`ports`).
+components of this release that connect to it (`of`), and the ports of its URLs in the values (`ports`).
 */}}
 {{- define "sluice.servers" -}}
-{{- $all := list "worker" "gateway" "log" "admin" "topics" -}}
+{{- $searching := list -}}
+{{- if .Values.deliveryLog.index.enabled }}{{- $searching = append $searching "log" }}{{- end }}
+{{- if .Values.admin.enabled }}{{- $searching = append $searching "admin" }}{{- end }}
+{{- $all := list "worker" -}}
+{{- if .Values.gateway.enabled }}{{- $all = append $all "gateway" }}{{- end }}
+{{- $all = concat $all $searching -}}
+{{- if .Values.topics.apply }}{{- $all = append $all "topics" }}{{- end }}
 {{- $settings := .Values.settings | default dict -}}
 {{- if .Values.registry.url }}
-- { key: registry, what: the schema registry, of: [worker, log, admin], ports: [{{ include "sluice.portOf" .Values.registry.url }}] }
+- { key: registry, what: the schema registry, of: {{ toJson (concat (list "worker") $searching) }}, ports: [{{ include "sluice.portOf" .Values.registry.url }}] }
 {{- end }}
 {{- if eq .Values.kafka.sasl.mechanism "aws-iam" }}
 - { key: token, what: the token service of AWS (STS), of: {{ toJson $all }}, ports: [443] }
@@ -644,7 +650,7 @@ components that connect to it (`of`), and the ports of its URLs in the values (`
 - { key: otlp, what: the collector of traces, of: {{ toJson $all }}, ports: {{ toJson (uniq .) }} }
 {{- end }}
 {{- with .Values.deliveryLog.clickhouse.url }}
-- { key: clickhouse, what: ClickHouse, of: [log, admin], ports: [{{ include "sluice.portOf" . }}] }
+- { key: clickhouse, what: ClickHouse, of: {{ toJson $searching }}, ports: [{{ include "sluice.portOf" . }}] }
 {{- end }}
 {{- end -}}
 
