@@ -233,6 +233,25 @@ describe('scaling', () => {
     ).toBe('')
     expect(await notRecorded(tools, resources, [...idle, ...ofOthers], [unknown])).toBe('')
   })
+
+  test.each(['sluice_proxy_down', 'sluice_produce_stalled'])(
+    'retries that are late for %s ask for no pod, and those of other workers do',
+    async (stopped) => {
+      const resources = await rendered(...on, ...scaledByHpa)
+      const [first = '', second = ''] = ['release-sluice-worker-0', 'release-sluice-worker-1']
+      const due = (pod: string, values: string) =>
+        told('sluice_oldest_due_timestamp_seconds', `tier="1m",pod="${pod}"`, values)
+      const oneStopped = [
+        told(stopped, `pod="${first}"`, '1+0x5'),
+        told(stopped, `pod="${second}"`, '0+0x5'),
+        due(first, '0+0x5'),
+      ]
+      const unknown = { expr: 'sluice_scaling_overdue_seconds', eval_time: '5m', exp_samples: [] }
+      expect(await notRecorded(tools, resources, oneStopped, [unknown])).toBe('')
+      const late = [recorded('sluice_scaling_overdue_seconds', 200)]
+      expect(await notRecorded(tools, resources, [...oneStopped, due(second, '100+0x5')], late)).toBe('')
+    },
+  )
 })
 
 test('the network lets deliveries go where Sluice itself does, and nowhere else', async () => {

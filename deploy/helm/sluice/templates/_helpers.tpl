@@ -686,9 +686,15 @@ is down.
 sum(avg_over_time(sluice_deliveries_in_flight{ {{- include "sluice.ofWorkers" . -}} }[2m])) / avg(sluice_deliveries_in_flight_limit{ {{- include "sluice.ofWorkers" . -}} })
 {{- end -}}
 
-{{/* Renders the query of how late the oldest due retry is, in seconds. */}}
+{{/*
+Renders the query of how late the oldest due retry is, in seconds. Workers deliver no retry while Kafka takes no writes or the proxy is down, and
+more pods don't help then. So such workers don't count. If no other worker has retries, the query has no result, and the number of pods stays.
+*/}}
 {{- define "sluice.overdueQuery" -}}
-clamp_min(max(time() - sluice_oldest_due_timestamp_seconds{ {{- include "sluice.ofWorkers" . -}} }), 0) or vector(0)
+{{- $of := include "sluice.ofWorkers" . -}}
+{{- $due := printf "sluice_oldest_due_timestamp_seconds{%s}" $of -}}
+{{- $stopped := printf "(sluice_proxy_down{%s} == 1 or sluice_produce_stalled{%s} == 1)" $of $of -}}
+clamp_min(max(time() - {{ $due }} unless on (pod) {{ $stopped }}), 0) or (vector(0) unless on () group({{ $due }}))
 {{- end -}}
 
 {{/* Lists the triggers that ask for worker pods: each trigger's query, and the part of its result that one pod takes. */}}
