@@ -93,7 +93,15 @@ export default defineConfig({
       },
       { test: { name: 'imports', include: ['test/imports/**/*.test.ts'] } },
       // Needs helm and promtool, which `npm run check:deploy` installs.
-      { test: { name: 'deploy', include: ['test/deploy/**/*.test.ts'], testTimeout: 60_000 } },
+      {
+        // helm and promtool run one after the other in each file.
+        test: {
+          name: 'deploy',
+          include: ['test/deploy/**/*.test.ts'],
+          testTimeout: 60_000,
+          maxWorkers: 2,
+        },
+      },
       {
         test: {
           name: 'integration',
