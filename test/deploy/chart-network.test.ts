@@ -144,10 +144,12 @@ describe('the notes warn', () => {
   test('of the pods that this release has, and of no others', async () => {
     const notes = await renderNotes(
       tools,
-      ...['--set', 'registry.url=https://registry.example', '--set', 'admin.enabled=true'],
-      ...['--set', 'deliveryLog.index.enabled=true', '--set', 'deliveryLog.existingSecret=log'],
-      ...['--set', 'admin.tokens.existingSecret=tokens', '--set', 'gateway.enabled=false'],
-      ...['--set', 'kafka.sasl.mechanism=aws-iam'],
+      '--set',
+      'registry.url=https://registry.example,kafka.sasl.mechanism=aws-iam,gateway.enabled=false',
+      '--set',
+      'admin.enabled=true,admin.tokens.existingSecret=tokens',
+      '--set',
+      'deliveryLog.index.enabled=true,deliveryLog.existingSecret=log',
     )
     expect(notes).toContain('networkPolicy.registry.to is empty: the pods of worker, log, admin may')
     expect(notes).toContain('networkPolicy.token.to is empty: the pods of worker, log, admin, topics may')

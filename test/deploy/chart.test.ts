@@ -108,6 +108,11 @@ test.each(valueSets)('Sluice takes the settings that the chart gives it: %s', as
   }
 })
 
+/** Returns the series of the oldest due retry of a worker pod. */
+function due(pod: string, values: string): ReturnType<typeof told> {
+  return told('sluice_oldest_due_timestamp_seconds', `tier="1m",pod="${pod}"`, values)
+}
+
 describe('scaling', () => {
   const on = ['--set', 'worker.autoscaling.enabled=true']
 
@@ -238,9 +243,7 @@ describe('scaling', () => {
     'retries that are late for %s ask for no pod, and those of other workers do',
     async (stopped) => {
       const resources = await rendered(...on, ...scaledByHpa)
-      const [first = '', second = ''] = ['release-sluice-worker-0', 'release-sluice-worker-1']
-      const due = (pod: string, values: string) =>
-        told('sluice_oldest_due_timestamp_seconds', `tier="1m",pod="${pod}"`, values)
+      const [first, second] = ['release-sluice-worker-0', 'release-sluice-worker-1']
       const oneStopped = [
         told(stopped, `pod="${first}"`, '1+0x5'),
         told(stopped, `pod="${second}"`, '0+0x5'),

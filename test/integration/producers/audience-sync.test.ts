@@ -153,34 +153,57 @@ describe('a sync of a file', () => {
   })
 
   test.concurrent.each([
-    ['no such file', ['/nowhere/vips.csv'], 1, {}, '/nowhere/vips.csv can not be read (ENOENT)'],
-    ['a folder', ['/'], 2, {}, "can't be told from its name: give --format"],
-    ['an ending that says nothing', ['vips.txt'], 2, {}, 'give --format csv or --format ndjson'],
+    [
+      'no such file',
+      ['/nowhere/vips.csv'],
+      {},
+      { code: 1, says: '/nowhere/vips.csv can not be read (ENOENT)' },
+    ],
+    ['a folder', ['/'], {}, { code: 2, says: "can't be told from its name: give --format" }],
+    [
+      'an ending that says nothing',
+      ['vips.txt'],
+      {},
+      { code: 2, says: 'give --format csv or --format ndjson' },
+    ],
     [
       'a time ahead',
       ['-', '--format', 'csv', '--snapshot-at', '2999-01-01'],
-      2,
       {},
-      'more than 5 minutes ahead',
+      { code: 2, says: 'more than 5 minutes ahead' },
     ],
     [
       'a time that is none',
       ['-', '--format', 'csv', '--snapshot-at', 'now'],
-      2,
       {},
-      '--snapshot-at that is no time',
+      { code: 2, says: '--snapshot-at that is no time' },
     ],
-    ['an empty name', ['-', '--format', 'csv', '--name', ''], 2, {}, '--name has to be a text'],
-    ['a name of symbols only', ['-', '--format', 'csv', '--name', '💸'], 2, {}, 'or a --key'],
-    ['no topic', ['-', '--format', 'csv'], 1, { SLUICE_KAFKA_TOPIC_PREFIX: 'none.' }, 'sluice topics apply'],
-    ['no brokers', ['-', '--format', 'csv'], 1, { SLUICE_KAFKA_BROKERS: '' }, 'SLUICE_KAFKA_BROKERS'],
-  ])('with %s says what to do', async (_fault, args, expectedCode, more, expected) => {
+    [
+      'an empty name',
+      ['-', '--format', 'csv', '--name', ''],
+      {},
+      { code: 2, says: '--name has to be a text' },
+    ],
+    ['a name of symbols only', ['-', '--format', 'csv', '--name', '💸'], {}, { code: 2, says: 'or a --key' }],
+    [
+      'no topic',
+      ['-', '--format', 'csv'],
+      { SLUICE_KAFKA_TOPIC_PREFIX: 'none.' },
+      { code: 1, says: 'sluice topics apply' },
+    ],
+    [
+      'no brokers',
+      ['-', '--format', 'csv'],
+      { SLUICE_KAFKA_BROKERS: '' },
+      { code: 1, says: 'SLUICE_KAFKA_BROKERS' },
+    ],
+  ])('with %s says what to do', async (_fault, args, more, { code, says }) => {
     const { stderr } = await runSluice(
       ['audience', 'sync', ...about, ...args],
       { SLUICE_KAFKA_BROKERS: testKafka().join(','), ...more },
-      { expectedCode },
+      { expectedCode: code },
     )
-    expect(stderr).toContain(expected)
+    expect(stderr).toContain(says)
     expect(stderr).not.toMatch(/^\s+at /m)
   })
 
