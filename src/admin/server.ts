@@ -170,7 +170,7 @@ class Server implements AdminServer {
   }
 
   #answerOf(error: FastifyError): AdminAnswer {
-    if (error.validation !== undefined) return problem('bad_request', `${error.message}: see /openapi.json.`)
+    if (error.validation !== undefined) return problem('bad_request', `${faultOf(error)}: see /openapi.json.`)
     switch (error.statusCode) {
       case 413:
         return problem('too_large', `Send a body of at most ${maxBodyBytes / 1024} KiB.`)
@@ -198,6 +198,15 @@ function answerClientError({ code }: { readonly code: string }, socket: Socket):
   socket.end(`${head}Content-Length: ${Buffer.byteLength(text)}\r\nConnection: close\r\n\r\n${text}`)
   // If the connection were closed at once, a client that is still sending would lose the answer.
   setTimeout(() => socket.destroy(), closeAfterMs).unref()
+}
+
+/** Returns which field violates the schema. Ajv's own message doesn't name an unknown field. */
+function faultOf({ message, validation, validationContext = 'body' }: FastifyError): string {
+  const [first] = validation ?? []
+  const unknown = first?.params['additionalProperty']
+  return typeof unknown === 'string'
+    ? `${validationContext}${first?.instancePath ?? ''} has the unknown field ${JSON.stringify(unknown)}`
+    : message
 }
 
 function schemaOf({ params, query, body }: AdminRoute): object {

@@ -5,7 +5,7 @@ import { loginWarnings } from '../config/login.ts'
 import { type ReadConfig, readConfig } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
 import type { Screen } from '../roles/progress.ts'
-import { StartError } from '../roles/start-error.ts'
+import { StartError, WrongUseError } from '../roles/start-error.ts'
 
 /** The options of a command line as commander gives them, by name. */
 export type Flags = Record<string, unknown>
@@ -46,7 +46,7 @@ export type Work = (config: Config, log: Logger) => Promise<readonly string[]>
 export function createTools(program: Command, { env, screen }: Surroundings): CommandTools {
   function configOf(flags: Flags): Settings {
     const read = readConfig({ env, flags })
-    if (!read.ok) throw new StartError(read.message)
+    if (!read.ok) throw new (read.areFlags ? WrongUseError : StartError)(read.message)
     return read
   }
   return {

@@ -22,8 +22,11 @@ export type ConfigInput = {
 
 export type ReadConfig =
   | { ok: true; config: Config; sources: ConfigSources }
-  /** `message` has a first line, and below it a line for each fault. It contains no secret. */
-  | { ok: false; message: string }
+  /**
+   * `message` has a first line, and below it a line for each fault. It contains no secret. `areFlags` is true
+   * if each fault is the value of a flag.
+   */
+  | { ok: false; message: string; areFlags: boolean }
 
 /**
  * Reads the configuration. A flag overrules an environment variable, and a variable overrules the default. An
@@ -31,6 +34,7 @@ export type ReadConfig =
  */
 export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}): ReadConfig {
   const faults: string[] = []
+  let flagFaults = 0
   const faultySections = new Set<string>()
   const sources = new Map<string, string>()
   const values = new Map<string, unknown>()
@@ -42,6 +46,7 @@ export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}):
       values.set(configKey.name, read.value)
     } else if (given !== undefined) {
       faults.push(valueFault(configKey, given))
+      if (given.source.startsWith('flag ')) flagFaults++
       faultySections.add(configKey.section)
     }
   }
@@ -59,6 +64,7 @@ export function readConfig({ env = process.env, flags = {} }: ConfigInput = {}):
   const count = faults.length === 1 ? 'a fault' : `${faults.length} faults`
   return {
     ok: false,
+    areFlags: flagFaults === faults.length,
     message: `The configuration has ${count}:\n${faults.map((fault) => `  ${fault}`).join('\n')}`,
   }
 }

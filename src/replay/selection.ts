@@ -21,7 +21,11 @@ export type Selection = {
 export const replaySources = ['dead-letters', 'events'] as const
 export type ReplaySource = (typeof replaySources)[number]
 
-export type SelectionFault = { readonly field: keyof Selection; readonly problem: string }
+/** `field` is the name that the field has in the admin API. */
+export type SelectionFault = {
+  readonly field: 'destination' | 'reason' | 'to'
+  readonly problem: string
+}
 
 /**
  * Returns descriptions of the faults of a selection, which say what to do. The list is empty if the selection
@@ -31,11 +35,11 @@ export function faultsOf(selection: Selection): readonly SelectionFault[] {
   const faults: SelectionFault[] = []
   const { from, destinationId, reason, fromMs, toMs } = selection
   if (from === 'events' && destinationId === undefined)
-    faults.push({ field: 'destinationId', problem: 'name the destination that is to get the events' })
+    faults.push({ field: 'destination', problem: 'name the destination that is to get the events' })
   if (from === 'events' && reason !== undefined)
     faults.push({ field: 'reason', problem: 'leave it out: events have no reason, dead letters have' })
   if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs)
-    faults.push({ field: 'toMs', problem: 'name a time after the one that it begins at' })
+    faults.push({ field: 'to', problem: 'name a time after `from`' })
   return faults
 }
 

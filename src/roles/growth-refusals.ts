@@ -64,16 +64,21 @@ export async function refuseMembers(
   config: Config,
   groupId = config.kafka.groupId,
 ): Promise<void> {
-  const members = await askKafka(
-    config,
-    withAdmin(kafka, (admin) => readMembers(admin, groupId, { patienceMs: groupPatienceMs })),
-  )
+  const members = await membersOf(kafka, config, groupId)
   if (members.length === 0) return
   throw new StartError(
     [
       `Workers are in the group ${groupId}: ${members.join(', ')}.`,
       `Stop them all first. One with an instance id, or that was killed, leaves when its session is over: ${config.kafka.sessionTimeoutMs / 1_000} s.`,
     ].join('\n'),
+  )
+}
+
+/** Returns the names of the group's members. */
+export function membersOf(kafka: Kafka, config: Config, groupId: string): Promise<readonly string[]> {
+  return askKafka(
+    config,
+    withAdmin(kafka, (admin) => readMembers(admin, groupId, { patienceMs: groupPatienceMs })),
   )
 }
 

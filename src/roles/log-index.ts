@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { Indexing, IndexingEvents } from '../delivery-log/indexing.ts'
 import type { LogQuery } from '../delivery-log/log-query.ts'
+import { folderInUse } from '../delivery-log/sqlite/folder-lock.ts'
 import { openIndexQuery, startIndexing } from '../delivery-log/sqlite/index-threads.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { startTopicTail, type TopicTail } from '../kafka/topic-tail.ts'
@@ -137,6 +138,11 @@ async function startFiles(
     return await startIndexing({ ...events, folder, keptMs: config.attempts.retentionMs, onFailed })
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause)
+    if (why === folderInUse)
+      throw new StartError(
+        `The index of the delivery log in ${folder} is written by another process, such as \`sluice up\` or \`sluice log serve\`: stop that one, or set SLUICE_INDEX_FOLDER to another folder.`,
+        { cause },
+      )
     throw new StartError(
       `The index of the delivery log in ${folder} can not be opened (${why}): set SLUICE_INDEX_FOLDER to a folder that this user may write; a damaged one can be removed, and is made again from the topic.`,
       { cause },

@@ -60,6 +60,8 @@ export async function replay(run: Run, command: ReplayCommand): Promise<string[]
   const { from, destinationId, sourceId, reason, messageId } = command
   const fromMs = timeOf('--from', command.since)
   const toMs = timeOf('--to', command.until)
+  if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs)
+    throw new WrongUseError('--to has to be a time after --from.')
   const selection = { from, destinationId, sourceId, reason, messageId, fromMs, toMs }
   return atDesk(run, async (desk) => {
     const preview = valueOf(await counting(desk, run, selection))

@@ -16,7 +16,13 @@ import { abandon, clean } from './growth-clean.ts'
 import { countStates, countWaiting, findSyncParts } from './growth-count.ts'
 import { readGrowth, writeGrowth } from './growth-journal.ts'
 import { withProducer } from './growth-producer.ts'
-import { partitionsOf, refuseImpossible, refuseMembers, refuseOtherTopics } from './growth-refusals.ts'
+import {
+  membersOf,
+  partitionsOf,
+  refuseImpossible,
+  refuseMembers,
+  refuseOtherTopics,
+} from './growth-refusals.ts'
 import { GrowthRun } from './growth-run.ts'
 import { digestOf, openOf, readSource, type SourcePartition } from './growth-source.ts'
 import { beginningOf, isOfLadder, sharedTopics, waitingNames } from './growth-topics.ts'
@@ -137,7 +143,8 @@ async function begin(
       `There are ${present} partitions: they can only become more, and ${partitions} is not more. Fewer need a new SLUICE_KAFKA_TOPIC_PREFIX.`,
     )
   await refuseOtherTopics(kafka, config)
-  await refuseMembers(kafka, config)
+  // A dry run tells how long the workers have to stand still. So it must be possible while they still run.
+  if (!isDryRun) await refuseMembers(kafka, config)
   const change = {
     from: { partitions: present, generation },
     to: { partitions, generation: nextGeneration(before, generation) },
@@ -157,12 +164,19 @@ async function begin(
   }
   await refuseImpossible(kafka, config, growth)
   const plan = await planOf(given, growth, source)
-  if (isDryRun) return [...plan, 'nothing written']
+  if (isDryRun) return [...plan, ...(await linesOfMembers(kafka, config)), 'nothing written']
   for (const line of plan) screen.write(`${line}\n`)
   return withProducer(given, async (producer) => {
     await writeGrowth(producer, config, growth)
     return run(given, growth, producer)
   })
+}
+
+async function linesOfMembers(kafka: Kafka, config: Config): Promise<string[]> {
+  const { groupId } = config.kafka
+  const members = await membersOf(kafka, config, groupId)
+  if (members.length === 0) return []
+  return [`workers    are in the group ${groupId}: ${members.join(', ')}. Stop them all before the growth`]
 }
 
 async function goOn(given: Given, growth: Growth, { isDryRun }: GrowOptions): Promise<string[]> {

@@ -73,6 +73,12 @@ test('without a token it listens on this machine alone', async () => {
   expect([code, stderr]).toEqual([1, expect.stringContaining('set index.token (SLUICE_INDEX_TOKEN)')])
 })
 
+test('a second process that would write the same folder does not start', async () => {
+  await scene.start('log serve')
+  const { code, stderr } = await runToEnd(['log', 'serve'], scene.variables)
+  expect([code, stderr]).toEqual([1, expect.stringContaining('is written by another process')])
+})
+
 test('killed at any time it has each record of the topic, and none twice', async () => {
   const ids: string[] = []
   const rounds = 4

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { BlockReader } from '../block-reader.ts'
 import { believedMs } from '../indexing.ts'
+import { lockFolder } from './folder-lock.ts'
 import { firstKeptSlot, removeSlot, slotPath, slotsIn, syncSlots } from './log-files.ts'
 import { slotOf } from './row.ts'
 import { generationsIn, isBefore, type Position, SlotWriter } from './slot-writer.ts'
@@ -55,6 +56,7 @@ const syncEveryMs = 5_000
  */
 export class IndexWriter {
   readonly #options: IndexWriterOptions
+  readonly #lock: DatabaseSync
   readonly #database: DatabaseSync
   readonly #positions = new Map<number, Position & { topicId: string }>()
   readonly #slots = new Map<number, SlotWriter>()
@@ -82,6 +84,7 @@ export class IndexWriter {
     const { folder, now } = options
     this.#syncedAtMs = now()
     mkdirSync(folder, { recursive: true, mode: 0o700 })
+    this.#lock = lockFolder(folder)
     this.#database = new DatabaseSync(join(folder, 'positions.sqlite'))
     this.#database.exec(`
       PRAGMA journal_mode = WAL;
@@ -181,6 +184,7 @@ export class IndexWriter {
     for (const slot of this.#slots.values()) slot.close()
     this.#slots.clear()
     this.#database.close()
+    this.#lock.close()
   }
 
   #generationOf(partition: number): number {

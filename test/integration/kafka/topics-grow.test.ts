@@ -93,7 +93,7 @@ describe('of an installation that stays as it is', () => {
     expect(await readAll(`${prefix}backfills`)).toEqual([])
   })
 
-  test('while somebody is in the group it is refused, and names who', async () => {
+  test('while somebody is in the group it is refused, and names who; a dry run is not refused', async () => {
     const { prefix, groupId, grow } = installation
     const consumer = otherProgram().consumer({ groupId })
     await consumer.connect()
@@ -104,6 +104,9 @@ describe('of an installation that stays as it is', () => {
       const { code, stderr } = await grow('7')
       expect(code).toBe(1)
       expect(stderr).toMatch(/Workers are in the group .*: test at 127\.0\.0\.1/)
+      const dry = await grow('7', '--dry-run')
+      expect(dry).toMatchObject({ code: 0, stdout: expect.stringContaining('nothing written') })
+      expect(dry.stdout).toMatch(/^workers .*: test at 127\.0\.0\.1\. Stop them all/m)
     } finally {
       await consumer.disconnect()
     }

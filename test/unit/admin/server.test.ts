@@ -74,6 +74,24 @@ test.each(posts.filter(({ body }) => body === undefined))(
 )
 
 test.each([
+  ['POST', '/v1/log/search', { destinatin: 'erp' }, 'body has the unknown field "destinatin"'],
+  [
+    'POST',
+    '/v1/replays',
+    { selection: { of: 'events', form: '2026-01-01' } },
+    'body/selection has the unknown field "form"',
+  ],
+  ['GET', '/v1/audit?limt=1', undefined, 'querystring has the unknown field "limt"'],
+])('%s %s with an unknown field is refused by its name', async (method, path, fields, detail) => {
+  const port = await serve()
+  const headers = { authorization, ...(fields !== undefined && { 'content-type': 'application/json' }) }
+  const sent = fields === undefined ? {} : { body: JSON.stringify(fields) }
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers, ...sent })
+  expect(response.status).toBe(400)
+  expect(await response.json()).toMatchObject({ detail: `${detail}: see /openapi.json.` })
+})
+
+test.each([
   ['with too long headers', `GET /v1/health HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
   ['that is no HTTP', 'hello\r\n\r\n', 400],
   ['that does not come in time', 'GET /v1/health HTTP/1.1\r\nHost: a\r\n', 408],

@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { spawnSync, type SpawnSyncReturns } from 'node:child_process'
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 
@@ -10,6 +10,11 @@ test.each([
   ['a number that is too large', ['log', 'search', '--limit', '1001'], '--limit'],
   ['a rate of nothing', ['replay', 'dead-letters', '--rate', '0'], '--rate'],
   ['a day that is none', ['replay', 'events', '--destination', 'crm', '--from', '2026-02-30'], '--from'],
+  [
+    'a replay that ends before it begins',
+    ['replay', 'dead-letters', '--from', '2026-01-31', '--to', '2026-01-30'],
+    '--to',
+  ],
   ['a dry run of what has none', ['topics', 'grow', '--clean', '--dry-run'], '--dry-run'],
   ['a growth that is to be abandoned and dry', ['topics', 'grow', '--abandon', '--dry-run'], '--dry-run'],
   ['a growth and the removal of old topics', ['topics', 'grow', '48', '--clean'], '--clean'],
@@ -20,6 +25,21 @@ test.each([
   expect(stderr).toMatch(/^sluice: [^\n]+\n$/)
   expect(stderr).toContain(option)
   expect(status).toBe(2)
+})
+
+function listTopics(args: readonly string[], variables: Record<string, string>): SpawnSyncReturns<string> {
+  return spawnSync(process.execPath, [main, 'topics', 'list', ...args], {
+    encoding: 'utf8',
+    env: { ...process.env, ...variables },
+  })
+}
+
+test('a setting with a wrong value is wrong use if a flag gives the value, and not if a variable does', () => {
+  const variable = { SLUICE_LOG_LEVEL: 'loud' }
+  const [flag, both] = [listTopics(['--log-level', 'loud'], {}), listTopics(['--http-port', '-1'], variable)]
+  expect(flag).toMatchObject({ status: 2, stderr: expect.stringContaining('flag --log-level gives "loud"') })
+  expect(both).toMatchObject({ status: 1, stderr: expect.stringContaining('has 2 faults') })
+  expect(listTopics([], variable).status).toBe(1)
 })
 
 test('what a log search lacks in the settings is no wrong use: exit code 1', () => {
