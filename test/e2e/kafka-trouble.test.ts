@@ -239,6 +239,7 @@ describe('a worker that starts', () => {
     const child = spawn(process.execPath, [resolve(import.meta.dirname, '../../src/main.ts'), 'worker'], {
       env: {
         PATH: process.env['PATH'],
+        SLUICE_HTTP_PORT: '0',
         SLUICE_KAFKA_BROKERS: `127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
         SLUICE_CATALOG_FILE: emptyCatalog.path,
       },
