@@ -20,6 +20,7 @@ const limits: SizeLimits = { 'max-lines': 400, 'max-lines-per-function': 60, 'ma
 const all = await measureSizes(root, limits, ['src', 'bench', 'demo', 'drill', 'scripts', 'test'])
 /** Files that are tables. They may be long, because a table grows with its rows. */
 const tables = new Set([
+  'scripts/dashboard-panels.ts',
   'src/telemetry/common-metrics.ts',
   'src/telemetry/worker-metrics.ts',
   'src/telemetry/gateway-metrics.ts',

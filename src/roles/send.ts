@@ -111,7 +111,7 @@ async function readMessages(given: string | undefined, limits: MessageLimits): P
     const where = lines.length > 1 ? `line ${line}: ` : ''
     const message = readMessage(text, where)
     const excess = excessOf(message, limits)
-    if (excess !== undefined) throw new StartError(`${where}${excess}`)
+    if (excess !== undefined) throw refusalOf(where, excess)
     return message
   })
 }
@@ -123,16 +123,21 @@ async function* only(chunk: Buffer): AsyncGenerator<Buffer> {
 /** Checks a message. If the message has no `messageId`, adds one, so that the message can be found later. */
 function readMessage(text: string, where: string): Message {
   const parsed = parseJson(text)
-  if (!parsed.ok) throw new StartError(`${where}the message is not JSON: ${jsonFault(text)}`)
+  if (!parsed.ok) throw refusalOf(where, `the message is not JSON: ${jsonFault(text)}`)
   const validated = validate(parsed.value)
-  if (!validated.ok) throw new StartError(`${where}${validated.reason}: ${validated.detail}`)
+  if (!validated.ok) throw refusalOf(where, `${validated.reason}: ${validated.detail}`)
   const { message } = validated
   if (holdsInfinite(message))
-    throw new StartError(`${where}the message has a number over 1.7e308: send larger ones as text`)
+    throw refusalOf(where, 'the message has a number over 1.7e308: send larger ones as text')
   const key = partitionKey(message)
-  if (key === undefined) throw new StartError(`${where}the message names no user`)
+  if (key === undefined) throw refusalOf(where, 'the message names no user')
   const messageId = isAbsent(message.messageId) ? randomUUID() : message.messageId
   return { key, text: JSON.stringify({ ...message, messageId }), messageId }
+}
+
+/** Returns the error of a faulty message. `where` is the message's line if there are several messages. */
+function refusalOf(where: string, problem: string): StartError {
+  return new StartError(where === '' ? problem : `${where}${problem.replace(/\.$/, '')}. Nothing was sent.`)
 }
 
 /** Returns the reason why a worker would refuse a message because of a limit. */

@@ -34,6 +34,11 @@ test.each([
     'line 2: is not UTF-8',
   ],
   [
+    'a fault after good lines',
+    `${track}\n{"type":"track","event":"Sent"}\n`,
+    'a track message needs it. Nothing was sent.',
+  ],
+  [
     'a number that JSON.parse reads as infinite',
     track.replace('}', ',"properties":{"total":1e400}}'),
     'the message has a number over 1.7e308',
