@@ -186,7 +186,10 @@ const usage = [
 
 const { values, positionals } = readArguments()
 const benchmark = benchmarks.get(positionals[0] ?? '')
-if (benchmark === undefined || positionals.length > 1) endWith(usage, 2)
+if (benchmark === undefined || positionals.length > 1) {
+  const wrong = positionals.length === 0 ? '' : `There is no benchmark ${positionals.join(' ')}\n\n`
+  endWith(wrong + usage, 2)
+}
 
 // Listeners of `exit` end the child processes of a benchmark. A signal alone doesn't call these listeners.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130))
