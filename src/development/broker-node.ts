@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process'
-import { mkdir, stat, writeFile } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { brokerProperties, renderProperties } from './broker-properties.ts'
+import { formatFolder } from './format.ts'
 import { waitForCluster } from './metadata.ts'
 import type { KafkaNode } from './running-kafka.ts'
 import { lastLines, startTethered, type Tethered } from './tether.ts'
@@ -19,6 +18,8 @@ export type NodePlan = {
   voters: readonly string[]
   clusterId: string
   jars: string
+  /** The file that `findClassArchive` has found. */
+  classArchive?: string | undefined
   heapMb: number
   /**
    * A folder that is removed if this process ends without calling `stop`. `undefined` if the data is kept.
@@ -54,7 +55,6 @@ export type ExtraListener = {
 }
 
 const startTimeoutMs = 60_000
-const formatTimeoutMs = 60_000
 
 /** A broker as a separate Java process, which ends with this process. */
 export class JavaNode implements KafkaNode {
@@ -80,15 +80,18 @@ export class JavaNode implements KafkaNode {
 
   /** Writes the file with the settings. Formats the data folder if it isn't formatted yet. */
   async prepare(): Promise<void> {
-    const { folder, jars, clusterId } = this.#plan
+    const { folder, jars, clusterId, classArchive } = this.#plan
     await mkdir(folder, { recursive: true })
     await writeFile(this.#path('server.properties'), renderProperties(this.#properties()))
-    if (await isFormatted(this.#path('data'))) return
-    const { formatArgs = [] } = this.#plan.extra ?? {}
-    const file = this.#path('server.properties')
-    const args = ['kafka.tools.StorageTool', 'format', '-t', clusterId, '-c', file, ...formatArgs]
-    const flags = ['-XX:TieredStopAtLevel=1', '-cp', `${jars}/*`]
-    await promisify(execFile)('java', [...flags, ...args], { timeout: formatTimeoutMs })
+    await formatFolder({
+      data: this.#path('data'),
+      nodeId: this.id,
+      clusterId,
+      jars,
+      settings: this.#path('server.properties'),
+      formatArgs: this.#plan.extra?.formatArgs ?? [],
+      javaFlags: archiveFlags(classArchive),
+    })
   }
 
   async start(): Promise<void> {
@@ -157,9 +160,10 @@ export class JavaNode implements KafkaNode {
   }
 
   #command(): string[] {
-    const { jars, heapMb, extra } = this.#plan
+    const { jars, heapMb, extra, classArchive } = this.#plan
     return [
       ...heapFlags(heapMb),
+      ...archiveFlags(classArchive),
       ...(extra?.javaFlags ?? []),
       '-XX:-UsePerfData',
       '-cp',
@@ -183,9 +187,6 @@ function heapFlags(heapMb: number): string[] {
   return [heap, '-Xms128m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-Xshare:auto']
 }
 
-async function isFormatted(data: string): Promise<boolean> {
-  return stat(join(data, 'meta.properties')).then(
-    () => true,
-    () => false,
-  )
+function archiveFlags(classArchive: string | undefined): string[] {
+  return classArchive === undefined ? [] : [`-XX:SharedArchiveFile=${classArchive}`]
 }

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { JavaNode, type NodePlan } from './broker-node.ts'
+import { findClassArchive } from './class-archive.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { ensureJars, findJars, kafkaVersion } from './jars.ts'
 import { waitForCluster } from './metadata.ts'
@@ -36,7 +37,10 @@ export async function startOnJava(plan: ClusterPlan): Promise<RunningKafka> {
 
 async function startNodes(plan: ClusterPlan, folder: DataFolder, jars: string): Promise<RunningKafka> {
   const ports = await freePorts(plan.count * 2, plan.port)
-  const nodes = nodePlans(plan, folder, jars, ports).map((nodePlan) => new JavaNode(nodePlan))
+  const classArchive = await findClassArchive(jars)
+  const nodes = nodePlans(plan, folder, jars, ports).map(
+    (nodePlan) => new JavaNode({ ...nodePlan, classArchive }),
+  )
   const brokers = nodes.map(({ address }) => address)
   try {
     await Promise.all(nodes.map((node) => node.prepare()))

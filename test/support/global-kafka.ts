@@ -2,6 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
+import { writeClassArchive } from '../../src/development/class-archive.ts'
+import { findJars } from '../../src/development/jars.ts'
 import { type RunningKafka, startKafka } from '../../src/development/kafka.ts'
 import { builtProgram } from './build.ts'
 
@@ -22,7 +24,13 @@ declare module 'vitest' {
  * The Kafka and the state folder that all projects of a test run share. `users` is the number of projects
  * that use them.
  */
-type SharedKafka = { users: number; started: Promise<RunningKafka>; stateFolder: Promise<string> }
+type SharedKafka = {
+  users: number
+  started: Promise<RunningKafka>
+  /** Resolves once the archive is written with which the brokers of single tests start faster. */
+  archived: Promise<void>
+  stateFolder: Promise<string>
+}
 
 /**
  * The key under which `globalThis` holds what the projects share. A variable of this file can't hold it,
@@ -36,11 +44,7 @@ const shared: typeof globalThis & { [slot]?: SharedKafka } = globalThis
  * project's teardown stops the Kafka.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const kafka = (shared[slot] ??= {
-    users: 0,
-    started: startKafka({ report }),
-    stateFolder: mkdtemp(join(tmpdir(), 'sluice-state-')),
-  })
+  const kafka = (shared[slot] ??= share())
   kafka.users += 1
   project.provide('stateFolder', await kafka.stateFolder)
   project.provide('program', builtProgram())
@@ -48,10 +52,26 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   return () => leave(kafka)
 }
 
+function share(): SharedKafka {
+  const started = startKafka({ report })
+  return {
+    users: 0,
+    started,
+    archived: started.then(archiveClasses).catch((error) => report(`no class archive: ${error}`)),
+    stateFolder: mkdtemp(join(tmpdir(), 'sluice-state-')),
+  }
+}
+
+async function archiveClasses(): Promise<void> {
+  const jars = await findJars()
+  if (jars !== undefined) await writeClassArchive(jars)
+}
+
 async function leave(kafka: SharedKafka): Promise<void> {
   kafka.users -= 1
   if (kafka.users > 0) return
   delete shared[slot]
+  await kafka.archived
   await (await kafka.started).stop()
   await rm(await kafka.stateFolder, { recursive: true, force: true })
 }

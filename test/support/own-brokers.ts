@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type ExtraPlan, JavaNode } from '../../src/development/broker-node.ts'
+import { findClassArchive } from '../../src/development/class-archive.ts'
 import { newClusterId } from '../../src/development/data-folder.ts'
 import { ensureJars, kafkaVersion } from '../../src/development/jars.ts'
 import { freePorts } from '../../src/development/free-ports.ts'
@@ -33,6 +34,7 @@ export async function startOwnBrokers({
   const ports = await freePorts(2 * count)
   const controllerOf = (id: number): number => ports[count + id - 1] ?? 0
   const clusterId = newClusterId()
+  const classArchive = await findClassArchive(jars)
   const nodes = ids.map(
     (id) =>
       new JavaNode({
@@ -43,6 +45,7 @@ export async function startOwnBrokers({
         voters: ids.map((voter) => `${voter}@127.0.0.1:${controllerOf(voter)}`),
         clusterId,
         jars,
+        classArchive,
         heapMb: 256,
         scratch: folder,
         extra: extraOf(id),

@@ -280,7 +280,7 @@ test.each([
           world.zombie?.kill(() => false)
         }
       }),
-      { numRuns: Number(process.env['AUDIENCE_RUNS'] ?? 300) },
+      { numRuns: Number(process.env['AUDIENCE_RUNS'] ?? 150) },
     )
     expect(applied).toBeGreaterThan(50)
   },

@@ -278,7 +278,7 @@ test(
           for (const happening of world.seen) seen.set(happening, (seen.get(happening) ?? 0) + 1)
         },
       ),
-      { numRuns: Number(process.env['WHOLE_RUNS'] ?? 400), unbiased: true },
+      { numRuns: Number(process.env['WHOLE_RUNS'] ?? 200), unbiased: true },
     )
     // Together, the runs have met all events that can happen.
     expect([...seen.keys()].sort()).toEqual(
