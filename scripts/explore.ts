@@ -14,7 +14,10 @@ const { values, positionals } = parseArgs({
   options: { minutes: { type: 'string', default: '10' } },
 })
 const minutes = Number(values.minutes)
-if (!(minutes > 0)) throw new Error(`--minutes: give a number above 0, not ${values.minutes}`)
+if (!(minutes > 0)) {
+  console.error(`--minutes: give a number above 0, not ${values.minutes}`)
+  process.exit(2)
+}
 const endMs = Date.now() + minutes * 60_000
 const files = positionals.length > 0 ? positionals : filesWithProperties()
 

@@ -1,14 +1,18 @@
 package analytics
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"os"
 	"reflect"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -344,4 +348,27 @@ func TestADefaultClientSendsToTheLocalGatewayWithLimits(t *testing.T) {
 	if s.gateway.url.String() != "http://127.0.0.1:8080/v1/batch" || s.gateway.timeout != 10*time.Second {
 		t.Errorf("gateway %+v", s.gateway.url)
 	}
+}
+
+func TestAnOnFailureThatEndsItsGoroutineStopsNoSender(t *testing.T) {
+	rc := newReceiver(t, always(400))
+	c := newObserved(rc.URL)
+	c.Size = 1
+	c.MaxInFlight = 1
+	var told atomic.Int32
+	c.OnFailure = func([]Message, error) {
+		told.Add(1)
+		runtime.Goexit() // as t.Fatal does
+	}
+	for i := 0; i < 3; i++ {
+		c.track(t, fmt.Sprint(i))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	noError(t, c.Flush(ctx))
+	noError(t, c.CloseContext(ctx))
+	if told.Load() != 3 {
+		t.Errorf("OnFailure was told %d times, not 3", told.Load())
+	}
+	noGoroutines(t)
 }

@@ -523,7 +523,14 @@ func (q *queue) report(f failure) {
 	}
 	q.reporting.Lock()
 	defer q.reporting.Unlock()
-	q.onFailure(f.messages, f.err)
+	// In a goroutine of its own, because a callback may end its goroutine, as
+	// t.Fatal does. The sender has to go on.
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		q.onFailure(f.messages, f.err)
+	}()
+	<-ended
 }
 
 func (q *queue) log(f failure) {

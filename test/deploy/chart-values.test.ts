@@ -214,6 +214,23 @@ test('all pods that decode framed values log in to the registry: also those of r
   expect(names.toSorted()).toEqual(['admin', 'log', 'worker'])
 })
 
+test.each([
+  ['none', false],
+  ['aws-iam', false],
+  ['scram-sha-512', true],
+])('the Secret of the login to Kafka is in the pods only if it is used: %s', async (mechanism, isUsed) => {
+  const given = [
+    `kafka.ssl=true,kafka.sasl.mechanism=${mechanism},kafka.sasl.existingSecret=login`,
+    'settings.SLUICE_KAFKA_AWS_REGION=eu-central-1',
+  ].join(',')
+  for (const { volumes, containers } of podsOf(await rendered('-f', setOf('operators'), '--set', given))) {
+    const [{ volumeMounts }] = containers
+    const isMounted = volumeMounts.some(({ mountPath }) => mountPath === '/etc/sluice-kafka/login')
+    const hasVolume = volumes.some(({ name }) => name === 'kafka-login')
+    expect({ isMounted, hasVolume }).toEqual({ isMounted: isUsed, hasVolume: isUsed })
+  }
+})
+
 const more = (path: string) => [
   '--set-json',
   `${path === '' ? '' : `${path}.`}extraVolumes=[{"name":"more","secret":{"secretName":"more"}}]`,

@@ -157,6 +157,11 @@ autoscaler pauses at 0, and only the field starts pods again.
 {{ max (int .Values.worker.autoscaling.minReplicas) (min $wanted $ceiling) }}
 {{- end -}}
 
+{{/* Is empty if the login to Kafka needs no Secret: there is none, or the pods log in with their role in AWS. */}}
+{{- define "sluice.hasLogin" -}}
+{{- if not (has .Values.kafka.sasl.mechanism (list "none" "aws-iam")) }}true{{ end -}}
+{{- end -}}
+
 {{/* Renders the variables of a login to Kafka: the user name or client id, and the file with the password or client secret. */}}
 {{- define "sluice.login" }}
 - name: {{ .id }}
@@ -470,7 +475,7 @@ envFrom:
   mountPath: /etc/sluice-kafka/tls
   readOnly: true
 {{- end }}
-{{- if .Values.kafka.sasl.existingSecret }}
+{{- if include "sluice.hasLogin" . }}
 - name: kafka-login
   mountPath: /etc/sluice-kafka/login
   readOnly: true
@@ -507,10 +512,10 @@ envFrom:
     secretName: {{ . }}
     defaultMode: 0440
 {{- end }}
-{{- with .Values.kafka.sasl.existingSecret }}
+{{- if include "sluice.hasLogin" . }}
 - name: kafka-login
   secret:
-    secretName: {{ . }}
+    secretName: {{ .Values.kafka.sasl.existingSecret }}
     defaultMode: 0440
 {{- end }}
 {{- with .Values.extraVolumes }}
