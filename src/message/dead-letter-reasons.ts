@@ -29,6 +29,33 @@ export const refusalReasons = [
 ] as const
 export type RefusalReason = (typeof refusalReasons)[number]
 
+/**
+ * Reasons why a record of any topic can't be used: its source is unknown, or it can't be read, kept or
+ * processed.
+ */
+const recordReasons = [
+  'no_source',
+  'unknown_source',
+  'record_too_large',
+  'unreadable_batch',
+  'internal_error',
+] as const
+type RecordReason = (typeof recordReasons)[number]
+
+/** Reasons that only records of `audience-changes`, `deletions` and `memberships` have. */
+const audienceReasons = [
+  'bad_change',
+  'ahead_of_time',
+  'bad_property_name',
+  'sync_incomplete',
+  'sync_outdated',
+  'sync_inconsistent',
+  'sync_too_large',
+  'sync_wrong_partition',
+  'bad_deletion',
+  'bad_state',
+] as const
+
 /** Reasons why a record of `audience-changes`, `deletions` or `memberships` can't be used. */
 export type AudienceDeadReason =
   | Extract<
@@ -43,45 +70,34 @@ export type AudienceDeadReason =
       | 'bad_timestamp'
     >
   | RecordReason
-  | 'bad_change'
-  | 'ahead_of_time'
-  | 'bad_property_name'
-  | 'sync_incomplete'
-  | 'sync_outdated'
-  | 'sync_inconsistent'
-  | 'sync_too_large'
-  | 'sync_wrong_partition'
-  | 'bad_deletion'
-  | 'bad_state'
-
-/**
- * Reasons why a record of any topic can't be used: its source is unknown, or it can't be read, kept or
- * processed.
- */
-type RecordReason =
-  | 'no_source'
-  | 'unknown_source'
-  | 'record_too_large'
-  | 'unreadable_batch'
-  | 'internal_error'
+  | (typeof audienceReasons)[number]
 
 /** Reasons why a framed value can't be read. Such a value begins with a schema id of a registry. */
-type FramedReason =
-  | 'no_schema_registry'
-  | 'bad_frame'
-  | 'unknown_schema'
-  | 'unusable_schema'
-  | 'schema_mismatch'
+const framedReasons = [
+  'no_schema_registry',
+  'bad_frame',
+  'unknown_schema',
+  'unusable_schema',
+  'schema_mismatch',
+] as const
 
 /** Reasons why a delivery ends without success. */
-type DeliveryReason =
-  | 'failed_for_good'
-  | 'expired'
-  | 'expired_untried'
-  | 'destination_removed'
-  | 'destination_off'
-  | 'auto_paused'
-  | 'bad_retry_headers'
+const deliveryReasons = [
+  'failed_for_good',
+  'expired',
+  'expired_untried',
+  'destination_removed',
+  'destination_off',
+  'auto_paused',
+  'bad_retry_headers',
+] as const
 
-/** The reason why a record or a delivery ended in the dead letters. */
-export type DeadReason = RefusalReason | AudienceDeadReason | FramedReason | DeliveryReason
+/** All reasons why a record or a delivery ends in the dead letters. */
+export const deadReasons = [
+  ...deliveryReasons,
+  ...recordReasons,
+  ...refusalReasons,
+  ...audienceReasons,
+  ...framedReasons,
+] as const
+export type DeadReason = (typeof deadReasons)[number]

@@ -1,3 +1,5 @@
+import { deadReasons } from '../message/dead-letter-reasons.ts'
+
 /** The conditions that select the records to replay. A field that is `undefined` is no condition. */
 export type Selection = {
   readonly from: ReplaySource
@@ -27,6 +29,8 @@ export type SelectionFault = {
   readonly problem: string
 }
 
+const reasons: ReadonlySet<string> = new Set(deadReasons)
+
 /**
  * Returns descriptions of the faults of a selection, which say what to do. The list is empty if the selection
  * can be replayed.
@@ -38,6 +42,8 @@ export function faultsOf(selection: Selection): readonly SelectionFault[] {
     faults.push({ field: 'destination', problem: 'name the destination that is to get the events' })
   if (from === 'events' && reason !== undefined)
     faults.push({ field: 'reason', problem: 'leave it out: events have no reason, dead letters have' })
+  if (from === 'dead-letters' && reason !== undefined && !reasons.has(reason))
+    faults.push({ field: 'reason', problem: `name one of ${deadReasons.join(', ')}` })
   if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs)
     faults.push({ field: 'to', problem: 'name a time after `from`' })
   return faults

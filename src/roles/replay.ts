@@ -5,7 +5,7 @@ import type { Config } from '../config/schema.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
 import { type Job, stateOf } from '../replay/jobs.ts'
 import { passed } from '../replay/pieces.ts'
-import type { ReplaySource } from '../replay/selection.ts'
+import { faultsOf, type ReplaySource } from '../replay/selection.ts'
 import { askKafka } from './ask-kafka.ts'
 import { readCatalog } from './open-catalog.ts'
 import { grouped, Progress, type Screen } from './progress.ts'
@@ -60,9 +60,9 @@ export async function replay(run: Run, command: ReplayCommand): Promise<string[]
   const { from, destinationId, sourceId, reason, messageId } = command
   const fromMs = timeOf('--from', command.since)
   const toMs = timeOf('--to', command.until)
-  if (fromMs !== undefined && toMs !== undefined && fromMs >= toMs)
-    throw new WrongUseError('--to has to be a time after --from.')
   const selection = { from, destinationId, sourceId, reason, messageId, fromMs, toMs }
+  const [fault] = faultsOf(selection)
+  if (fault !== undefined) throw new WrongUseError(`--${fault.field}: ${fault.problem}.`)
   return atDesk(run, async (desk) => {
     const preview = valueOf(await counting(desk, run, selection))
     const found = command.asJson

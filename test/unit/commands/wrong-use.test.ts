@@ -15,6 +15,7 @@ test.each([
     ['replay', 'dead-letters', '--from', '2026-01-31', '--to', '2026-01-30'],
     '--to',
   ],
+  ['a reason that no dead letter has', ['replay', 'dead-letters', '--reason', 'expird'], 'expired,'],
   ['a dry run of what has none', ['topics', 'grow', '--clean', '--dry-run'], '--dry-run'],
   ['a growth that is to be abandoned and dry', ['topics', 'grow', '--abandon', '--dry-run'], '--dry-run'],
   ['a growth and the removal of old topics', ['topics', 'grow', '48', '--clean'], '--clean'],
