@@ -63,7 +63,7 @@ export default defineConfig({
           // A test of a property runs it a thousand times, which takes seconds on a busy machine.
           testTimeout: 60_000,
           // These tests only compute. The tests of `integration` and `e2e` wait half of the time. So they run
-          // later, and five files at a time.
+          // later, and four files at a time.
           maxWorkers: 2,
           sequence: { groupOrder: 0 },
         },
@@ -111,7 +111,7 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
-          maxWorkers: 5,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: ['test/integration/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],
@@ -123,7 +123,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
-          maxWorkers: 5,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: ['test/e2e/**/*.test.ts'],
           globalSetup: ['test/support/global-kafka.ts'],
