@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { enter } from '../message/enter.ts'
 import { partitionKey } from '../message/partition-key.ts'
+import { parseJson } from '../message/json.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import type { RefusalReason } from '../message/dead-letter-reasons.ts'
 import type { MessageKind } from '../message/message-schemas.ts'
@@ -90,7 +91,8 @@ export function checkItem(item: unknown, surroundings: ItemContext): CheckedItem
   if (bytes > maxMessageBytes && isTooLarge(item, bytes)) return leaveOut('message_too_large')
   if (bytes > limits.maxBytes) return leaveOut('body_too_large')
   if (mayGrowTooLarge(bytes, limits) || keys > limits.maxKeys - mostWorkerKeys) {
-    const refusal = refusalByWorker(text, key, surroundings)
+    const own = withoutShared(message, item, surroundings)
+    const refusal = refusalByWorker(own, { key, bytes, sharedKeys: written.sharedKeys }, surroundings)
     if (refusal !== undefined) return leaveOut(refusal)
   }
   return { ok: true, kind, key, value: text, bytes, givenId: givenId(item) }
@@ -143,7 +145,8 @@ function occasionOfItem({ sentAt }: JsonObject, shared: Occasion): Occasion {
   return sentAt === undefined || sentAt === null ? shared : occasionOf(sentAt, shared.arrival)
 }
 
-type Written = { readonly ok: true } & WrittenObject
+/** `sharedKeys`: how many of the keys are from the batch's shared objects. */
+type Written = { readonly ok: true; readonly sharedKeys: number } & WrittenObject
 
 /**
  * Limit on the keys that the worker adds to a complete message: the version, and the attributes or the second
@@ -162,19 +165,48 @@ export function mayGrowTooLarge(bytes: number, { maxBytes }: Pick<MessageLimits,
 }
 
 /**
- * Returns the reason why the worker would refuse a complete message because of its limits. This costs as much
- * as the worker's own work, so it is called only for messages that are close to a limit.
+ * Returns the JSON of a complete message without the shared objects of the batch. A field that is merged with
+ * a shared object is an object in any case.
+ */
+function withoutShared(message: Message, item: JsonObject, { context, integrations }: ItemContext): string {
+  const objectIn = (field: 'context' | 'integrations'): object => {
+    const own = item[field]
+    return isJsonObject(own) ? own : {}
+  }
+  return JSON.stringify({
+    ...message,
+    ...(context !== undefined && { context: objectIn('context') }),
+    ...(integrations !== undefined && { integrations: objectIn('integrations') }),
+  })
+}
+
+/**
+ * Returns the reason why the worker would refuse a complete message because of its limits. `own` is the
+ * message without the shared objects of the batch. What the worker adds to a message doesn't depend on these
+ * objects. So the worker's code handles only `own`, and the cost doesn't grow with the shared objects, which
+ * all messages of the batch have. It is still as much as the worker's own work, so this function is called
+ * only for messages that are close to a limit.
  */
 function refusalByWorker(
-  text: string,
-  key: string,
+  own: string,
+  { key, bytes, sharedKeys }: { key: string; bytes: number; sharedKeys: number },
   { arrival, limits }: ItemContext,
 ): RefusalReason | undefined {
   const origin = { topic: '', partition: 0, offset: 0, timestampMs: arrival.ms }
-  const entered = enter(Buffer.from(text), origin, limits)
+  const ownBytes = Buffer.from(own)
+  const entered = enter(ownBytes, origin, limits)
   if (!entered.ok) return entered.reason
-  const bytes = Buffer.byteLength(key) + entered.message.body.length
-  return bytes > limits.maxBytes ? 'body_too_large' : undefined
+  const { body } = entered.message
+  const addedBytes = body.length - ownBytes.length
+  if (Buffer.byteLength(key) + bytes + addedBytes > limits.maxBytes) return 'body_too_large'
+  return keysIn(body) + sharedKeys > limits.maxKeys ? 'too_many_keys' : undefined
+}
+
+/** Counts the keys of a message that the worker has taken. */
+function keysIn(body: Buffer): number {
+  const parsed = parseJson(body.toString())
+  const measured = measureStructure([parsed.ok && parsed.value], { maxDepth: Infinity, maxKeys: Infinity })
+  return measured.ok ? measured.keys : 0
 }
 
 /**
@@ -195,10 +227,13 @@ function write(message: Message, { context, integrations, limits }: ItemContext)
   if (integrations !== undefined) message.integrations = undefined
   const own = JSON.stringify(message)
   const { keys: ownKeys } = weighed
-  if (shared.length === 0) return { ok: true, text: own, bytes: Buffer.byteLength(own), keys: ownKeys }
+  if (shared.length === 0)
+    return { ok: true, text: own, bytes: Buffer.byteLength(own), keys: ownKeys, sharedKeys: 0 }
   const start = { text: own.slice(0, -1), bytes: Buffer.byteLength(own), keys: ownKeys }
   const { text, bytes, keys } = shared.reduce(join, start)
-  return keys > limits.maxKeys ? leaveOut('too_many_keys') : { ok: true, text: `${text}}`, bytes, keys }
+  return keys > limits.maxKeys
+    ? leaveOut('too_many_keys')
+    : { ok: true, text: `${text}}`, bytes, keys, sharedKeys: keys - ownKeys }
 }
 
 /**

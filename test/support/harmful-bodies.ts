@@ -49,6 +49,23 @@ function keys(count: number, value = '1'): string {
   return Array.from({ length: count }, (_, index) => `"k${index.toString(36)}":${value}`).join(',')
 }
 
+/** Returns an object with this number of keys. Objects of different parents share keys, which keeps it small. */
+function nestedKeys(count: number): string {
+  const inner = Array.from({ length: 26 }, (_, index) => `"${String.fromCharCode(97 + index)}":1`)
+  const full = Array(Math.floor((count - 1) / 26)).fill(`{${inner.join(',')}}`)
+  return `{"a":[${[...full, `{${inner.slice(0, (count - 1) % 26).join(',')}}`].join(',')}]}`
+}
+
+/**
+ * Returns a batch of 2,500 messages that all have this number of keys from the batch. It is nearly the number
+ * that a message may have.
+ */
+function nearLimitOfKeys(count: number): string {
+  const half = Math.floor(count / 2)
+  const shared = `"context":${nestedKeys(half)},"integrations":${nestedKeys(count - half)},`
+  return batchOf('{"type":"alias","userId":"u","previousId":"p"}', 2_500, shared)
+}
+
 /** Returns bodies whose batch sets fields for all of its messages. */
 function sharedContexts(): Bodies {
   const deep = `"context":${'{"a":'.repeat(119)}1${'}'.repeat(119)},`
@@ -81,6 +98,8 @@ function sharedContexts(): Bodies {
       tiny,
       `"context":{"pad":[${Array(600).fill('null').join(',')}]},`,
     ),
+    'as many keys as a message may have, for 2,500 messages': nearLimitOfKeys(9_987),
+    'as many keys as only the gateway would take, for 2,500 messages': nearLimitOfKeys(9_989),
     'context and integrations of 1.5 KB each': fullBatchOf(
       tiny,
       `"context":{"pad":"${'x'.repeat(1_500)}"},"integrations":{"pad":"${'x'.repeat(1_500)}"},`,

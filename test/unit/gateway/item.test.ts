@@ -216,6 +216,31 @@ describe('a message is left out when', () => {
     }
   })
 
+  test.each([
+    ['track', { event: 'E' }],
+    ['alias', { previousId: 'p'.repeat(50), context: { k3: { own: 1 } } }],
+    ['alias', { 'User ID': 'v', previousId: 'p', integrations: null, context: {} }],
+  ])('the worker would refuse it, with what the worker and the batch add to it: %s %o', (type, more) => {
+    const item = { ...track, timestamp: receivedAt, sentAt: receivedAt, type, ...more }
+    for (let size = 40; size < 140; size++) {
+      const context = shared(Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`k${index}`, 1])))
+      const pad = Object.fromEntries(Array.from({ length: size }, (_, index) => [`p${index}`, 1]))
+      const surroundings = { ...inBatch, context, integrations: shared(pad) }
+      const all = checkItem(item, surroundings)
+      if (!all.ok) throw new Error(all.reason)
+      for (const limits of [
+        { ...defaultLimits, maxKeys: 120 },
+        { ...defaultLimits, maxBytes: 1_300 },
+      ]) {
+        const checked = checkItem(item, { ...surroundings, limits })
+        const origin = { topic: 't', partition: 0, offset: 0, timestampMs: 0 }
+        const entered = enter(Buffer.from(String(all.value)), origin, limits)
+        const body = entered.ok ? entered.message.body.length : Infinity
+        expect([size, checked.ok]).toEqual([size, body + Buffer.byteLength(all.key) <= limits.maxBytes])
+      }
+    }
+  })
+
   test('it is over the worker’s limit', () => {
     expect(reasonOf(track, { limits: { ...defaultLimits, maxBytes: 100 } })).toBe('body_too_large')
   })
