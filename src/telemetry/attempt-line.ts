@@ -8,10 +8,16 @@ import { timeMember } from './time-member.ts'
 /** The writer of all log lines about attempts. */
 export type AttemptLog = {
   /** Logs the outcome of one request of an attempt. */
-  add(delivery: Delivery, result: HookResult, durationMs: number): void
+  add(delivery: LoggedDelivery, result: HookResult, durationMs: number): void
   /** Writes the lines that wait until a second has passed since the previous line. */
   flush(): void
 }
+
+/** The fields of a delivery that its lines have. */
+type LoggedDelivery = Pick<
+  Delivery,
+  'destinationId' | 'messageId' | 'kind' | 'attempts' | 'trace' | 'replayJob'
+>
 
 /** The line about an attempt whose outcome is an error. */
 type ErrorLine = { destination: string; hook: string; outcome: OutcomeKind }
@@ -45,7 +51,7 @@ export function createAttemptLog({
     : (line: ErrorLine): void => pacedErrors.add(subjectOf(line), line)
   const logDelivered = createDeliveredLog(log)
 
-  function add(delivery: Delivery, { hookId, outcome, verdict }: HookResult, durationMs: number): void {
+  function add(delivery: LoggedDelivery, { hookId, outcome, verdict }: HookResult, durationMs: number): void {
     const isError = errorMessages[outcome.kind] !== undefined
     if (!logAttempts && !isError) return
     const roundMs = Math.round(durationMs * 10) / 10
@@ -101,13 +107,20 @@ function errorMessagesOf(timeoutMs: number): Partial<Record<OutcomeKind, string>
   }
 }
 
-function detailOf(outcome: Outcome): {
+type OutcomeDetail = {
   status?: number
   retryAfterMs?: number
   code?: string
   address?: string
   detail?: string
-} {
+}
+
+/** Returns the details of an outcome. The kept part of an answer isn't one of them: no body is ever logged. */
+function detailOf(outcome: Outcome): OutcomeDetail {
+  if (outcome.kind === 'answer') {
+    const { status, retryAfterMs } = outcome
+    return retryAfterMs === undefined ? { status } : { status, retryAfterMs }
+  }
   const { kind: _kind, ...detail } = outcome
   return detail
 }

@@ -1,7 +1,11 @@
 import * as fc from 'fast-check'
 import { type Logger, pino } from 'pino'
 import { expect, test } from 'vitest'
-import { type AttemptLine, createDeliveredLog } from '../../../src/telemetry/attempt-line.ts'
+import {
+  type AttemptLine,
+  createAttemptLog,
+  createDeliveredLog,
+} from '../../../src/telemetry/attempt-line.ts'
 
 /** Returns a logger as `createLogger` makes it, and the lines that it has written. */
 function listen(level = 'info'): { log: Logger; lines: string[] } {
@@ -75,4 +79,41 @@ test('the replay that a delivery came by is told', () => {
   const { log, lines } = listen()
   createDeliveredLog(log)({ ...attempt, replayJob: '20260723-101500-3f9a2c' })
   expect(withoutTime(lines[0])).toMatchObject({ replay: '20260723-101500-3f9a2c', durationMs: 12.5 })
+})
+
+test('a kept answer is not logged', () => {
+  const { log, lines } = listen()
+  const delivery = {
+    destinationId: 'crm',
+    messageId: '1',
+    kind: 'track',
+    attempts: 1,
+    trace: undefined,
+    replayJob: '',
+  } as const
+  const body = Buffer.from('no such user: ann@example.com')
+  createAttemptLog({ log, logAttempts: true, timeoutMs: 5_000 }).add(
+    delivery,
+    {
+      hookId: 'main',
+      outcome: { kind: 'answer', status: 429, retryAfterMs: 1_000, body },
+      verdict: { kind: 'retry', afterMs: 1_000 },
+      mayHaveArrived: false,
+    },
+    12.5,
+  )
+  expect(withoutTime(lines[0])).toEqual({
+    level: 'warn',
+    destination: 'crm',
+    hook: 'main',
+    messageId: '1',
+    type: 'track',
+    attempt: 1,
+    verdict: 'retry',
+    outcome: 'answer',
+    status: 429,
+    retryAfterMs: 1_000,
+    durationMs: 12.5,
+    msg: 'attempt',
+  })
 })
