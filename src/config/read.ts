@@ -103,15 +103,21 @@ function givenFor(
 }
 
 function valueFault({ name, variable, key }: ConfigKey, { text, source }: Given): string {
-  const shown = key.isSecret
-    ? 'a value that is not shown'
-    : JSON.stringify(withoutLogin(text.length > 100 ? `${text.slice(0, 100)}…` : text))
+  const shown = key.isSecret ? 'a value that is not shown' : JSON.stringify(shortened(withoutLogin(text)))
   return `${name} (${variable}): ${source} gives ${shown}; expected ${key.expected}`
 }
 
-/** Hides a login in a URL. Somebody may have written a login into a setting in which no login is allowed. */
+/**
+ * Hides a login and a query, which may have a password too. Somebody may have written them into a setting in
+ * which they aren't allowed. A login may contain any character, so everything before the last `@` counts as
+ * part of it.
+ */
 function withoutLogin(text: string): string {
-  return text.replace(/\/\/[^/]*@/, '//…@')
+  return text.replace(/^([a-z][a-z\d+.-]*:\/\/)?.*@/is, '$1…@').replace(/\?.*/s, '?…')
+}
+
+function shortened(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text
 }
 
 /**

@@ -196,6 +196,18 @@ describe('readConfig', () => {
     expect(message).not.toContain('hunter2')
   })
 
+  it.each([
+    ['SLUICE_REGISTRY_URL', 'https://key:pl/an+ted@registry:8081'],
+    ['SLUICE_REGISTRY_URL', `https://key:planted${'x'.repeat(100)}@registry:8081`],
+    ['SLUICE_REGISTRY_URL', 'https://key:with@planted@registry:8081'],
+    ['SLUICE_CLICKHOUSE_URL', 'https://clickhouse:8443/?user=default&password=planted'],
+    ['SLUICE_KAFKA_BROKERS', 'user:planted@broker:9092,user:planted@broker:9093'],
+  ])('shows no login that is written into %s: %s', (variable, text) => {
+    const message = refusal({ env: { [variable]: text } })
+    expect(message).toContain(variable)
+    expect(message).not.toMatch(/planted|an\+ted/)
+  })
+
   it('wants the login of a schema registry whole, and a registry', () => {
     const url = 'https://registry:8081/apis/ccompat/v7'
     const login = { SLUICE_REGISTRY_USERNAME: 'u', SLUICE_REGISTRY_PASSWORD: 'p' }
