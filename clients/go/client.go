@@ -442,17 +442,27 @@ func debugs(variable string) bool {
 	return false
 }
 
+// noURL is the error for an Endpoint that is no URL. One that may have a login isn't
+// shown: what net/url takes for the password of such a text may not be the password.
+func noURL(endpoint string, err error) error {
+	switch {
+	case strings.ContainsAny(endpoint, "@?"):
+		return errors.New("analytics: Endpoint is no http or https URL (not shown, it may have a login)")
+	case err != nil:
+		return fmt.Errorf("analytics: Endpoint: %w", err)
+	default:
+		return fmt.Errorf("analytics: Endpoint %q is no http or https URL", endpoint)
+	}
+}
+
 // batchURL is where batches go for an Endpoint.
 func batchURL(endpoint string) (*url.URL, error) {
 	if endpoint == "" {
 		endpoint = DefaultEndpoint
 	}
 	u, err := url.Parse(endpoint)
-	if err != nil {
-		return nil, fmt.Errorf("analytics: Endpoint: %w", err)
-	}
-	if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
-		return nil, fmt.Errorf("analytics: Endpoint %q is no http or https URL", u.Redacted())
+	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
+		return nil, noURL(endpoint, err)
 	}
 	if u.Path == "" {
 		u.Path = "/" // else JoinPath makes a relative path

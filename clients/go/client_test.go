@@ -199,6 +199,20 @@ func TestAnEndpointThatIsNoURLIsAnErrorOfEveryCall(t *testing.T) {
 	}
 }
 
+func TestTheErrorOfAnEndpointShowsNoLogin(t *testing.T) {
+	for _, endpoint := range []string{
+		"http://key:sec/ret@h", "http://key:%secret@h", "http://key:secret@h:x", "ftp://key:secret@h", "key:secret@h",
+		"://key:secret@h", "http://key:secret@", "http://h\x7f?k=secret",
+	} {
+		c := New("k")
+		c.Endpoint = endpoint
+		err := c.Track(&Track{UserId: "u", Event: "e"})
+		if err == nil || !strings.Contains(err.Error(), "Endpoint") || strings.Contains(err.Error(), "sec") {
+			t.Errorf("%q: %v", endpoint, err)
+		}
+	}
+}
+
 func TestAnEndpointWithAUserKeepsTheWriteKey(t *testing.T) {
 	rc := newReceiver(t, ok)
 	c := newObserved(strings.Replace(rc.URL, "http://", "http://someone:secret@", 1))
