@@ -115,7 +115,9 @@ type OutcomeDetail = {
   detail?: string
 }
 
-/** Returns the details of an outcome. The kept part of an answer isn't one of them: no body is ever logged. */
+/**
+ * Returns the details of an outcome. The kept part of an answer isn't one of them: no body is ever logged.
+ */
 function detailOf(outcome: Outcome): OutcomeDetail {
   if (outcome.kind === 'answer') {
     const { status, retryAfterMs } = outcome
