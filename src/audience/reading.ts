@@ -73,8 +73,8 @@ export class Reading {
   }
 
   /**
-   * Returns the last acknowledged entry of a key that was added by `want`, even while a newer write of the
-   * key is in flight.
+   * Returns the last acknowledged entry of a key, even while a newer write of the key is in flight. `want`
+   * must have added the key.
    */
   acknowledged(key: string): Entry | undefined {
     return this.#ledger.acknowledged(key, this.#textOf(key))

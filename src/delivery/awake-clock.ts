@@ -6,8 +6,8 @@ const longestGapMs = 500
 
 /**
  * A clock that stands still while the process can do nothing: while it is suspended, or while its garbage
- * collector or another long computation keeps it busy. No hook is to blame for such a time, because the
- * process doesn't read answers meanwhile. Read this clock every quarter of a second. If more than
+ * collector or another long computation keeps it busy. The process reads no answers while it stands still, so
+ * a late answer is not the fault of a hook. Read this clock every quarter of a second. If more than
  * `longestGapMs` has passed since the last reading, none of that time counts.
  */
 export class AwakeClock {

@@ -9,8 +9,8 @@ import { isTrackingKind } from './item.ts'
 import { notFound, traced } from './replies.ts'
 
 /**
- * Options of the routes for browsers. Fastify adds no HEAD route to them, because a HEAD route would handle
- * HEAD like GET.
+ * Options of the routes for browsers. They keep Fastify from adding a HEAD route, which would handle HEAD
+ * like GET.
  */
 const forBrowsers = { exposeHeadRoute: false }
 /**

@@ -28,8 +28,8 @@ export type Plan = {
 }
 
 /**
- * The lowest speed of `sluice topics grow` when the brokers are near, in records per second. The command
- * prints the actual speed while it runs.
+ * The speed that `sluice topics grow` reaches at least when the brokers are near, in records per second. The
+ * command prints the actual speed while it runs.
  */
 const recordsPerSecond = 15_000
 const bytesPerSecond = 10 * 1024 ** 2

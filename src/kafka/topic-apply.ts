@@ -127,8 +127,8 @@ export function asNew({ topic, partitions }: Pick<TopicDefinition, 'topic' | 'pa
 }
 
 /**
- * Corrects the settings that differ from the table of topics. Returns the topics that were corrected, and
- * the topics that the cluster leaves as they are.
+ * Corrects the settings that differ from the table of topics. Returns the topics that were corrected, and the
+ * topics whose settings the cluster doesn't let change.
  */
 export async function correctAll(
   admin: Admin,

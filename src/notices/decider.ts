@@ -224,7 +224,10 @@ export class Decider {
   }
 }
 
-/** Decides about secrets that end soon. One notice is made for each end of a secret. */
+/**
+ * Decides about secrets that end soon. A secret gets one notice. If the time of its end changes, it gets
+ * another.
+ */
 function secretsEnding(
   board: Board,
   { nowMs, secrets }: Situation,

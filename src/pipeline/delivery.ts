@@ -193,8 +193,8 @@ export class Delivery implements RetryState {
    */
   isDelivered: boolean
   /**
-   * True once the delivery log has a record of the delivery. Then the delivery log must also get a record of
-   * the delivery's end.
+   * True once the delivery log has a record of the delivery. If it has one, it must also get a record of the
+   * delivery's end.
    */
   isInLog = false
   readonly replayJob: string

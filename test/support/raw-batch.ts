@@ -20,7 +20,7 @@ export type RawRecord = {
 }
 
 /**
- * Encodes the records of a batch. The first record has offset 0 of the batch. All have time 0 of the batch.
+ * Encodes the records of a batch. The first record has offset 0 of the batch. All have the time of the batch.
  */
 export function encodeRecords(records: readonly RawRecord[]): Buffer {
   return Buffer.concat(records.flatMap(encodeRecord))
