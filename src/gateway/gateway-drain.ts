@@ -22,14 +22,18 @@ export class GatewayDrain {
     return this.#open
   }
 
-  /** Counts a request as open until its response or its connection is closed. */
-  opened(socket: Socket, response: { once(event: 'close', listener: () => void): unknown }): void {
+  /**
+   * Counts a request as open until its response or its connection is closed. Returns the number of open
+   * requests of the connection.
+   */
+  opened(socket: Socket, response: { once(event: 'close', listener: () => void): unknown }): number {
     const ofSocket = this.#bySocket.get(socket) ?? this.#follow(socket)
     ofSocket.open++
     this.#open++
     response.once('close', () => {
       if (ofSocket.open > 0) this.#closed(ofSocket, 1)
     })
+    return ofSocket.open
   }
 
   /** Retires the server: from now on, every connection is closed after its next answer. */

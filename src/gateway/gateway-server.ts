@@ -72,6 +72,12 @@ export type GatewayServer = {
 }
 
 const maxHeaderBytes = 16 * 1_024
+/**
+ * The limit on the requests of one connection that haven't been answered yet. A client may send requests
+ * without waiting for answers, and may never read an answer. Each such request takes 5 KB. Node stops reading
+ * from such a connection only when it has answered, and by then 64 KiB may have brought 2,000 requests.
+ */
+const maxOpenOfConnection = 100
 /** The interval between two checks for clients that are too slow, in milliseconds. */
 const lookEveryMs = 1_000
 
@@ -158,7 +164,7 @@ function openHttp(
   })
   server.server.on('request', ({ socket }, response) => {
     answers.add(socket, response)
-    drain.opened(socket, response)
+    if (drain.opened(socket, response) > maxOpenOfConnection) socket.destroy()
   })
   // Node's own answer to an unknown `Expect` has no body. The gateway answers such a request like any other.
   server.server.on('checkExpectation', (request, response) =>

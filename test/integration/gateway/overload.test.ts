@@ -235,6 +235,29 @@ describe('a client that goes on sending what is too much', () => {
   })
 })
 
+describe('a client that sends requests without waiting for answers', () => {
+  const request = 'GET /nothing HTTP/1.1\r\nHost: gateway\r\n\r\n'
+
+  test('has its answers, up to 100 at once', async () => {
+    const line = openLine(request.repeat(100))
+    await until('all are answered', () => line.received.match(/HTTP\/1\.1 /g)?.length === 100)
+    expect(line.received.match(/HTTP\/1\.1 404 /g)).toHaveLength(100)
+    line.socket.destroy()
+  })
+
+  test('and never reads one loses its connection, and what it sent is not held', async () => {
+    const connections = await gateway.process.metric('sluice_gateway_connections')
+    const lines = Array.from({ length: 10 }, () => openLine())
+    for (const { socket } of lines) socket.pause().write(request.repeat(1_500))
+    await until('all have been sent', () => lines.every(({ socket }) => socket.writableLength === 0))
+    await until('nothing is held', async () => {
+      return (await gateway.process.metric('sluice_gateway_connections')) <= connections
+    })
+    expect(await gateway.process.metric('sluice_gateway_open_requests')).toBe(0)
+    for (const { socket } of lines) socket.destroy()
+  })
+})
+
 describe('more than may be received at once', () => {
   test('is answered 503 with Retry-After, and memory stays where it is', async () => {
     const lines = Array.from({ length: 50 }, () => openLine(head(500_000), 'x'.repeat(490_000)))
