@@ -32,6 +32,11 @@ export type GatewayServerOptions = {
   readonly receiveBytes: number
   /** The time that a client may take to send a whole request, in milliseconds. */
   readonly requestTimeoutMs: number
+  /**
+   * The time for which a client may read nothing of its answers, in milliseconds. It must be longer than any
+   * request waits for its answer. Default: 70 s.
+   */
+  readonly takenWithinMs?: number
   /** The limit on open connections of clients. Further connections are closed at once. */
   readonly maxConnections: number
   /** True if the address of the client is added to each message. */
@@ -135,11 +140,13 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
   }
 }
 
+/** The default of `takenWithinMs`. A request waits at most a minute for Kafka (`gateway.ackTimeout`). */
+const answerTakenWithinMs = 70_000
 /** The longest write key in a path: 200 characters, each percent-encoded. */
 const maxParamLength = 600
 
 function openHttp(
-  { requestTimeoutMs, observer }: GatewayServerOptions,
+  { requestTimeoutMs, takenWithinMs = answerTakenWithinMs, observer }: GatewayServerOptions,
   { drain, replies, origin }: { drain: GatewayDrain; replies: Replies; origin: RequestOrigin },
 ): FastifyInstance {
   const answers = new OpenAnswers()
@@ -147,6 +154,9 @@ function openHttp(
     logger: false,
     routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true, maxParamLength },
     requestTimeout: requestTimeoutMs,
+    // A connection is closed if no byte was sent or received on it for this time. This limits how long a
+    // client that never reads can keep the gateway's answers in memory.
+    connectionTimeout: requestTimeoutMs + takenWithinMs,
     // While the server closes, requests are answered as usual, but with `Connection: close`.
     return503OnClosing: false,
     trustProxy: origin.isTrusted,

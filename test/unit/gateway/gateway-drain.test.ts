@@ -22,7 +22,9 @@ type Scene = {
 }
 
 /** Starts a gateway that answers messages when a test says so, and connects to it. */
-async function begin(): Promise<Scene> {
+async function begin(
+  times: { requestTimeoutMs: number; takenWithinMs?: number } = { requestTimeoutMs: 5_000 },
+): Promise<Scene> {
   const { promise, resolve } = Promise.withResolvers<Answer>()
   const catalog = createCatalog([], [], '1')
   const counted: number[] = []
@@ -43,7 +45,7 @@ async function begin(): Promise<Scene> {
       failed() {},
     },
     receiveBytes: 1_000_000,
-    requestTimeoutMs: 5_000,
+    ...times,
     maxConnections: 100,
     addIp: false,
     trustedProxies: [],
@@ -103,4 +105,19 @@ test('what comes in pieces and is no HTTP is answered and counted once, after th
   expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
   expect(counted).toEqual([200, 400])
   expect(warnings.map(({ name }) => name)).toEqual([])
+})
+
+test('a client that never reads what it asked for loses its connection', async () => {
+  const { server, socket } = await begin({ requestTimeoutMs: 1_000, takenWithinMs: 500 })
+  socket.pause()
+  const some = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(90)
+  // The buffers of both operating systems hold the first answers.
+  let heldFor = 0
+  await until('the gateway holds the next ones', () => {
+    heldFor = server.open === 0 ? 0 : heldFor + 1
+    if (heldFor === 0) socket.write(some)
+    return heldFor === 10
+  })
+  await until('nothing is held any more', () => server.connections === 0, { timeoutMs: 10_000 })
+  expect(server.open).toBe(0)
 })
