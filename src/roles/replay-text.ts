@@ -1,3 +1,4 @@
+import { plain } from '../delivery-log/lines.ts'
 import type { AuditEntry } from '../replay/job.ts'
 import { type Job, stateOf } from '../replay/jobs.ts'
 import { passed } from '../replay/pieces.ts'
@@ -7,7 +8,8 @@ import type { LeftOutReason } from '../replay/chosen.ts'
 import type { Preview } from './replay-desk.ts'
 import { counted, grouped } from './progress.ts'
 
-// Formats replays for people and for programs.
+// Formats replays for people and for programs. Lines for people contain no control characters: the message id
+// of a selection may come from any sender, and other texts from anybody who may create a replay.
 
 const meanings: Readonly<Record<LeftOutReason, string>> = {
   value_omitted: 'were too large for the dead letters to have their message',
@@ -27,7 +29,7 @@ export function previewLines({ selection, tally, isComplete }: Preview): string[
     `asked    ${describeSelection(selection)}`,
     `found    ${counted(tally.records, 'record')}, ${inBytes(tally.bytes)}${isComplete ? '' : ', and more: not all was looked at'}`,
     ...leftOutLines(tally),
-  ]
+  ].map(plain)
 }
 
 function leftOutLines(tally: Tally): string[] {
@@ -52,7 +54,13 @@ export function jobLines(job: Job): string[] {
       `owner    ${progress.owner}, the ${ordinal(progress.term)}; noted at ${new Date(progress.atMs).toISOString()}`,
     )
   }
-  return lines
+  return lines.map(plain)
+}
+
+/** Returns an entry of the audit trail as a line. */
+export function auditLine({ atMs, action, by, records, detail }: AuditEntry): string {
+  const count = records === undefined ? '' : `, ${grouped(records)} records`
+  return plain(`${new Date(atMs).toISOString()}  ${action.padEnd(10)}  ${by}${count}: ${detail}`)
 }
 
 /** Returns a table with one line per replay, newest first. */
@@ -66,7 +74,7 @@ export function jobTable(jobs: readonly Job[]): string[] {
       `${grouped(progress?.done.records ?? 0)}${total}`,
       order.by,
       describeSelection(order.selection),
-    ]
+    ].map(plain)
   })
   const all = [['replay', 'state', 'sent', 'by', 'of'], ...rows]
   const widths = all[0]?.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0))) ?? []

@@ -18,6 +18,7 @@ import {
 } from './replay-desk.ts'
 import {
   auditData,
+  auditLine,
   clock,
   endLine,
   jobData,
@@ -91,13 +92,7 @@ export function showReplay(run: Run, id: string, { asJson }: ReplayLookup): Prom
     const job = valueOf(await desk.show(id))
     const audit = (await desk.audit()).filter((entry) => entry.job === id)
     if (asJson) return [JSON.stringify({ ...jobData(job), audit: audit.map(auditData) })]
-    return [
-      ...jobLines(job),
-      ...audit.map(
-        ({ atMs, action, by, records, detail }) =>
-          `${new Date(atMs).toISOString()}  ${action.padEnd(10)}  ${by}${records === undefined ? '' : `, ${grouped(records)} records`}: ${detail}`,
-      ),
-    ]
+    return [...jobLines(job), ...audit.map(auditLine)]
   })
 }
 
