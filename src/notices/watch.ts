@@ -285,8 +285,16 @@ function lastOf(
 ): Pick<FailingHook, 'lastFailedMs' | 'lastOutcome'> {
   return {
     lastFailedMs: Math.round(lastFailedMs + aheadMs),
-    lastOutcome: lastOutcome === undefined ? '' : describeOutcome(lastOutcome).slice(0, mostCharacters),
+    lastOutcome: lastOutcome === undefined ? '' : describeForCustomer(lastOutcome).slice(0, mostCharacters),
   }
+}
+
+/**
+ * Describes an outcome in a text that a customer may read. It names no address that isn't allowed. Otherwise,
+ * a customer whose URL has an internal name would learn the private address of this name.
+ */
+function describeForCustomer(outcome: Outcome): string {
+  return outcome.kind === 'address' ? 'address not allowed' : describeOutcome(outcome)
 }
 
 const mostCharacters = 200

@@ -75,6 +75,15 @@ const well: Outcome = { kind: 'answer', status: 200 }
 const openHook: OpenHook = { destinationId: 'crm', hookId: 'main', openForMs: 6 * minute }
 const open: readonly OpenHook[] = [openHook]
 
+test('an address to which Sluice refused to connect is not told', () => {
+  const { clock, watch, attempt } = startWatch()
+  for (let times = 0; times < 3; times++) {
+    attempt({ kind: 'address', address: '10.20.30.40' })
+    clock.nowMs += 3 * minute
+  }
+  expect(watch.take([]).failing).toMatchObject([{ lastOutcome: 'address not allowed' }])
+})
+
 test('a hook fails when nothing but failures came of it for long enough, and three at least', () => {
   const { clock, watch, attempt } = startWatch()
   const sinceMs = clock.nowMs
