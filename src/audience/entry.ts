@@ -13,8 +13,8 @@ import { compareVersions, formatVersion, laterOf, type Version } from './version
 /**
  * The value of one key of `memberships`, with the offset of the key's record. The offset is -1 until Kafka
  * has acknowledged the record. `gone` is a tombstone for all values that aren't newer than `upToMs`. If
- * `upToMs` is `Infinity`, the time isn't known any more. Then the tombstone covers all records with lower
- * offsets.
+ * `upToMs` is `Infinity`, the time isn't known any more. In that case, the tombstone covers all records with
+ * lower offsets.
  */
 export type Entry =
   | { readonly kind: 'property'; readonly state: PropertyState; readonly offset: number }
@@ -97,8 +97,8 @@ export function place(incoming: Entry, held: Entry | undefined): Placing {
 
 /**
  * Returns the entry with the higher version. If both entries have the same value, the result has the later
- * `since` of the two. Another owner may have sent the same value again. Then the later `since` says when the
- * value was last sent.
+ * `since` of the two. Another owner may have sent the same value again. In that case, the later `since` says
+ * when the value was last sent.
  */
 function withSinceOf(higher: Entry, lower: Entry): Entry {
   if (higher.kind !== 'property' || lower.kind !== 'property') return higher

@@ -67,8 +67,8 @@ type Taken = {
 class Restoring {
   readonly #options: RestoreOptions
   /**
-   * The keys that were written so far, if the store was empty at the start of the restore. Then only these
-   * keys have to be looked up.
+   * The keys that were written so far, if the store was empty at the start of the restore. In that case, only
+   * these keys have to be looked up.
    */
   readonly #seen: KeyFilter | undefined
   readonly #knownProperties = new Set<string>()

@@ -45,7 +45,8 @@ export class SyncComparison {
 
   /**
    * Returns true if the property of at least one user of the sync belongs to another audience or trait. In
-   * most cases, no other audience or trait has ever written the property. Then no user has to be read.
+   * most cases, no other audience or trait has ever written the property. In that case, no user has to be
+   * read.
    */
   async isTakenByOther(sync: OpenSync): Promise<boolean> {
     const { store } = this.#options

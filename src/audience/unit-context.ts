@@ -38,8 +38,8 @@ export type UnitContext = {
   readonly syncFloors: ReadonlyMap<string, Version>
   readonly ports: AudiencePorts
   /**
-   * Returns true once this owner has begun to leave the unit. Then nothing more may be started, and records
-   * that arrive have to be left to the next owner.
+   * Returns true once this owner has begun to leave the unit. In that case, nothing more may be started, and
+   * records that arrive have to be left to the next owner.
    */
   readonly isEnding: () => boolean
   /** Adds a purge to the queue, for a later turn. */

@@ -172,8 +172,8 @@ export class UnitStores {
     if (ageMs > trustedForMs) return 'it is too old'
     if (ageMs < -mostAheadMs) return 'its checkpoint is in the future'
     // If all remaining records are newer than the store, the topic was most likely recreated. It is also
-    // possible that compaction removed the older records. Then the topic is read once more, although this
-    // would not be necessary.
+    // possible that compaction removed the older records. In that case, the topic is read once more, although
+    // this would not be necessary.
     const firstMs = await ports.firstStateMs(unit)
     if (firstMs !== undefined && firstMs > meta.atMs) return madeAnew
     // The log may have lost its last records, and may have grown past the store's position since then.

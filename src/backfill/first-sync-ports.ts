@@ -5,7 +5,8 @@ import type { Connection } from './marks.ts'
 
 export type FirstSyncOptions = {
   /**
-   * False if first syncs are off. Then a destination that is connected later gets a mark and no first sync.
+   * False if first syncs are off. In that case, a destination that is connected later gets a mark and no
+   * first sync.
    */
   readonly isWanted: boolean
   /** The number of Identifies per second that all workers together may send to one destination. */

@@ -27,8 +27,8 @@ export type FirstSyncSituation = {
   /** The standing that was last written for the connection and the unit. */
   readonly standing: Standing | undefined
   /**
-   * True if owners of the unit have already written the standings of connections. Then a connection without a
-   * standing is new.
+   * True if owners of the unit have already written the standings of connections. In that case, a connection
+   * without a standing is new.
    */
   readonly isTracked: boolean
   /** Returns true if no unit still has states to send. */

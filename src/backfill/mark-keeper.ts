@@ -106,8 +106,8 @@ export class MarkKeeper {
     }
     for (const marked of since) {
       // If this mark is being written, the next call decides whether to write it again. The mark may get a
-      // lower offset than the start of a backfill that has already read past the missed value. Then the mark
-      // isn't valid.
+      // lower offset than the start of a backfill that has already read past the missed value. In that case,
+      // the mark isn't valid.
       if (this.#writing.has(marked)) this.#missed.add(marked)
       else if (!isReported(marked)) this.#write(marked)
     }

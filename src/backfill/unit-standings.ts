@@ -6,7 +6,8 @@ import type { Standing } from './standing.ts'
 
 export type UnitStandingsOptions = {
   /**
-   * False if first syncs are off. Then a destination that is connected later gets a mark and no first sync.
+   * False if first syncs are off. In that case, a destination that is connected later gets a mark and no
+   * first sync.
    */
   readonly isWanted: boolean
   /** Returns the catalog in force. */

@@ -18,8 +18,8 @@ import { fillIn, type Variables } from './variables.ts'
 export type FaultSink = {
   add(path: Path, breach: Breach): void
   /**
-   * Returns true if a fault of the value at exactly this path was already found. Then the value isn't checked
-   * again.
+   * Returns true if a fault of the value at exactly this path was already found. In that case, the value
+   * isn't checked again.
    */
   has(path: Path): boolean
 }

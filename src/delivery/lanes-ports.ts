@@ -18,7 +18,10 @@ export type LaneItem<D> = {
   queuedAtMs: number
   /** The lane in which the delivery waits, or from which it was started. `Lanes` sets this field. */
   lane: Lane<D> | undefined
-  /** True if this worker must not deliver the record any more. Then `letGo` is called with the delivery. */
+  /**
+   * True if this worker must not deliver the record any more. In that case, `letGo` is called with the
+   * delivery.
+   */
   readonly isAbandoned: boolean
 }
 

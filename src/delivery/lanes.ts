@@ -15,10 +15,10 @@ import type { LaneItem, Lanes, LanesOptions } from './lanes-ports.ts'
 // A lane counts as flooded or slow if three things are true: it holds more waiting deliveries than its share,
 // the messages were new when they reached the worker, and the lane must not start more deliveries now. After
 // `patienceMs`, further messages of such a lane go to `overflow`. If the messages were late before they
-// reached the worker, the worker is catching up after an outage of Sluice. Then fetching waits for the lane
-// (`onCongested`), and a delivery goes to `overflow` only after `waitMs`. A lane that only waits for its turn
-// is neither flooded nor slow. Then the whole worker is at its limit, and fetching waits because the buffer
-// is full.
+// reached the worker, the worker is catching up after an outage of Sluice. In that case, fetching waits for
+// the lane (`onCongested`), and a delivery goes to `overflow` only after `waitMs`. A lane that only waits for
+// its turn is neither flooded nor slow. In that case, the whole worker is at its limit, and fetching waits
+// because the buffer is full.
 
 export function createLanes<D extends LaneItem<D>>(options: LanesOptions<D>): Lanes<D> {
   return new FairLanes(options)

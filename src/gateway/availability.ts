@@ -62,8 +62,8 @@ type Failing = {
    */
   readonly failedMs: number
   /**
-   * True after a check in which Kafka reported no obstacle, although a send has failed recently. Then records
-   * are sent to the partition again. If a send fails again, the partition is refused at once.
+   * True after a check in which Kafka reported no obstacle, although a send has failed recently. In that
+   * case, records are sent to the partition again. If a send fails again, the partition is refused at once.
    */
   readonly isOnTrial: boolean
 }

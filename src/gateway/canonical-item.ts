@@ -130,8 +130,8 @@ export class CanonicalItems {
     if (occasion === undefined || places.isNull(Field.originalTimestamp)) return undefined
     const field = places.has(Field.timestamp) ? Field.timestamp : Field.originalTimestamp
     const original = places.textOf(field)
-    // If `field` is an empty text, the time may be in the other of the two fields. Then `checkItem` completes
-    // the message.
+    // If `field` is an empty text, the time may be in the other of the two fields. In that case, `checkItem`
+    // completes the message.
     if (places.has(field) && (original === undefined || original === '')) return undefined
     return correctTimestamp(original, occasion)
   }

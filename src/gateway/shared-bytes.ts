@@ -20,7 +20,7 @@ export class SharedBytes {
   readonly #text: Buffer
   readonly #byHash = new Map<number, Known>()
   readonly #replaced: Replaced[] = []
-  /** False if two keys of the object have the same hash. Then this class can't merge the object. */
+  /** False if two keys of the object have the same hash. In that case, this class can't merge the object. */
   readonly isUsable: boolean
 
   constructor(text: string, members: readonly SharedMember[]) {

@@ -42,7 +42,7 @@ export type TopicTail = {
    * The age of the last record that was read from a partition, in milliseconds. This is the maximum over all
    * partitions with unread records. 0 if all records are read. -1 while the age isn't known. If all records
    * of a partition were read, and then no broker has reported the end of its log for some seconds, newer
-   * records may be unread. Then the time since that report counts.
+   * records may be unread. In that case, the time since that report counts.
    */
   readonly behindMs: number
   stop(): Promise<void>

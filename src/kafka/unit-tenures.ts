@@ -16,7 +16,7 @@ export type UnitTenuresOptions = {
 type Tenure = {
   readonly unit: number
   isPrepared: boolean
-  /** True if `prepare` was called. Then `released` has to be called too. */
+  /** True if `prepare` was called. In that case, `released` has to be called too. */
   isCalled: boolean
   isOver: boolean
   /**

@@ -13,11 +13,14 @@ export type HeldRecord = {
   readonly timestampMs: number
   /** True if a worker that is catching up took the record long after the record was available or due. */
   readonly isLate: boolean
-  /** True if the partition now belongs to another member. Then nothing more may be started for the record. */
+  /**
+   * True if the partition now belongs to another member. In that case, nothing more may be started for the
+   * record.
+   */
   readonly isAbandoned: boolean
   /**
-   * True if the record is abandoned and its next owner did not wait for this member. Then the next owner
-   * makes all deliveries of the record again.
+   * True if the record is abandoned and its next owner did not wait for this member. In that case, the next
+   * owner makes all deliveries of the record again.
    */
   readonly isElsewhere?: boolean
   /** True if a previous owner left without a final mark, and may have started deliveries of the record. */
@@ -41,8 +44,8 @@ export type RecordContent = {
   /** The epoch of the leader that appended the record. -1 or absent if it isn't known. */
   readonly leaderEpoch?: number
   /**
-   * The reason why the content could not be read from Kafka, if there is one. Then the content has neither
-   * key nor value.
+   * The reason why the content could not be read from Kafka, if there is one. In that case, the content has
+   * neither key nor value.
    */
   readonly unreadable?: string
 }

@@ -61,7 +61,7 @@ export class Board {
     const { notice } = told
     if (told.isSent) {
       // This record says that the notice was sent. Compaction may have removed the earlier record of the
-      // notice. Then only this record shows which counts the notice contained.
+      // notice. In that case, only this record shows which counts the notice contained.
       if (notice.kind === 'paced' || notice.kind === 'dead_letters') this.#dropBefore(notice)
       return
     }

@@ -40,7 +40,7 @@ export type NotifierOptions = {
   readonly isWanted: () => boolean
   /**
    * Returns true if the group's coordinator has received a heartbeat of this process within the session
-   * timeout. Then no other process owns the units of this process.
+   * timeout. In that case, no other process owns the units of this process.
    */
   readonly isOwner: () => boolean
   readonly situation: () => Omit<Situation, 'nowMs'>

@@ -54,7 +54,8 @@ export type AttemptListener<D> = {
   /** Returns true if the catalog has not changed the destination since the attempt began. */
   isCurrent(delivery: D, endpoint: Endpoint): boolean
   /**
-   * Returns true while the delivery's unit is stopped. Then the bulkhead sends no request of the delivery.
+   * Returns true while the delivery's unit is stopped. In that case, the bulkhead sends no request of the
+   * delivery.
    */
   isUnitStopped(delivery: D): boolean
   /** Returns true if the next hook may be tried now, after a hook has not accepted the message. */

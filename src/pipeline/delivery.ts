@@ -133,8 +133,8 @@ export class PendingRecord {
   }
 
   /**
-   * Remembers that one of the record's deliveries is left to the next owner. Then the record is also left to
-   * the next owner, and isn't settled.
+   * Remembers that one of the record's deliveries is left to the next owner. In that case, the record is also
+   * left to the next owner, and isn't settled.
    */
   abandon(): void {
     this.#isVoid = true
@@ -188,7 +188,7 @@ export class Delivery implements RetryState {
   isUncertain: boolean
   #isNewlyUncertain: boolean
   /**
-   * True once a hook has accepted the present message. Then the delivery only waits. It ends
+   * True once a hook has accepted the present message. In that case, the delivery only waits. It ends
    * when earlier requests can't take effect at the hook any more.
    */
   isDelivered: boolean

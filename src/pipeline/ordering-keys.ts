@@ -62,8 +62,8 @@ export class OrderingKeys<D extends Sequenced<D>> {
   }
 
   /**
-   * Returns true if the delivery holds its key now. Then call `leave` when the delivery ends. Returns false
-   * if the delivery has to wait until `next` or `superseded` is called for it.
+   * Returns true if the delivery holds its key now. In that case, call `leave` when the delivery ends.
+   * Returns false if the delivery has to wait until `next` or `superseded` is called for it.
    */
   enter(delivery: D, property: PropertyHeader): boolean {
     const key = keyOf(delivery.destinationId, property)

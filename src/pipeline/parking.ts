@@ -48,8 +48,8 @@ export class Parking {
    * expire. The clock starts at the first try. It also starts with a wait for a turn (`paced`) or for the
    * proxy. It doesn't run while the destination is paused (`state: paused` in the catalog).
    *
-   * While the delivery waited for its turn, the catalog may have changed the destination's state. Then this
-   * state decides what happens to the delivery.
+   * While the delivery waited for its turn, the catalog may have changed the destination's state. In that
+   * case, this state decides what happens to the delivery.
    */
   park(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
     const destination = this.#options.catalog().destinations.get(delivery.destinationId)

@@ -80,8 +80,8 @@ export type PipelineObserver = {
    */
   dropped(delivery: Delivery, why: DropReason): void
   /**
-   * Called when a deletion names a source that the catalog doesn't have. Then no destination gets a `delete`
-   * message for this source.
+   * Called when a deletion names a source that the catalog doesn't have. In that case, no destination gets a
+   * `delete` message for this source.
    */
   unknownSource(sourceId: string, where: HeldRecord): void
   /** Called when a message was dropped because the same message has come before. */
@@ -149,13 +149,13 @@ export type PipelineOptions = {
   onPressure: (isFull: boolean) => void
   /**
    * Called with true when a lane can't keep up with messages that were already late when they reached this
-   * worker. Then fetching should wait. Called with false when no lane is in this state any more.
+   * worker. In that case, fetching should wait. Called with false when no lane is in this state any more.
    */
   onCongested: (isCongested: boolean) => void
   /**
    * Called before requests are started. If `mayBegin` returns false, other members may already own the held
-   * records. Then no request is started until `setStalled(false)` is called, or until a later call of
-   * `mayBegin` returns true.
+   * records. In that case, no request is started until `setStalled(false)` is called, or until a later call
+   * of `mayBegin` returns true.
    */
   mayBegin?: () => boolean
   /**

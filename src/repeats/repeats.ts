@@ -110,7 +110,8 @@ export class Repeats {
 
   /**
    * Returns how far back repeats are recognized, in milliseconds. This is `windowMs`, unless the memory is
-   * full and its oldest message is younger than `windowMs`. Then this is the age of the oldest message.
+   * full and its oldest message is younger than `windowMs`. In that case, this is the age of the oldest
+   * message.
    */
   reachMs(nowMs: number): number {
     if (this.#count < this.#capacity) return this.#windowS * 1_000

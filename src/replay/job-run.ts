@@ -17,8 +17,8 @@ export type JobRunOptions = {
   /** Writes a record. Resolves once Kafka has acknowledged it. `refused`: no topic accepts the record. */
   readonly produce: (record: ReplayedRecord) => Promise<'acknowledged' | 'refused'>
   /**
-   * Returns true if the consumer group has heard from this process within the session timeout. Then no other
-   * process owns the units of this process.
+   * Returns true if the consumer group has heard from this process within the session timeout. In that case,
+   * no other process owns the units of this process.
    */
   readonly isOwner: () => boolean
   /** Returns the number of records of the topic `replays` that have not been delivered yet. */

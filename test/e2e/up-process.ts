@@ -33,6 +33,7 @@ export async function startUp(folder: string, program = inject('program')): Prom
       SLUICE_GATEWAY_HOST: '127.0.0.1',
       SLUICE_GATEWAY_PORT: '0',
       SLUICE_ADMIN_PORT: '0',
+      SLUICE_INDEX_PORT: '0',
       SLUICE_TOPICS_PARTITIONS: '3',
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '1s',
