@@ -146,7 +146,7 @@ const answerTakenWithinMs = 70_000
 const maxParamLength = 600
 
 function openHttp(
-  { requestTimeoutMs, takenWithinMs = answerTakenWithinMs, observer }: GatewayServerOptions,
+  { requestTimeoutMs, takenWithinMs = answerTakenWithinMs, maxConnections, observer }: GatewayServerOptions,
   { drain, replies, origin }: { drain: GatewayDrain; replies: Replies; origin: RequestOrigin },
 ): FastifyInstance {
   const answers = new OpenAnswers()
@@ -174,7 +174,10 @@ function openHttp(
   })
   server.server.on('request', ({ socket }, response) => {
     answers.add(socket, response)
-    if (drain.opened(socket, response) > maxOpenOfConnection) socket.destroy()
+    const open = drain.opened(socket, response)
+    // Clients that wait for each answer have at most one open request for each connection. So if there are more
+    // open requests than connections are allowed, other clients hold them.
+    if (open > maxOpenOfConnection || (open > 1 && drain.open > maxConnections)) socket.destroy()
   })
   // Node's own answer to an unknown `Expect` has no body. The gateway answers such a request like any other.
   server.server.on('checkExpectation', (request, response) =>

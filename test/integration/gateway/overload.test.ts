@@ -238,10 +238,10 @@ describe('a client that goes on sending what is too much', () => {
 describe('a client that sends requests without waiting for answers', () => {
   const request = 'GET /nothing HTTP/1.1\r\nHost: gateway\r\n\r\n'
 
-  test('has its answers, up to 100 at once', async () => {
-    const line = openLine(request.repeat(100))
-    await until('all are answered', () => line.received.match(/HTTP\/1\.1 /g)?.length === 100)
-    expect(line.received.match(/HTTP\/1\.1 404 /g)).toHaveLength(100)
+  test('has its answers, if there are few', async () => {
+    const line = openLine(request.repeat(50))
+    await until('all are answered', () => line.received.match(/HTTP\/1\.1 /g)?.length === 50)
+    expect(line.received.match(/HTTP\/1\.1 404 /g)).toHaveLength(50)
     line.socket.destroy()
   })
 

@@ -16,6 +16,8 @@ const quick = 'GET /nothing HTTP/1.1\r\nHost: x\r\n\r\n'
 type Scene = {
   server: GatewayServer
   socket: Socket
+  /** Opens another connection. */
+  readonly connectAgain: () => Socket
   readonly answer: () => void
   /** The status of each answer that was counted. */
   readonly counted: number[]
@@ -52,10 +54,13 @@ async function begin(
   })
   const port = await server.listen({ host, port: 0 })
   onTestFinished(() => server.stop(0))
-  const socket = connect(port, host)
-  socket.on('error', () => undefined)
-  onTestFinished(() => void socket.destroy())
-  return { server, socket, counted, answer: () => resolve(success) }
+  const open = (): Socket => {
+    const socket = connect(port, host)
+    socket.on('error', () => undefined)
+    onTestFinished(() => void socket.destroy())
+    return socket
+  }
+  return { server, socket: open(), connectAgain: open, counted, answer: () => resolve(success) }
 }
 
 test('a response that Node never closes is not open any more once its connection is closed', async () => {
@@ -120,4 +125,21 @@ test('a client that never reads what it asked for loses its connection', async (
   })
   await until('nothing is held any more', () => server.connections === 0, { timeoutMs: 10_000 })
   expect(server.open).toBe(0)
+})
+
+test('where more requests are open than connections are allowed, only a connection with one goes on', async () => {
+  const { server, socket, connectAgain, answer } = await begin()
+  socket.write(slow.repeat(100))
+  await until('the first are open', () => server.open === 100)
+  const [one, many] = [connectAgain(), connectAgain()]
+  one.write(slow)
+  await until('the one is open', () => server.open === 101)
+  let isClosed = false
+  many.on('close', () => (isClosed = true)).write(slow.repeat(2))
+  await until('the connection with two is closed', () => isClosed)
+  expect(server.open).toBe(101)
+  let received = ''
+  one.on('data', (chunk: Buffer) => (received += chunk.toString()))
+  answer()
+  await until('the one is answered', () => received.startsWith('HTTP/1.1 200 '))
 })
