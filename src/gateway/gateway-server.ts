@@ -175,8 +175,8 @@ function openHttp(
   server.server.on('request', ({ socket }, response) => {
     answers.add(socket, response)
     const open = drain.opened(socket, response)
-    // Clients that wait for each answer have at most one open request for each connection. So if there are more
-    // open requests than connections are allowed, other clients hold them.
+    // Clients that wait for each answer have at most one open request for each connection. So if there are
+    // more open requests than connections are allowed, other clients hold them.
     if (open > maxOpenOfConnection || (open > 1 && drain.open > maxConnections)) socket.destroy()
   })
   // Node's own answer to an unknown `Expect` has no body. The gateway answers such a request like any other.
