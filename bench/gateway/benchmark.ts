@@ -20,8 +20,8 @@ const singlesPerSecond = 1_000
 /** How long single calls warm a server up, in seconds. After this time V8 has optimized the server's code. */
 const singleWarmS = 10
 /**
- * Limit on the p99 of the time by which single calls are sent late. Above it, the clients are too slow for
- * their rate, and the benchmark fails.
+ * Limit on the p99 of the lateness of single calls: the time between a call's planned and its actual sending.
+ * Above it, the clients are too slow for their rate, and the benchmark fails.
  */
 const maxLateMs = 10
 

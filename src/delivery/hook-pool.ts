@@ -167,8 +167,8 @@ export class HookPool implements Waiter, IdleOwner {
   }
 
   /**
-   * Opens connections for the requests for which no connection has become free. Before this function runs,
-   * all answers that had arrived have been read.
+   * Opens connections for the requests for which no connection has become free. When this function runs, each
+   * answer that has arrived has already been read.
    */
   readonly #openForRest = (): void => {
     this.#isOpeningForRest = false

@@ -64,7 +64,7 @@ export type GatewayServer = {
   /** Number of open connections of clients. */
   readonly connections: number
   /**
-   * Makes each answer from now on the last answer on its connection (`Connection: close`). New connections
+   * From now on, closes each connection after its next answer (`Connection: close`). New connections
    * are still accepted.
    */
   retire(): void

@@ -44,8 +44,8 @@ export class Judging {
   }
 
   /**
-   * Returns true if the user of a delivery's property may have been deleted at some time. The result may
-   * wrongly be true, but it is never wrongly false.
+   * Returns true if the user whose property a delivery tells may have been deleted at some time. The result
+   * may wrongly be true, but it is never wrongly false.
    */
   mayBeDeleted({ property, pending }: Delivery): boolean {
     if (property === undefined) return false

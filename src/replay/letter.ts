@@ -13,9 +13,9 @@ import {
 
 /**
  * Decides about a dead letter. A dead letter of a delivery goes to `replays`, without its number of attempts,
- * its expiry and its failed hooks. The worker treats it like any delivery that has waited. The worker doesn't
- * send it if there is a newer value or if its user was deleted. A dead letter that never had a destination
- * goes back to the topic from which it came.
+ * its expiry and its failed hooks. The worker treats it like any delivery that comes from a retry topic. The
+ * worker doesn't send it if there is a newer value or if its user was deleted. A dead letter that never had a
+ * destination goes back to the topic from which it came.
  */
 export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
   const { selection } = choice

@@ -24,7 +24,7 @@ export class CountedSeries {
   }
 }
 
-/** A counter whose callers keep the series in which they count. */
+/** A counter that looks up a series once for each caller. The caller keeps the series, and counts in it. */
 export class TallyCounter<L extends string> {
   readonly #counter: Counter<L>
   readonly #series = new Map<CountedSeries, LabelValues<L>>()

@@ -8,8 +8,8 @@ import { portOf } from './receiver.ts'
 
 /**
  * A server that closes a connection if no request comes within `idleMs` after an answer. It runs in a worker
- * thread. In the test's own thread, a request and the close of its connection could never cross each other on
- * the way.
+ * thread. In the test's own thread, the server could never close a connection at the same moment as the
+ * client sends a request on it.
  */
 export type IdleClosingReceiver = {
   origin: string

@@ -229,7 +229,7 @@ function drip(socket: Parameters<NonNullable<RawScript['connected']>>[0], receiv
   socket.once('close', () => clearInterval(timer))
 }
 
-/** Accepts what the address policy must have kept from being made. */
+/** A receiver at a forbidden address. It must get no connection. */
 const forbidden = await startRawReceiver()
 
 /** Where names lead: a hook whose URL has such an address is refused with the catalog. */

@@ -28,7 +28,7 @@ const mostInstallMs = 5 * 60_000
 const mostRunMs = 60_000
 const partitions = 12
 
-/** Returns the code blocks of the page in a language. */
+/** Returns those code blocks of the page that are in the given programming language. */
 function blocksOf(language: string): readonly string[] {
   return [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].flatMap(([, name, text]) =>
     name === language && text !== undefined ? [text] : [],
