@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { encodeJobRecord } from '../../../src/replay/job.ts'
 import { JobLog, type EncodedJobRecord } from '../../../src/replay/job-log.ts'
 import { JobRun } from '../../../src/replay/job-run.ts'
 import { stateOf } from '../../../src/replay/jobs.ts'
@@ -65,6 +66,21 @@ test('the audit trail says who takes a replay over, and not that an owner tries 
     'w2 done',
   ])
   expect(log.jobs.get('job-1')?.progress).toMatchObject({ owner: 'w2', isOver: true })
+})
+
+test('the tries of an owner write one record of progress, however many they are', async () => {
+  const log = await logOfOne()
+  const keys = new Set<string>()
+  const write = log.write.bind(log)
+  log.write = async (...records) => {
+    for (const record of records) keys.add(encodeJobRecord(record).key.toString())
+    await write(...records)
+  }
+  for (let time = 1; time <= 2; time++) await expect(run(log, 'w1', fails)).rejects.toThrow('does not answer')
+  expect([...keys].filter((key) => key.includes('progress'))).toEqual(['["job-1","progress",1]'])
+  expect(log.jobs.get('job-1')?.progress).toMatchObject({ term: 1, note: 1, owner: 'w1' })
+  await run(log, 'w2', async ({ to }) => ({ records: [], next: to }))
+  expect(log.jobs.get('job-1')?.progress).toMatchObject({ term: 2, owner: 'w2', isOver: true })
 })
 
 test('a replay stops, and says why, if its topic has lost the records that it was to read', async () => {
