@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
+import { untilAborted } from '../kafka/log-reader.ts'
 import type { LogPiece, PartitionReader } from '../kafka/partition-reader.ts'
 import type { Decoder } from '../registry/decoder.ts'
 import { magicByte } from '../registry/frame.ts'
@@ -70,7 +71,7 @@ export async function openReplayReading(
 
   function piecesOf(
     { topic, topicId }: { readonly topic: string; readonly topicId: string | undefined },
-    complete: (piece: LogPiece, partition: number) => Promise<SourceRecord[]>,
+    complete: (piece: LogPiece, partition: number, signal?: AbortSignal) => Promise<SourceRecord[]>,
   ): Pieces {
     const isOther = otherTopicCheck(reader, topicId)
     return {
@@ -83,7 +84,8 @@ export async function openReplayReading(
           return undefined
         })
         if (await isOther({ ...place, ...where })) return 'recreated'
-        return piece === undefined ? 'lost' : { records: await complete(piece, partition), next: piece.next }
+        if (piece === undefined) return 'lost'
+        return { records: await complete(piece, partition, where.signal), next: piece.next }
       },
     }
   }
@@ -96,9 +98,9 @@ export async function openReplayReading(
         return piecesOf(place, async ({ records }, partition) =>
           records.map((record) => ({ ...record, partition })),
         )
-      return piecesOf(place, async ({ records }, partition) => {
+      return piecesOf(place, async ({ records }, partition, signal) => {
         const plain: SourceRecord[] = []
-        for (const record of records) plain.push(await plainOf(decoder, { ...record, partition }))
+        for (const record of records) plain.push(await plainOf(decoder, { ...record, partition }, signal))
         return plain
       })
     },
@@ -139,14 +141,18 @@ function otherTopicCheck(
 
 /**
  * Returns a record with its value as plain JSON: decodes the value if it is framed. Waits while the schema
- * registry is down.
+ * registry is down. Rejects when `signal` fires.
  */
-async function plainOf(decoder: Decoder, record: SourceRecord): Promise<SourceRecord> {
+async function plainOf(
+  decoder: Decoder,
+  record: SourceRecord,
+  signal: AbortSignal | undefined,
+): Promise<SourceRecord> {
   const { value } = record
   if (value?.[0] !== magicByte) return record
   for (;;) {
     const decoded = decoder.decode(value)
-    if (decoded instanceof Promise) await decoded
+    if (decoded instanceof Promise) await (signal === undefined ? decoded : untilAborted(decoded, signal))
     else return decoded.ok ? { ...record, value: decoded.value } : { ...record, unreadable: decoded.detail }
   }
 }

@@ -15,9 +15,11 @@ export type UpstreamInput = {
   readonly chunks: AsyncIterable<Buffer>
 }
 
-/** Opens a file. With `-`, opens standard input. */
+/** Opens a file. With `-`, opens standard input. If that is a terminal, tells the person there to type. */
 export async function openInput(file: string): Promise<UpstreamInput> {
   if (file === '-') {
+    if (process.stdin.isTTY)
+      process.stderr.write('Reading from the terminal, one item a line. Ctrl-D ends the input.\n')
     return { name: 'standard input', bytes: undefined, modifiedMs: undefined, chunks: process.stdin }
   }
   try {

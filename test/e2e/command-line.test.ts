@@ -315,6 +315,19 @@ describe('send', () => {
     scene.close()
   })
 
+  test('says that it reads from the terminal', async () => {
+    const scene = await setScene({ catalog: { sources: [], destinations: [] } })
+    const command = [process.execPath, join(root, 'src/main.ts'), 'send', '--source', 'shop'].join(' ')
+    // The program `script` runs a command in a terminal. The byte 4 is Ctrl-D.
+    const typed = execFileSync('script', ['-qec', command, '/dev/null'], {
+      env: { ...process.env, ...scene.variables },
+      input: '{"type":"track","userId":"u1","event":"Sent"}\n\u0004',
+      encoding: 'utf8',
+    })
+    expect(typed).toMatch(/Ctrl-D ends the input\.[^]*sent [0-9a-f-]{36}/)
+    scene.close()
+  })
+
   test('asks for the source', async () => {
     const { stderr } = await runSluice(['send', '{}'], {}, { expectedCode: 2 })
     expect(stderr).toContain('--source')
