@@ -16,6 +16,7 @@ import {
   openReplayDesk,
   type ReplayDesk,
 } from './replay-desk.ts'
+import { createStallWatch } from './replay-stall.ts'
 import {
   auditData,
   auditLine,
@@ -172,6 +173,7 @@ async function untilEnded(
 ): Promise<string[]> {
   const startedMs = performance.now()
   let isUnheard = false
+  const stall = createStallWatch((line) => progress.note(line))
   for (;;) {
     const job = valueOf(await desk.show(id))
     const state = stateOf(job)
@@ -186,6 +188,7 @@ async function untilEnded(
       isUnheard = true
       progress.note('no worker has begun it yet: the workers of this group do replays, see that they run')
     }
+    if (state === 'running') stall(job, performance.now())
     const at = counted === undefined ? passed(ranges, job.progress?.offsets ?? []).passed : sent
     const left = secondsLeft(job)
     progress.at(at, () => `${grouped(sent)} sent${left === undefined ? '' : `, ${clock(left)} left`}`)
