@@ -111,6 +111,8 @@ export default defineConfig({
       {
         test: {
           name: 'integration',
+          // As in `unit`, the files share processes. A new process for each file would take a second of CPU time.
+          isolate: false,
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: ['test/integration/**/*.test.ts'],
@@ -123,6 +125,7 @@ export default defineConfig({
       {
         test: {
           name: 'e2e',
+          isolate: false,
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: ['test/e2e/**/*.test.ts'],
