@@ -80,8 +80,8 @@ export class JobRun {
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(order.perSecond / batchesPerSecond))
     this.#offsets = order.ranges.map(({ start }, partition) => progress?.offsets[partition] ?? start)
     this.#sum = new TallyBuilder(progress?.done)
-    // A term has a key of its own in `replay-jobs`, so a try again by the same owner begins no term. Otherwise
-    // an owner that fails every five seconds would add 17,000 keys a day, which compaction keeps.
+    // A term has a key of its own in `replay-jobs`, so a try again by the same owner begins no term.
+    // Otherwise an owner that fails every five seconds would add 17,000 keys a day, which compaction keeps.
     const former = progress?.owner === options.owner ? progress : undefined
     this.#term = former?.term ?? (progress?.term ?? 0) + 1
     this.#note = former === undefined ? 0 : former.note + 1
