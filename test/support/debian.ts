@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, existsSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 
 export function findOnPath(name: string): string | undefined {
@@ -20,25 +20,35 @@ export function ensureCommands(packages: Readonly<Record<string, string>>): void
   )
 }
 
+/** If this file says 101, Debian's packages don't start the servers that they bring. */
+const startPolicy = '/usr/sbin/policy-rc.d'
+
 /**
- * Installs Debian packages with apt-get. Throws an error that says what to do if apt-get is missing, or if
- * this process isn't root. `what`: what is missing, in words for the error's reader.
+ * Installs Debian packages with apt-get, without starting servers in them. Throws an error that says what to
+ * do if apt-get is missing, or if this process isn't root. `what`: what is missing, in words for the error's
+ * reader.
  */
 export function installWithApt(names: readonly string[], what: string): void {
   if (findOnPath('apt-get') === undefined || process.getuid?.() !== 0) {
     throw new Error(`missing: ${what}. Install it; on Debian, as root: apt-get install ${names.join(' ')}`)
   }
   process.stderr.write(`tests: installing ${names.join(' ')} with apt-get (once)\n`)
-  for (const command of [
-    ['update', '-qq'],
-    ['install', '-y', '-qq', '--no-install-recommends', ...names],
-  ]) {
-    execFileSync('apt-get', command, {
-      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-      stdio: ['ignore', 'ignore', 'inherit'],
-      timeout: installTimeoutMs,
-    })
+  const isOurs = !existsSync(startPolicy)
+  if (isOurs) writeFileSync(startPolicy, '#!/bin/sh\nexit 101\n', { mode: 0o755 })
+  try {
+    runApt('update', '-qq')
+    runApt('install', '-y', '-qq', '--no-install-recommends', ...names)
+  } finally {
+    if (isOurs) rmSync(startPolicy)
   }
+}
+
+function runApt(...args: readonly string[]): void {
+  execFileSync('apt-get', args, {
+    env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
+    stdio: ['ignore', 'ignore', 'inherit'],
+    timeout: installTimeoutMs,
+  })
 }
 
 const installTimeoutMs = 10 * 60_000
