@@ -45,7 +45,7 @@ export type LedgerOptions = {
 /**
  * Holds the entries that a unit's store on disk doesn't have yet: acknowledged entries that aren't stored
  * yet, and writes in flight. A value is valid once Kafka has acknowledged its record or the unit has read the
- * record. In that case, the value is stored. After each write to the store, the store is complete up to one
+ * record. After that, the value is stored. After each write to the store, the store is complete up to one
  * offset of `memberships`.
  */
 export class Ledger {

@@ -32,7 +32,7 @@ const forgetEverySeconds = 60
 
 /**
  * Decides which successes get a record. In each second, each of the first `perSecond` successes of a URL gets
- * a record. In that case, every tenth success gets a record. After another `perSecond` records, every
+ * a record. After these, every tenth success gets a record. After another `perSecond` records, every
  * hundredth success gets a record, and so on. The weight of such a record is 1 plus the number of successes
  * since the previous record. When a second is over, `leftover` reports the successes after that second's last
  * record. So every success is counted.
