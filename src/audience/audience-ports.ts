@@ -1,7 +1,7 @@
 import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 
-/** The Identify that a record of `memberships` causes. */
+/** An Identify that Sluice sends because of a record of `memberships`. */
 export type Identify = {
   readonly kind: 'identify'
   readonly spaceId: string
@@ -11,9 +11,10 @@ export type Identify = {
   readonly messageId: string
   readonly body: Buffer
   /**
-   * True if a newer value is already known, and a previous owner of the unit may have sent requests for the
-   * record. Such a request may still take effect late. So this Identify waits as long as an uncertain
-   * Identify. After that, Sluice decides what to send.
+   * True if the Identify's value is out of date, because a newer value is already known. A previous owner of
+   * the unit may still have sent requests with the old value. The server may act on such a request late. So
+   * the Identify isn't sent, and waits until no request can take effect any more, like an Identify whose
+   * outcome is uncertain. After that wait, Sluice sends the newer value if necessary.
    */
   readonly isSuperseded: boolean
 }

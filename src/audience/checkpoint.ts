@@ -1,8 +1,8 @@
 /**
  * Tracks the offset of `memberships` up to which a unit's store is complete. The unit reads the records of
  * `memberships` in order. But Kafka acknowledges a write of the unit before the unit reads the written
- * record. If the offsets of the unit's own writes are consecutive, no other member has written a record in
- * between. So the unit needn't read these records to know them.
+ * record. If the offsets of the unit's own writes are consecutive, no other member has written a record
+ * between them. In that case, the position passes these offsets although the unit hasn't read them yet.
  */
 export class Checkpoint {
   /** The offset below which the unit knows all records. */
@@ -85,8 +85,8 @@ export class Checkpoint {
   }
 
   /**
-   * Removes the offsets up to `offset` from `#above`. Loops over the offsets from the position to `offset`,
-   * or over `#above`, depending on which has fewer offsets.
+   * Removes the offsets up to `offset` from `#above`. To save time, it loops over the smaller set: the
+   * offsets from the position to `offset`, or the offsets in `#above`.
    */
   #forget(offset: number): void {
     if (offset - this.#position < this.#above.size) {

@@ -67,7 +67,10 @@ export type Placing = {
    * wrong record.
    */
   readonly isOutOfOrder: boolean
-  /** The entry with the lower version, if receivers may have got its value after the best entry's value. */
+  /**
+   * The state with the lower version, if receivers may have got its value after they got the best entry's
+   * value.
+   */
   readonly reportedBetween: PropertyEntry | undefined
 }
 
@@ -119,8 +122,8 @@ export function saysSame(a: PropertyState, b: PropertyState): boolean {
 }
 
 /**
- * Returns true if a value must be sent to receivers again, because receivers may have got another value with
- * a version up to `upTo`.
+ * Returns true if a value must be sent to receivers again. This is so if receivers may have got another
+ * value, with a version up to `upTo`, after this value.
  */
 export function isUnreported(entry: Entry | undefined, upTo: Version | undefined): entry is PropertyEntry {
   return upTo !== undefined && entry?.kind === 'property' && compareVersions(entry.state.since, upTo) < 0
@@ -132,8 +135,8 @@ export function isDead(entry: Entry, deletedUpToMs: number): entry is PropertyEn
 }
 
 /**
- * Returns true if a value is newer than the deletion up to `deletedUpToMs`, but was last sent before that
- * time, so that receivers no longer have the value.
+ * Returns true if a value is newer than the deletion up to `deletedUpToMs`, but was last sent before the
+ * deletion. In that case, receivers have deleted the value.
  */
 export function isReportedBefore(entry: Entry, deletedUpToMs: number): boolean {
   if (entry.kind !== 'property' || entry.state.since.atMs > deletedUpToMs) return false

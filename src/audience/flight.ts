@@ -38,8 +38,8 @@ export class Flight {
   /** The key's last acknowledged entry. */
   held: Entry | undefined
   /**
-   * The highest offset of the key's records that were read during the write and have an older version than
-   * the best version; -1 if no such record was read.
+   * The highest offset of the records of the key that were read during the write and have an older version
+   * than the best entry. -1 if no such record was read.
    */
   olderAt = -1
   /**
@@ -53,7 +53,9 @@ export class Flight {
    */
   isRepair = false
   waiting: KeyWaiter[] | undefined
-  /** Offsets that the checkpoint must not pass until the key needs no rewrite any more. */
+  /**
+   * Offsets of the key's records. The checkpoint must not pass these until the key needs no rewrite any more.
+   */
   blocked: number[] | undefined
 
   constructor(write: Write) {

@@ -19,7 +19,8 @@ export type KnownOfProperty = {
 /**
  * Decides about an Identify that waited: it is sent, it is dropped, or the present value is sent instead. An
  * Identify is dropped if a newer value has superseded it. But if the Identify is uncertain, a server may act
- * on it late, so the newer value is sent in its place. `since` is the version of the value in the Identify.
+ * on it late, so the newer value is sent in its place. `since` is the version with which the Identify's value
+ * was first sent.
  */
 export function judgeProperty(
   { userId, spaceId, property, since }: PropertyHeader,

@@ -27,8 +27,8 @@ export type RestoreOptions = {
 /**
  * Adds to a store all records that are later than its position. The store keeps the entry with the highest
  * version of each key. Returns the keys that must be written again, for one of two reasons. The last record
- * of the key doesn't have the highest version. Or the value must be sent to receivers again. Until a key has
- * been written again, the checkpoint is blocked at the key's `blockedAt`.
+ * of the key doesn't have the highest version. Or the value must be sent to receivers again. The checkpoint
+ * can't pass a key's `blockedAt` until the key has been written again.
  */
 export async function restore(options: RestoreOptions): Promise<Map<string, RepairNeeded>> {
   const { isEmpty, records, onProgress } = options
@@ -67,8 +67,8 @@ type Taken = {
 class Restoring {
   readonly #options: RestoreOptions
   /**
-   * The keys that were written so far, if the store was empty at the start of the restore. In that case, only
-   * these keys have to be looked up.
+   * The keys that were written so far, if the store was empty at the start of the restore. In that case, the
+   * store can't have other keys, so only these keys have to be looked up.
    */
   readonly #seen: KeyFilter | undefined
   readonly #knownProperties = new Set<string>()

@@ -3,8 +3,9 @@ import { parted, stagedPartKey, stagedRunKey } from './store-keys.ts'
 
 /**
  * Sorts the users of one sync on disk, so that the memory doesn't depend on the size of the sync. Users are
- * collected into runs. Each run is sorted and written to disk in chunks. `sorted` merges the runs. User ids
- * are escaped in the same way as in the keys of the store, so that they have the same order as the keys.
+ * collected into runs. A run is a part of the users that fits into memory. Each run is sorted and written to
+ * disk in chunks. `sorted` merges the runs. User ids are escaped in the same way as in the keys of the store,
+ * so that they have the same order as the keys.
  */
 export class Staging {
   readonly #store: StateStore

@@ -69,8 +69,8 @@ export function createAudienceUnits(options: AudienceOptions): AudienceUnits {
 const tickEveryMs = 1_000
 /**
  * The size in bits of the filter of deletion floors: 128 KiB for each unit. If a unit has 100,000 deleted
- * users, the filter lets through one in ten of the users without a floor. For these, the store is asked in
- * vain.
+ * users, the filter lets through one in ten of the users without a floor. The store is then searched for
+ * these users without finding a floor.
  */
 const deletionBits = 2 ** 20
 
