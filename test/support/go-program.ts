@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { createHash } from 'node:crypto'
+import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { cacheFolder } from '../../src/development/maven-download.ts'
@@ -35,20 +36,43 @@ const largeBuildTimeoutMs = 60 * 60_000
  * Returns the file of a program. If the file doesn't exist yet, builds it with Go. Keeps it in the same
  * folder as Kafka's jars. The file appears whole or not at all.
  */
-export async function goProgram(wanted: GoProgram): Promise<string> {
+export function goProgram(wanted: GoProgram): Promise<string> {
   const { name, version } = wanted
+  return built(`${name}-${version.replace(/^v/, '')}`, (part) =>
+    wanted.module === undefined
+      ? install(wanted.package, version, part)
+      : buildInModule(wanted, wanted.module, part),
+  )
+}
+
+/** Returns the file of a program whose sources are in `folder`. Builds it again when they have changed. */
+export async function ownGoProgram(folder: string): Promise<string> {
+  const hash = createHash('sha256')
+  for (const file of ['main.go', 'go.mod', 'go.sum']) hash.update(await readFile(join(folder, file)))
+  return built(`${basename(folder)}-${hash.digest('hex').slice(0, 12)}`, async (part) => {
+    const program = join(part, 'program')
+    await run('go', ['build', '-o', program, '.'], {
+      cwd: folder,
+      env: { ...process.env, GOFLAGS: '' },
+      timeout: buildTimeoutMs,
+    })
+    return program
+  })
+}
+
+/**
+ * Returns the program `name` of the cache. If it isn't there, calls `build` with an empty folder, in which
+ * `build` makes the program.
+ */
+async function built(name: string, build: (part: string) => Promise<string>): Promise<string> {
   const cache = cacheFolder()
-  const program = join(cache, `${name}-${version.replace(/^v/, '')}`)
+  const program = join(cache, name)
   if (await exists(program)) return program
-  process.stderr.write(`${name}: building ${wanted.package}@${version} into ${program} (once)\n`)
+  process.stderr.write(`${name}: building ${program} with Go (once)\n`)
   await mkdir(cache, { recursive: true })
   const part = await mkdtemp(join(cache, 'part-'))
   try {
-    const built =
-      wanted.module === undefined
-        ? await install(wanted.package, version, part)
-        : await buildInModule(wanted, wanted.module, part)
-    await rename(built, program)
+    await rename(await build(part), program)
   } catch (cause) {
     throw new Error(`${name} can't be built; a recent Go is needed: apt-get install golang-go`, { cause })
   } finally {
