@@ -74,7 +74,7 @@ const parts: Readonly<Record<string, Folder>> = {
     about: 'decides which records are sent again and which process does it, and keeps the progress',
     imports: ['message', 'pacing', 'retry', 'routing', 'upstream'],
   },
-  admin: { about: 'the admin API: its routes, their document, tokens', imports: ['delivery-log'] },
+  admin: { about: 'the admin API: its routes, their document, tokens', imports: ['delivery-log', 'http'] },
   kafka: {
     about: 'group member, fetches, watermark, commits, produces, topics, logins, rights',
     imports: ['http', 'queues'],

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { fastify, type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
+import { isAdmitted } from '../http/pipelining.ts'
 import { adminOpenApi } from './openapi.ts'
 import { type AdminAnswer, problem } from './problem.ts'
 import type { AdminCall, AdminRoute } from './admin-route.ts'
@@ -92,6 +93,7 @@ class Server implements AdminServer {
     this.#parseJson()
     // The token is checked before the body is read.
     this.#server.addHook('onRequest', (request, reply, done) => {
+      if (!isAdmitted(request.raw, reply.raw)) return void reply.hijack()
       const refusal = this.#refusal(request)
       if (refusal === undefined) done()
       else void this.#send(reply, refusal)

@@ -1,6 +1,7 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import { fastify, type FastifyReply } from 'fastify'
 import { Type } from 'typebox'
+import { isAdmitted } from '../http/pipelining.ts'
 import { type Asking, BadCursorError, type LogQuery, QueryTooLongError } from './log-query.ts'
 import { logKinds } from './log-record.ts'
 
@@ -56,6 +57,7 @@ export async function serveQueries({
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },
   })
   server.addHook('onRequest', async (request, reply) => {
+    if (!isAdmitted(request.raw, reply.raw)) return reply.hijack()
     if (token === undefined || isToken(token, request.headers.authorization)) return
     return reply.code(401).send({ error: 'the bearer token is missing or wrong' })
   })

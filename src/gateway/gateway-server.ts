@@ -104,6 +104,8 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     receiver.receive(payload, receptionOf(parts, request), done),
   )
   server.addHook('onRequest', (request, reply, done) => {
+    // Requests that one read brought come even after their connection was closed because it had too many.
+    if (request.raw.socket.destroyed) return void reply.hijack()
     if (request.raw.httpVersion === '1.1' && request.raw.headers.host === undefined) {
       replies.sendToNoCall(reply, malformed)
       return

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { Registry } from 'prom-client'
 import { http } from '../http/node-http.ts'
+import { isAdmitted } from '../http/pipelining.ts'
 
 /**
  * The functions that answer probes. Each function may wait for other processes, but only for a short time.
@@ -43,6 +44,7 @@ export async function serveTelemetry({
   port: number
 }): Promise<{ port: number; stop(): Promise<void> }> {
   const server = http.createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
+    if (!isAdmitted(request, response)) return
     void answerTo(probes, request.method, request.url).then(({ status, type, text }) => {
       response.writeHead(status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) })
       response.end(text)

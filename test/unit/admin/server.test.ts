@@ -5,6 +5,7 @@ import { done } from '../../../src/admin/problem.ts'
 import { adminRoutes } from '../../../src/admin/routes.ts'
 import { type AdminCalls, createAdminServer } from '../../../src/admin/server.ts'
 import { createToken, readTokens } from '../../../src/admin/tokens.ts'
+import { sendPipelined } from '../../support/pipelined.ts'
 
 const { token, line } = createToken('ann', 'admin')
 const authorization = `Bearer ${token}`
@@ -12,7 +13,7 @@ const authorization = `Bearer ${token}`
 const answer = async () => done({})
 
 /** Starts a server that answers each call with `{}`, and returns its port. */
-async function serve({ requestTimeoutMs = 10_000 } = {}): Promise<number> {
+async function serve({ requestTimeoutMs = 10_000, onAnswered = () => {} } = {}): Promise<number> {
   const read = readTokens(line)
   if (!read.ok) throw new Error(read.problem)
   const calls: unknown = Object.fromEntries(adminRoutes.map(({ call }) => [call, answer]))
@@ -21,7 +22,7 @@ async function serve({ requestTimeoutMs = 10_000 } = {}): Promise<number> {
     calls: calls as AdminCalls,
     tokens: () => read.tokens,
     requestTimeoutMs,
-    onAnswered() {},
+    onAnswered,
     onFault(error) {
       throw error
     },
@@ -102,4 +103,11 @@ test.each([
   expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
   expect(head.toLowerCase()).toContain('content-type: application/problem+json')
   expect(JSON.parse(body)).toMatchObject({ status, type: expect.stringMatching(/^\/problems\//) })
+})
+
+test('few requests of a client that does not wait for answers are answered', async () => {
+  let answers = 0
+  const port = await serve({ onAnswered: () => void answers++ })
+  await sendPipelined(port, 'GET /openapi.json/none HTTP/1.1\r\nHost: a\r\n\r\n')
+  expect(answers).toBe(16)
 })

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type Asking, type LogQuery, QueryTooLongError } from '../../../src/delivery-log/log-query.ts'
 import { createQueryClient } from '../../../src/delivery-log/query-client.ts'
 import { serveQueries } from '../../../src/delivery-log/query-server.ts'
+import { sendPipelined } from '../../support/pipelined.ts'
 
 const all = { fromMs: 0, toMs: Infinity }
 
@@ -53,4 +54,24 @@ test('a question that is answered is not told as one that nobody waits for', asy
   expect(await client.counts(all)).toEqual([])
   expect(await client.counts(all)).toEqual([])
   expect(asking?.signal?.aborted).toBe(false)
+})
+
+test('few questions of a client that does not wait for answers are answered', async () => {
+  let questions = 0
+  const status = async (): Promise<never> => {
+    questions++
+    throw new Error('it is not known')
+  }
+  const query = {
+    find: unasked,
+    search: unasked,
+    percentiles: unasked,
+    counts: unasked,
+    close: unasked,
+    status,
+  }
+  const server = await serveQueries({ query, host: '127.0.0.1', port: 0, token: undefined })
+  onTestFinished(() => server.stop())
+  await sendPipelined(server.port, 'POST /v1/log/status HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n')
+  expect(questions).toBe(16)
 })

@@ -143,3 +143,12 @@ test('where more requests are open than connections are allowed, only a connecti
   answer()
   await until('the one is answered', () => received.startsWith('HTTP/1.1 200 '))
 })
+
+test('no request is answered that comes with too many others', async () => {
+  const { socket, counted } = await begin()
+  socket.resume()
+  socket.write(quick.repeat(1_000))
+  await once(socket, 'close')
+  // The request that is one too many is the one that closes the connection.
+  expect(counted).toHaveLength(101)
+})

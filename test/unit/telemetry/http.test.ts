@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveTelemetry } from '../../../src/telemetry/http.ts'
+import { sendPipelined } from '../../support/pipelined.ts'
 
 let server: Awaited<ReturnType<typeof serveTelemetry>>
 let reasons: string[] = []
@@ -47,6 +48,25 @@ describe('the port of metrics and probes', () => {
     expect((await ask('/livez')).status).toBe(500)
     expect((await ask('/')).status).toBe(404)
     expect((await ask('/readyz', 'POST')).status).toBe(405)
+  })
+
+  test('answers few requests of a client that does not wait for answers', async () => {
+    let scrapes = 0
+    const other = await serveTelemetry({
+      host: '127.0.0.1',
+      port: 0,
+      probes: {
+        metrics: async () => {
+          scrapes++
+          return { ok: true, text: 'up 1\n' }
+        },
+        notLive: async () => [],
+        notReady: async () => [],
+      },
+    })
+    await sendPipelined(other.port, 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n')
+    await other.stop()
+    expect(scrapes).toBe(16)
   })
 
   test('stops although a connection is open', async () => {
