@@ -7,8 +7,8 @@ import {
   OtherLogError,
   type Piece,
   type Take,
-  untilAborted,
 } from './log-reader.ts'
+import { AtATime } from '../queues/at-a-time.ts'
 import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts'
 import type { FetchedRecord, RecordHeaders } from './record-batch.ts'
 
@@ -134,38 +134,6 @@ function whole(record: FetchedRecord): WholeRecord {
   return record
 }
 
-/** A limit on the number of readings that run at the same time. Further readings wait. */
-class Turns {
-  readonly #atATime: number
-  readonly #queue: (() => void)[] = []
-  #taken = 0
-
-  constructor(atATime: number) {
-    this.#atATime = atATime
-  }
-
-  async take(signal: AbortSignal): Promise<void> {
-    this.#taken++
-    if (this.#taken <= this.#atATime) return
-    const { promise, resolve } = Promise.withResolvers<void>()
-    this.#queue.push(resolve)
-    try {
-      await untilAborted(promise, signal)
-    } catch (error) {
-      const index = this.#queue.indexOf(resolve)
-      if (index >= 0) this.#queue.splice(index, 1)
-      else this.#queue.shift()?.()
-      this.#taken--
-      throw error
-    }
-  }
-
-  end(): void {
-    this.#taken--
-    this.#queue.shift()?.()
-  }
-}
-
 /**
  * The connections to the brokers, one to each broker. All readings that are under way share these
  * connections.
@@ -249,7 +217,7 @@ export function createPartitionReader(
   { atATime = readsAtATime, fetchBytes = defaultFetchBytes, keepsOpen = false }: ReaderOptions = {},
 ): PartitionReader {
   const stopping = new AbortController()
-  const turns = new Turns(atATime)
+  const turns = new AtATime(atATime)
   const sessions = new Sessions(kafka, keepsOpen)
 
   /** Lets `work` read a partition, and keeps the connections open meanwhile. */

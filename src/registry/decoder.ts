@@ -1,3 +1,4 @@
+import { AtATime } from '../queues/at-a-time.ts'
 import { type FramedRefusal, type PayloadReader, type PlainValue, readFrame, refuseFramed } from './frame.ts'
 import type { SchemaAnswer, SchemaSource } from './schema-source.ts'
 
@@ -11,6 +12,11 @@ export type Decoder = {
    * registry can't be asked. After `stop`, it stays pending forever.
    */
   decode(value: Buffer): Decoded | Promise<void>
+  /**
+   * Begins to ask for the schema of a value that will be decoded later. Values wait for each other in their
+   * partition. Without this method, their schemas would be looked up one after the other.
+   */
+  lookAhead(value: Buffer): void
   /** Stops asking the registry. */
   stop(): void
 }
@@ -41,6 +47,14 @@ const refusedForMs = 30_000
  * accepted.
  */
 const denialsBelieved = 3
+/**
+ * If the registry denied this many schemas within `refusedForMs`, a producer invents schema ids. One denial is
+ * enough then. Otherwise each invented id would stall a partition for a second. For example, a message of gRPC
+ * looks like a framed value whose schema id is the length of the message.
+ */
+const manyDenied = 20
+/** The limit on the requests to the registry that are under way at the same time. */
+const asksAtATime = 16
 const denialPauseMs = 500
 const firstPauseMs = 500
 const longestPauseMs = 10_000
@@ -62,6 +76,9 @@ class RegistryDecoder implements Decoder {
   readonly #refused = new Map<number, { refusal: FramedRefusal; untilMs: number }>()
   /** The lookups under way, by schema id. All values with the same schema wait for the same lookup. */
   readonly #lookups = new Map<number, Promise<void>>()
+  readonly #asks = new AtATime(asksAtATime)
+  /** The times of the last refusals of unknown schemas, at most `manyDenied` of them, oldest first. */
+  readonly #deniedMs: number[] = []
   /** The ids of schemas that could not be fetched at the last try. */
   readonly #failing = new Set<number>()
 
@@ -76,6 +93,12 @@ class RegistryDecoder implements Decoder {
     const read = this.#readers.get(schemaId)
     if (read !== undefined) return readWith(read, schemaId, payload)
     return this.#remembered(schemaId) ?? this.#lookUp(schemaId)
+  }
+
+  lookAhead(value: Buffer): void {
+    const frame = readFrame(value)
+    if (!frame.ok || this.#readers.has(frame.schemaId)) return
+    if (this.#remembered(frame.schemaId) === undefined) void this.#lookUp(frame.schemaId)
   }
 
   stop(): void {
@@ -98,13 +121,13 @@ class RegistryDecoder implements Decoder {
   }
 
   async #ask(schemaId: number): Promise<void> {
-    const { source, onAnswer, pause } = this.#options
+    const { onAnswer, pause } = this.#options
     const { signal } = this.#stopping
     let denials = 0
     let failures = 0
     for (;;) {
-      const answer = await source.ask(schemaId, signal)
-      if (signal.aborted) return never
+      const answer = await this.#askOnce(schemaId)
+      if (answer === undefined) return never
       onAnswer(answer.kind)
       if (answer.kind !== 'failed') this.#answered(schemaId)
       switch (answer.kind) {
@@ -116,8 +139,8 @@ class RegistryDecoder implements Decoder {
           return
         case 'unknown':
           denials++
-          if (denials < denialsBelieved) break
-          this.#refuse(schemaId, unknown(schemaId))
+          if (denials < denialsBelieved && !this.#areManyDenied) break
+          this.#deny(schemaId)
           return
         case 'failed':
           failures++
@@ -126,6 +149,29 @@ class RegistryDecoder implements Decoder {
       const pauseMs = answer.kind === 'failed' ? backoffMs(failures) : denialPauseMs
       if (!(await isOver(pause(pauseMs, signal)))) return never
     }
+  }
+
+  /** Resolves with `undefined` if the decoder was stopped. */
+  async #askOnce(schemaId: number): Promise<SchemaAnswer | undefined> {
+    const { signal } = this.#stopping
+    if (!(await isOver(this.#asks.take(signal)))) return undefined
+    try {
+      const answer = await this.#options.source.ask(schemaId, signal)
+      return signal.aborted ? undefined : answer
+    } finally {
+      this.#asks.end()
+    }
+  }
+
+  get #areManyDenied(): boolean {
+    const [oldestMs = 0] = this.#deniedMs
+    return this.#deniedMs.length === manyDenied && this.#options.now() - oldestMs < refusedForMs
+  }
+
+  #deny(schemaId: number): void {
+    this.#deniedMs.push(this.#options.now())
+    if (this.#deniedMs.length > manyDenied) this.#deniedMs.shift()
+    this.#refuse(schemaId, unknown(schemaId))
   }
 
   #refuse(schemaId: number, refusal: FramedRefusal): void {

@@ -28,6 +28,8 @@ export type IntakeOptions<R extends Arriving> = {
   topics: ReadonlySet<string>
   /** Decodes a framed value, like `Decoder.decode`. */
   decode: (value: Buffer) => Decoded | Promise<void>
+  /** Begins to ask for the schema of a framed value that will be decoded later, like `Decoder.lookAhead`. */
+  lookAhead: (value: Buffer) => void
   /** Takes a record whose value is plain JSON. Must not throw. */
   next: (record: R, content: ArrivingContent) => void
   /** Takes a record whose value can't be decoded. The content is unchanged. */
@@ -166,6 +168,8 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
 
   #hold(line: Line<R>, record: R, content: ArrivingContent): void {
     const copy = copyOf(content)
+    const { topics, lookAhead } = this.#options
+    if (copy.value?.[0] === magicByte && topics.has(record.topic)) lookAhead(copy.value)
     const bytes = (copy.key?.length ?? 0) + (copy.value?.length ?? 0)
     line.waiting.push({ record, content: copy, bytes })
     this.#records++

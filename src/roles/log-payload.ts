@@ -10,7 +10,7 @@ export type PayloadOptions = {
   readonly messageId: string
   /** True if values of the topic may be framed: they begin with a schema id of a registry. */
   readonly isFramed: boolean
-  readonly decoder: Decoder
+  readonly decoder: Pick<Decoder, 'decode'>
   readonly withinMs: number
   /** Returns why the registry gives no schema. Returns an empty text if this isn't known. */
   readonly registryTrouble?: () => string
@@ -45,7 +45,7 @@ function unread(note: string): ReadPayload {
   return { payload: undefined, note }
 }
 
-async function decodeWithin(decoder: Decoder, value: Buffer, withinMs: number) {
+async function decodeWithin(decoder: Pick<Decoder, 'decode'>, value: Buffer, withinMs: number) {
   const untilMs = performance.now() + withinMs
   for (;;) {
     const decoded = decoder.decode(value)

@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import type { GroupConsumer } from '../kafka/consumer.ts'
-import { untilAborted } from '../kafka/log-reader.ts'
+import { untilAborted } from '../queues/until-aborted.ts'
 import { createPartitionReader } from '../kafka/partition-reader.ts'
 import {
   type OutboundRecord,

@@ -21,14 +21,20 @@ export async function openIntake<R extends Arriving>({
   metrics,
   log,
   ...options
-}: Omit<IntakeOptions<R>, 'decode'> & { config: Config; metrics: WorkerMetrics; log: Logger }): Promise<
-  Intake<R>
-> {
+}: Omit<IntakeOptions<R>, 'decode' | 'lookAhead'> & {
+  config: Config
+  metrics: WorkerMetrics
+  log: Logger
+}): Promise<Intake<R>> {
   const decoder = await openDecoder(config, log, {
     onAnswer: answerCounter(metrics),
     onDown: (isDown) => metrics.registryDown.set(isDown ? 1 : 0),
   })
-  const intake = createIntake<R>({ ...options, decode: (value) => decoder.decode(value) })
+  const intake = createIntake<R>({
+    ...options,
+    decode: (value) => decoder.decode(value),
+    lookAhead: (value) => decoder.lookAhead(value),
+  })
   return {
     accept: (record, content) => intake.accept(record, content),
     letGoAbandoned: () => intake.letGoAbandoned(),
@@ -58,7 +64,7 @@ export async function openDecoder(
   } = {},
 ): Promise<Decoder> {
   const { url } = registry
-  if (url === undefined) return { decode: () => noRegistry, stop() {} }
+  if (url === undefined) return { decode: () => noRegistry, lookAhead() {}, stop() {} }
   const login = loginOf(registry, (message) => log.warn({ registry: url }, message))
   // The registry's client is loaded only here, because it is large, and most installations don't need it.
   const { createSchemaSource } = await import('../registry/schema-source.ts')

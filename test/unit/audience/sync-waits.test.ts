@@ -134,6 +134,7 @@ test('a sync waits for a part that is here and needs a schema, however long the 
   const intake = createIntake<{ topic: string; partition: number; isAbandoned: boolean; giveBack(): void }>({
     topics: new Set([topics.changes]),
     decode: () => (isUp ? { ok: true, value: Buffer.from('{}') } : answer.promise),
+    lookAhead: () => undefined,
     next: (_, { value }) => passed.push(String(value)),
     refuse: () => undefined,
     setPartitionFull: (_topic, _id, isFull) => partition.setFull('schema', isFull),

@@ -110,6 +110,70 @@ describe('a schema that the registry does not know', () => {
   })
 })
 
+/** Lets the registry deny this many schemas, each three times. */
+async function afterDenials(count: number): Promise<Scene> {
+  const scene = new Scene(...Array.from({ length: 3 * count }, () => unknown))
+  for (let id = 100; id < 100 + count; id++) await scene.decode(id)
+  scene.asked.length = 0
+  scene.pausesMs.length = 0
+  return scene
+}
+
+describe('a producer that invents schema ids', () => {
+  test('gets each further refusal after one answer, so that its partitions go on', async () => {
+    const scene = await afterDenials(20)
+    scene.answerWith(unknown, unknown)
+    expect(await scene.decode(7)).toMatchObject({ ok: false, reason: 'unknown_schema' })
+    expect(await scene.decode(8)).toMatchObject({ ok: false, reason: 'unknown_schema' })
+    expect(scene.asked).toEqual([7, 8])
+    expect(scene.pausesMs).toEqual([])
+  })
+
+  test('is forgotten half a minute later', async () => {
+    const scene = await afterDenials(20)
+    scene.nowMs = 30_000
+    scene.answerWith(unknown, found)
+    expect(await scene.decode()).toMatchObject({ ok: true })
+  })
+
+  test('is none that has 19 unknown schemas', async () => {
+    const scene = await afterDenials(19)
+    scene.answerWith(unknown, found)
+    expect(await scene.decode()).toMatchObject({ ok: true })
+  })
+})
+
+test('schemas are looked up ahead, sixteen at a time', async () => {
+  const answers = new Map<number, (answer: SchemaAnswer) => void>()
+  const asked: number[] = []
+  const decoder = createDecoder({
+    source: {
+      ask: (schemaId) => {
+        asked.push(schemaId)
+        return new Promise((resolve) => answers.set(schemaId, resolve))
+      },
+    },
+    onAnswer() {},
+    onDown() {},
+    now: () => 0,
+    pause: async () => undefined,
+  })
+  for (let id = 1; id <= 20; id++) decoder.lookAhead(framed(id))
+  decoder.lookAhead(framed(1))
+  decoder.lookAhead(Buffer.from([0]))
+  const underWay = decoder.decode(framed(17))
+  await until('the first are asked for', () => asked.length === 16)
+  answers.get(1)?.(found)
+  await until('there is room for another', () => asked.length === 17)
+  answers.get(17)?.(found)
+  await underWay
+  expect(decoder.decode(framed(17))).toEqual({ ok: true, value: json })
+  expect(decoder.decode(framed(1))).toEqual({ ok: true, value: json })
+  await until('the next is asked for', () => asked.length === 18)
+  expect(asked).toEqual(Array.from({ length: 18 }, (_, index) => index + 1))
+  decoder.stop()
+})
+
 test('a schema that can not be used is refused at once, with the reason', async () => {
   const scene = new Scene({ kind: 'unusable', why: 'it is Protobuf' })
   expect(await scene.decode()).toEqual({

@@ -15,6 +15,8 @@ class Scene {
   readonly headers: ArrivingContent['headers'][] = []
   readonly given: string[] = []
   readonly refused: string[] = []
+  /** The schemas that are to be looked up ahead. */
+  readonly lookedAhead: number[] = []
   readonly full = new Set<string>()
   readonly intake: Intake<TestRecord>
   readonly #known = new Map<number, boolean>()
@@ -33,6 +35,7 @@ class Scene {
         this.#asked.set(schema, asked)
         return asked.promise
       },
+      lookAhead: (value) => this.lookedAhead.push(value[1] ?? 0),
       next: (record, { value, headers }) => {
         this.passed.push(`${nameOf(record)} ${String(value)}`)
         this.headers.push(headers)
@@ -131,6 +134,15 @@ describe('while a schema is missing', () => {
     expect(scene.passed).toEqual(['events/0/1 plain 1', 'events/0/2 {}', 'events/0/3 plain 2'])
     expect(scene.full).toEqual(new Set())
     expect(scene.intake.held).toEqual({ records: 0, bytes: 0, partitions: 0 })
+  })
+
+  test('the schemas of all that waits are asked for at once', () => {
+    const scene = new Scene()
+    scene.take(needs(1))
+    scene.take(plain)
+    scene.take(needs(2))
+    scene.take(needs(3), { topic: 'retry.1m' })
+    expect(scene.lookedAhead).toEqual([1, 2])
   })
 
   test('the next that is missing is waited for in turn', async () => {

@@ -6,7 +6,7 @@ import { readPayload, type ReadPayload } from '../../../src/roles/log-payload.ts
 const framed = Buffer.from([0, 0, 0, 0, 7, 1, 2, 3])
 
 function read(value: Buffer | null, decode: Decoder['decode'], isFramed = true): Promise<ReadPayload> {
-  const decoder = { decode, stop() {} }
+  const decoder = { decode }
   return readPayload(value, { messageId: 'm1', isFramed, decoder, withinMs: 50 })
 }
 
@@ -47,7 +47,7 @@ test('a registry that gives no schema is quoted, such as one that refuses the lo
   const { note } = await readPayload(framed, {
     messageId: 'm1',
     isFramed: true,
-    decoder: { decode: () => new Promise(() => {}), stop() {} },
+    decoder: { decode: () => new Promise(() => {}) },
     withinMs: 50,
     registryTrouble: () => 'it answered 401',
   })
