@@ -1,6 +1,8 @@
 import { untilAborted } from './until-aborted.ts'
 
-/** A limit on the number of works that run at the same time. Further works wait, in the order of their calls. */
+/**
+ * A limit on the number of works that run at the same time. Further works wait, in the order of their calls.
+ */
 export class AtATime {
   readonly #atATime: number
   readonly #queue: (() => void)[] = []

@@ -48,9 +48,9 @@ const refusedForMs = 30_000
  */
 const denialsBelieved = 3
 /**
- * If the registry denied this many schemas within `refusedForMs`, a producer invents schema ids. One denial is
- * enough then. Otherwise each invented id would stall a partition for a second. For example, a message of gRPC
- * looks like a framed value whose schema id is the length of the message.
+ * If the registry denied this many schemas within `refusedForMs`, a producer invents schema ids. One denial
+ * is enough then. Otherwise each invented id would stall a partition for a second. For example, a message of
+ * gRPC looks like a framed value whose schema id is the length of the message.
  */
 const manyDenied = 20
 /** The limit on the requests to the registry that are under way at the same time. */
