@@ -67,7 +67,7 @@ function* changes(value: unknown): Generator {
     yield { ...value, 'too many': null }
     for (const [name, item] of Object.entries(value)) {
       yield Object.fromEntries(Object.entries(value).filter(([other]) => other !== name))
-      // A computed name makes a field of the object itself, also for `__proto__`.
+      // With a computed name, even `__proto__` becomes a field of the object itself.
       for (const other of changes(item)) yield { ...value, [name]: other }
     }
   } else {

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { findChromium, goProgram, here, installed, markOf, nodeFolder, pythonProgram } from './installed.ts'
 
 /**
- * A program that uses a published client or Sluice's own. The client is told the gateway's address, and has
- * no other settings for Sluice.
+ * A program that uses a published client, or Sluice's own client. The client gets the gateway's address, and
+ * no other setting is specific to Sluice.
  */
 export type ClientProgram = {
   name: string

@@ -37,7 +37,8 @@ describe('the network lets', () => {
     for (const [, rules] of await egressOf(['worker', 'gateway', 'topics']))
       for (const port of [53, 5353]) {
         const [rule] = toPort(rules, port)
-        // The namespaces of the resolver: of most clusters, and of OpenShift, where it listens on 5353.
+        // The DNS resolver is in the first of these namespaces in most clusters, and in the second in
+        // OpenShift. OpenShift's resolver listens on port 5353.
         for (const name of ['kube-system', 'openshift-dns'])
           expect(rule?.to).toContainEqual({
             namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } },

@@ -7,7 +7,10 @@ import { parseAllDocuments } from 'yaml'
 import { chart, helmTemplate } from './render.ts'
 import { installTools, type Tools } from './tools.ts'
 
-/** Tests of the number of pods that an upgrade asks for, with what Helm finds in a cluster. */
+/**
+ * Tests of the number of pods that an upgrade asks for. The number depends on the objects that Helm finds in
+ * the cluster.
+ */
 
 let tools: Tools
 
@@ -71,7 +74,7 @@ function live(replicas: number, annotations: object = {}): Record<string, object
 
 /**
  * Returns the Deployment and the StatefulSet that Helm makes, in this order, if it finds these objects in the
- * cluster. `as` says what Helm does: an upgrade, unless it is empty.
+ * cluster. `as` are Helm's options, by default those of an upgrade. An empty list means an install.
  */
 async function upgraded(objects: Record<string, object>, as = ['--is-upgrade']): Promise<Rendered[]> {
   const kubeconfig = await serveApi(objects)
@@ -85,12 +88,15 @@ async function upgraded(objects: Record<string, object>, as = ['--is-upgrade']):
   return ['Deployment', 'StatefulSet'].flatMap((kind) => all.filter((one) => one.kind === kind))
 }
 
-/** Returns what an API server says of a kind. */
+/** Returns the description of a kind, as an API server gives it. */
 function resource(kind: string): object {
   return { name: `${kind.toLowerCase()}s`, kind, namespaced: true, verbs: ['get', 'list'] }
 }
 
-/** Serves what Helm asks an API server for. Returns the path of a file with its address. */
+/**
+ * Starts a server that answers Helm as an API server would. Returns the path of a kubeconfig with its
+ * address.
+ */
 async function serveApi(objects: Record<string, object>): Promise<string> {
   const answers: Record<string, object> = {
     '/api/v1': { kind: 'APIResourceList', groupVersion: 'v1', resources: [resource('Pod')] },

@@ -357,7 +357,7 @@ describe('scaling', () => {
 test('gateways are replaced as many at once as values say', async () => {
   const { spec } = ofName(await rendered('--set', 'gateway.maxSurge=25%'), 'Deployment', '-gateway')
   expect(spec['strategy']).toEqual({ rollingUpdate: { maxUnavailable: 0, maxSurge: '25%' } })
-  // Kubernetes takes no Deployment of which no pod may be replaced.
+  // Kubernetes refuses a Deployment that lets none of its pods be replaced.
   for (const none of ['0', '0%'])
     await expect(rendered('--set', `gateway.maxSurge=${none}`)).rejects.toThrow('maxSurge')
 })

@@ -203,8 +203,8 @@ describe('scaling', () => {
           told('sluice_oldest_due_timestamp_seconds', 'tier="1m",pod="release-sluice-worker-0"', '20+0x5'),
         ],
         [
-          // To take the 900,000 waiting records within 300 s, the pods need as many cores again as they use
-          // now.
+          // The pods now use three cores. To take the 900,000 waiting records within 300 s, they need three
+          // more.
           recorded('sluice_scaling_work_cores', 6),
           recorded('sluice_scaling_requests_pods', 0.25),
           recorded('sluice_scaling_overdue_seconds', 280),
@@ -281,8 +281,8 @@ test('the network lets deliveries go where Sluice itself does, and nowhere else'
   )
   fc.assert(
     fc.property(fc.ipV6(), (address) => {
-      // The policies see no IPv4 address that is written as an IPv6 address. Such an address counts as not
-      // public.
+      // A network policy can't recognize an IPv4 address that is written as an IPv6 address. Such an address
+      // isn't in `globalUnicast`, so it counts as not public.
       const isPublic = globalUnicast.check(address, 'ipv6') && !denied.check(address, 'ipv6')
       return !isPublic || !isRefusedHost(`[${address}]`, policy)
     }),

@@ -61,8 +61,8 @@ export function helmTemplate({ helm }: Tools, args: readonly string[]): Promise<
 }
 
 /**
- * Returns the resources that the chart makes of values. The values are those of `minimal-values.yaml` where
- * `args` give no others. Throws if Helm fails.
+ * Returns the resources that the chart makes of values. A value that `args` don't set has the value of
+ * `minimal-values.yaml`. Throws if Helm fails.
  */
 export async function render(tools: Tools, ...args: readonly string[]): Promise<Resource[]> {
   const { isOk, text } = await helmTemplate(tools, ['-f', minimal, ...args])

@@ -11,9 +11,9 @@ export function told(name: string, labels: string, values: string) {
 }
 
 /**
- * Lets promtool compare what the rules of the chart record with what is expected. Returns the differences as
- * a text, which is empty if there are none. `every` is the time between two samples and between two
- * evaluations of the rules.
+ * Lets promtool compare the series that the rules of the chart record with the expected series. Returns the
+ * differences as a text, which is empty if there are none. `every` is the time between two samples and
+ * between two evaluations of the rules.
  */
 export async function notRecorded(
   { promtool, every = '1m' }: Pick<Tools, 'promtool'> & { every?: string },

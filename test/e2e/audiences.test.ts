@@ -165,8 +165,9 @@ function traits(userId: string, destination: Destination = 'crm'): unknown[] {
 }
 
 /**
- * Waits until the worker has decided about all earlier changes in the user's partition, and has sent what
- * follows from them. To find this out, writes a change of a marker user to the same partition.
+ * Waits until the worker has handled all earlier changes in the user's partition, and has sent the Identifies
+ * that they cause. To find this out, writes a change of another user to the same partition, and waits for its
+ * Identify.
  */
 async function allIsDone(userId: string): Promise<void> {
   const marker = newNeighbourOf(userId)

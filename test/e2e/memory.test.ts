@@ -25,7 +25,7 @@ test('a worker has little room for young objects until it is busy, and takes the
   expect(await youngMb()).toBeLessThan(16)
   const idleMb = await residentMb()
   let sent = 0
-  // V8 takes the room back soon after the last delivery, so the test looks while it sends more.
+  // V8 shrinks the space soon after the last delivery, so the test measures it while it sends more messages.
   await until(
     'the room for young objects has grown',
     async () => {
@@ -36,6 +36,7 @@ test('a worker has little room for young objects until it is busy, and takes the
     },
     { timeoutMs: 60_000 },
   )
-  // The memory of repeats takes 36 MiB, and the space for young objects more than 16 MiB.
+  // The table in which the worker remembers messages, so that it can drop repeats, takes 36 MiB. The space
+  // for young objects takes more than 16 MiB.
   expect((await residentMb()) - idleMb).toBeGreaterThan(45)
 })

@@ -62,8 +62,8 @@ async function begin(): Promise<{ of: Scene; pair: SluiceProcess }> {
 }
 
 /**
- * Starts a worker with one process, which takes over what the two processes have left. A second process could
- * join later, and a join may repeat what is in flight.
+ * Starts a worker with one process, which takes over what the two processes have left. With two processes,
+ * the second one might join later, and its join might repeat deliveries that are in flight.
  */
 async function finishAlone({ variables }: Scene): Promise<void> {
   worker = await startSluice({ ...variables, SLUICE_WORKER_PROCESSES: '1' })

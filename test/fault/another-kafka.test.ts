@@ -5,7 +5,10 @@ import { type Kfake, startKfake } from '../support/kfake.ts'
 import { until } from '../support/until.ts'
 import { runSluice, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 
-/** Sluice with a cluster that isn't Apache Kafka: another implementation of the protocol, with its own group coordinator. */
+/**
+ * Tests of Sluice with a cluster that doesn't run Apache Kafka. The cluster has another implementation of the
+ * protocol, and another group coordinator.
+ */
 
 let kafka: Kfake
 let receiver: CountingReceiver

@@ -10,7 +10,7 @@ import { type Receiver, startReceiver } from '../support/receiver.ts'
 import { createTrust, type Trust } from '../support/trust.ts'
 import { until } from '../support/until.ts'
 
-/** The time in seconds for which everything goes wrong. After that, nothing goes wrong. */
+/** The time in seconds during which the test causes faults. After this time, it causes none. */
 const seconds = Number(process.env['SLUICE_TEST_AUDIENCE_SECONDS'] ?? 70)
 /**
  * The seed of the changes, the faults and the kills. The same seed makes the same choices, though not at the

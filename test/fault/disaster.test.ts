@@ -148,7 +148,8 @@ test('one that is not set delivers all that the topics have once more', async ()
 test('a commit that a mirror has copied with what it remembers is of another log: nothing is passed over, all comes again, and it is told', async () => {
   const shop = await openShop()
   const { delivered, written } = await deliverThenWrite(shop)
-  // By the offsets of the other cluster, the last ten records were settled, above the committed offset.
+  // This metadata holds offsets of the other cluster. It says that the last ten records, which lie above the
+  // committed offset, were settled.
   const metadata = encodeCommitMetadata(
     20,
     Array.from({ length: 10 }, (_, nth) => 30 + nth),

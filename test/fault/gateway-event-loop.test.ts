@@ -31,8 +31,8 @@ async function longestStallMs(): Promise<number> {
 }
 
 /**
- * Posts some messages, which takes longer than until the gateway's next measurement of its event loop. Each
- * post waits for Kafka, and for messages that the gateway writes together with it.
+ * Posts some messages. In the meantime, the gateway measures its event loop at least once, because each post
+ * takes some time: it waits for Kafka, and for messages that the gateway writes together with it.
  */
 async function passTicks(): Promise<void> {
   for (let posted = 0; posted < 4; posted++) {

@@ -14,8 +14,8 @@ import { Random } from '../support/random.ts'
 import { faultsOf, isFault } from '../support/repeated-deliveries.ts'
 
 /**
- * The time in minutes for which the group changes in all ways. For half of this time, it changes only in
- * planned ways.
+ * The length in minutes of the test in which workers are also killed and frozen. The test with only planned
+ * changes takes half of this time.
  */
 const minutes = Number(process.env['SLUICE_TEST_GROUP_MINUTES'] ?? 10)
 /** The seed of the schedules. The same seed makes the same choices, though not at the same moments. */

@@ -313,8 +313,8 @@ function failureOf({ isOk, text }: Ran): string {
 const derived = new Set(['ControllerRevision', 'EndpointSlice', 'Endpoints', 'ReplicaSet'])
 
 /**
- * Checks that the objects of a release are what Helm was told. Nothing was dropped on the way, nothing of an
- * earlier revision is left, and all pods are ready.
+ * Checks that the objects of a release are those that Helm has declared. No field was dropped on the way, no
+ * object of an earlier revision is left, and all pods are ready.
  */
 async function expectAsDeclared(release: Release, told = 'now'): Promise<void> {
   const declared = await release.manifest()

@@ -45,11 +45,12 @@ test.each(earlier)(
 
 /**
  * Upgrades a group that has two workers of the earlier version at first, and puts it back. Returns for how
- * many milliseconds workers of both versions were in the group. This is the sum of what `exchange` returned
- * for the two ways.
+ * many milliseconds workers of both versions were in the group. This is the sum of the times that `exchange`
+ * returned for the upgrade and for the way back.
  */
 async function upgradeAndPutBack(group: ChangingGroup, program: string): Promise<number> {
-  // On each of the two ways, both versions are in the group for as many steps as workers are exchanged.
+  // During the upgrade, both versions are in the group for as many steps as workers are exchanged. The same
+  // holds for the way back.
   const stepMs = (minutes * 60_000) / (2 * workers)
   for (let count = 2; count < workers; count++) await group.join(program)
   await passTime(stepMs)

@@ -15,7 +15,10 @@ import {
   startRealServer,
 } from '../support/real-servers.ts'
 
-/** Deliveries to the servers that customers have in front of their programs, while these do what servers do. */
+/**
+ * Tests of deliveries to web servers that customers put in front of their programs. Meanwhile, the servers
+ * reload their configuration, close idle connections and refuse large bodies.
+ */
 
 const authority = createAuthority('An authority of real servers')
 const identity = authority.issue({ names: ['127.0.0.1'] })
@@ -25,7 +28,7 @@ const loadMs = 6_000
 const reloadEveryMs = 500
 const atOnce = 20
 
-/** The connections that this process has made to the servers. */
+/** The number of connections that this process has made to the servers. */
 let connections = 0
 subscribe('undici:client:connected', () => void connections++)
 

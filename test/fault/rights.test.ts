@@ -250,7 +250,7 @@ describe.each(roles)('%s', (role) => {
 })
 
 /**
- * Returns true if the role has all its rights by the answers of the brokers. A change of rights takes a
+ * Returns true if the brokers say that the role has all its rights. After a change of rights, this takes a
  * moment.
  */
 async function mayStart(role: Role | Growing): Promise<boolean> {

@@ -110,8 +110,8 @@ async function makeDeadLetter(): Promise<void> {
 }
 
 /**
- * Returns what kwok does at `kubectl logs` and `kubectl exec`. The log is a file, and commands run on this
- * machine.
+ * Returns the part of kwok's configuration for `kubectl logs` and `kubectl exec`. The log of every pod is a
+ * file, and commands run on this machine.
  */
 function podsOfRunbooks(): object[] {
   const file = join(folder, 'pod.log')
@@ -126,8 +126,9 @@ function kind(name: string, spec: object): object {
 }
 
 /**
- * Writes the commands that an operator has on the PATH, and `sluice`, which a pod has, with the settings of
- * the pod. `kubectl exec` finds its commands on the PATH of this process.
+ * Writes the commands that the runbooks use, and puts them on the PATH. An operator has most of them. The
+ * command `sluice` belongs to a pod, and has the settings of the pod. `kubectl exec` also uses the PATH of
+ * this process.
  */
 async function writeCommands(): Promise<void> {
   const bin = join(folder, 'bin')

@@ -6,7 +6,8 @@ import type { SluiceProcess } from '../support/worker-process.ts'
 
 /**
  * Tests in which one partition of the only retry topic loses its broker. Each partition of this topic is on
- * one broker, so a delivery of this unit that fails can't be parked. All other topics are on three brokers.
+ * only one broker. So a failed delivery of the unit with the same number can't be parked. All other topics
+ * are on three brokers.
  */
 
 const units = [0, 1, 2, 3, 4, 5]
@@ -125,7 +126,7 @@ test('while the broker of one partition of a retry topic is dead its unit stands
   await cluster.node(sickBroker).start()
   const ids = [...tried, ...untried]
   await untilWorkedOff(scene, ids)
-  // Our outage has used up no try of any message.
+  // The outage of the partition has used up no try of any message.
   expect(new Set(await triesOf(shop, ids))).toEqual(new Set([2]))
 }, 240_000)
 

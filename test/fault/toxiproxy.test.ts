@@ -60,9 +60,9 @@ async function begin(options: SceneOptions): Promise<{ scene: Scene; worker: Slu
 }
 
 /**
- * Checks that no message was lost, and that our own trouble used up no try. This holds for messages of
- * `quick`, which the worker has fetched and delivered at once. It also holds for messages of `slow`, a
- * destination so slow that the worker has produced most of them to the retry topic.
+ * Checks that no message was lost, and that faults between Sluice and Kafka used up no try. Checks the
+ * messages of `quick`, which the worker has fetched and delivered at once. Also checks the messages of
+ * `slow`. This destination is so slow that the worker has produced most of its messages to the retry topic.
  */
 async function expectAll(begun: {
   worker: SluiceProcess

@@ -24,7 +24,10 @@ function record(random: Random): RawRecord {
   return { key: bytes(), value: bytes(), headers }
 }
 
-/** Returns a batch. A broker could hold it, or the batch is damaged so that no broker would accept it. */
+/**
+ * Returns a batch. Some batches are valid, so a broker could hold them. The others are damaged, so no broker
+ * would accept them.
+ */
 function batch(random: Random, baseOffset: number): Buffer {
   const records = Array.from({ length: 1 + random.below(random.pick([2, 20])) }, () => record(random))
   const codec = random.below(compressors.length)
@@ -38,7 +41,7 @@ function batch(random: Random, baseOffset: number): Buffer {
     firstTimestampMs: random.below(2 ** 31),
   })
   if (random.oneIn(3)) {
-    // Flips one bit in the batch's head. Leaves the bytes alone that tell where the batch ends and which
+    // Flips one bit in the batch's head. Doesn't change the bytes that say where the batch ends and which
     // format it has.
     const at = random.pick([17, 21, 22, 23, 26, 27, 35, 43, 57, 59, 60])
     encoded[at] = (encoded[at] ?? 0) ^ (1 << random.below(8))

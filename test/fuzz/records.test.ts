@@ -279,8 +279,8 @@ test(
     const seen = new Map<string, number>()
     await fuzz(({ seed, numRuns }) => {
       const random = new Random(seed)
-      // The corpus grows by texts that are still JSON, so that changes add up. It starts anew for each seed,
-      // so that the seed alone decides what happens.
+      // Changed texts that are still JSON are added to the corpus, so that changes add up. Each seed starts
+      // with a new corpus, so that only the seed decides what happens.
       const corpus: Buffer[] = [...samples]
       for (let run = 0; run < numRuns; run++) {
         const bytes = input(random, corpus)

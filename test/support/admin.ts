@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { runSluice } from './worker-process.ts'
 
 export type AdminTokens = {
-  /** The file with the tokens' lines. */
+  /** The path of the file from which an admin API reads the tokens. */
   readonly file: string
   readonly read: string
   readonly operate: string

@@ -2,7 +2,10 @@ import { isAudience } from './audience-names.ts'
 import type { Random } from './random.ts'
 import type { Script } from './receiver.ts'
 
-/** The behaviours of the customer. Each request gets one of them at random. Seven of the twelve are wrong. */
+/**
+ * The behaviours of the customer. Each request gets one of them at random. Five of the twelve are right, and
+ * seven are wrong.
+ */
 export const foulBehaviours = [
   'well',
   'well',
@@ -27,10 +30,10 @@ export type CustomerBehaviour = (typeof foulBehaviours)[number]
 const mostLateMs = 1_500
 
 /**
- * Creates a customer's server with one hook. The server stores the values that it is told. Depending on the
- * behaviour of a request, it stores them late or not at all, or stores them and answers with an error.
- * `mostBehindMs`: how long after a `delete` a request that is older than the `delete` may still arrive, in
- * milliseconds. Such a request may have begun before the `delete` came.
+ * Creates a customer's server with one hook. The server stores the values that it receives. Depending on the
+ * behaviour of a request, it stores them late or not at all, or stores them and answers with an error. An
+ * older request may arrive up to `mostBehindMs` milliseconds after a `delete`, because it may have begun
+ * before the `delete` came.
  */
 export function createAudienceCustomer({
   random,
@@ -134,13 +137,13 @@ export function createAudienceCustomer({
       isWell = true
     },
     /**
-     * Requests that are older than a `delete` of their user and arrived more than `mostBehindMs` after it,
-     * one line for each.
+     * The requests that came too late, one line for each. Such a request is older than a `delete` of its
+     * user, and arrived more than `mostBehindMs` after this `delete`.
      */
     sentTooLate,
     /**
-     * Returns the user and the property of each value that the customer holds although the user's deletion
-     * isn't older than the value.
+     * Returns the user and the property of each value that the customer should no longer hold. Such a value
+     * isn't newer than the user's deletion.
      */
     heldTooLong: () =>
       [...values].flatMap(([user, held]) =>

@@ -86,8 +86,8 @@ export async function openAudienceUpstream({
 }
 
 /**
- * Prints what is needed to find the cause of a failure: all requests of the users that these lines begin
- * with, and the times at which workers were killed.
+ * Prints what is needed to find the cause of a failure. Each of `lines` begins with a user id. Prints all
+ * requests of these users, and the times at which workers were killed.
  */
 export function tellOf(
   lines: readonly string[],

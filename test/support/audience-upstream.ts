@@ -56,10 +56,10 @@ export type UpstreamOptions = {
 export type UpstreamRecord = { key: string | null; value: string; partition?: number }
 
 /**
- * Creates an upstream that writes changes, syncs and deletions. Changes come late, twice and out of order. Of
- * some syncs only one of two parts comes. While a deletion of a user is under way, the upstream requests no
+ * Creates an upstream that writes changes, syncs and deletions. Changes come late, twice and out of order.
+ * Some syncs lack one of their two parts. While a deletion of a user is under way, the upstream requests no
  * second deletion of the user. When `msSinceDelete` reports that the `delete` has come, the upstream also
- * writes changes of the user that aren't newer than the request.
+ * writes changes of the user that aren't newer than the deletion.
  */
 export function createAudienceUpstream({
   partitions,
@@ -191,7 +191,7 @@ export function createAudienceUpstream({
   }
 
   /**
-   * Writes changes and deletions, and syncs if wanted, until `untilMs` (as `performance.now()` tells it).
+   * Writes changes and deletions, and syncs if wanted, until `untilMs` (a time of `performance.now()`).
    * Doesn't wait for any `delete`.
    */
   async function write(untilMs: number, { withSyncs }: { withSyncs: boolean }): Promise<void> {

@@ -39,7 +39,8 @@ export async function startAuthorizedKafka(users: readonly string[]): Promise<Au
       listeners: [{ name: 'LOGIN', protocol: 'SASL_PLAINTEXT', port }],
       properties: {
         'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
-        // ANONYMOUS is each client of the plain listener. Only the test and the broker itself connect to it.
+        // Each client of the plain listener has the name ANONYMOUS. Only the test and the broker itself
+        // connect to it.
         'super.users': 'User:ANONYMOUS',
         'listener.name.login.sasl.enabled.mechanisms': 'PLAIN',
         'listener.name.login.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required ${known};`,

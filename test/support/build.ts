@@ -15,7 +15,8 @@ const keptMs = 24 * 3_600_000
 
 /**
  * Builds Sluice if one of the files that it is made from has changed. Returns the file to run. Tests run the
- * build because users do, and because a build starts with two thirds of the CPU time of the sources.
+ * build because users do. Also, the start of a build takes only two thirds of the CPU time that the start
+ * from the sources takes.
  */
 export function builtProgram(): string {
   const folder = join(builds, hashOfInputs())

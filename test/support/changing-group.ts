@@ -21,8 +21,8 @@ type Member = { name: string; process: SluiceProcess; state: 'awake' | 'frozen' 
 
 const backMs = 90_000
 /**
- * The longest time for a worker's leave, in milliseconds. It is three times what a worker allows itself. A
- * worker that takes longer is killed, and its `leave` throws.
+ * The longest time for a worker's leave, in milliseconds. It is three times the time limit that a worker sets
+ * for its own end. A worker that takes longer is killed, and its `leave` throws.
  */
 const mostLeaveMs = 30_000
 

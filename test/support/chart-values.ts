@@ -9,8 +9,8 @@ const labels = fc.constantFrom({}, { team: 'data' }, { 'example.org/cost': 'a-1'
 const peers = fc.constantFrom([], [{ podSelector: { matchLabels: { app: 'prometheus' } } }])
 
 /**
- * Random values that the chart has to accept. Each one has to work alone, and as an upgrade from the one
- * before it. So it holds only values that an upgrade can change in place.
+ * Random values that the chart has to accept. Each set of values has to work for a new release, and for an
+ * upgrade from the previous set. So a set holds only values that an upgrade can change in place.
  */
 export const someValues = fc.record(
   {

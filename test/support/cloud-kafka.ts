@@ -31,7 +31,9 @@ export type Manners = {
   loses?: (request: SeenRequest) => 'a second' | 'half' | 'all' | undefined
 }
 
-/** A broker behind a proxy. The proxy answers as clusters do that aren't Apache Kafka. */
+/**
+ * A broker behind a proxy. Through the proxy, the broker looks like a cluster that doesn't run Apache Kafka.
+ */
 export type CloudKafka = SingleBroker & {
   /**
    * The proxy's address (`host:port`). A client that starts with this address sends all its requests through
@@ -88,8 +90,8 @@ export async function startCloudKafka({ version }: { version?: string } = {}): P
 
 function relay(client: Socket, upstream: Socket, cloud: CloudKafka): void {
   /**
-   * The requests without an answer so far, by correlation id. `loses` is kept from the moment of the request,
-   * because a test may change the manners before the answer comes.
+   * The requests without an answer so far, by correlation id. An entry keeps the function `loses` that was
+   * set when the request arrived, because a test may change the manners before the answer comes.
    */
   const open = new Map<number, { request: SeenRequest; loses: Manners['loses'] }>()
   onFrames(client, (frame) => {

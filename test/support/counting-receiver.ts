@@ -77,7 +77,9 @@ type Asked = Question & { id: number }
 type Answer = Counts | Map<string, number[]> | number | undefined
 type FromThread = { port: number } | { id: number; answer: Answer }
 
-/** The data that this file gives to its thread. `thread` tells this thread from the threads of vitest. */
+/**
+ * The data that this file gives to its thread. `thread` distinguishes this thread from the threads of vitest.
+ */
 type ThreadData = { thread: 'counting-receiver'; identity: Identity | undefined }
 
 /** Starts a counting receiver. It serves HTTPS if `identity` is given, and HTTP otherwise. */

@@ -20,13 +20,16 @@ export function ensureCommands(packages: Readonly<Record<string, string>>): void
   )
 }
 
-/** If this file says 101, Debian's packages don't start the servers that they bring. */
+/**
+ * While this file is a script that exits with 101, Debian's packages don't start the servers that they
+ * contain.
+ */
 const startPolicy = '/usr/sbin/policy-rc.d'
 
 /**
- * Installs Debian packages with apt-get, without starting servers in them. Throws an error that says what to
- * do if apt-get is missing, or if this process isn't root. `what`: what is missing, in words for the error's
- * reader.
+ * Installs Debian packages with apt-get. Starts none of the servers that they contain. If apt-get is missing,
+ * or if this process isn't root, throws an error that says what to do. `what` describes the missing commands
+ * for the reader of this error.
  */
 export function installWithApt(names: readonly string[], what: string): void {
   if (findOnPath('apt-get') === undefined || process.getuid?.() !== 0) {

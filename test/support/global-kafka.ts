@@ -27,7 +27,7 @@ declare module 'vitest' {
 type SharedKafka = {
   users: number
   started: Promise<RunningKafka>
-  /** Resolves once the archive is written with which the brokers of single tests start faster. */
+  /** Resolves when the archive is written. Brokers of single tests start faster with this archive. */
   archived: Promise<void>
   stateFolder: Promise<string>
 }

@@ -93,8 +93,8 @@ async function install(source: string, version: string, folder: string): Promise
 }
 
 /**
- * Builds a program of a module that replaces other modules. Go applies the replacements of the main module
- * only. So this makes a main module that replaces the same modules by their published versions.
+ * Builds a program of a module that replaces other modules. Go applies only the replacements of the main
+ * module. So the function makes a main module, which replaces the same modules by their published versions.
  */
 async function buildInModule(wanted: GoProgram, module: string, folder: string): Promise<string> {
   const { GoMod: file } = await download(module, wanted.version)

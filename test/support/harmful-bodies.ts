@@ -57,8 +57,8 @@ function nestedKeys(count: number): string {
 }
 
 /**
- * Returns a batch of 2,500 messages that all have this number of keys from the batch. It is nearly the number
- * that a message may have.
+ * Returns a batch of 2,500 messages. Each message gets this number of keys from the fields of the batch.
+ * `count` should be close to the number of keys that a message may have.
  */
 function nearLimitOfKeys(count: number): string {
   const half = Math.floor(count / 2)

@@ -21,7 +21,7 @@ export const nowMs = Math.floor(Date.now() / hourMs) * hourMs
 export type LogStore = {
   /**
    * Indexes blocks in the order of the topic, `perCommit` blocks at a time. Goes on where the store has ended
-   * before. With `isLost`, the store doesn't know any more where that was.
+   * before. If `isLost` is true, the store has lost this position.
    */
   index(blocks: readonly IndexedBlock[], options?: { perCommit?: number; isLost?: boolean }): Promise<void>
   readonly query: LogQuery

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 
-/** The number of requests. One read of the server brings them if they are small. */
+/** The number of requests. If they are small, the server gets all of them in one read. */
 const count = 1_000
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Random choices. The same seed gives the same choices. It is much faster than arbitraries of fast-check, for
- * suites that run for minutes.
+ * Random choices. The same seed gives the same choices. Suites that run for minutes use this class, because
+ * it is much faster than the arbitraries of fast-check.
  */
 export class Random {
   #state: number

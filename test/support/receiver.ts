@@ -19,7 +19,10 @@ export type ReceivedRequest = {
   atMs: number
 }
 
-/** Answers a request, or doesn't. `nth` is the number of the request among those of its path, from 1. */
+/**
+ * Handles a request. A script may leave the request without an answer. `nth` is the number of the request
+ * among those of its path, from 1.
+ */
 export type Script = (request: ReceivedRequest, response: ServerResponse, nth: number) => void
 
 export type Receiver = {
@@ -51,9 +54,9 @@ export function inTurn(...scripts: Script[]): Script {
 }
 
 /**
- * Starts a server for HTTP, or for HTTPS if `identity` is given. One script serves all paths. With a script
- * for each path, other paths get 404. If `isKept` is false, the server doesn't keep its requests. This is for
- * tests with a very large number of requests.
+ * Starts a server for HTTP, or for HTTPS if `identity` is given. A single script serves all paths. If there
+ * is a script for each path, all other paths answer 404. If `isKept` is false, the server doesn't keep its
+ * requests. This is for tests with a very large number of requests.
  */
 export async function startReceiver(
   scripts: Script | Record<string, Script> = answer(200),

@@ -29,7 +29,8 @@ export type Release = {
 }
 
 /**
- * Objects that the chart doesn't create, and that the chart's own sets of values (`ci/*-values.yaml`) name.
+ * Objects that the chart's own sets of values (`ci/*-values.yaml`) refer to. The chart doesn't create these
+ * objects.
  */
 const given = [
   ...['sluice-topics', 'ours'].map((name) => ({

@@ -19,7 +19,8 @@ export type ReplayTrial = {
   readonly job: number
   readonly arrived: number
   /**
-   * Messages and requests that don't belong to the replay, because they are for other destinations or hours.
+   * The number of messages and requests that don't belong to the replay, because they are for other
+   * destinations or hours.
    */
   readonly strangers: number
   /**
@@ -29,8 +30,8 @@ export type ReplayTrial = {
   readonly repeatedByJob: number
   readonly owners: number
   /**
-   * The number of messages that the replay has delivered, according to the delivery log. A worker that is
-   * killed loses the last log records that it hasn't written yet.
+   * The number of messages that the replay has delivered, according to the delivery log. A killed worker
+   * loses the log records that it hasn't written yet.
    */
   readonly logged: number
   /** The number of records in the delivery log that name the replay but belong to none of its messages. */
@@ -46,9 +47,9 @@ export type ReplayTrial = {
 }
 
 /**
- * Writes `letters` dead letters of three destinations, spread over `hours` hours. Replays those of one
- * destination and one hour with two workers. Twice in the middle, kills the worker that owns the replay, and
- * starts another worker.
+ * Writes `letters` dead letters of three destinations, spread over `hours` hours. Replays the dead letters of
+ * one destination and one hour with two workers. Twice during the replay, kills the worker that owns the
+ * replay, and starts another worker.
  */
 export async function tryReplay({
   letters,

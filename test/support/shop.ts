@@ -42,8 +42,8 @@ export type ShopOptions = {
 const path = '/crm'
 
 /**
- * Opens a shop. Sluice drops no repeats, so the receiver sees each delivery. Sluice parks only deliveries
- * that fail.
+ * Opens a shop. Its settings keep Sluice from dropping repeats, so the receiver sees each delivery. Sluice
+ * parks only deliveries that fail.
  */
 export async function openShop({ brokers = testKafka(), variables = {} }: ShopOptions = {}): Promise<Shop> {
   const receiver = await startCountingReceiver()

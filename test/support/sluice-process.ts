@@ -186,7 +186,7 @@ export async function startProgram(
     child.kill('SIGKILL')
     throw error
   })
-  // After this, the end of the process is no error.
+  // From here on, the end of the process is no error.
   ended.catch(() => undefined)
 
   return {

@@ -3,8 +3,8 @@ const mostMs = 100
 
 /**
  * Returns the pause before the next probe. A long wait has longer pauses, because each probe costs CPU time
- * that other processes need. A pause is at most a twentieth of the time waited so far, but at least 25 ms and
- * never more than 100 ms.
+ * that other processes need. A pause is a twentieth of the time waited so far, but at least 25 ms and at most
+ * 100 ms.
  */
 function pauseMs(waitedMs: number): number {
   return Math.min(mostMs, Math.max(leastMs, waitedMs / 20))

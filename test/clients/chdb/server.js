@@ -5,16 +5,17 @@ import { buffer } from 'node:stream/consumers'
 import { Session } from 'chdb'
 
 /**
- * ClickHouse's engine in this process, behind as much of its HTTP interface as `@clickhouse/client` uses: `node server.js FOLDER`. Prints its port.
- * Whoever asks has to log in as `sluice` with the password `a password`. `/usage` tells what it has used.
+ * A server with ClickHouse's engine, started by `node server.js FOLDER`. It has the parts of ClickHouse's
+ * HTTP interface that `@clickhouse/client` uses. It prints its port. Clients have to log in as `sluice` with
+ * the password `a password`. `/usage` answers with the CPU time and the memory that the process has used.
  */
 
 const [folder] = process.argv.slice(2)
 const login = `Basic ${Buffer.from('sluice:a password').toString('base64')}`
 const session = new Session(folder)
-/** Of HTTP, not of the query. */
+/** Parameters of the HTTP request. All other parameters are settings of the query. */
 const ofRequest = new Set(['query', 'query_id', 'database', 'default_format', 'session_id', 'role'])
-/** Settings hold for a session, so one query runs after the other. */
+/** The last query so far. Queries run one after the other, because they share a session and its settings. */
 let last = Promise.resolve()
 
 const server = createServer((request, response) => {
@@ -63,7 +64,7 @@ async function run(params, body) {
   }
   const query = params.get('query')
   if (query === null) return (await session.queryAsync(body.toString(), { format: 'TabSeparated' })).bytes()
-  // What it is given in its own memory it takes as text alone.
+  // The engine reads binary data only from a file.
   const file = join(folder, `inserted-${process.pid}`)
   writeFileSync(file, body)
   try {

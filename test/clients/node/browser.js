@@ -6,8 +6,9 @@ import { chromium } from 'playwright-core'
 import { contentText, isToldToStop, largeText, report, settings } from './program.js'
 
 /**
- * A customer's site with analytics-next in a headless Chromium, once as a part of the site's own script and once by Segment's snippet.
- * The gateway is CDN and API host: nothing is asked of anybody else.
+ * A customer's site with analytics-next in a headless Chromium. One page has the client in the site's own
+ * script, and another page loads it by Segment's snippet. The gateway is both the CDN and the API host. A
+ * request to any other host counts as a failure.
  */
 
 const { host } = new URL(settings.endpoint)
@@ -52,7 +53,10 @@ const browser = await chromium.launch({
 const failures = []
 const total = { made: 0, succeeded: 0 }
 
-/** A visitor of their own, with what the page counts of the requests that were answered. */
+/**
+ * Opens the site as a new visitor. Returns the page, and the number of messages in requests that were
+ * answered.
+ */
 async function visit(deliveryStrategy) {
   const { page, answered, close } = await open(`${origin}/?utm_source=newsletter&utm_campaign=Fr%C3%BChling`)
   const loaded = { writeKey: settings.writeKey, cdnURL: settings.endpoint, apiHost, deliveryStrategy }
@@ -72,7 +76,8 @@ async function open(url) {
   page.on('pageerror', (error) => failures.push(`pageerror: ${error.message}`))
   page.on('console', (message) => {
     const isTrouble = message.type() === 'error' || message.type() === 'warning'
-    // While the gateway answers 503 the browser says so; the client goes on.
+    // In the other mode, the gateway may answer 503. The browser then writes an error to the console, and the
+    // client goes on.
     if (isTrouble && settings.mode === 'once') failures.push(`console: ${message.text()}`)
   })
   page.on('requestfinished', (request) => {
@@ -92,7 +97,10 @@ async function add(page) {
   return delivered
 }
 
-/** The client writes its whole queue out anew for each call of a batch: half of what others send is enough. */
+/**
+ * Sends fewer messages than the other programs. In batches, the client is slow, because it writes out its
+ * whole queue at each call.
+ */
 async function sendAll(page) {
   await page.evaluate((text) => window.sendContent(text), contentText)
   await page.evaluate((count) => window.sendTracks(count), settings.tracks / 4)
@@ -113,7 +121,10 @@ async function inBatches() {
   await close()
 }
 
-/** Where its settings come from, its script, and nothing else was changed in Segment's snippet. */
+/**
+ * Opens the page with Segment's snippet. The snippet differs from Segment's only in the write key and in the
+ * address of the gateway.
+ */
 async function bySnippet() {
   const { page, close } = await open(`${origin}/snippet`)
   const delivered = await page.evaluate(() => window.sendBySnippet(20))

@@ -1,19 +1,21 @@
 import { AnalyticsBrowser } from '@segment/analytics-next'
 
-/** What runs in the browser; `browser.js` calls it. */
+/** The script of the site's page. `browser.js` calls its functions. */
 
 const delivered = { made: 0, succeeded: 0, failures: [] }
 let analytics
 
 window.load = async ({ writeKey, cdnURL, apiHost, deliveryStrategy }) => {
-  // The settings that the gateway gives say the rest.
+  // The client gets all other settings from the gateway.
   const segment = { apiHost, ...(deliveryStrategy && { deliveryStrategy }) }
   analytics = AnalyticsBrowser.load({ writeKey, cdnURL }, { integrations: { 'Segment.io': segment } })
   analytics.on('error', (error) => delivered.failures.push(String(error.reason ?? error.code)))
   await analytics.ready()
 }
 
-/** Resolves when the call was answered; in a batch: when it is in the queue. */
+/**
+ * Makes a call. Resolves when the gateway has answered. With batches, resolves when the call is in the queue.
+ */
 async function call(method, ...args) {
   delivered.made++
   const context = await analytics[method](...args)
@@ -62,7 +64,7 @@ window.sendTracks = async (count, text) => {
   await Promise.all(calls)
 }
 
-/** Until `window.stop`. What fails is sent again by itself, for as long as the page is there. */
+/** Makes calls until `window.stop`. While the page is open, the client sends again what has failed. */
 window.sendSteadily = (everyMs) => {
   let index = 0
   const timer = setInterval(() => {

@@ -1,24 +1,27 @@
 import { readFileSync } from 'node:fs'
 
-/** What the test tells a program, and what the program tells the test (test/clients/programs.ts). */
+/** The settings that the test gives to a program (test/clients/programs.ts). */
 export const settings = {
   endpoint: variable('CLIENT_ENDPOINT'),
   writeKey: variable('CLIENT_WRITE_KEY'),
-  /** `once`: all kinds of calls, then tracks and large tracks. `steady`: tracks until the standard input ends. */
+  /**
+   * `once`: the program makes calls of all kinds, then tracks, then large tracks. `steady`: it makes tracks
+   * until the standard input ends.
+   */
   mode: variable('CLIENT_MODE'),
   tracks: Number(variable('CLIENT_TRACKS')),
   large: Number(variable('CLIENT_LARGE')),
   everyMs: Number(variable('CLIENT_EVERY_MS')),
 }
 
-/** As text: what parses it keeps its `__proto__` keys. */
+/** The content as text. `JSON.parse` keeps the text's `__proto__` keys. */
 export const contentText = readFileSync(new URL('../content.json', import.meta.url), 'utf8')
 export const content = JSON.parse(contentText)
 
-/** Its message is nearly as large as one may be. */
+/** A text whose message is nearly as large as a message may be. */
 export const largeText = 'x'.repeat(29_500) + '😀'.repeat(200)
 
-/** What this language has and JSON has not. */
+/** Values of JavaScript that JSON doesn't have. */
 export const ofThisLanguage = {
   date: new Date('2020-02-29T23:59:59.123Z'),
   missing: undefined,
@@ -39,7 +42,7 @@ export async function untilTold(send) {
   clearInterval(timer)
 }
 
-/** The last line of the standard output. */
+/** Writes the last line of the standard output, which the test reads. */
 export function report({ made, succeeded, failures }) {
   process.stdout.write(`${JSON.stringify({ made, succeeded, failures: failures.map(String) })}\n`)
 }

@@ -10,7 +10,7 @@ let succeeded = 0
 const client = new Analytics(settings.writeKey, {
   dataPlaneUrl: settings.endpoint,
   logLevel: settings.mode === 'once' ? 'error' : 'none',
-  // Without it a batch that fails ends the process.
+  // Without this function, a batch that fails would end the process.
   errorHandler: () => {},
 })
 
@@ -42,7 +42,7 @@ function track(index) {
   })
 }
 
-/** It sends 20 at a time, whatever their size, and returns when those are sent. */
+/** Sends all messages that wait. The client sends only 20 messages at each flush, whatever their size. */
 async function flushAll() {
   while (succeeded + failures.length < made) {
     await client.flush()
@@ -55,12 +55,12 @@ if (settings.mode === 'once') {
   call('track', { userId: 'u1', event: 'Own Id', messageId: 'an id of its own 😀' })
   for (let index = 0; index < settings.tracks; index++) {
     track(index)
-    // It looks at its whole queue in each call.
+    // At each call, the client looks at its whole queue. So the queue must stay short.
     if (index % 100 === 99) await flushAll()
   }
   for (let index = 0; index < settings.large; index++) {
     call('track', { userId: 'u1', event: 'Large', properties: { index, text: largeText } })
-    // 20 of these are more than a batch may be.
+    // The client would put 20 of these messages into one batch, which would be too large.
     if (index % 10 === 9) await flushAll()
   }
 } else {

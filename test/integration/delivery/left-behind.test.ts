@@ -10,8 +10,8 @@ const hooks = 500
 const atOnce = 20
 /**
  * The most bytes that a request may leave in the old generation of the heap. The timer of an idle connection
- * takes 200 bytes, and other needs take the rest. When the head of the answer was kept too, it was over 1,000
- * bytes.
+ * takes 200 bytes, and other objects take the rest. When the head of the answer was kept too, it was over
+ * 1,000 bytes.
  */
 const mostBytes = 600
 

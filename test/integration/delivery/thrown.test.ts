@@ -5,11 +5,17 @@ import { createSender, type Exchange } from '../../../src/delivery/sender.ts'
 import { answer, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 
-/** Tests of an error in Sluice's own code that handles an outcome, for example of a log line on a full disk. */
+/**
+ * Tests of errors in Sluice's own code that handles an outcome. For example, writing a log line fails if the
+ * disk is full.
+ */
 
 const fault = new Error('the line can not be written')
 
-/** Collects the uncaught exceptions of this process, in place of those who would end it. */
+/**
+ * Collects the uncaught exceptions of this process. Removes the listeners that would end the process, until
+ * the test ends.
+ */
 function uncaught(): unknown[] {
   const errors: unknown[] = []
   const take = (error: unknown): void => void errors.push(error)

@@ -3,9 +3,12 @@ import type { RawScript, Script } from '../../support/receiver.ts'
 
 type RowBasics = {
   name: string
-  /** A server that answers, one that speaks no HTTP by itself, or a URL where this test has none. */
+  /**
+   * `answers`: an HTTP server with this script. `raw`: a server that writes bytes without an HTTP library.
+   * `url`: the hook's URL, if this test starts no server for it.
+   */
   hook: { answers: Script; identity?: Identity } | { raw: RawScript; identity?: Identity } | { url: string }
-  /** As in the metric `sluice_attempts_total`. */
+  /** The value of the label `outcome` of the metric `sluice_attempts_total`. */
   outcome: string
   statusClass?: string
 }
@@ -14,9 +17,9 @@ export type DeliveredRow = RowBasics & { verdict: 'delivered' }
 export type RetriedRow = RowBasics & {
   verdict: 'retry'
   lastOutcome: string | RegExp
-  /** Where it waits; `1m` if nothing else is said. */
+  /** The tier in which the delivery waits. Default: `1m`. */
   tier?: string
-  /** What the answer's `Retry-After` asked for. */
+  /** The wait that the answer's `Retry-After` asked for, in milliseconds. */
   askedWaitMs?: number
 }
 export type FinalRow = RowBasics & { verdict: 'final'; lastOutcome: string | RegExp }

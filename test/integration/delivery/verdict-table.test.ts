@@ -28,15 +28,16 @@ import {
 } from './verdict-rows.ts'
 
 /**
- * The verdict table, row by row: one event to one destination with one hook, from Kafka through a worker to a
- * real socket, and what then became of it. All rows go through one worker at once.
+ * Tests of the verdict table. Each row is one event for one destination with one hook. The event goes from
+ * Kafka through a worker to a real socket. The test then checks the verdict, and where the event is. One
+ * worker handles all rows at the same time.
  */
 
 const minuteMs = 60_000
 
-/** Sees what a redirect points at. */
+/** The server that redirects point to. It must get no request. */
 const elsewhere = await startReceiver()
-/** Takes what comes and says nothing, not even in TLS. */
+/** A server that accepts connections and sends nothing, not even a TLS handshake. */
 const silent = await startRawReceiver()
 
 const http = (status: number, rest: { headers?: Record<string, string> } = {}) => ({
@@ -46,7 +47,7 @@ const http = (status: number, rest: { headers?: Record<string, string> } = {}) =
   lastOutcome: `status ${status}`,
 })
 
-/** Answers a whole request with these bytes. */
+/** Returns a script that writes `text` when a whole request has arrived. */
 const replies = (text: string, { thenEnds = false } = {}): RawScript => ({
   data(socket, received) {
     if (!isWholeRequest(received)) return
@@ -145,7 +146,7 @@ const retried: RetriedRow[] = [
   {
     name: 'a connection that is refused',
     verdict: 'retry',
-    // Nobody listens on port 2: it is no port that the catalog refuses.
+    // Nobody listens on port 2, and the catalog accepts this port.
     hook: { url: 'http://127.0.0.1:2/' },
     outcome: 'connection',
     lastOutcome: 'connection ECONNREFUSED',
@@ -221,7 +222,7 @@ const refused: FinalRow[] = [
   })),
 ]
 
-/** One header byte every 300 ms, for as long as the client listens. */
+/** Sends one byte of a header every 300 ms, until the client closes the connection. */
 function drip(socket: Parameters<NonNullable<RawScript['connected']>>[0], received: Buffer): void {
   if (!isWholeRequest(received)) return
   socket.write('HTTP/1.1 200 OK\r\nx: ')
@@ -232,7 +233,10 @@ function drip(socket: Parameters<NonNullable<RawScript['connected']>>[0], receiv
 /** A receiver at a forbidden address. It must get no connection. */
 const forbidden = await startRawReceiver()
 
-/** Where names lead: a hook whose URL has such an address is refused with the catalog. */
+/**
+ * The addresses of names. The hooks use names, because the catalog would refuse a URL with a forbidden
+ * address.
+ */
 const names: Record<string, string[]> = {}
 const dns = await startDnsServer((question) => zone(names)(question))
 
@@ -249,7 +253,7 @@ const address = (name: string, seen: string): FinalRow => {
 }
 
 const addresses: FinalRow[] = [
-  // Linux and macOS take it for this machine, where the server does listen.
+  // Linux and macOS connect to this machine, where the server does listen.
   address('the unspecified address', '0.0.0.0'),
   address('a loopback address next to the allowed one', '127.0.0.2'),
   address('a private network', '10.0.0.1'),
@@ -261,7 +265,10 @@ const addresses: FinalRow[] = [
 const rows = [...delivered, ...timeouts, ...retried, ...untrusted, selfSignedRow, ...refused, ...addresses]
 const idOf = (row: Row): string => `row-${rows.indexOf(row)}`
 
-/** Already in canonical form, so that its bytes are those of every later record. */
+/**
+ * Returns the event of a row. Its JSON is already in canonical form, so every later record has the same
+ * bytes.
+ */
 const eventFor = (id: string) => ({
   version: 1,
   type: 'track',
@@ -331,7 +338,7 @@ function recordOf(records: readonly SeenRecord[] | undefined, row: Row): SeenRec
   return records?.find(({ headers }) => headers['destination-id'] === idOf(row))
 }
 
-/** Where the row's event is now: the names of topics. */
+/** Returns the names of the topics that hold the row's event now. */
 function whereabouts(row: Row): string[] {
   const topics = { ...parked, dead }
   return Object.keys(topics).filter(
@@ -352,7 +359,10 @@ async function expectOneAttempt(row: Row): Promise<void> {
   expect(await worker.metric('sluice_attempts_total', { destination })).toBe(1)
 }
 
-/** What every record that goes on carries: the untouched message, and where it came from. */
+/**
+ * Checks what every record has to contain that Sluice writes after an attempt: the unchanged message, and its
+ * origin.
+ */
 function expectRetryState(record: SeenRecord | undefined, row: Row): void {
   const id = idOf(row)
   const event = events.find(({ headers }) => headers['source-id'] === id)

@@ -5,7 +5,7 @@ import { otherProgram } from '../../support/kafka.ts'
 
 const offsetFetch = 9
 const loading = 14
-/** The number of refusals. kafkajs itself would try again as often as this. */
+/** The number of refusals. kafkajs itself would also try again this many times. */
 const refusals = 8
 
 let kafka: CloudKafka

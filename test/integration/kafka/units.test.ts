@@ -54,10 +54,7 @@ async function produceToAll(topic: string, partitions: number, count: number): P
   await produce(topic, messages)
 }
 
-/**
- * Stops a member without a last commit. Nothing is committed at the stop, so the last commit is a regular one
- * before it.
- */
+/** Stops a member. Commits nothing at the stop. */
 async function vanish(member: Member): Promise<void> {
   members.splice(members.indexOf(member), 1)
   await member.consumer.stop()

@@ -289,7 +289,8 @@ test(
     await until('the good message arrives', () => deliveredIds().includes('after-invented-ids'), {
       timeoutMs: 90_000,
     })
-    // Asked for one after the other, and three times each, the schemas would take 200 s.
+    // If the worker asked for the schemas one after the other, and three times for each, this would take 200
+    // s.
     expect(performance.now() - startedMs).toBeLessThan(60_000)
     const refused = await nextLetters(invented)
     expect(refused.map(({ headers }) => headers['reason'])).toEqual(values.map(() => 'unknown_schema'))

@@ -13,9 +13,9 @@ import type { LogLine } from '../../support/worker-process.ts'
 import { type Deployment, type DestinationEntry, deploy } from '../delivery/deployment.ts'
 
 /**
- * Tests of the seed's delivery rules (section 3), of what it says about a request (section 2.2), and of its
- * limits (sections 2.1 and 8). Here, the four hours are shortened to 8.5 seconds, with waits of 1, 2 and 3
- * seconds.
+ * Tests of the specification that this folder is named after, the seed. They cover its delivery rules
+ * (section 3), its rules for requests (section 2.2) and its limits (sections 2.1 and 8). The four hours for
+ * retries are shortened to 8.5 seconds, with waits of 1, 2 and 3 seconds.
  */
 
 const waitsMs = [1_000, 2_000, 3_000]

@@ -10,9 +10,9 @@ import { until } from '../../support/until.ts'
 import { type Deployment, type DestinationEntry, deploy } from '../delivery/deployment.ts'
 
 /**
- * Tests of section 5 of the seed. Receivers verify `X-Signature` over the body that they have parsed and
- * serialized again. One receiver runs the sample of Segment's documentation under Express. The other is
- * written in Python.
+ * Tests of section 5 of the specification that this folder is named after, the seed. Receivers verify
+ * `X-Signature` over the body that they have parsed and serialized again. One receiver runs the sample of
+ * Segment's documentation under Express. The other is written in Python.
  */
 
 const secret = 'a söcret with spaces'
@@ -27,7 +27,7 @@ const rotation = { old: 'the old secret', next: 'whsec_bmV4dA==' }
 type Spelling = {
   name: string
   text: string
-  /** The body that must arrive. It is given where it is of interest to the reader. */
+  /** The body that must arrive. It is given only in rows in which a reader may want to see it. */
   sent?: string
   /**
    * True if Python serializes the body differently from JSON.stringify, as it does with floats and halves of
