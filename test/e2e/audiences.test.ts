@@ -165,9 +165,8 @@ function traits(userId: string, destination: Destination = 'crm'): unknown[] {
 }
 
 /**
- * Waits until the worker has handled all earlier changes in the user's partition, and has sent the Identifies
- * that they cause. To find this out, writes a change of another user to the same partition, and waits for its
- * Identify.
+ * Waits until the worker has handled all earlier changes in the user's partition. To find this out, writes a
+ * change of another user to the same partition, and waits for its Identify.
  */
 async function allIsDone(userId: string): Promise<void> {
   const marker = newNeighbourOf(userId)

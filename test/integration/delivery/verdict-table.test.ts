@@ -28,9 +28,8 @@ import {
 } from './verdict-rows.ts'
 
 /**
- * Tests of the verdict table. Each row is one event for one destination with one hook. The event goes from
- * Kafka through a worker to a real socket. The test then checks the verdict, and where the event is. One
- * worker handles all rows at the same time.
+ * Tests of the verdict table. Each row sends one event from Kafka through a worker to a real socket, and says
+ * what has to become of the event. One worker handles all rows at the same time.
  */
 
 const minuteMs = 60_000
@@ -234,8 +233,7 @@ function drip(socket: Parameters<NonNullable<RawScript['connected']>>[0], receiv
 const forbidden = await startRawReceiver()
 
 /**
- * The addresses of names. The hooks use names, because the catalog would refuse a URL with a forbidden
- * address.
+ * The addresses of names. The catalog would refuse a URL with a forbidden address, but not one with a name.
  */
 const names: Record<string, string[]> = {}
 const dns = await startDnsServer((question) => zone(names)(question))
@@ -265,10 +263,7 @@ const addresses: FinalRow[] = [
 const rows = [...delivered, ...timeouts, ...retried, ...untrusted, selfSignedRow, ...refused, ...addresses]
 const idOf = (row: Row): string => `row-${rows.indexOf(row)}`
 
-/**
- * Returns the event of a row. Its JSON is already in canonical form, so every later record has the same
- * bytes.
- */
+/** Returns an event. Its JSON is already in canonical form, so every later record has the same bytes. */
 const eventFor = (id: string) => ({
   version: 1,
   type: 'track',
@@ -359,10 +354,7 @@ async function expectOneAttempt(row: Row): Promise<void> {
   expect(await worker.metric('sluice_attempts_total', { destination })).toBe(1)
 }
 
-/**
- * Checks what every record has to contain that Sluice writes after an attempt: the unchanged message, and its
- * origin.
- */
+/** Checks that a record has the unchanged message, its origin, and the state after one attempt. */
 function expectRetryState(record: SeenRecord | undefined, row: Row): void {
   const id = idOf(row)
   const event = events.find(({ headers }) => headers['source-id'] === id)

@@ -6,8 +6,8 @@ import { createAddressPolicy, isRefusedHost } from '../../../src/address/policy.
 const strict = createAddressPolicy([])
 
 /**
- * Ranges with their first and last address. `before` and `after` are the addresses next to the range, or
- * empty where these aren't public.
+ * Ranges with their first and last address. `before` and `after` are the addresses next to the range. They
+ * are empty if these addresses aren't public.
  */
 const ranges: [name: string, first: string, last: string, before: string, after: string][] = [
   ['this network', '0.0.0.0', '0.255.255.255', '', '1.0.0.0'],
@@ -60,8 +60,8 @@ const registered = wordsOf(`
 `)
 
 /**
- * Addresses of the internal services of clouds, of any kind of address, from the documentation of their
- * providers.
+ * Addresses of the internal services of clouds. Some are public, and some belong to private or link-local
+ * ranges. Source: the documentation of the providers.
  */
 const ofClouds = {
   'Amazon EC2': '169.254.169.254 fd00:ec2::254',

@@ -4,11 +4,11 @@ import type { StateStore, Stores } from '../../../src/audience/store.ts'
 import { MemoryStores } from './memory-stores.ts'
 import { iso, SimulatedLog, SimulatedOwner, topics, turns, usersOf } from './simulated-log.ts'
 
-/** Tests of the states that a unit needn't look for in its store. */
+/** Tests of states for which a unit doesn't need to search its store. */
 
 /**
- * Returns stores that note the keys of the states that are looked for. A search finds its states when
- * `mayRead` has resolved.
+ * Returns stores that add the keys of all searched states to `looked`. Each search waits until `mayRead` has
+ * resolved.
  */
 function noting(log: SimulatedLog, looked: string[], mayRead = async (): Promise<void> => undefined): Stores {
   const memory = new MemoryStores(log.disks)

@@ -16,8 +16,7 @@ import {
 } from './simulated-log.ts'
 
 /**
- * Tests of what receivers are told when another owner writes late, when users are deleted, and when audiences
- * end.
+ * Tests of what receivers get when another owner writes late, when users are deleted, and when audiences end.
  */
 
 const [ann = '', bob = ''] = usersOf(0, 2)
@@ -198,7 +197,8 @@ describe('an older value that another owner writes late', () => {
       foreign(log, { member: false, agoMs: 200 })
       owner.deliver(topics.states, 0)
       await turns()
-      // The newer value lands and is stored. The note that the newer value has to be told again doesn't land.
+      // The broker takes the newer value, and the value is stored. The broker doesn't get the note that this
+      // value has to be sent again.
       owner.land(0)
       await turns()
       owner.deliver(topics.states, 0)
@@ -298,7 +298,7 @@ describe('a deletion that comes late', () => {
       await run(owner)
       expect(isMember(log)).toBe(true)
       expect(told(log)).toEqual([isIn, isIn])
-      // A change that is older than the sync still says nothing about Ann.
+      // A change that is older than the sync still has no effect on Ann.
       change(log, { member: false, agoMs: 300 })
       await run(owner)
       expect(isMember(log)).toBe(true)
@@ -343,7 +343,8 @@ describe('audiences that end or are renamed', () => {
     await run(owner)
     expect(reasons(log)).toEqual([])
     expect(told(log)).toEqual([isIn, isOut, isIn, `${bob} {"lions":true}`])
-    // The first audience would have to take the property back from a member of the second one.
+    // Both audiences have the same property. By this change, Ann would get it from the first audience,
+    // although she already has it as a member of the second one.
     change(log, { agoMs: 50 })
     await run(owner)
     expect(reasons(log)).toEqual(['bad_property_name'])

@@ -9,8 +9,8 @@ const space = Buffer.from(' ')
 const ofAudience = state.filter(({ kind }) => kind === 'audience')
 
 /**
- * Returns what the parser reads from a record. Sluice never writes a space behind a key or a value, so the
- * added spaces rule out the reader without a parser.
+ * Returns what the parser reads from a record. Adds a space behind the key and the value. Sluice never writes
+ * such spaces, so the fast reader, which has no parser, doesn't accept them.
  */
 function parsed(key: Buffer, value: Buffer) {
   return decodeState(Buffer.concat([key, space]), Buffer.concat([value, space]))

@@ -12,8 +12,9 @@ function keyOf(userId: string, audienceId: string): string {
 }
 
 /**
- * Compares two versions. The one with the later time is higher. At the same time, a version from its own
- * partition is higher than one from elsewhere, and then the higher partition and offset decide.
+ * Compares two versions. The one with the later time is higher. If the times are equal, a version from its
+ * own partition is higher than one from elsewhere. If this doesn't decide either, the higher partition
+ * decides, and then the higher offset.
  */
 function compareVersions(a: Version, b: Version): number {
   const [of, than] = [ranks(a), ranks(b)]

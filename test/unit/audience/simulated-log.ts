@@ -58,8 +58,8 @@ export class SimulatedLog {
   readonly #compacted = new Set<string>()
 
   /**
-   * Compacts `memberships` of a unit, as a broker does some time later. Of the records below the watermark,
-   * the last one of each key stays. Records that aren't settled are never old enough for compaction.
+   * Compacts `memberships` of a unit, as a broker does some time later. Below the watermark, only the last
+   * record of each key stays. Records that aren't settled are never old enough for compaction.
    */
   compact(unit: number): void {
     const end = this.commit(topics.states, unit)
@@ -98,7 +98,7 @@ export class SimulatedLog {
     return appended
   }
 
-  /** Makes a replica the leader that lacks the records of `memberships` from `end` on. */
+  /** Makes another replica the leader. This replica lacks the records of `memberships` from `end` on. */
   electUnclean(unit: number, end: number): void {
     this.records(topics.states, unit).splice(end)
     this.leaderEpoch++
@@ -164,7 +164,7 @@ export class SimulatedOwner {
    */
   readonly #settledBefore = new Map<number, ReadonlySet<number>>()
   readonly #stores: MemoryStores
-  /** The offset of each topic and unit below which an earlier owner may have begun with records. */
+  /** An offset for each topic and unit. Earlier owners may have begun with the records below it. */
   readonly #begunBelow: ReadonlyMap<string, number>
   isKilled = false
 
@@ -339,7 +339,7 @@ export class SimulatedOwner {
     }
   }
 
-  /** Ends the process. `isWritten` tells which of the writes under way the broker got. */
+  /** Ends the process. `isWritten` returns true for each write under way that the broker got. */
   kill(isWritten: (index: number) => boolean): void {
     this.isKilled = true
     this.#stores.kill()

@@ -96,7 +96,7 @@ test('a sync waits as long as always where our clock is set meanwhile', async ()
   seenMs = now()
   await looked()
   expect(log.dead).toEqual([])
-  // The end was seen by the clock of before, which is now in the future.
+  // The end was seen at a time of the old clock. By the new clock, this time is in the future.
   setByMs = -2 * timeoutMs
   log.nowMs += 2 * timeoutMs
   await looked()

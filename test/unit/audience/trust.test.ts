@@ -10,7 +10,7 @@ import { knownPropertyKey, metaKey, propertyPrefix, rangeOf } from '../../../src
 import { until } from '../../support/until.ts'
 import { iso, partitions, SimulatedLog, SimulatedOwner, topics, usersOf } from './simulated-log.ts'
 
-/** Tests of what a store on disk may be trusted with, whatever happened to the programs that used it. */
+/** Tests of how far a store on disk may be trusted, whatever happened to the programs that used it. */
 
 const [ann = '', bob = '', cid = '', dan = ''] = usersOf(0, 4)
 const owners: SimulatedOwner[] = []

@@ -147,8 +147,8 @@ export class UnitWorld {
   }
 
   /**
-   * Reads, writes and acknowledges everything. Then lets so much time pass that everything that can't end by
-   * itself runs out of time.
+   * Reads, writes and acknowledges everything. Then lets so much time pass that everything that still waits
+   * reaches its time limit.
    */
   async finish(): Promise<void> {
     const { owner, log } = this

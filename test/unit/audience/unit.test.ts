@@ -595,7 +595,7 @@ test('a unit whose store is in the hands of an owner that stands still gets one 
     await still.begin()
     change(log)
     still.deliver(topics.changes, 0)
-    // The test has to wait for the disk, and turns of the event loop don't.
+    // The test has to wait for the disk, and a few turns of the event loop may be too short for that.
     await until('the state is written', () => still.pending.length > 0)
     await still.landAll()
     const next = new SimulatedOwner(log, { onDisk: folder })

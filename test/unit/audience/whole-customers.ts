@@ -135,7 +135,7 @@ export class WholeCustomers {
     if (heirMs !== originMs) this.#heirs.set(`${originMs} ${to}`, heirMs)
   }
 
-  /** Notes that the owner has the delivery in its hands, perhaps once more. */
+  /** Notes that the owner holds the delivery, perhaps once more. */
   reopen(originMs: number, to: string): void {
     this.#ended.delete(`${originMs} ${to}`)
     this.#heirs.delete(`${originMs} ${to}`)

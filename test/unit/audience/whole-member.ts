@@ -60,7 +60,7 @@ export class Member {
     this.pipeline = this.#newPipeline()
   }
 
-  /** Ends the process. `isWritten` tells which of the writes under way the broker got. */
+  /** Ends the process. `isWritten` returns true for each write under way that the broker got. */
   kill(isWritten: (index: number) => boolean): void {
     this.owner.kill(isWritten)
     this.pipeline.stop()

@@ -101,7 +101,7 @@ export class WholeWorld {
     while (!this.member.owner.isLeaving && !this.#readAll()) await this.member.owner.landAll()
   }
 
-  /** The first record of each retry topic and unit that the owner wasn't given yet. */
+  /** For each retry topic and unit, the first record that the owner hasn't been given yet. */
   get toComeDue(): readonly Due[] {
     const { member, log } = this
     if (member.owner.isLeaving) return []
@@ -374,8 +374,8 @@ type Settings = {
 type TakeOver = { readonly isDiskLost: boolean; readonly isCommitLost: boolean }
 
 /**
- * A crash. `effects` are those of the requests under way. `isWritten` tells which of the writes under way the
- * broker got.
+ * A crash. `effects` are those of the requests under way. `isWritten` says for each write under way whether
+ * the broker got it.
  */
 type Crash = TakeOver & { readonly effects: readonly Effect[]; readonly isWritten: readonly boolean[] }
 

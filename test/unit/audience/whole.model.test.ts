@@ -35,14 +35,17 @@ function step(
 }
 
 const pick = fc.nat({ max: 99 })
-/** The number of a user among the users of a run. There are few users, so that their values meet. */
+/**
+ * The number of a user among the users of a run. There are few users, so that several values of the same user
+ * are under way at once.
+ */
 const user = fc.nat({ max: allUsers.length - 1 })
 const audience = fc.nat({ max: allAudiences.length - 1 })
 const unit = fc.nat({ max: partitions - 1 })
 const ago = fc.constantFrom(0, 0, 0, 1_000, 60_000)
 /** True in one of ten cases. */
 const rarely = pick.map((one) => one < 10)
-/** Late effects are frequent, because they are the worst. */
+/** Late effects are frequent, because they are the hardest to handle. */
 const effect = fc.constantFrom<Effect>('nothing', 'at once', 'late', 'late', 'late')
 
 const toChange = fc

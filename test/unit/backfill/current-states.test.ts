@@ -63,8 +63,8 @@ function currentOf(records: readonly ReturnType<typeof recordOf>[], filter: Stat
 }
 
 /**
- * Returns the offsets of the current states by their definition. The highest version since the last tombstone
- * is current, and the last one of equal versions.
+ * Returns the offsets of the current states by their definition. Of the states since the last tombstone, the
+ * one with the highest version is current. If several states have this version, the last of them is current.
  */
 function expected(entries: readonly Entry[], isMeant: (entry: Entry) => boolean): Set<number> {
   const held = new Map<string, { atMs: number; offset: number; entry: Entry }>()

@@ -10,10 +10,7 @@ const parted: Standing = { kind: 'parted' }
 const leftOut: Standing = { kind: 'left_out' }
 const joints: readonly ConnectionState[] = ['none', 'on', 'paused', 'off']
 
-/**
- * Returns the step for each state of the connection. These are none, on, paused and off, unless others are
- * given.
- */
+/** Returns the step for each state of the connection. By default, the states are none, on, paused and off. */
 function steps(
   standing: Standing | undefined,
   { isTracked = true, isComplete = false, isWanted = true } = {},

@@ -6,8 +6,8 @@ import { type Outcome, outcomeOf, sceneOf, sessionS } from '../../../bench/scali
 import { simulate } from '../../../bench/scaling/simulation.ts'
 
 /**
- * Heights of the load, each with two seeds of its random part. There are so many that pods, partitions and
- * load fit together well in some scenes and badly in others.
+ * The scenes: each height of the load, with two seeds for its random part. There are many scenes, so that the
+ * load divides evenly among pods and partitions in some of them and unevenly in others.
  */
 const scenes = shares.flatMap((share) => [1, 2].map((seed) => ({ share, seed })))
 

@@ -7,8 +7,8 @@ import { unwindMs } from '../../../src/roles/parts.ts'
 const src = resolve(import.meta.dirname, '../../../src')
 
 /**
- * Starts a role that adds one part, and then starts for ever. Sends SIGTERM. Returns how the process ended.
- * `stop` is the source text of the function that stops the part.
+ * Starts a role that adds one part and whose start then never ends. Sends SIGTERM. Returns how the process
+ * ended. `stop` is the source text of the function that stops the part.
  */
 async function stopDuringStart(
   stop: string,

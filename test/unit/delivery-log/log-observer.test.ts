@@ -214,7 +214,7 @@ test('where there is no room records are dropped and counted one by one, whateve
     (observer) => {
       for (let nth = 0; nth < 100; nth++) observer.attempted(deliveryOf(), resultOf('delivered', 200), 1)
       isFull = true
-      // The record of a success stands for more than one success.
+      // After these, the record of a success stands for more than one success.
       for (let nth = 0; nth < 100; nth++) observer.attempted(deliveryOf(), resultOf('delivered', 200), 1)
       observer.deadLettered('expired', '', held, deliveryOf())
       isFull = false

@@ -26,7 +26,10 @@ function opened(atMs = 0): Breaker {
   return breaker
 }
 
-/** Returns how many tries in between the breaker lets go at once. Each of them fails. */
+/**
+ * Returns how many tries of the class `between` (neither first nor last) the breaker allows at once. Each of
+ * them fails.
+ */
 function letsGo(breaker: Breaker, nowMs: number): number {
   for (let count = 0; count < 5_000; count++) {
     if (breaker.advise('between', nowMs) !== 'go') return count
@@ -102,7 +105,7 @@ describe('a breaker', () => {
     expect(letsGo(breaker, 0)).toBe(50)
     for (let i = 0; i < 2; i++) run(breaker, 'success', 0)
     for (let i = 0; i < 49; i++) run(breaker, 'failure', 0)
-    // The fiftieth failure in a row is the first try that the breaker lets go here. It halves the 99 credits
+    // The first try that the breaker allows here is the fiftieth failure in a row. It halves the 99 credits
     // that are left.
     expect(letsGo(breaker, 0)).toBe(1 + Math.floor(99 / 2))
   })

@@ -23,7 +23,7 @@ function bulkheadOf(options: Partial<BulkheadOptions> = {}): Bulkhead {
   return bulkhead
 }
 
-/** Returns a hook that fails. Its breaker lets no try in between go. */
+/** Returns a hook that fails. Its breaker allows no try of the class `between`. */
 function downHook(cap?: number): PacedHook {
   const breaker = new Breaker({
     failureShare: 0.5,

@@ -12,8 +12,8 @@ const to = { hostname: 'crm.example', protocol: 'https:', port: '443' } as build
 afterEach(() => void vi.useRealTimers())
 
 /**
- * Makes ten connections with an expired certificate, and one more after the rest. The last one has no result
- * yet.
+ * Makes ten connections, which all find an expired certificate. Makes one more connection a second later,
+ * which has no result yet.
  */
 function suspicious() {
   vi.useFakeTimers({ toFake: ['performance'] })

@@ -15,8 +15,8 @@ describe('a server may act late', () => {
     [{ kind: 'connection', code: 'ECONNRESET' }, true],
     [{ kind: 'connection', code: 'UND_ERR_SOCKET' }, true],
     [{ kind: 'connection', code: 'HTTPParserError' }, true],
-    // A stale connection lost the first request. These outcomes are those of its repeat, and no answer to the
-    // lost one.
+    // A stale connection lost the first request. These outcomes are those of its repeat. They don't say what
+    // became of the lost request.
     [status(429), true],
     [status(404), true],
     [status(200), true],

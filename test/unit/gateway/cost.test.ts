@@ -3,8 +3,8 @@ import { harmfulBodies } from '../../support/harmful-bodies.ts'
 import { trackingOf } from '../../support/tracking.ts'
 
 /**
- * The most that a body may cost, as a number of ordinary bodies of half a megabyte that could be parsed and
- * written in the same time.
+ * The most CPU time that a body may cost. The unit is the time that it takes to parse an ordinary body of
+ * half a megabyte and to write it again.
  */
 const mostBodies = 60
 /**

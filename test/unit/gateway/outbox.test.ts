@@ -189,8 +189,8 @@ describe('the outbox', () => {
 const ofAll = ['a', 'b', 'c']
 
 /**
- * Submits values again, as a client does that wasn't answered 200. Values that are in flight aren't written
- * again. `found` lists these values.
+ * Submits values again, as a client does that got no 200. Values that are in flight aren't written again.
+ * `found` lists these values.
  */
 function repeat(values: readonly string[]): { submitted: Submitted; found: string[] } {
   const parcel = outbox.parcel('events', 'shop', occasion)

@@ -61,7 +61,9 @@ function bothWays(
   return { short: found, long: read.ok && meaning(read, call, around) }
 }
 
-/** Counts the bodies that take the short way. Tells for each of them whether both ways come to the same. */
+/**
+ * Counts the bodies that take the short way. Tells for each of them whether both ways have the same result.
+ */
 class Agreement {
   taken = 0
 
@@ -196,8 +198,8 @@ const ip = fc.constantFrom(undefined, '203.0.113.7')
 const call = fc.constantFrom('identify', 'track', 'page', 'screen', 'group', 'alias')
 
 /**
- * The least number of bodies that must take the short way. A property that says nothing about nine of ten
- * bodies would prove little.
+ * The least number of bodies that must take the short way. If fewer bodies took it, the property would prove
+ * little.
  */
 const leastTaken = runs.numRuns / 10
 

@@ -136,7 +136,7 @@ describe('a fetch session', () => {
     const served = new Map(busy.map((one) => [nameOf(one), 0]))
     /**
      * The partitions in the order in which the broker serves them. A partition that was served goes to the
-     * end, and so does a partition that is told again.
+     * end, and so does a partition that the client names again.
      */
     let order: string[] = []
     for (let fetch = 0; fetch < 600; fetch++) {

@@ -45,8 +45,8 @@ function answerOf(answer: Exclude<Answer, { error: Error }>): Buffer | undefined
 const nothing = () => Promise.resolve()
 
 /**
- * Returns the offset that a fetch of one partition asks for. It stands behind the wait, the limits, the
- * session, the topic and the epoch.
+ * Returns the offset that a fetch of one partition asks for. In the request, it comes after the wait, the
+ * limits, the session, the topic and the epoch.
  */
 function offsetOf(body: Buffer): number {
   const behindTopic = 4 * 4 + 1 + 2 * 4 + 4 + 2 + where.topic.length
@@ -59,7 +59,7 @@ type Pushed = {
 }
 
 /**
- * Returns a client whose brokers answer by a script. Its cluster is the one that kafkajs gives to assigners.
+ * Returns a client whose brokers answer by a script. As with kafkajs, partition assigners get its cluster.
  */
 function scripted(
   log: { starts: number[]; end: number },

@@ -6,8 +6,8 @@ import type { WireBroker } from '../../../src/kafka/wire.ts'
 export const nothing = () => Promise.resolve()
 
 /**
- * Returns a client that gives out these clusters, one for each call of `openCluster`. Its clusters are the
- * ones that kafkajs gives to assigners.
+ * Returns a client that gives out these clusters, one for each call of `openCluster`. As with kafkajs,
+ * partition assigners get the cluster.
  */
 export function kafkaOf(clusters: readonly object[]): Kafka {
   const left = [...clusters]

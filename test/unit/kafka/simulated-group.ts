@@ -47,7 +47,7 @@ export class Holding {
   readonly known = new Set<number>()
   readonly out = new Set<number>()
   readonly givenBack = new Set<number>()
-  /** The largest number of offsets by which a single fetch went on from `top`. */
+  /** The largest number of offsets by which a single fetch has moved `top`. */
   longestFetch = 0
   idleCount = 0
   idleToldCount = 0

@@ -83,8 +83,8 @@ describe('sticky assignment', () => {
         const [was, is] = [ownersOf(first), ownersOf(second)]
         let moved = 0
         for (const [unit, owner] of is) if (was.get(unit) !== owner) moved++
-        // Two kinds of units must move: those of members that left, and those of a newcomer's share, which
-        // other members had.
+        // Only these units have to move: the units of members that left, and the units that newcomers need
+        // for their shares.
         const fewest = Math.floor(unitCount / after.length)
         const most = Math.ceil(unitCount / after.length)
         const orphans = [...was.values()].filter((owner) => !after.includes(owner)).length

@@ -4,9 +4,9 @@ import { epochEndRequest, listOffsetsRequest } from '../../../src/kafka/offset-r
 import type { WireRequest } from '../../../src/kafka/wire.ts'
 
 /**
- * A request and its answer, as they went to a broker of Kafka 4.3.1 and came from it. They are hexadecimal
- * digits without the headers. The broker has the topic `events` with two partitions, and two records in the
- * second one. The broker doesn't have the topic `absent`.
+ * A request to a broker of Kafka 4.3.1, and the broker's answer. Both are in hexadecimal digits, without the
+ * headers. The broker has the topic `events` with two partitions, and two records in the second one. The
+ * broker doesn't have the topic `absent`.
  */
 type Captured = { readonly version: number; readonly request: string; readonly answer: string }
 

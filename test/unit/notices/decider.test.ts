@@ -8,7 +8,7 @@ import { hour, minute, second, terms } from './terms.ts'
 const nothing: Report = { failing: [], answered: [], counts: [] }
 const main = { destinationId: 'crm', hookId: 'main' }
 
-/** A group of workers on a clock that only the test moves. Its decisions are told and sent at once. */
+/** A group of workers on a clock that only the test moves. Its decisions are recorded and sent at once. */
 class World {
   nowMs = 100 * hour
   board = new Board()
@@ -214,7 +214,7 @@ describe('a hook that fails', () => {
   })
 })
 
-/** Adds 250 hooks to the catalog, which are more than are told at once. */
+/** Adds 250 hooks to the catalog. One decision doesn't report that many. */
 function manyOf(world: World): readonly (typeof main)[] {
   const hooks = Array.from({ length: 250 }, (_, index) => ({ destinationId: 'crm', hookId: `h${index}` }))
   for (const { hookId } of hooks) world.known.add(`crm/${hookId}`)

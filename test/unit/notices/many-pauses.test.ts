@@ -12,7 +12,8 @@ test('however many destinations fail, each is paused after the time', () => {
   const take = (record: Omit<NoticeRecord, 'offset'>, nowMs: number) =>
     board.take({ ...record, offset: board.position }, nowMs)
   const paused = new Set<string>()
-  // In 15 minutes, after which a clock is renewed, a decider that looks so seldom writes 600 records.
+  // Failure clocks are renewed every 15 minutes. A decider that decides only every 5 minutes writes 600
+  // records in this time, which is fewer than the destinations.
   const everyMs = 5 * minute
   const crm = { state: 'on', hookIds: ['main'], urls: 'u1', autoPauseMs: 8 * hour } as const
   const situation = { isSound: true, destinationOf: () => crm }

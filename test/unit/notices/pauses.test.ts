@@ -79,7 +79,7 @@ class World {
     for (const record of this.log.slice(board.position)) board.take(record, this.nowMs + skewMs)
   }
 
-  /** Returns what a process decides that has read everything. Writes nothing. */
+  /** Returns the decisions of a process. It must have read everything before. Writes nothing. */
   decided({ board, decider, skewMs }: Process) {
     const { isSound, destinations } = this
     const destinationOf = (id: string) => destinations.get(id)

@@ -48,7 +48,7 @@ const clear: readonly Answer[] = [
 const final: readonly Answer[] = [['400', { kind: 'answer', status: 400 }, false, nothing]]
 
 const pick = fc.nat({ max: 99 })
-/** Late effects are frequent, because they are the worst. */
+/** Late effects are frequent, because they are the hardest to handle. */
 const effect = fc.constantFrom<Effect>('nothing', 'at once', 'late', 'late', 'late')
 
 const toChange = pick.map((nth) =>
@@ -182,7 +182,7 @@ const toSetState = fc
     ),
   )
 
-// Commits are frequent. Work that isn't committed is done again after a crash, which heals many faults.
+// Commits are frequent. Work that isn't committed is done again after a crash, which would hide many faults.
 const most = [
   toChange,
   toTake,

@@ -12,8 +12,8 @@ const defaults = defaultSettings()
 /** Settings with one socket for all failing hooks, and a short wait for a turn. */
 const tight = { ...defaults.bulkhead, maxInFlight: 1, maxTries: 20, waitMs: 250 }
 /**
- * Settings by which the breaker of a hook that fails half of its requests stays closed. The breaker of a hook
- * that never answers opens.
+ * Settings of the breakers. If a hook fails half of its requests, its breaker stays closed. If it never
+ * answers, its breaker opens.
  */
 const breaker = { ...defaults.breaker, failureShare: 0.9 }
 

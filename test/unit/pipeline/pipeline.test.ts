@@ -9,8 +9,8 @@ import { encodeRetryState } from '../../../src/retry/retry-state.ts'
 import { until } from '../../support/until.ts'
 
 /**
- * Tests of where records go for which no request is made. A function takes the place of Kafka, and says which
- * records it takes.
+ * Tests of records that cause no request, and of the topics to which they go. A function takes the place of
+ * Kafka, and says which records it takes.
  */
 
 const nowMs = 1_700_000_000_000

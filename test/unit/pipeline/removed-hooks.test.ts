@@ -7,8 +7,8 @@ const hookOf = (id: string) => ({ id, origin: `https://${id}.example`, path: '/'
 const both = destinationOf('crm', { hooks: [hookOf('a'), hookOf('b')] })
 
 /**
- * Starts a delivery that hook `a` refuses for good and that hook `b` fails. When its retry is due, the catalog
- * has `hooks`.
+ * Starts a delivery that hook `a` refuses for good, and that fails at hook `b`. When the retry is due, the
+ * catalog has `hooks`.
  */
 async function retriedWith(hooks: Destination['hooks']) {
   let catalog = catalogOf(both)

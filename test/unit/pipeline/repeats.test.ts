@@ -9,8 +9,8 @@ import { encodeRetryState } from '../../../src/retry/retry-state.ts'
 import { until } from '../../support/until.ts'
 
 /**
- * Tests of what the pipeline asks the filter, and of what it does with the answers. All routed deliveries are
- * parked, so nothing is sent.
+ * Tests of what the pipeline asks the filter of repeats, and of what it does with the answers. All routed
+ * deliveries are parked, so nothing is sent.
  */
 
 const nowMs = 1_700_000_000_000

@@ -5,7 +5,7 @@ import { destinationsOf } from '../../../bench/sick/scenes.ts'
 import { simulate } from '../../../bench/sick/simulation.ts'
 
 /**
- * Tests of the messages that hooks get which are sick for hours. They use the real pipeline with every
+ * Tests of the messages that hooks get while they fail for hours. They use the real pipeline with every
  * setting at its default, on a virtual clock. `npm run bench -- sick` shows the same with many more messages.
  */
 

@@ -55,7 +55,8 @@ export class Owner {
   isDead = false
   readonly #unit: Surroundings
   /**
-   * The first records of the deliveries that the owner has taken and is still at, by `stateKeyOf`, in order.
+   * The first records of the deliveries that the owner has taken and not finished yet, by `stateKeyOf`, in
+   * order.
    */
   readonly #fresh = new Map<string, string[]>()
 

@@ -202,13 +202,13 @@ export class SimulatedUnit {
   handOver(): void {
     this.seen.add('a unit was handed over')
     this.commit()
-    // Records that the old owner never got are as they were before it.
+    // The old owner began only with records that it got. So nothing changes for all other records.
     for (const id of this.owner.taken) this.#mayHaveBegun.delete(id)
     this.owner.isFenced = true
     this.owner = this.#newOwner()
   }
 
-  /** Lets the next owner begin, which waits no longer, although the present owner is still at work. */
+  /** Lets the next owner begin because its wait is over. The present owner is still at work. */
   overtake(): void {
     this.seen.add('an owner was overtaken')
     this.owner.isFenced = true

@@ -253,7 +253,7 @@ describe('a value is refused', () => {
     { type: 'array', items: { type: 'array', items: 'null' } },
   ])('that claims items without end, as %j', (schema) => {
     expect(read(schema, Buffer.from('feffffffffffff0f', 'hex'))).toBe('schema_mismatch')
-    // These bytes claim the same as a block that gives its size.
+    // These bytes make the same claim in a block that also gives its size in bytes.
     expect(read(schema, Buffer.from('fdffffffffffff0f00', 'hex'))).toBe('schema_mismatch')
   })
 
@@ -286,7 +286,7 @@ describe('a schema', () => {
   test('may have any default that Avro allows', () => {
     const fields: [Schema, unknown][] = [
       [optionalText, 'of the second branch'],
-      // More than JSON.parse reads exactly: Java's Long.MAX_VALUE.
+      // Java's Long.MAX_VALUE, which JSON.parse can't read exactly.
       ['long', 2 ** 63],
       [['null', { type: 'long', logicalType: 'timestamp-millis' }], 0],
       [{ type: 'enum', name: 'E', symbols: ['S', 'T'] }, 'S'],

@@ -81,7 +81,7 @@ describe('items that have to be unique', () => {
     const items = Array.from({ length: 50_000 }, (_, index) => ({ index }))
     const startedMs = performance.now()
     expect(read(list, JSON.stringify(items))).toMatchObject({ ok: true })
-    // A comparison of each item with each other one would take 100 s.
+    // If each item were compared with every other item, this would take 100 s.
     expect(performance.now() - startedMs).toBeLessThan(5_000)
   })
 })

@@ -51,7 +51,10 @@ class Tenure {
     }
   }
 
-  /** Sets the client back to an offset. The broker delivers again what this worker has. */
+  /**
+   * Sets the client back to an offset. The broker then delivers records again that this worker has already
+   * got.
+   */
   seek(offset: number): void {
     this.#next = Math.min(this.#next, offset)
   }

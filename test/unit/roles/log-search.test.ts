@@ -3,7 +3,7 @@ import { readConfig } from '../../../src/config/read.ts'
 import type { LogFilter } from '../../../src/delivery-log/log-query.ts'
 import { searchFilter } from '../../../src/roles/log-search.ts'
 
-/** A time zone in which the clock on the wall is hours behind UTC. */
+/** A time zone whose local time is hours behind UTC. */
 const elsewhere = 'America/New_York'
 let zone: string | undefined
 

@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 import { unitPorts } from '../../../src/roles/unit-parts.ts'
 
-/** Parts that note which of them have a unit. The audiences and the first syncs get it only by `ready`. */
+/**
+ * Starts parts that note which of them have a unit. The audiences and the first syncs are prepared only when
+ * their promise in `ready` resolves.
+ */
 function startParts() {
   const having = new Set<string>()
   const ready = { audiences: Promise.withResolvers<void>(), firstSyncs: Promise.withResolvers<void>() }
