@@ -37,15 +37,19 @@ const times = 10
 const memoryWorkers = 3
 
 /**
- * Measures what an audience costs one worker process that keeps its state on disk. The steps are: a sync
- * creates the audience, a second sync adds and removes a hundredth of the members, a worker restores the
- * state after the store was deleted, and workers compare values that have not changed. The benchmark checks
- * each Identify by user and value, and fails if one comes twice. The memory is measured with three workers
- * that create a tenth of the audience and three that create the whole audience.
+ * Measures what an audience costs one worker process that keeps its state on disk. These are the steps:
+ * - A sync creates the audience.
+ * - A second sync adds and removes a hundredth of the members.
+ * - A worker restores the state after the store was deleted.
+ * - Workers compare values that have not changed.
  *
- * The unchanged single changes are older than the states of their users. Half of these changes have the
- * value of the user's state, half have the other value. Before these changes, a newer version of the user's
- * value is written for each user. So a worker can't decide about the changes by the version of a sync.
+ * The benchmark checks each Identify by user and value, and fails if one comes twice. The memory is measured
+ * with three workers that create a tenth of the audience, and with three that create the whole audience.
+ *
+ * In the last step, the single changes change no state, because they are older than the states of their
+ * users. Half of them have the value of the user's state, and half have the other value. Before them, a newer
+ * version of its value is written for each user. So a worker can't decide about the changes by the version of
+ * a sync.
  */
 export async function runAudienceBenchmark(settings: AudienceSettings): Promise<BenchmarkResult> {
   const { members = 1_000_000, profileDir } = settings

@@ -79,8 +79,8 @@ export async function resync(
 }
 
 /**
- * Fails unless every user who ever was a member got one Identify that says so, each user who left got one
- * that says that, and nothing else came.
+ * Checks the Identifies that came. Each user who ever was a member must have got one Identify of entering the
+ * audience. Each user who left must also have got one of leaving it. Fails if anything else came.
  */
 export async function checkIdentifies({ receiver }: Stand, cast: Cast): Promise<void> {
   // Wait, so that requests that should not come have time to come.

@@ -3,9 +3,9 @@ import { startChild } from '../support/child.ts'
 export type Command = { kind: 'begin'; users: number } | { kind: 'progress' } | { kind: 'report' }
 
 /**
- * Counts since `begin`. `entered` and `left`: by number of the user, the Identifies that say that the user
- * is in the audience, and those that say that the user isn't. Each count stops at 255. `unknown`: requests
- * that are no Identify of the audience.
+ * Counts since `begin`. `entered` and `left` have one count for each user, by the user's number. `entered`
+ * counts the Identifies that say that the user is in the audience, and `left` those that say that the user
+ * isn't. Each count stops at 255. `unknown` counts the requests that are no Identify of the audience.
  */
 export type Report = { entered: Uint8Array; left: Uint8Array; unknown: number }
 

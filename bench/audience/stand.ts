@@ -41,7 +41,7 @@ export async function openStand(stage: Stage, folder: string): Promise<Stand> {
       SLUICE_CATALOG_FILE: catalogFile,
       SLUICE_STATE_FOLDER: stateFolder,
       SLUICE_DELIVERY_MAX_IN_FLIGHT: '256',
-      // On a slow machine deliveries wait longer. They must not be parked for that.
+      // On a slow machine deliveries wait longer. They must not be parked because of this.
       SLUICE_DELIVERY_LANE_PATIENCE: '1m',
       SLUICE_DELIVERY_LANE_WAIT: '10m',
       // A log line for each of a million deliveries would be more text than this process can search.

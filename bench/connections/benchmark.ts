@@ -13,10 +13,10 @@ import { type Counts, type Servers, type ServerName, startServers } from './serv
 
 /**
  * Measures what a new connection costs Sluice's sender. Some receivers close the connection after each
- * answer, others keep it. The connections are plain TCP, and TLS 1.3 and 1.2 with certificates of ECDSA
- * P-256, to receivers that resume sessions and to receivers that can't. Also measures what a delivery costs
- * over HTTP/2 with undici's client and with Node's, compared to Sluice's sender and undici over HTTP/1.1,
- * all over TLS.
+ * answer, others keep it. The connections use plain TCP, TLS 1.3 or TLS 1.2, with certificates of ECDSA
+ * P-256. With TLS, some receivers resume sessions, and others can't. Also measures what a delivery costs over
+ * HTTP/2, with undici's client and with Node's. Compares this cost with that of Sluice's sender and of undici
+ * over HTTP/1.1. All of these use TLS.
  *
  * All senders run in this process and take turns within a run, so the state of the machine is the same for
  * all. The receivers run in another process.

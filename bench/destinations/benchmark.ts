@@ -9,21 +9,22 @@ import type { Stream } from '../support/streams.ts'
 import { percent, rowOf } from '../support/table.ts'
 
 /**
- * Compares what a delivery costs the worker with 10,000 destinations (`many`) and with 10 (`few`). Both
- * sides get the same messages at the same fixed rate. Each message goes to one destination. The messages
- * are spread evenly over the destinations in random order, as if customers acted independently. In the
- * warm-up the destinations take turns, so the worker knows each of them before the measurement starts.
- * * Each destination has its own path on one of 1,000 loopback addresses, which count as 1,000 hosts. 10,000
+ * Compares what a delivery costs the worker with 10,000 destinations (`many`) and with 10 (`few`). Both sides
+ * get the same messages at the same fixed rate. Each message goes to one destination. The messages are spread
+ * evenly over the destinations in random order, as if customers acted independently. In the warm-up the
+ * destinations take turns, so the worker knows each of them before the measurement starts.
+ *
+ * Each destination has its own path on one of 1,000 loopback addresses, which count as 1,000 hosts. 10,000
  * addresses would need 10,000 listeners, for which one process can't open enough files. The worker's cost
  * doesn't depend on the number of hosts, because it keeps a pool of connections for each URL. No side looks
  * up names.
  *
- * There are two further sides. On the side `fewOfMany` the catalog holds the 10,000 destinations, and ten of them get all messages. This
- * side shows the CPU cost and the memory of a large catalog alone.
+ * There are two further sides. On the side `fewOfMany`, the catalog holds the 10,000 destinations, and ten of
+ * them get all messages. This side shows the CPU cost and the memory of a large catalog alone.
  *
  * At 2,000 messages a second, each of 10,000 destinations gets a message every 5 s on average. On the side
- * `reopened` an idle connection is closed after 4 s (`delivery.poolIdle`). About half of the deliveries
- * open a connection there, so this side shows the cost of connections.
+ * `reopened` an idle connection is closed after 4 s (`delivery.poolIdle`). About half of the deliveries open
+ * a connection there, so this side shows the cost of connections.
  */
 export async function runDestinationsBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const {

@@ -37,9 +37,9 @@ type Load = { ratePerS: number; seconds: number }
 /**
  * Measures what a destination that never answers costs the 99 others, for each program that reads from Kafka.
  * The traffic to the others follows the same clock with and without the dead destination. The messages to the
- * dead destination are added to this traffic, and are a tenth of all. If messages to the others don't arrive,
- * this is a result of the side with the dead destination, also for the worker. On the side without it, this
- * is a failure.
+ * dead destination are added to this traffic, and are a tenth of all. On the side with the dead destination,
+ * messages to the others may be missing at the end. This is a result, also for the worker. On the side
+ * without it, missing messages are a failure of the benchmark.
  */
 export async function measureIsolation(
   programs: Readonly<Record<ProgramName, Program>>,

@@ -16,9 +16,9 @@ import type { Side, Round } from './side.ts'
  * Measures what a flood of refused requests costs the other clients of a gateway. A separate process, the
  * prober, makes single calls of another source at a fixed rate. A round consists of one run without a flood,
  * and one run with each flood. Every second round has the runs in reverse order. Each run with a flood makes
- * a pair with the run without a flood of the same round. The floods are open loop, at a given rate. A flood
- * that sends as fast as it is answered would use the whole machine, which it shares with the gateway, however
- * the gateway refuses it.
+ * a pair with the run without a flood of the same round. The floods send at a given rate and don't wait for
+ * answers. A flood that sends as fast as it is answered would use the whole machine, which it shares with the
+ * gateway. It would do so even if a refusal cost the gateway nothing.
  */
 export async function runRefusalsBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { runs = 3, seconds = 12, rate = 1_000, profileDir } = settings

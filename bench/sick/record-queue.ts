@@ -9,8 +9,8 @@ const chunkBytes = 256 * 1024
 const frameBytes = 8 + 3 * 4
 
 /**
- * A queue of the records of a log, first in, first out. The records are bytes in large chunks. As objects, a
- * million records that wait for hours would be visited by the garbage collector again and again.
+ * A queue of the records of a log, first in, first out. The records are bytes in large chunks. If they were
+ * objects, the garbage collector would visit a million waiting records again and again.
  */
 export class RecordQueue {
   #chunks: Buffer[] = []

@@ -13,7 +13,7 @@ export type Losses = {
   healthyDead: ReadonlyMap<string, number>
   /** Messages to other destinations that are in the dead letters, as they should be. */
   dead: number
-  /** Messages to the destination that was off at times that aren't in the dead letters either. */
+  /** Messages to the destination that was off at times. They aren't in the dead letters either. */
   notRouted: number
   /** Messages to other destinations that are nowhere. */
   lost: number

@@ -68,9 +68,9 @@ const shownLines = 40
 /**
  * Measures senders by turns. Each sender sends `expected` messages to its receiver, a part of them in each
  * turn. It is suspended (SIGSTOP) while the others have their turns. So changes in the speed of a shared
- * machine affect all senders equally. When each sender had its whole run at once, the same sender sometimes
- * took half as much again as a minute before. Fails if a message is missing, repeated or wrongly signed, if
- * nothing arrives for half a minute, or if a sender ends too early.
+ * machine affect all senders equally. Without turns, the same sender sometimes took 1.5 times the time that
+ * it had taken a minute before. Fails if a message is missing, repeated or wrongly signed, if nothing arrives
+ * for half a minute, or if a sender ends too early.
  */
 export async function measureByTurns(
   senders: readonly MeasuredSender[],

@@ -5,8 +5,8 @@ import { messageAt, messageBytes, sourceId } from '../support/messages.ts'
 /**
  * Posts the same bodies as the worker, with the same paths and headers, from memory and as fast as undici can
  * (`node dispatch.ts ORIGIN FIRST MESSAGES IN_FLIGHT DESTINATIONS`). Each destination has a pool, because
- * every program that isolates destinations needs that. The additional cost of the worker is the cost of
- * Sluice.
+ * every program that isolates destinations needs that. The difference between the worker's cost and the cost
+ * of this program is the cost of Sluice.
  */
 
 const [origin = '', first = '', messages = '', inFlight = '', destinations = ''] = process.argv.slice(2)

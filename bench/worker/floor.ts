@@ -13,9 +13,9 @@ import { plainKafka } from '../support/plain-kafka.ts'
 const [brokers = '', topic = '', groupId = '', origin = '', inFlight = '', secret] = process.argv.slice(2)
 const limit = Number(inFlight)
 const key = secret === undefined ? undefined : createSecretKey(secret, 'utf8')
-/** The number of values that wait for a connection, above which reading stops. */
+/** Reading stops if more values than this wait for a connection. */
 const pauseAt = 8_000
-/** The number of waiting values, down to which reading stays stopped. */
+/** Reading begins again when at most this many values wait. */
 const resumeAt = 2_000
 
 const pool = new Pool(origin, { connections: limit, pipelining: 1 })

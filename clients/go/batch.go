@@ -7,30 +7,31 @@ import (
 	"time"
 )
 
-// A batch is the messages of one request, as they are sent. Its owner fills it;
-// once sealed its bytes never change, so that a request that is still being
-// written can't be disturbed by the next attempt.
+// A batch holds the messages of one request, as they are sent. The queue fills
+// it with messages and then seals it. After that, its bytes never change,
+// because a request of an earlier attempt may still be reading them.
 type batch struct {
 	body  []byte // batchHead, then the messages with commas between them
-	ends  []int  // of each message in body
+	ends  []int  // the end of each message in body
 	since time.Time
-	next  *batch // in the queue
+	next  *batch // the next batch in the queue
 
-	// Of the sender that has it, and of the queue while it waits.
+	// While a sender has the batch, these fields belong to the sender. While the
+	// batch waits, they belong to the queue.
 	id       string    // the request's messageId, the same over all attempts
 	attempts int       // made so far
-	giveUp   time.Time // an attempt that fails after it is the last; set by the first
+	giveUp   time.Time // after this time, a failed attempt is the last; set by the first attempt
 	due      time.Time // of the next attempt
-	notEarly time.Time // a Retry-After of its own: due is never before
-	last     error     // of the last attempt
+	notEarly time.Time // due is never before this, because of the batch's own Retry-After
+	last     error     // the error of the last attempt
 
 	settled bool     // delivered or reported; guarded by the queue's lock
-	flushes []*flush // that wait for it; guarded by the queue's lock
+	flushes []*flush // the flushes that wait for the batch; guarded by the queue's lock
 }
 
 const batchHead = `{"batch":[`
 
-// batchTailBytes is what appendBatchTail adds.
+// batchTailBytes is the number of bytes that appendBatchTail adds.
 var batchTailBytes = len(appendBatchTail(nil, "00000000-0000-4000-8000-000000000000", time.Time{}))
 
 func newBatch(length, bytes int, since time.Time) *batch {
@@ -43,7 +44,8 @@ func newBatch(length, bytes int, since time.Time) *batch {
 	return b
 }
 
-// fits tells whether a message of so many bytes keeps the request within its limit.
+// fits returns true if the request stays within its limit with one more message
+// of this size.
 func (b *batch) fits(bytes int) bool {
 	return len(b.body)+len(",")+bytes+batchTailBytes <= maxBatchBytes
 }
@@ -58,12 +60,12 @@ func (b *batch) add(message []byte) {
 
 func (b *batch) len() int { return len(b.ends) }
 
-// messageBytes is what the messages count in the queue.
+// messageBytes returns the size of the messages, as it counts for QueueBytes.
 func (b *batch) messageBytes() int {
 	return len(b.body) - len(batchHead) - (len(b.ends) - 1)
 }
 
-// messages are copies, for the caller.
+// messages returns copies of the messages, for the caller.
 func (b *batch) messages() []Message {
 	body := bytes.Clone(b.body)
 	messages := make([]Message, len(b.ends))
@@ -75,14 +77,16 @@ func (b *batch) messages() []Message {
 			Type      string `json:"type"`
 			MessageId string `json:"messageId"`
 		}
-		// A message given to Resend may have other types there: the names stay empty.
+		// A message given to Resend may have values of other types in these fields.
+		// They then stay empty.
 		_ = json.Unmarshal(text, &names)
 		messages[i] = Message{Type: names.Type, MessageId: names.MessageId, JSON: text}
 	}
 	return messages
 }
 
-// rejected are the messages that the gateway left out, by its reasons.
+// rejected returns the messages that the gateway left out, grouped by the
+// gateway's reasons.
 func (b *batch) rejected(r receipt) []failure {
 	total := max(r.RejectedCount, len(r.Rejected))
 	if total == 0 {
@@ -92,7 +96,7 @@ func (b *batch) rejected(r receipt) []failure {
 	var failures []failure
 	for _, rejection := range r.Rejected {
 		if rejection.Index < 0 || rejection.Index >= len(messages) {
-			continue // a message that isn't in the batch: counted with those that weren't named
+			continue // there is no such message, so it counts as one that wasn't named
 		}
 		total--
 		at := slices.IndexFunc(failures, func(f failure) bool {
@@ -113,7 +117,7 @@ func (b *batch) rejected(r receipt) []failure {
 	return failures
 }
 
-// appendBatchTail closes the list of messages and the request.
+// appendBatchTail ends the list of messages and the JSON of the request.
 func appendBatchTail(b []byte, messageId string, sentAt time.Time) []byte {
 	b = append(b, `],"messageId":"`...)
 	b = append(b, messageId...)

@@ -25,7 +25,7 @@ const (
 	DefaultMaxInFlight  = 8
 	DefaultRetryFor     = 10 * time.Minute
 	DefaultCloseTimeout = 10 * time.Second
-	DefaultTimeout      = 10 * time.Second // of one HTTP request
+	DefaultTimeout      = 10 * time.Second // the timeout of one HTTP request
 
 	maxMessageBytes = 32 << 10
 	maxBatchBytes   = 500 << 10
@@ -38,50 +38,52 @@ const Version = "0.1.0"
 
 const libraryName = "sluice-analytics-go"
 
-// A Logger takes what the client has to say; [log.Logger] is one. It must be
-// safe for use by several goroutines.
+// A Logger takes the client's log lines. [log.Logger] is a Logger. A Logger
+// must be safe for use by several goroutines.
 type Logger interface {
 	Printf(format string, args ...interface{})
 }
 
-// A Client queues calls and sends them in batches. Make one with [New], set its
-// fields before the first call (later changes have no effect), use it from any
-// number of goroutines, and end it with [Client.Close].
+// A Client queues calls and sends them in batches. Make a Client with [New],
+// and set its fields before the first call. Later changes of the fields have no
+// effect. Any number of goroutines may use the Client. End it with
+// [Client.Close].
 //
 // # Selecting destinations
 //
 // By default every destination gets a message. The Integrations of a call map
-// names of destinations to true or false. Names are case sensitive. The key All
-// set to false turns off every destination that isn't set to true.
+// names of destinations to true or false. Names are case sensitive. If the key
+// All is false, only destinations that are set to true get the message.
 type Client struct {
-	// Size is the number of messages queued before they are sent. 1 sends every
-	// call at once, for development. Above 0 it wins over FlushAt.
+	// Size is the number of queued messages that fill a batch. 1 sends every call
+	// at once, for development. If Size is above 0, FlushAt has no effect.
 	Size int
 
-	// FlushAt is the number of messages queued before they are sent, and so the
-	// most a batch holds; 0 means 20. 1 turns batching off. A batch never has
-	// more than 2,500 messages or 500 KB, whatever is set.
+	// FlushAt is the number of queued messages that fill a batch. 0 means 20, and
+	// 1 turns batching off. A batch never has more than 2,500 messages or 500 KB,
+	// even if FlushAt is higher.
 	FlushAt int
 
-	// FlushAfter is the longest that a message waits for its batch to fill;
-	// 0 means 5 seconds.
+	// FlushAfter is the longest time that a message waits for its batch to fill. 0
+	// means 5 seconds.
 	FlushAfter time.Duration
 
-	// Endpoint is the gateway's URL, http or https; empty means the local
-	// gateway, [DefaultEndpoint]. A base, with or without a path of its own
-	// ("https://events.example.com", "https://proxy.example.com/v1/segment"), gets
-	// /v1/batch appended, where it doesn't end with /v1 already. A URL that ends
-	// with /v1/batch or /v1/import is used as it is.
+	// Endpoint is the gateway's URL, with http or https. Empty means the local
+	// gateway, [DefaultEndpoint]. A URL that ends with /v1/batch or /v1/import is
+	// used as it is. The client appends /batch to a URL that ends with /v1. It
+	// appends /v1/batch to any other URL, such as "https://events.example.com" or
+	// "https://proxy.example.com/v1/segment".
 	Endpoint string
 
-	// Client sends the requests; nil means a client with connections of its own
-	// and a timeout of 10 seconds. A Client whose Timeout is 0 gets that timeout
-	// too: a request without an end would hold its messages for ever. Redirects
-	// that turn a POST into a GET aren't followed.
+	// Client sends the requests. nil means a new client with its own connections
+	// and a timeout of 10 seconds. A Client whose Timeout is 0 gets this timeout
+	// too, because a request without an end would hold its messages for ever.
+	// Redirects that turn a POST into a GET aren't followed.
 	Client *http.Client
 
-	// Logger takes messages that failed when there is no OnFailure, and word of
-	// an outage; nil means the standard error.
+	// Logger gets a line at the beginning and at the end of an outage. If there is
+	// no OnFailure, it also gets a line about messages that failed. nil means a
+	// logger on standard error.
 	Logger Logger
 
 	// Verbose logs every request. The environment variable DEBUG set to
@@ -91,46 +93,57 @@ type Client struct {
 	// Gzip compresses requests.
 	Gzip bool
 
-	// OnFailure is told of messages that could not be delivered, and why: a
-	// [*StatusError] for an answer (401 for a bad write key); a [*RejectedError]
-	// for what the gateway left out of a batch that it took, once for each of its
-	// reasons, and without messages where it only counted them; [ErrCertificate]
-	// for a gateway that isn't trusted; else what the network said;
-	// [ErrCloseTimeout] for what Close had no time to send. Each failed message is
-	// reported once. OnFailure runs in a goroutine of the client,
-	// never twice at a time. It may make calls, but while it runs, a request
-	// waits: it should return soon, and must not call Close or Flush.
+	// OnFailure gets the messages that could not be delivered, and the reason.
+	// Each failed message is reported once. The reasons are:
+	//   - a [*StatusError] for an answer that isn't a success, for example 401 for
+	//     a wrong write key
+	//   - a [*RejectedError] if the gateway took a batch and left these messages
+	//     out. There is one call for each of the gateway's reasons. The call has
+	//     no messages if the gateway only counted them.
+	//   - [ErrCertificate] if the gateway's certificate isn't trusted
+	//   - [ErrCloseTimeout] if Close had no time to send the messages
+	//   - otherwise an error of the network
+	//
+	// OnFailure runs in a goroutine of the client, and only one OnFailure runs at
+	// a time. It may make calls. It must not call Close or Flush, and it should
+	// return soon, because one sender of requests waits for it.
 	OnFailure func(messages []Message, err error)
 
-	// QueueBytes bounds the messages that are waiting or being sent, in bytes as
-	// JSON; 0 means 64 MiB, about 200,000 calls of 300 bytes. A call that finds
-	// no room returns [ErrQueueFull]. At least 32 KB.
+	// QueueBytes limits the size of all messages that wait or are being sent, in
+	// bytes of JSON. 0 means 64 MiB, about 200,000 calls of 300 bytes. The limit
+	// is at least 32 KB. A call that finds no room returns [ErrQueueFull].
 	QueueBytes int
 
-	// MaxInFlight bounds the requests sent at the same time; 0 means 8.
+	// MaxInFlight limits the number of requests at the same time. 0 means 8.
 	MaxInFlight int
 
-	// RetryFor is how long a batch is tried again, from its first attempt, while
-	// the gateway can't be reached or answers 408, 429 or 5xx; 0 means 10
-	// minutes, below 0 means one attempt. Between attempts it waits up to 10
-	// seconds, with jitter, and at least what Retry-After asks for (5 minutes at
-	// most), so the last attempt may come that much later; with 429 all batches
-	// wait. A batch that waits holds up no other; when
-	// nothing succeeds any more, the others are tried one at a time.
+	// RetryFor is how long a batch is tried again if the gateway can't be reached
+	// or answers 408, 429 or 5xx. The time counts from the first attempt. 0 means
+	// 10 minutes, and a negative value means only one attempt.
+	//
+	// Between two attempts, the batch waits up to 10 seconds, with jitter. If
+	// Retry-After asks for a longer wait, the batch waits that long, but at most 5
+	// minutes and the jitter. The last attempt may come later than RetryFor by one
+	// wait.
+	//
+	// Other batches are sent while a batch waits. But after a 429, all batches
+	// wait. If nothing succeeds any more, the other batches are tried one at a
+	// time.
 	RetryFor time.Duration
 
-	// CloseTimeout is how long Close may take to send what is queued; 0 means 10
-	// seconds.
+	// CloseTimeout is the time that Close has to send the queued messages. 0 means
+	// 10 seconds.
 	CloseTimeout time.Duration
 
 	writeKey string
 	running  atomic.Pointer[queue] // set by the first call
 	starting sync.Mutex            // guards fault and the setting of running
-	fault    error                 // what is wrong with the fields
+	fault    error                 // the error in the fields, if there is one
 }
 
-// New makes a client that sends to the source with this write key. What is wrong
-// with its fields is the error of each call; [NewWithConfig] tells at once.
+// New makes a client that sends to the source with this write key. If a field
+// of the client is wrong, each call returns an error that says so.
+// [NewWithConfig] returns such an error at once.
 func New(writeKey string) *Client {
 	return &Client{
 		FlushAt:    DefaultFlushAt,
@@ -160,10 +173,15 @@ func (c *Client) Identify(msg *Identify) error {
 	})
 }
 
-// Track queues a track call. It returns an [InputError] when a required field is
-// missing or Timestamp is no ISO 8601, [ErrTooLarge] (wrapped) for a message over 32 KB, [ErrQueueFull],
-// [ErrClosed], and an error for a value that has no JSON (a channel, NaN) or for
-// an Endpoint that is no URL. After an error nothing of the call is sent.
+// Track queues a track call. If it returns an error, nothing of the call is
+// sent. The errors are:
+//   - an [InputError] if a required field is missing, or if Timestamp isn't ISO
+//     8601
+//   - an error that wraps [ErrTooLarge] if the message is over 32 KB
+//   - [ErrQueueFull] if the queue has no room
+//   - [ErrClosed] after [Client.Close]
+//   - another error if a value can't be written as JSON, such as a channel or
+//     NaN, or if Endpoint isn't a URL
 func (c *Client) Track(msg *Track) error {
 	switch {
 	case msg == nil:
@@ -274,9 +292,9 @@ func (c *Client) Alias(msg *Alias) error {
 	})
 }
 
-// Resend queues a message that was reported as failed, unchanged, so that its
-// messageId and timestamp stay. Called from OnFailure without a condition it
-// would never end.
+// Resend queues a message again that was reported as failed. The message stays
+// the same, including its messageId and timestamp. If OnFailure called Resend
+// for every message, a message that always fails would be sent for ever.
 func (c *Client) Resend(msg Message) error {
 	q, err := c.start()
 	if err != nil {
@@ -294,32 +312,35 @@ func (c *Client) Resend(msg Message) error {
 	return q.add(msg.JSON, time.Now())
 }
 
-// Close sends what is queued and ends the client; later calls return
-// [ErrClosed]. It waits no longer than CloseTimeout, then cuts off requests in
-// flight, and waits up to 5 seconds until OnFailure has returned. When everything
-// was sent it returns nil, else a [*CloseError] with the messages that weren't.
-// Further Closes wait for the first, and return the same.
+// Close sends the queued messages and ends the client. Later calls return
+// [ErrClosed]. After CloseTimeout, Close cuts off the requests in flight. Then
+// it waits up to 5 seconds until OnFailure has returned. If everything was
+// sent, Close returns nil. Otherwise it returns a [*CloseError] with the
+// messages that were not sent. Further calls of Close wait for the first one,
+// and return the same.
 func (c *Client) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), or(c.CloseTimeout, DefaultCloseTimeout))
 	defer cancel()
 	return c.CloseContext(ctx)
 }
 
-// CloseContext is [Client.Close] that waits until the context is done instead of
-// for CloseTimeout: for as long as it takes when the context has no end.
+// CloseContext does the same as [Client.Close], but its time ends when the
+// context is done. CloseTimeout has no effect. If the context never ends,
+// CloseContext takes as long as it needs.
 func (c *Client) CloseContext(ctx context.Context) error {
 	q, err := c.start()
 	if err != nil {
-		return nil // every call returned this error: nothing was queued
+		return nil // every call returned this error, so nothing was queued
 	}
 	return q.close(ctx)
 }
 
-// Flush sends what is queued, without waiting for batches to fill, and waits
-// until each of those messages is delivered or reported. Calls made meanwhile
-// are queued as always. It returns the context's error when that is done before
-// (the messages stay queued, and are sent all the same), [ErrClosed] after Close,
-// and an error for fields that are wrong. OnFailure must not call it.
+// Flush sends the queued messages at once, even if their batch isn't full. It
+// waits until each of these messages is delivered or reported. Calls that are
+// made meanwhile are queued as always. If the context is done first, Flush
+// returns the context's error, and the messages are still sent. It returns
+// [ErrClosed] after Close, and an error if a field of the client is wrong.
+// OnFailure must not call Flush.
 func (c *Client) Flush(ctx context.Context) error {
 	q, err := c.start()
 	if err != nil {
@@ -338,15 +359,16 @@ func (c *Client) enqueue(m *call) error {
 		}
 	}
 	if q.full.Load() {
-		return ErrQueueFull // before the work of encoding
+		return ErrQueueFull // saves the work of encoding
 	}
 	if err := checkTimestamp(m.timestamp); err != nil {
 		return err
 	}
 	now := time.Now()
 	e := encoders.Get().(*encoder)
-	// Without a deferred Put: an encoder that failed, or whose caller's
-	// MarshalJSON panicked, is left to the garbage collector.
+	// There is no deferred Put, because an encoder must not be used again after an
+	// error, or after a panic in a MarshalJSON of the caller. The garbage
+	// collector removes it.
 	if err := e.encode(m, now); err != nil {
 		return err
 	}
@@ -362,7 +384,7 @@ func tooLarge(bytes int) error {
 	return fmt.Errorf("%w: %d bytes", ErrTooLarge, bytes)
 }
 
-// start reads the fields, once.
+// start reads the fields and makes the queue. It does so only once.
 func (c *Client) start() (*queue, error) {
 	c.starting.Lock()
 	defer c.starting.Unlock()
@@ -379,7 +401,8 @@ func (c *Client) start() (*queue, error) {
 	return q, nil
 }
 
-// settings are the fields with their defaults.
+// settings holds the values of the client's fields, with defaults for missing
+// values.
 type settings struct {
 	flushAt     int
 	flushAfter  time.Duration
@@ -423,7 +446,7 @@ func (c *Client) settings() (settings, error) {
 	return s, nil
 }
 
-// or is the value when it is above 0, else the default.
+// or returns the value if it is above 0, and otherwise the default.
 func or[N int | time.Duration](value, otherwise N) N {
 	if value > 0 {
 		return value
@@ -431,8 +454,8 @@ func or[N int | time.Duration](value, otherwise N) N {
 	return otherwise
 }
 
-// debugs tells whether the DEBUG variable names this package; several names
-// are separated by commas or spaces.
+// debugs returns true if the variable DEBUG names this package. DEBUG may have
+// several names, separated by commas or spaces.
 func debugs(variable string) bool {
 	for _, name := range strings.FieldsFunc(variable, func(r rune) bool { return r == ',' || r == ' ' }) {
 		if name == "analytics" || name == "*" {
@@ -442,8 +465,9 @@ func debugs(variable string) bool {
 	return false
 }
 
-// noURL is the error for an Endpoint that is no URL. One that may have a login isn't
-// shown: what net/url takes for the password of such a text may not be the password.
+// noURL returns the error for an Endpoint that isn't a URL. The error doesn't
+// show an Endpoint that may contain a login, because net/url may not find the
+// password in a malformed URL.
 func noURL(endpoint string, err error) error {
 	switch {
 	case strings.ContainsAny(endpoint, "@?"):
@@ -455,7 +479,7 @@ func noURL(endpoint string, err error) error {
 	}
 }
 
-// batchURL is where batches go for an Endpoint.
+// batchURL returns the URL to which batches are sent for an Endpoint.
 func batchURL(endpoint string) (*url.URL, error) {
 	if endpoint == "" {
 		endpoint = DefaultEndpoint
@@ -465,7 +489,7 @@ func batchURL(endpoint string) (*url.URL, error) {
 		return nil, noURL(endpoint, err)
 	}
 	if u.Path == "" {
-		u.Path = "/" // else JoinPath makes a relative path
+		u.Path = "/" // otherwise JoinPath makes a relative path
 	}
 	path := strings.TrimRight(u.EscapedPath(), "/")
 	switch {

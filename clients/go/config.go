@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// A Config is what [NewWithConfig] takes: the fields of a [Client], with the same
-// meanings and defaults, but for Size, which FlushAt is.
+// A Config holds the settings for [NewWithConfig]. They have the same meanings
+// and defaults as the fields of a [Client]. There is no Size, because FlushAt
+// means the same.
 type Config struct {
 	Endpoint     string
 	FlushAt      int           // 1 to 2,500
@@ -24,8 +25,8 @@ type Config struct {
 	CloseTimeout time.Duration // not below 0
 }
 
-// NewWithConfig makes a client whose settings have been checked. The error names
-// everything that is wrong with them. Its fields have no effect any more.
+// NewWithConfig checks the settings and makes a client. The error names every
+// wrong setting. Later changes of the client's fields have no effect.
 func NewWithConfig(writeKey string, config Config) (*Client, error) {
 	if err := config.check(writeKey); err != nil {
 		return nil, err

@@ -154,7 +154,8 @@ func TestRetryAfterIsKeptByAllBatches(t *testing.T) {
 	}
 }
 
-// httpDate is the time from now, in whole seconds, as headers have it.
+// httpDate returns the time after this duration from now, as an HTTP header
+// writes it, in whole seconds.
 func httpDate(from time.Duration) string {
 	return time.Now().Add(from).UTC().Format(http.TimeFormat)
 }

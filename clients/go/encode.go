@@ -13,9 +13,10 @@ import (
 	"unicode/utf8"
 )
 
-// An encoder writes a call as JSON, byte for byte as encoding/json does with
-// SetEscapeHTML(false): keys of maps in order, invalid UTF-8 as U+FFFD, HTML
-// characters unchanged. Types it doesn't know are left to encoding/json.
+// An encoder writes a call as JSON. It writes the same bytes as encoding/json
+// does with SetEscapeHTML(false): the keys of maps are sorted, invalid UTF-8
+// becomes U+FFFD, and HTML characters stay unchanged. It passes values of other
+// types to encoding/json.
 type encoder struct {
 	buf     []byte
 	members []member // of the objects being written, a stack
@@ -36,7 +37,7 @@ var encoders = sync.Pool{New: func() interface{} {
 	return e
 }}
 
-// keptBytes bounds the buffers that are kept for the next call.
+// keptBytes limits the size of a buffer that is kept for the next call.
 const keptBytes = 2 * maxMessageBytes
 
 func (e *encoder) release() {
@@ -45,13 +46,13 @@ func (e *encoder) release() {
 	}
 }
 
-// Write takes what encoding/json wrote.
+// Write appends bytes that encoding/json has written.
 func (e *encoder) Write(p []byte) (int, error) {
 	e.buf = append(e.buf, p...)
 	return len(p), nil
 }
 
-// encode leaves the message in buf.
+// encode writes the call into buf, as the JSON of its message.
 func (e *encoder) encode(m *call, now time.Time) error {
 	b := append(e.buf[:0], `{"type":"`...)
 	b = append(b, m.kind...)
@@ -121,8 +122,8 @@ func (e *encoder) object(name string, object map[string]interface{}) error {
 	return nil
 }
 
-// maxDepth is how deep values are written here. Below it encoding/json goes on,
-// which finds maps that contain themselves.
+// maxDepth is the number of levels that the encoder writes itself. It passes
+// deeper values to encoding/json, which detects maps that contain themselves.
 const maxDepth = 64
 
 func (e *encoder) value(v interface{}, depth int) error {
@@ -203,7 +204,8 @@ func (e *encoder) mapping(object map[string]interface{}, depth int) error {
 	sortMembers(e.members[first:last])
 	separator := byte('{')
 	for i := first; i < last; i++ {
-		// By index: what is nested may grow the stack and move it.
+		// The loop uses the index, because nested values may make the stack grow and
+		// move in memory.
 		e.buf = appendString(append(e.buf, separator), e.members[i].key)
 		e.buf = append(e.buf, ':')
 		if err := e.value(e.members[i].value, depth); err != nil {
@@ -215,7 +217,7 @@ func (e *encoder) mapping(object map[string]interface{}, depth int) error {
 		e.buf = append(e.buf, '{')
 	}
 	e.buf = append(e.buf, '}')
-	clear(e.members[first:last]) // keeps nothing of the caller's alive
+	clear(e.members[first:last]) // otherwise the caller's values would stay in memory
 	e.members = e.members[:first]
 	return nil
 }
@@ -235,7 +237,7 @@ func sortMembers(members []member) {
 	}
 }
 
-// foreign leaves a value to encoding/json.
+// foreign passes a value to encoding/json.
 func (e *encoder) foreign(v interface{}) error {
 	start := len(e.buf)
 	if err := e.other.Encode(v); err != nil {
@@ -243,8 +245,8 @@ func (e *encoder) foreign(v interface{}) error {
 	}
 	e.buf = e.buf[:len(e.buf)-1] // the line feed that Encode adds
 	if written := e.buf[start:]; !utf8.Valid(written) {
-		// A MarshalJSON's or a RawMessage's strings come as they are, and would make
-		// the gateway refuse the whole batch.
+		// encoding/json doesn't check the strings of a MarshalJSON or a RawMessage.
+		// With invalid UTF-8 in them, the gateway would refuse the whole batch.
 		e.buf = append(e.buf[:start], bytes.ToValidUTF8(written, []byte("\uFFFD"))...)
 	}
 	return nil
@@ -253,7 +255,7 @@ func (e *encoder) foreign(v interface{}) error {
 // float writes a number as encoding/json and JavaScript do.
 func (e *encoder) float(f float64, bits int) error {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
-		return e.foreign(f) // its error
+		return e.foreign(f) // encoding/json returns the error
 	}
 	size := math.Abs(f)
 	format := byte('f')
@@ -265,7 +267,7 @@ func (e *encoder) float(f float64, bits int) error {
 	}
 	b := strconv.AppendFloat(e.buf, f, format, -1, bits)
 	if n := len(b); format == 'e' && n >= 4 && b[n-4] == 'e' && b[n-3] == '-' && b[n-2] == '0' {
-		b[n-2] = b[n-1] // e-09 to e-9
+		b[n-2] = b[n-1] // e-09 becomes e-9
 		b = b[:n-1]
 	}
 	e.buf = b
@@ -331,8 +333,8 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// A clock writes times as ISO 8601, UTC, with milliseconds. It keeps the last
-// second's text, since calls come many to a second.
+// A clock writes times as ISO 8601, in UTC and with milliseconds. It keeps the
+// text of the last second, because there are often many calls in a second.
 type clock struct {
 	second int64
 	text   []byte

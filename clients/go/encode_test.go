@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// standard is what encoding/json writes with HTML characters unchanged.
+// standard returns what encoding/json writes for a value, with HTML characters
+// unchanged.
 func standard(t testing.TB, v interface{}) (string, error) {
 	t.Helper()
 	var b bytes.Buffer
@@ -23,7 +24,7 @@ func standard(t testing.TB, v interface{}) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// ours is what the encoder writes for a value.
+// ours returns what the encoder writes for a value.
 func ours(v interface{}) (string, error) {
 	e := encoders.New().(*encoder)
 	err := e.value(v, 0)
@@ -175,7 +176,7 @@ func TestAClockWritesUTCWithMilliseconds(t *testing.T) {
 	}
 }
 
-// common is a message as many are.
+// common returns a typical message.
 func common() *Track {
 	return &Track{
 		UserId: "user-84c1", Event: "Order Completed",
@@ -233,7 +234,7 @@ func FuzzFloat(f *testing.F) {
 	})
 }
 
-// FuzzValue takes any JSON as what a caller's map holds.
+// FuzzValue uses any JSON as a value in a caller's map.
 func FuzzValue(f *testing.F) {
 	for _, s := range []string{`{}`, `{"a":[1,2.5,"x",null,true,{"b":{}}]}`, `[[[]]]`, `1e400`, `{"\u0000":"\ud800"}`} {
 		f.Add(s)

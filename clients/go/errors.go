@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// An InputError says what a call lacks. Nothing of such a call is sent. Compare
-// with [errors.Is].
+// An InputError says which field of a call is missing or wrong. Nothing of such
+// a call is sent. Compare it with [errors.Is].
 type InputError string
 
-// Error is the sentence that tells what to pass.
+// Error returns a sentence that says what to pass.
 func (e InputError) Error() string { return string(e) }
 
-// What a call may lack.
+// The fields that may be missing or wrong.
 const (
 	ErrNoWriteKey   InputError = "You must pass a write key."
 	ErrNoMessage    InputError = "You must pass a message."
@@ -28,8 +28,9 @@ const (
 )
 
 var (
-	// ErrQueueFull is returned by a call that found [Client.QueueBytes] waiting.
-	// Nothing of the call was queued: try again later, or drop it.
+	// ErrQueueFull is returned by a call if the queue already holds
+	// [Client.QueueBytes]. Nothing of the call was queued. Make the call again
+	// later, or drop it.
 	ErrQueueFull = errors.New("analytics: the queue is full")
 
 	// ErrTooLarge is wrapped by the error of a call whose message is over 32 KB
@@ -39,30 +40,32 @@ var (
 	// ErrClosed is returned by calls after [Client.Close].
 	ErrClosed = errors.New("analytics: the client is closed")
 
-	// ErrCloseTimeout is wrapped by the reason of messages for which
-	// [Client.CloseTimeout] left no time.
+	// ErrCloseTimeout is wrapped by the reason of messages that could not be sent
+	// within [Client.CloseTimeout].
 	ErrCloseTimeout = errors.New("analytics: no time left to send before Close's deadline")
 
-	// ErrCertificate is wrapped by the reason of messages that weren't sent,
-	// since the certificate of the gateway isn't trusted: it is of another name,
-	// over, or of an authority that the Client doesn't know. Nothing is tried
-	// again: only the gateway or the Client's settings can mend it.
+	// ErrCertificate is wrapped by the reason of messages that weren't sent
+	// because the gateway's certificate isn't trusted. The certificate is for
+	// another name, has expired, or comes from an authority that the Client
+	// doesn't know. Such messages aren't tried again, because only a change of the
+	// gateway or of the Client's settings can help.
 	ErrCertificate = errors.New("the gateway's certificate is not trusted")
 )
 
-// A RejectedError is the reason of messages that the gateway left out of a batch
-// whose other messages it took.
+// A RejectedError is the reason of messages that the gateway left out when it
+// took the rest of their batch.
 type RejectedError struct {
-	// Reason is a word of the gateway's, like "bad_timestamp"; empty for
-	// messages that it counted and didn't name.
+	// Reason is the gateway's reason, such as "bad_timestamp". It is empty for
+	// messages that the gateway counted and didn't name.
 	Reason string
 
-	// Count is how many messages were left out for it. For those that weren't
-	// named there is no [Message] beside it.
+	// Count is the number of messages that were left out for this reason. If the
+	// gateway didn't name the messages, OnFailure gets no [Message] with this
+	// error.
 	Count int
 }
 
-// Error tells how many messages were left out, and why.
+// Error says how many messages were left out, and why.
 func (e *RejectedError) Error() string {
 	if e.Reason == "" {
 		return fmt.Sprintf("analytics: the gateway left out %s, and didn't name which", count(e.Count))
@@ -70,15 +73,15 @@ func (e *RejectedError) Error() string {
 	return fmt.Sprintf("analytics: the gateway left out %s: %s", count(e.Count), e.Reason)
 }
 
-// A StatusError is an answer that isn't a success: of the gateway that is 200 with
-// {"success":true}, and nothing else.
+// A StatusError is an answer that isn't a success. The only success is the
+// status 200 with {"success":true}, as the gateway sends it.
 type StatusError struct {
 	StatusCode int           // the HTTP status
 	Body       string        // the first bytes of the answer, 512 at most
-	RetryAfter time.Duration // how long the gateway asked to wait; 0 when it didn't
+	RetryAfter time.Duration // the wait that the gateway asked for; 0 if it asked for none
 }
 
-// Error tells the status and the answer's first bytes.
+// Error returns the status and the first bytes of the answer.
 func (e *StatusError) Error() string {
 	text := fmt.Sprintf("analytics: the gateway answered %d %s", e.StatusCode, http.StatusText(e.StatusCode))
 	if e.StatusCode == http.StatusUnauthorized {
@@ -93,21 +96,25 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// A CloseError is what [Client.Close] returns when not everything was sent.
+// A CloseError is the error that [Client.Close] returns if not everything was
+// sent.
 type CloseError struct {
-	// Messages failed or were still waiting when Close ended. A message that was
-	// cut off in mid-request may have arrived all the same.
+	// Messages holds the messages that failed after Close had begun, or that still
+	// waited when it ended. If the request of a message was cut off, the message
+	// may still have arrived.
 	Messages []Message
 
-	// Lost counts the messages that failed before Close while there was no
-	// OnFailure to tell. They were logged, and aren't in Messages.
+	// Lost is the number of failed messages that aren't in Messages. They failed
+	// before Close and were only logged because there was no OnFailure, or the
+	// gateway left them out without naming them.
 	Lost int
 
-	// Err is the reason: of the first of Messages, else of the last one lost.
+	// Err is the reason of the first failure since Close began. If there is none,
+	// it is the reason of the last lost message.
 	Err error
 }
 
-// Error tells how many messages weren't sent, and why.
+// Error says how many messages weren't sent, and why.
 func (e *CloseError) Error() string {
 	switch {
 	case e.Lost == 0:
@@ -120,7 +127,7 @@ func (e *CloseError) Error() string {
 	}
 }
 
-// Unwrap gives the reason.
+// Unwrap returns the reason.
 func (e *CloseError) Unwrap() error { return e.Err }
 
 func count(messages int) string {

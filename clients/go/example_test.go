@@ -14,8 +14,8 @@ import (
 	analytics "github.com/sluice/sluice/clients/go"
 )
 
-// exampleGateway stands for Sluice's gateway. It prints some fields of each
-// message that it gets, or refuses the write key.
+// exampleGateway takes the place of Sluice's gateway. It prints some fields of
+// each message that it gets, or refuses the write key.
 func exampleGateway(writeKey string, fields ...string) *httptest.Server {
 	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if key, _, _ := r.BasicAuth(); key != writeKey {
@@ -70,7 +70,7 @@ func Example() {
 		log.Print(err)
 	}
 
-	// Sends what is queued.
+	// Close sends the queued messages.
 	if err := client.Close(); err != nil {
 		log.Print(err)
 	}
@@ -80,7 +80,7 @@ func Example() {
 	// {"groupId":"team-5","type":"group","userId":"user-1"}
 }
 
-// Options are fields, set before the first call.
+// Set the options, which are fields, before the first call.
 func ExampleNew() {
 	client := analytics.New("WRITE_KEY")
 	client.Endpoint = "https://events.example.com"
@@ -168,7 +168,8 @@ func ExampleClient_historicalImport() {
 	// <nil> <nil>
 }
 
-// Integrations select destinations: here all but Webhooks are off.
+// Integrations select destinations. Here, all destinations except Webhooks are
+// off.
 func ExampleClient_selectingDestinations() {
 	gateway := exampleGateway("WRITE_KEY", "event", "integrations")
 	defer gateway.Close()
@@ -187,7 +188,7 @@ func ExampleClient_selectingDestinations() {
 	// <nil> <nil>
 }
 
-// OnFailure gets what could not be delivered, and the reason.
+// OnFailure gets the messages that could not be delivered, and the reason.
 func ExampleClient_failures() {
 	gateway := exampleGateway("WRITE_KEY")
 	defer gateway.Close()
@@ -213,7 +214,7 @@ func ExampleClient_failures() {
 	// not delivered: track signup-1
 }
 
-// Close tells what it couldn't send.
+// Close returns an error with the messages that it couldn't send.
 func ExampleClient_Close() {
 	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -252,7 +253,7 @@ func ExampleNewWithConfig() {
 	// analytics: Endpoint "events.example.com" is no http or https URL
 }
 
-// Flush waits until what was queued is delivered or reported.
+// Flush waits until all queued messages are delivered or reported.
 func ExampleClient_Flush() {
 	gateway := exampleGateway("WRITE_KEY", "event")
 	defer gateway.Close()

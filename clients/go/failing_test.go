@@ -109,7 +109,8 @@ func namesOf(messages []Message) []string {
 	return ids
 }
 
-// leavesOut answers as the gateway does that took a batch but for some messages.
+// leavesOut answers as the gateway does if it took a batch without some of its
+// messages.
 func leavesOut(rejected string) answer {
 	return func(w http.ResponseWriter, _ *http.Request, _ int) int {
 		fmt.Fprintf(w, `{"success":true,%s}`, rejected)

@@ -19,13 +19,13 @@ import (
 	"time"
 )
 
-// A gateway is where batches go.
+// A gateway is the server to which batches are sent.
 type gateway struct {
 	url     *url.URL
-	header  http.Header // of every request
+	header  http.Header // the headers of every request
 	client  http.Client
-	timeout time.Duration   // of a request; 0 when the client has one
-	own     *http.Transport // not the caller's; nil when it is
+	timeout time.Duration   // the timeout of a request; 0 if the client has its own
+	own     *http.Transport // nil if the caller has given a client
 	gzip    bool
 }
 
@@ -70,7 +70,7 @@ func ownTransport(connections int) *http.Transport {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if ok {
 		t = t.Clone()
-	} else { // replaced by the program
+	} else { // the program has replaced the default transport
 		t = &http.Transport{Proxy: http.ProxyFromEnvironment, IdleConnTimeout: 90 * time.Second}
 	}
 	t.MaxIdleConns = connections
@@ -79,35 +79,36 @@ func ownTransport(connections int) *http.Transport {
 	return t
 }
 
-// close lets the connections go.
+// close closes idle connections.
 func (g *gateway) close() {
 	if g.own != nil {
 		g.own.CloseIdleConnections()
 	}
 }
 
-// What is read of an answer.
+// The numbers of bytes of an answer that are kept in an error, and that are
+// read at most.
 const (
 	excerptBytes = 512
-	answerBytes  = 1 << 20 // the names of all that can be left out of a batch are a third
+	answerBytes  = 1 << 20 // three times as much as the names of a whole batch take
 )
 
-// A receipt is what the gateway says of a batch that it took.
+// A receipt is the gateway's answer about a batch that it took.
 type receipt struct {
 	Success       bool        `json:"success"`
 	Rejected      []rejection `json:"rejected"`
 	RejectedCount int         `json:"rejectedCount"` // may be more than Rejected names
 }
 
-// A rejection is a message that was left out.
+// A rejection names a message that the gateway left out.
 type rejection struct {
-	Index  int    `json:"index"` // in the batch
+	Index  int    `json:"index"` // the place of the message in the batch
 	Reason string `json:"reason"`
 }
 
-// post makes one attempt to send a batch. The error is a *StatusError when the
-// gateway answered anything but 200 with {"success":true}, else what the network
-// said.
+// post makes one attempt to send a batch. If the gateway gave any answer except
+// 200 with {"success":true}, the error is a *StatusError. Otherwise it is an
+// error of the network.
 func (g *gateway) post(ctx context.Context, b *batch, messageId string) (receipt, error) {
 	if g.timeout > 0 {
 		var cancel context.CancelFunc
@@ -140,8 +141,8 @@ func (g *gateway) post(ctx context.Context, b *batch, messageId string) (receipt
 	}
 }
 
-// networkError is why there was no answer. A certificate that isn't trusted is
-// said to be that.
+// networkError returns the reason why there was no answer. If the certificate
+// isn't trusted, the reason wraps ErrCertificate.
 func networkError(err error) error {
 	var untrusted *tls.CertificateVerificationError
 	if errors.As(err, &untrusted) {
@@ -159,7 +160,8 @@ func (g *gateway) request(ctx context.Context, b *batch, messageId string) (*htt
 			return nil, err
 		}
 	}
-	// A new reader for each use: a transport may still read the one before.
+	// Each use gets a new reader, because a transport may still read the previous
+	// one.
 	body := func() (io.ReadCloser, error) {
 		unread := slices.Clone(parts)
 		return io.NopCloser(&unread), nil
@@ -196,12 +198,12 @@ func compressed(parts net.Buffers) (net.Buffers, error) {
 	return net.Buffers{out.Bytes()}, nil
 }
 
-// judge tells whether a failed attempt is worth another one, and how long the
-// gateway asked to wait before.
+// judge decides whether to try again after a failed attempt. It also returns
+// the wait that the gateway asked for.
 func judge(err error) (again bool, wait time.Duration) {
 	var status *StatusError
 	if !errors.As(err, &status) {
-		return !errors.Is(err, ErrCertificate), 0 // else the network
+		return !errors.Is(err, ErrCertificate), 0 // all other errors are those of the network
 	}
 	switch code := status.StatusCode; {
 	case code == http.StatusRequestTimeout, code == http.StatusTooManyRequests, code >= 500:
@@ -211,11 +213,12 @@ func judge(err error) (again bool, wait time.Duration) {
 	}
 }
 
-// maxRetryAfter bounds how long an answer can silence the client.
+// maxRetryAfter is the longest wait that an answer can impose on the client.
 const maxRetryAfter = 5 * time.Minute
 
-// answeredAt is the time of an answer by the clock of who answered, whose
-// Retry-After may be a date. Without it, it is the time here.
+// answeredAt returns the time of an answer by the server's clock, because the
+// server's Retry-After may be a date by this clock. If the answer has no date,
+// it returns now.
 func answeredAt(header http.Header, now time.Time) time.Time {
 	if date, err := http.ParseTime(header.Get("Date")); err == nil {
 		return date
@@ -223,9 +226,10 @@ func answeredAt(header http.Header, now time.Time) time.Time {
 	return now
 }
 
-// retryAfter reads the header: seconds, or a date. 0 when there is none.
+// retryAfter reads the header, which is a number of seconds or a date. It
+// returns 0 if there is no wait.
 func retryAfter(header string, now time.Time) time.Duration {
-	// A number out of range is read as the largest one.
+	// If the number is out of range, ParseUint returns the largest one.
 	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil || errors.Is(err, strconv.ErrRange) {
 		return time.Duration(seconds) * time.Second
 	}
@@ -240,8 +244,8 @@ const (
 	maxBackOff = 10 * time.Second
 )
 
-// backOff is the wait after so many attempts: it doubles each time, and half of
-// it is random.
+// backOff returns the wait after this number of attempts. It doubles with each
+// attempt, and half of it is random.
 func backOff(attempts int) time.Duration {
 	wait := maxBackOff
 	if attempts < 8 {

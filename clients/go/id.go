@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// An idSource makes random UUIDs (version 4). It asks the system for many at a
-// time, which costs a small part of asking for each.
+// An idSource makes random UUIDs (version 4). It asks the system for the bytes
+// of many UUIDs at once, because this is much cheaper than asking for each.
 type idSource struct {
 	random [64 * idBytes]byte
 	unused int // bytes at the end of random
@@ -26,7 +26,7 @@ func (s *idSource) append(b []byte) ([]byte, error) {
 	return appendUUID(b, [idBytes]byte(random)), nil
 }
 
-// randomId is a single one.
+// randomId returns a single UUID.
 func randomId() (string, error) {
 	var random [idBytes]byte
 	if _, err := rand.Read(random[:]); err != nil {

@@ -16,11 +16,12 @@ import (
 	"time"
 )
 
-// gatewayVariable names a real gateway for TestAThousandGoroutines…, instead of
-// the receiver of the test: its URL with a write key as the user,
-// http://WRITE_KEY@127.0.0.1:8080. The test then proves that every call was
-// taken and delivered without a failure. That each message arrived is for whoever
-// reads behind the gateway: their messageIds are those of loadId.
+// gatewayVariable is an environment variable. It makes TestAThousandGoroutines…
+// use a real gateway instead of the test's receiver. Its value is the URL with
+// a write key as the user, http://WRITE_KEY@127.0.0.1:8080. The test then
+// proves that every call was taken and delivered without a failure. It can't
+// check that each message arrived behind the gateway. To check this, another
+// program has to look for the messageIds of loadId.
 const gatewayVariable = "SLUICE_TEST_GATEWAY"
 
 const (
@@ -28,7 +29,8 @@ const (
 	loadCalls      = 1000 // by each
 )
 
-// loadId is the messageId of a call: load-GOROUTINE-NUMBER, from 0 on.
+// loadId returns the messageId of a call, load-GOROUTINE-NUMBER. Both numbers
+// begin with 0.
 func loadId(goroutine, number int) string {
 	b := append(make([]byte, 0, 20), "load-"...)
 	b = strconv.AppendInt(b, int64(goroutine), 10)
@@ -45,8 +47,8 @@ type tally struct {
 
 var loadMark = []byte(`"messageId":"load-`)
 
-// ServeHTTP finds the messageIds without a JSON parser, which would take most
-// of the test's time.
+// ServeHTTP finds the messageIds without a JSON parser, because a parser would
+// take most of the test's time.
 func (c *tally) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -72,7 +74,7 @@ func (c *tally) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"success":true}`)
 }
 
-// load makes the calls, each again until the queue takes it.
+// load makes the calls. It repeats each call until the queue takes it.
 func load(t *testing.T, c *Client, made *atomic.Int64) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -98,7 +100,7 @@ func load(t *testing.T, c *Client, made *atomic.Int64) {
 						t.Errorf("%s: %v", m.MessageId, err)
 						return
 					}
-					time.Sleep(20 * time.Millisecond) // what a caller might do
+					time.Sleep(20 * time.Millisecond) // a caller might wait like this
 				}
 			}
 		}()
@@ -182,7 +184,8 @@ func TestAServerKilledAndRestartedUnderAThousandGoroutinesLosesNothing(t *testin
 	if made.Load() != loadGoroutines*loadCalls || len(c.reported()) != 0 {
 		t.Fatalf("%d calls, reported %v", made.Load(), c.reported())
 	}
-	// The answers of requests in flight were lost: 8 batches of 250 a kill at the most.
+	// Each kill loses the answers of at most 8 requests in flight, with 250
+	// messages each.
 	if twice > 3*8*250 {
 		t.Errorf("%d arrived more than once", twice)
 	}
@@ -190,8 +193,8 @@ func TestAServerKilledAndRestartedUnderAThousandGoroutinesLosesNothing(t *testin
 	noGoroutines(t)
 }
 
-// A server can be killed, its connections with it, and started again at the
-// same address.
+// A server can be killed together with its connections, and started again at
+// the same address.
 type server struct {
 	http    *http.Server
 	address string

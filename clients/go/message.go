@@ -32,8 +32,8 @@ type Page struct {
 	Category    string // page category
 	Name        string // page name
 
-	// Traits of the page. url, title, referrer and path are specially
-	// recognized; custom keys are allowed. They are sent as "properties".
+	// Traits of the page. They are sent as "properties". The keys url, title,
+	// referrer and path have a fixed meaning, and other keys are allowed.
 	Traits map[string]interface{}
 
 	Context      map[string]interface{} // extra context; not attributes of the user
@@ -77,16 +77,17 @@ type Alias struct {
 	MessageId    string                 // 100 characters at most; empty: a random one
 }
 
-// A Message is a call as it is sent, reported when it could not be delivered.
-// [Client.Resend] queues it again.
+// A Message is a call in the form in which it is sent. OnFailure gets the
+// messages that could not be delivered, and [Client.Resend] queues a message
+// again.
 type Message struct {
 	Type      string          // identify, track, page, screen, group or alias
 	MessageId string          // the same over all attempts
 	JSON      json.RawMessage // the whole message
 }
 
-// A call is what all kinds of message have in common, before it is encoded.
-// Empty fields are left out.
+// A call holds the fields of a message of any kind, before it is encoded. Empty
+// fields aren't encoded.
 type call struct {
 	kind         string
 	messageId    string

@@ -14,60 +14,60 @@ import (
 )
 
 // A queue holds messages from the call until they are delivered or reported.
-// Calls add to the pending batch; a batch that is full, or old enough, is sealed
-// and waits for one of the senders, goroutines that exist only while there is
-// something to send. A batch that failed waits for its next attempt without a
-// sender, so that it holds up no other.
+// Calls add their messages to the pending batch. A batch that is full or old
+// enough is sealed, and then waits for a sender. The senders are goroutines
+// that exist only while there is something to send. A batch that failed waits
+// for its next attempt without a sender, so it doesn't delay other batches.
 type queue struct {
 	settings
 
 	mu       sync.Mutex
 	pending  *batch // takes calls; nil when there are none
-	lastSize int    // of the last batch sealed, bytes: how much to allocate for the next
-	lastLen  int    // of the last batch sealed, messages
-	head     *batch // sealed, waits for its first attempt
+	lastSize int    // bytes of the batch that was sealed last; the next one is allocated by it
+	lastLen  int    // number of messages of the batch that was sealed last
+	head     *batch // the first of the sealed batches that wait for their first attempt
 	tail     *batch
-	sending  map[*batch]struct{} // has an attempt, or is being reported
-	waiting  []*batch            // for another attempt
-	bytes    int                 // of all messages that aren't settled
-	full     atomic.Bool         // a call was refused, and nothing was settled since
+	sending  map[*batch]struct{} // the batches in an attempt, or being reported
+	waiting  []*batch            // the batches that wait for another attempt
+	bytes    int                 // the size of all messages that aren't settled
+	full     atomic.Bool         // true if a call was refused and nothing was settled since
 	senders  int
-	timer    *time.Timer // seals a batch that is old enough
-	armed    bool        // timer runs
+	timer    *time.Timer // seals the pending batch when it is old enough
+	armed    bool        // true while the timer runs
 	waker    *time.Timer // starts a sender when an attempt is due
 
-	heldUntil time.Time // a Retry-After of all: nothing is sent before
-	failures  int       // attempts that failed since one was answered for good
+	heldUntil time.Time // nothing is sent before this, because of a Retry-After for all batches
+	failures  int       // failed attempts since a batch was taken or finally refused
 	probeAt   time.Time // during an outage: when the next batch may have its first attempt
-	trouble   error     // of the last attempt; nil when it succeeded
-	told      bool      // the trouble was logged
+	trouble   error     // the error of the last failed attempt; nil after an outage
+	told      bool      // true if the trouble was logged
 
 	closed    bool
-	deadline  time.Time // of Close; zero when it has none
+	deadline  time.Time // the deadline of Close; zero if it has none
 	isDrained bool
-	lost      int // messages that failed before Close and were only logged
+	lost      int // number of messages that failed before Close and were only logged
 	lostBy    error
-	unsent    []failure // since Close
+	unsent    []failure // the failures since Close began
 
-	ctx      context.Context // of requests; ends at Close's deadline
+	ctx      context.Context // the context of requests; ends at Close's deadline
 	cancel   context.CancelFunc
 	drained  chan struct{} // closed when Close has begun and nothing more will be tried
 	done     chan struct{} // closed when Close has ended
-	closeErr error         // valid after done
+	closeErr error         // the result of Close; valid after done is closed
 
-	reporting sync.Mutex // OnFailure runs once at a time
+	reporting sync.Mutex // only one OnFailure runs at a time
 }
 
 // A flush waits for batches.
 type flush struct {
 	left int           // guarded by the queue's lock
-	done chan struct{} // closed when none is left
+	done chan struct{} // closed when no batch is left
 }
 
-// A failure is messages to report, for one reason.
+// A failure holds messages to report, all for the same reason.
 type failure struct {
 	messages []Message
-	count    int // of messages, also of those that nobody named
+	count    int // the number of messages, including those that the gateway didn't name
 	err      error
 }
 
@@ -84,7 +84,7 @@ func newQueue(s settings) *queue {
 	}
 }
 
-// add copies a message, made at a time, into the pending batch.
+// add copies a message into the pending batch. now is the time of the call.
 func (q *queue) add(message []byte, now time.Time) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -92,9 +92,9 @@ func (q *queue) add(message []byte, now time.Time) error {
 		return ErrClosed
 	}
 	if q.bytes+len(message) > q.queueBytes {
-		q.full.Store(true) // some batch is, or is about to be, on its way, and its end clears this
+		q.full.Store(true) // cleared when a batch ends; one is being sent or will be soon
 		if q.senders == 0 {
-			q.seal() // else room would come only after FlushAfter
+			q.seal() // otherwise there would be no room before FlushAfter
 		}
 		return ErrQueueFull
 	}
@@ -115,7 +115,8 @@ func (q *queue) add(message []byte, now time.Time) error {
 	return nil
 }
 
-// seal lets the pending batch go. The caller holds the lock.
+// seal ends the pending batch, which then waits for a sender. The caller holds
+// the lock.
 func (q *queue) seal() {
 	b := q.pending
 	if b == nil {
@@ -133,9 +134,9 @@ func (q *queue) seal() {
 	q.startSender()
 }
 
-// arm starts the timer. It isn't stopped when a batch goes: it then finds a
-// younger one and starts again, which is cheaper than to stop and start it for
-// each batch. The caller holds the lock.
+// arm starts the timer. The timer isn't stopped when its batch is sealed. When
+// it ends, it finds a younger batch and starts again. This is cheaper than
+// stopping and starting the timer for each batch. The caller holds the lock.
 func (q *queue) arm(wait time.Duration) {
 	q.armed = true
 	if q.timer == nil {
@@ -145,7 +146,8 @@ func (q *queue) arm(wait time.Duration) {
 	}
 }
 
-// ring is what the timer does.
+// ring is called when the timer ends. It seals the pending batch if the batch
+// is old enough.
 func (q *queue) ring() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -171,7 +173,7 @@ func (q *queue) send() {
 	}
 }
 
-// next takes the batch whose attempt is due; nil ends the sender.
+// next takes a batch whose attempt is due. If it returns nil, the sender ends.
 func (q *queue) next() *batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -180,7 +182,7 @@ func (q *queue) next() *batch {
 	if b == nil {
 		q.senders--
 		if q.senders == 0 && q.full.Load() {
-			q.seal() // no batch is on its way whose end would make room
+			q.seal() // no batch is being sent, so no end of a batch would make room
 		}
 		q.pause()
 		return nil
@@ -200,8 +202,8 @@ func (q *queue) startSender() {
 	}
 }
 
-// nextAt is when the next attempt is due; false when there is nothing to send.
-// The caller holds the lock.
+// nextAt returns the time at which the next attempt is due. It returns false if
+// there is nothing to send. The caller holds the lock.
 func (q *queue) nextAt(now time.Time) (at time.Time, any bool) {
 	if q.head != nil {
 		at, any = now, true
@@ -220,13 +222,14 @@ func (q *queue) nextAt(now time.Time) (at time.Time, any bool) {
 	return at, any
 }
 
-// isOutage tells that it isn't a matter of single batches. Then first attempts
-// are made one at a time, after longer and longer waits: else all of the queue
-// would be tried again and again. The caller holds the lock.
+// isOutage returns true if so many attempts have failed that single batches
+// can't be the cause. In an outage, first attempts are made one at a time,
+// after longer and longer waits. Otherwise all batches of the queue would be
+// tried again and again. The caller holds the lock.
 func (q *queue) isOutage() bool { return q.failures >= q.maxInFlight }
 
-// take removes the batch that is to be sent now; nil when there is none. The
-// caller holds the lock.
+// take removes the batch that has to be sent now, and returns it. It returns
+// nil if there is none. The caller holds the lock.
 func (q *queue) take(now time.Time) *batch {
 	if at, any := q.nextAt(now); !any || at.After(now) || q.ctx.Err() != nil {
 		return nil
@@ -251,8 +254,9 @@ func (q *queue) take(now time.Time) *batch {
 	return b
 }
 
-// pause is the end of a sender: it arranges for the next one. The caller holds
-// the lock.
+// pause is called at the end of a sender. It starts another sender when the
+// next attempt is due. If Close waits and nothing more will be sent, it tells
+// Close. The caller holds the lock.
 func (q *queue) pause() {
 	at, any := q.nextAt(time.Now())
 	isOver := !any || q.ctx.Err() != nil || (q.closed && !q.deadline.IsZero() && at.After(q.deadline))
@@ -280,7 +284,8 @@ func (q *queue) wake() {
 	q.startSender()
 }
 
-// attempt sends a batch once. It is then delivered, reported, or waits.
+// attempt sends a batch once. After that, the batch is delivered, is reported,
+// or waits for another attempt.
 func (q *queue) attempt(b *batch) {
 	start := time.Now()
 	if b.attempts == 0 {
@@ -320,14 +325,15 @@ func (q *queue) attempt(b *batch) {
 	}
 }
 
-// hold returns when a batch may be tried again that was answered at a time with
-// a Retry-After. With 429 nothing else is sent before either: a rate limit is the
-// source's, not a batch's.
+// hold returns the time from which a batch may be tried again, according to the
+// Retry-After of its answer. After a 429, all other batches wait until then
+// too, because a rate limit applies to the source and not to a batch.
 func (q *queue) hold(err error, now time.Time, retryAfter time.Duration) time.Time {
 	if retryAfter == 0 {
 		return now
 	}
-	// Jitter, since every process that was turned away at once would return at once.
+	// The jitter spreads the attempts of processes that were refused at the same
+	// time.
 	until := now.Add(retryAfter + rand.N(retryAfter/10+1))
 	var status *StatusError
 	if errors.As(err, &status) && status.StatusCode == http.StatusTooManyRequests {
@@ -340,11 +346,11 @@ func (q *queue) hold(err error, now time.Time, retryAfter time.Duration) time.Ti
 	return until
 }
 
-// postpone lets a batch wait for its next attempt.
+// postpone makes a batch wait for its next attempt.
 func (q *queue) postpone(b *batch, err error, now, notEarly time.Time) {
 	q.mu.Lock()
 	delete(q.sending, b)
-	if b.settled { // by Close
+	if b.settled { // Close has settled it
 		q.mu.Unlock()
 		return
 	}
@@ -360,7 +366,7 @@ func (q *queue) postpone(b *batch, err error, now, notEarly time.Time) {
 	news := b.attempts > 1 && !q.told
 	q.told = q.told || news
 	attempts, wait := b.attempts, b.due.Sub(now)
-	q.mu.Unlock() // from here on another sender may have it
+	q.mu.Unlock() // from here on, another sender may have the batch
 	if news {
 		q.logger.Printf("can't deliver, trying on: %v", err)
 	}
@@ -373,7 +379,8 @@ func (q *queue) postpone(b *batch, err error, now, notEarly time.Time) {
 // maxBackOffClosing is the longest wait between attempts after Close has begun.
 const maxBackOffClosing = 500 * time.Millisecond
 
-// backOff is the wait after so many attempts. The caller holds the lock.
+// backOff returns the wait after this number of attempts. The caller holds the
+// lock.
 func (q *queue) backOff(attempts int) time.Duration {
 	wait := backOff(attempts)
 	if q.closed {
@@ -382,15 +389,15 @@ func (q *queue) backOff(attempts int) time.Duration {
 	return wait
 }
 
-// answered notes that the gateway is there.
+// answered notes that the gateway has answered, so there is no outage.
 func (q *queue) answered() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.failures = 0
 }
 
-// well notes that a batch was taken, and logs the end of an outage. Batches that
-// still wait are trouble of their own.
+// well notes that the gateway took a batch. It logs the end of an outage,
+// unless batches still wait for another attempt.
 func (q *queue) well() {
 	q.mu.Lock()
 	q.failures = 0
@@ -405,8 +412,9 @@ func (q *queue) well() {
 	}
 }
 
-// outOfTime is why a batch wasn't sent before Close's deadline. last is the
-// error of its last attempt, nil when there was none.
+// outOfTime returns the reason for a batch that wasn't sent before Close's
+// deadline. last is the error of its last attempt, or nil if there was no
+// attempt.
 func outOfTime(last error) error {
 	if last == nil {
 		return ErrCloseTimeout
@@ -419,7 +427,8 @@ func (q *queue) fail(b *batch, err error) {
 	q.finish(b, []failure{{b.messages(), b.len(), err}})
 }
 
-// finish ends a batch and reports what of it wasn't delivered.
+// finish ends a batch, and reports those of its messages that weren't
+// delivered.
 func (q *queue) finish(b *batch, failures []failure) {
 	if q.settle(b, failures) {
 		for _, f := range failures {
@@ -429,7 +438,7 @@ func (q *queue) finish(b *batch, failures []failure) {
 	}
 }
 
-// settle ends a batch; false when it was settled before.
+// settle ends a batch. It returns false if the batch was settled before.
 func (q *queue) settle(b *batch, failures []failure) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -451,8 +460,8 @@ func (q *queue) settle(b *batch, failures []failure) bool {
 	return true
 }
 
-// release lets those go on that wait for the batch, which was delivered or
-// reported.
+// release ends the wait of the flushes that wait only for this batch. The batch
+// was delivered or reported before.
 func (q *queue) release(b *batch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -465,7 +474,8 @@ func (q *queue) release(b *batch) {
 	b.flushes = nil
 }
 
-// flush sends what is queued, and waits for its end.
+// flush sends all queued messages, and waits until they are delivered or
+// reported.
 func (q *queue) flush(ctx context.Context) error {
 	f := &flush{done: make(chan struct{})}
 	q.mu.Lock()
@@ -492,8 +502,8 @@ func (q *queue) flush(ctx context.Context) error {
 	}
 }
 
-// leave lets batches forget a flush that waits no longer. In a long outage they
-// would else keep every flush that has given up.
+// leave removes a flush that has given up from its batches. Otherwise the
+// batches would keep all such flushes during a long outage.
 func (q *queue) leave(f *flush) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -502,8 +512,9 @@ func (q *queue) leave(f *flush) {
 	}
 }
 
-// unreleased are all sealed batches that are neither delivered nor reported,
-// those included that are being reported. The caller holds the lock.
+// unreleased returns all sealed batches that are neither delivered nor
+// reported. Batches that are being reported are among them. The caller holds
+// the lock.
 func (q *queue) unreleased() []*batch {
 	batches := slices.Clone(q.waiting)
 	for b := range q.sending {
@@ -515,7 +526,7 @@ func (q *queue) unreleased() []*batch {
 	return batches
 }
 
-// report tells the caller of messages that failed.
+// report passes failed messages to OnFailure, or logs them if there is none.
 func (q *queue) report(f failure) {
 	if q.onFailure == nil {
 		q.log(f)
@@ -523,7 +534,7 @@ func (q *queue) report(f failure) {
 	}
 	q.reporting.Lock()
 	defer q.reporting.Unlock()
-	// In a goroutine of its own, because a callback may end its goroutine, as
+	// The callback gets a separate goroutine, because it may end its goroutine, as
 	// t.Fatal does. The sender has to go on.
 	ended := make(chan struct{})
 	go func() {
@@ -538,7 +549,8 @@ func (q *queue) log(f failure) {
 }
 
 const (
-	// cutOffGrace is what senders get to end after their requests were cut off.
+	// cutOffGrace is the time for senders to end after their requests were cut
+	// off.
 	cutOffGrace = 200 * time.Millisecond
 
 	// reportGrace is how long Close waits for OnFailure, which may hang or call
@@ -571,8 +583,9 @@ func (q *queue) close(ctx context.Context) error {
 	return q.closeErr
 }
 
-// beginClose makes an attempt due for all that waits; false when it was closed
-// before.
+// beginClose closes the queue for calls. It makes the next attempt of each
+// waiting batch due now, or at the batch's Retry-After. It returns false if the
+// queue was closed before.
 func (q *queue) beginClose(ctx context.Context) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -580,7 +593,7 @@ func (q *queue) beginClose(ctx context.Context) bool {
 		return false
 	}
 	q.closed = true
-	q.full.Store(false) // calls now learn of the Close
+	q.full.Store(false) // so that calls return ErrClosed
 	q.deadline, _ = ctx.Deadline()
 	q.failures = 0
 	for _, b := range q.waiting {
@@ -590,13 +603,14 @@ func (q *queue) beginClose(ctx context.Context) bool {
 	if q.timer != nil {
 		q.timer.Stop()
 	}
-	q.startSender() // also where there is nothing to send: the last sender ends the draining
+	q.startSender() // also if there is nothing to send, because the last sender closes drained
 	return true
 }
 
-// reportLeftovers ends the batches that no sender took, and those of senders
-// that don't end (a Client that ignores the end of a request's context). It
-// returns when all that failed was reported, or after reportGrace.
+// reportLeftovers ends the batches that no sender took. It also ends the
+// batches of senders that hang, because their http.Client ignores the end of a
+// request's context. It returns when all failed messages are reported, or after
+// reportGrace.
 func (q *queue) reportLeftovers() {
 	reports := &flush{done: make(chan struct{})}
 	q.mu.Lock()
@@ -637,7 +651,7 @@ func (q *queue) reportLeftovers() {
 	ends(reports.done, q.reportGrace)
 }
 
-// ends waits until the channel is closed, no longer than the timeout.
+// ends waits until the channel is closed, but at most for the timeout.
 func ends(c <-chan struct{}, timeout time.Duration) {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -647,7 +661,7 @@ func ends(c <-chan struct{}, timeout time.Duration) {
 	}
 }
 
-// closeError is what Close returns. The caller holds the lock.
+// closeError returns the error of Close. The caller holds the lock.
 func (q *queue) closeError() error {
 	if q.lost == 0 && len(q.unsent) == 0 {
 		return nil

@@ -297,7 +297,7 @@ func TestTheQueueCountsItsBytesExactly(t *testing.T) {
 	}
 }
 
-// errOtherThan is nil for an error of the type.
+// errOtherThan returns nil for an error of the type E, and otherwise an error.
 func errOtherThan[E error](err error) error {
 	var expected E
 	if errors.As(err, &expected) {

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// A receiver is an HTTP server in the gateway's place. It keeps what it gets.
+// A receiver is an HTTP server in the gateway's place. It keeps the requests
+// that it gets.
 type receiver struct {
 	*httptest.Server
 	t *testing.T
@@ -42,8 +43,9 @@ type request struct {
 	messages []map[string]interface{}
 }
 
-// An answer writes what the gateway says to the nth request, from 1 on, and
-// returns the status. It may hijack the connection and return 0.
+// An answer writes the gateway's answer to the nth request and returns its
+// status. n counts from 1. If the function hijacks the connection, it returns
+// 0.
 type answer func(w http.ResponseWriter, r *http.Request, n int) int
 
 func ok(w http.ResponseWriter, _ *http.Request, _ int) int {
@@ -51,7 +53,7 @@ func ok(w http.ResponseWriter, _ *http.Request, _ int) int {
 	return http.StatusOK
 }
 
-// status answers with the statuses in turn, then 200.
+// status answers with the statuses in turn, and then always with 200.
 func status(codes ...int) answer {
 	return func(w http.ResponseWriter, r *http.Request, n int) int {
 		if n > len(codes) {
@@ -69,7 +71,7 @@ func always(code int) answer {
 	}
 }
 
-// unavailableUntil answers 503 until up is true, then 200.
+// unavailableUntil answers 503 until up is true, and then 200.
 func unavailableUntil(up *atomic.Bool) answer {
 	return func(w http.ResponseWriter, r *http.Request, n int) int {
 		if up.Load() {
@@ -142,7 +144,8 @@ func (rc *receiver) count() int {
 	return len(rc.requests)
 }
 
-// accepted are the messages of requests that were answered with 200, by messageId.
+// accepted returns the messages of requests that were answered with 200, by
+// messageId.
 func (rc *receiver) accepted() map[string]int {
 	times := make(map[string]int)
 	for _, r := range rc.all() {
@@ -156,7 +159,8 @@ func (rc *receiver) accepted() map[string]int {
 	return times
 }
 
-// observed is a quiet client that keeps what was reported.
+// An observed is a client that keeps its log lines and the failures that it
+// reports.
 type observed struct {
 	*Client
 	log lines
@@ -195,7 +199,7 @@ func (o *observed) track(t *testing.T, messageId string) {
 	}
 }
 
-// lines is a Logger.
+// lines is a Logger that keeps the lines.
 type lines struct {
 	mu   sync.Mutex
 	text []string
@@ -213,7 +217,7 @@ func (l *lines) String() string {
 	return strings.Join(l.text, "\n")
 }
 
-// until polls until the condition holds.
+// until polls until the condition is true.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(time.Millisecond) {
@@ -223,7 +227,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// noGoroutines waits until nothing of the client runs.
+// noGoroutines waits until no goroutine of the client runs.
 func noGoroutines(t *testing.T) {
 	t.Helper()
 	var left string
@@ -248,5 +252,5 @@ func noError(t *testing.T, err error) {
 	}
 }
 
-// quiet takes what a server complains of.
+// quiet is a logger for servers that drops all lines.
 var quiet = log.New(io.Discard, "", 0)

@@ -1,13 +1,13 @@
-// Command franz-go posts the value of each record of a topic to the URL of the
-// record's destination, as a program does that knows no better: it fetches, posts
-// all of the fetch side by side, waits for the last one, marks the fetch for the
-// next commit, and fetches again. It tries what fails again after a second, for
-// ever. Nothing is parsed, signed or logged.
+// Command franz-go is a naive program that posts the value of each record of a
+// topic to the URL of the record's destination. It fetches records, posts all
+// of them at the same time, and waits for the last answer. Then it marks the
+// records for the next commit, and fetches again. It tries a failed request
+// again after a second, for ever. It doesn't parse, sign or log anything.
 //
 //	franz-go BROKERS TOPIC GROUP URLS IN_FLIGHT TIMEOUT_MS
 //
-// URLS is a file with a URL a line. A record's header source-id, "source-N", says
-// that its URL is on line N, counted from 0.
+// URLS is a file with one URL on each line. The header source-id of a record is
+// "source-N". Its URL is on line N, counted from 0.
 package main
 
 import (
@@ -27,7 +27,8 @@ import (
 )
 
 const (
-	// Longer than it stands still while the others have their turns, as the worker's is.
+	// The program is suspended while others have their turns. The session is
+	// longer than that, as for the worker.
 	sessionTimeout = 2 * time.Minute
 	retryDelay     = time.Second
 	sourcePrefix   = "source-"
@@ -62,7 +63,7 @@ func main() {
 	}
 }
 
-// A sender posts records, so many at a time.
+// A sender posts records, with a limit on the requests in flight.
 type sender struct {
 	urls   []string
 	client *http.Client
@@ -70,7 +71,8 @@ type sender struct {
 }
 
 func newSender(urls []string, inFlight int, timeout time.Duration) *sender {
-	// Go's own keeps two idle connections a host, and would open a new one for most requests.
+	// Go's default transport keeps only two idle connections for each host. It
+	// would open a new connection for most requests.
 	transport := &http.Transport{MaxIdleConnsPerHost: inFlight}
 	return &sender{
 		urls:   urls,
@@ -79,7 +81,7 @@ func newSender(urls []string, inFlight int, timeout time.Duration) *sender {
 	}
 }
 
-// sendAll returns when all have been taken.
+// sendAll posts all records. It returns when all are accepted.
 func (s *sender) sendAll(records []*kgo.Record) {
 	var open sync.WaitGroup
 	for _, record := range records {

@@ -20,16 +20,16 @@ import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
 /**
- * {@code Peer BROKERS TOPIC GROUP URLS IN_FLIGHT TIMEOUT_MS}: Confluent's parallel consumer posts the value
- * of each record to the URL of the record's destination with Vert.x, as its manual shows it; in no order,
- * which is its fastest. It tries what fails again after a second, for ever, which is its default. Nothing is
- * parsed or signed.
+ * {@code Peer BROKERS TOPIC GROUP URLS IN_FLIGHT TIMEOUT_MS} posts the value of each record to the URL of the
+ * record's destination. It uses Confluent's parallel consumer with Vert.x, as its manual shows it. The records
+ * are posted in no order, because this is the fastest way. By default, the library tries a failed request
+ * again after a second, for ever. The program doesn't parse or sign anything.
  *
- * <p>URLS is a file with a URL a line. A record's header source-id, "source-N", says that its URL is on line
- * N, counted from 0.
+ * <p>URLS is a file with one URL on each line. The header source-id of a record is "source-N". Its URL is on
+ * line N, counted from 0.
  */
 public final class Peer {
-  /** Longer than it stands still while the others have their turns, as the worker's is. */
+  /** The program is suspended while others have their turns. The session is longer, as for the worker. */
   private static final int SESSION_TIMEOUT_MS = 120_000;
 
   private static final String SOURCE_PREFIX = "source-";

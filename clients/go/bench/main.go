@@ -1,19 +1,22 @@
-// Command bench compares a Track call of this library with an Enqueue of
-// analytics-go v3.3.0: the same message, the same batch size, a transport that
-// answers 200 at once (or, with -http, a real server that does).
+// Command bench compares a Track call of this library with an Enqueue call of
+// analytics-go v3.3.0. Both send the same message in batches of the same size.
+// The transport answers 200 at once. With -http, a real server answers instead.
 //
 //	go run . [-rounds 7] [-batch 20] [-http] [-limit 0.7]
 //
-// Each round measures both, in turns, and the median counts. "call" is the time
-// of the calls alone, "delivered" the time until the last message was answered
-// (Close included), and so the throughput. Bytes and allocations are those of
-// the whole process, background included: with -http the server's too. It exits 1
-// when a ratio of these is above the limit, and when a message was not delivered.
+// Each round measures the libraries one after the other, and the medians of the
+// rounds count. "call" is the time of the calls alone. "delivered" is the time
+// until the last message was answered and the client was closed, so it shows
+// the throughput. Bytes and allocations are those of the whole process,
+// including the libraries' background work and, with -http, the server. The
+// command exits with 1 if one of these ratios is above the limit, or if a
+// message was not delivered.
 //
-// "bursts" is the time of a call when the background is done with the calls
-// before. It has no limit: Enqueue puts the call into a channel and leaves the
-// JSON to the background, Track writes it before it returns, so that it can
-// refuse what has none and the caller may go on using its maps.
+// "bursts" is the time of a call if the background work of earlier calls is
+// done. It has no limit, because Enqueue leaves more work to the background
+// than Track. Enqueue puts the call into a channel, and the background writes
+// the JSON. Track writes the JSON before it returns. So Track can refuse a
+// value that has no JSON, and the caller may change its maps afterwards.
 package main
 
 import (
@@ -43,7 +46,7 @@ type side interface {
 	failed() int64
 }
 
-// at is where a side sends to.
+// An at says where and how a side sends.
 type at struct {
 	url       string
 	transport http.RoundTripper
@@ -80,7 +83,7 @@ func (s *ours) call() {
 		if !errors.Is(err, sluice.ErrQueueFull) {
 			log.Fatal(err)
 		}
-		runtime.Gosched() // Enqueue waits too when its channel is full
+		runtime.Gosched() // Enqueue also waits if its channel is full
 	}
 }
 
@@ -127,10 +130,10 @@ func (s *theirs) call() {
 func (s *theirs) close() error  { return s.client.Close() }
 func (s *theirs) failed() int64 { return s.lost.Load() }
 
-// A figure is what one call costs.
+// A figure holds the costs of one call.
 type figure struct{ callNs, deliveredNs, burstNs, bytes, allocs float64 }
 
-// burstPart is where parts has the bursts.
+// burstPart is the index of burstNs in the list that parts returns.
 const burstPart = 2
 
 func (f figure) parts() []float64 {
@@ -139,7 +142,7 @@ func (f figure) parts() []float64 {
 
 func measure(start func(at) side, to at, calls, goroutines int) (figure, error) {
 	s := start(to)
-	s.call() // starts what is started once
+	s.call() // the first call starts the library's background work
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -174,8 +177,9 @@ func measure(start func(at) side, to at, calls, goroutines int) (figure, error) 
 	}, nil
 }
 
-// burst is the time of a call when there is time for the background between
-// calls: a few calls, a pause, and so on. Neither library then waits for itself.
+// burst returns the time of a call in short bursts of calls with pauses between
+// them. In a pause, the background can finish its work, so no call waits for
+// it.
 func burst(start func(at) side, to at, rounds int) (float64, error) {
 	const calls = 10
 	s := start(to)
