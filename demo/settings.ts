@@ -21,7 +21,7 @@ export function sluiceSettings(options: {
     SLUICE_KAFKA_GROUP_ID: options.groupId,
     SLUICE_TOPICS_DEVELOPMENT: 'true',
     SLUICE_TOPICS_PARTITIONS: String(partitions),
-    // With a single process, its log is easy to follow.
+    // The log of a single process is easy to follow.
     SLUICE_WORKER_PROCESSES: '1',
     SLUICE_CATALOG_FILE: options.catalogFile,
     SLUICE_STATE_FOLDER: options.stateFolder,

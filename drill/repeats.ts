@@ -94,8 +94,8 @@ export function countUncommitted({ changes, happened, deliveries }: Evidence): n
 }
 
 /**
- * Returns true if the worker of the fault had delivered, tried or parked the message shortly before, so that
- * it may not have committed that. Refused attempts count too: then the message and its retry are both in
+ * Returns true if the worker of the fault had delivered, tried or parked the message shortly before, and may
+ * not have committed this. Refused attempts count too, because the message and its retry are then both in
  * Kafka.
  */
 function mayRepeat(fault: Change, tries: readonly Try[], ofKafka: readonly Happened[]): boolean {

@@ -63,8 +63,8 @@ export function startSampling({
 
   async function sampleLag(): Promise<void> {
     while (!signal.aborted) {
-      // Each look opens a new connection, because a look would wait for a connection that a broker's death
-      // broke.
+      // Each look opens a new connection. If a broker died, a look over an old connection would wait for its
+      // answer.
       const stand = await standOf(brokers, groupId, prefix).catch(() => undefined)
       if (stand !== undefined) {
         lags.push({ atMs: Date.now(), records: stand.lag })

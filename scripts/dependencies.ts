@@ -1,8 +1,8 @@
 import type { Lock, LockedPackage, Manifest } from './project-files.ts'
 
 /**
- * The facts about this project's dependencies that are checked. All except the read licences are in its
- * files.
+ * The facts about this project's dependencies that are checked. All of them except the read licences are in
+ * the project's files.
  */
 type Dependencies = Lock &
   Required<Pick<Manifest, 'allowScripts'>> & {
@@ -28,8 +28,8 @@ const allowedLicences: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Licences of packages whose manifest names none, while another file of the package does. Each entry is for
- * one version, so a person has to look at the next version again.
+ * Licences of packages whose manifest names none. Another file of the package names the licence. Each entry
+ * is for one version, so a person has to look at the next version again.
  */
 export const readLicences: Readonly<Record<string, string>> = {
   // The package's LICENSE says: MIT, copyright 2019 Erik Engervall.

@@ -30,8 +30,8 @@ export function baselineText(baseline: Baseline): string {
 
 /**
  * Compares the places over the limits with the baseline, and returns one line for each difference. `grown`:
- * the sizes that have become worse. `shrunk`: the sizes that have become better. The baseline must follow
- * these, because otherwise they could grow again unnoticed. So both are faults.
+ * the sizes that have become worse. `shrunk`: the sizes that have become better. These are faults too,
+ * because they could grow again unnoticed if the baseline stayed as it is.
  */
 export function compareWithBaseline(
   found: readonly OverLimit[],

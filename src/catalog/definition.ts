@@ -161,8 +161,8 @@ function textOf(schema: unknown, key: string): string {
 }
 
 /**
- * Converts a JSON pointer into keys and list positions. The pointer belongs to the value `root`. A step is a
- * position where this value has a list, and a key elsewhere.
+ * Converts a JSON pointer into keys and list positions. The pointer belongs to the value `root`. A step
+ * becomes a position if the value at this place is a list, and a key otherwise.
  */
 function pathOf(pointer: string, root: unknown): Path {
   const path: (string | number)[] = []

@@ -10,7 +10,8 @@ import type { Variables } from './variables.ts'
  */
 const threadFromCharacters = 64 * 1024
 /**
- * The longest time to read a text: `timeoutMs`, and more for each character. An idle core needs a fraction.
+ * The longest time to read a text: `timeoutMs`, and more for each character. An idle core needs only a
+ * fraction of this time.
  */
 const timeoutMs = 60_000
 const timeoutMsPerCharacter = 0.001

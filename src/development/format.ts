@@ -49,7 +49,7 @@ async function runStorageTool({
 
 /**
  * Writes what `StorageTool` writes: the identity of the folder, and the versions of the cluster's features.
- * The latter are the same in each folder. `meta.properties` is written last, because the folder counts as
+ * These versions are the same in each folder. `meta.properties` is written last, because the folder counts as
  * formatted once it has this file.
  */
 async function copyFormat({ data, nodeId, clusterId }: UnformattedFolder, kept: string): Promise<void> {

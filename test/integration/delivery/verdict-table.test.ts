@@ -232,9 +232,7 @@ function drip(socket: Parameters<NonNullable<RawScript['connected']>>[0], receiv
 /** A receiver at a forbidden address. It must get no connection. */
 const forbidden = await startRawReceiver()
 
-/**
- * The addresses of names. The catalog would refuse a URL with a forbidden address, but not one with a name.
- */
+/** The addresses of names. Hooks have names here, because the catalog refuses forbidden addresses. */
 const names: Record<string, string[]> = {}
 const dns = await startDnsServer((question) => zone(names)(question))
 
