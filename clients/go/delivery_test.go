@@ -106,7 +106,7 @@ func TestWithoutOnFailureLossesAreLoggedAndCloseTellsOfThem(t *testing.T) {
 	c.track(t, "sent")
 	err := c.Close()
 	var unsent *CloseError
-	if !errors.As(err, &unsent) || unsent.Lost != 1 || len(unsent.Messages) != 0 || !strings.Contains(err.Error(), "before Close") {
+	if !errors.As(err, &unsent) || unsent.Lost != 1 || len(unsent.Messages) != 0 || !strings.Contains(err.Error(), "1 message lost") {
 		t.Fatalf("%v", err)
 	}
 	if rc.accepted()["sent"] != 1 {

@@ -120,9 +120,9 @@ func (e *CloseError) Error() string {
 	case e.Lost == 0:
 		return fmt.Sprintf("analytics: %s not sent: %v", count(len(e.Messages)), e.Err)
 	case len(e.Messages) == 0:
-		return fmt.Sprintf("analytics: %s failed before Close: %v", count(e.Lost), e.Err)
+		return fmt.Sprintf("analytics: %s lost: %v", count(e.Lost), e.Err)
 	default:
-		return fmt.Sprintf("analytics: %s not sent, and %s failed before Close: %v",
+		return fmt.Sprintf("analytics: %s not sent, and %s lost: %v",
 			count(len(e.Messages)), count(e.Lost), e.Err)
 	}
 }

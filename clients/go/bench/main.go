@@ -30,6 +30,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"text/tabwriter"
@@ -197,7 +198,10 @@ func burst(start func(at) side, to at, rounds int) (float64, error) {
 	return times[len(times)/2], s.close()
 }
 
-// instant is a transport that reads the request and answers 200.
+// success is the gateway's answer to a batch that it has taken.
+const success = `{"success":true}`
+
+// instant is a transport that reads the request and answers as the gateway does.
 type instant struct{}
 
 func (instant) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -206,7 +210,8 @@ func (instant) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	r.Body.Close()
 	return &http.Response{
-		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: r,
+		StatusCode: http.StatusOK, ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
+		Body: io.NopCloser(strings.NewReader(success)), Request: r,
 	}, nil
 }
 
@@ -221,8 +226,9 @@ func main() {
 
 	to := at{url: "http://127.0.0.1:1", transport: instant{}, batch: *batch}
 	if *overHTTP {
-		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body)
+			_, _ = io.WriteString(w, success)
 		}))
 		defer server.Close()
 		to.url = server.URL
