@@ -3,17 +3,17 @@ import { assignSticky } from './sticky.ts'
 
 // Assigns partitions to the members of a group. The functions here are pure. The assignment is sticky and
 // balanced, and assigns whole units: partition i of every topic goes to the same member. So one member owns
-// everything that concerns a user. Only members that subscribe to a topic get its partitions. While workers
-// with a changed ladder are rolled out, members subscribe to different topics. If the owner of a unit doesn't
-// subscribe to a topic, nobody reads the unit's partition of this topic. The partition waits until a member
-// that subscribes to the topic owns the unit. The assignment doesn't look at which partitions exist: if a
-// partition can't be read now, its owner waits for it.
+// everything that concerns a user. Only members that subscribe to a topic get its partitions. Members may
+// subscribe to different topics, for example while workers with changed retry waits are rolled out. If the
+// owner of a unit doesn't subscribe to a topic, nobody reads the unit's partition of this topic. The
+// partition waits until a member that subscribes to the topic owns the unit. A partition is also assigned if
+// it can't be read now. Its owner then waits for it.
 
 export type Subscriber = Subscription & { readonly memberId: string }
 
 /**
- * Returns the partitions of each member, by member id. `partitions` is the number of units. It is used only
- * for an installation whose claims don't contain this number.
+ * Returns the partitions of each member, by member id. `partitions` is the number of units. In most cases,
+ * the claims of the members contain this number, and `partitions` isn't used.
  */
 export function assignPartitions(
   members: readonly Subscriber[],
@@ -69,7 +69,7 @@ export function foreignTopics(
   return [...new Set(foreign.flat().flatMap(({ topics }) => topics))].sort()
 }
 
-/** Returns true if an assignment has partitions, and their topics differ from the topics in `ownTopics`. */
+/** Returns true if an assignment isn't empty, and its topics aren't exactly the topics in `ownTopics`. */
 export function isOfOtherTopics(assignment: Assignment, ownTopics: readonly string[]): boolean {
   const given = [...assignment].flatMap(([topic, { length }]) => (length > 0 ? [topic] : []))
   const own = new Set(ownTopics)

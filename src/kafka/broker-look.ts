@@ -65,7 +65,8 @@ export async function lookAtBroker(
     // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares only a part of its cluster
     const { brokerPool } = cluster as unknown as { readonly brokerPool: Pool }
     const broker = await brokerPool.findConnectedBroker()
-    // A broker that accepts a connection and then hangs isn't too old.
+    // `versions` is missing if the broker has accepted the connection but doesn't answer. This error says so.
+    // Otherwise the broker would be reported as too old.
     if (!broker.versions) throw new kafkajs.KafkaJSConnectionError('the broker does not say its versions')
     const versions: KnownVersions = new Map(
       Object.entries(broker.versions).map(([apiKey, { minVersion, maxVersion }]) => [
@@ -89,9 +90,9 @@ export async function lookAtBroker(
 }
 
 /**
- * Returns `unreported` for an error of kafkajs. Throws any other error. An error of kafkajs isn't a problem
- * yet, because the coordinator may be moving to another broker. A member that joins the group waits for the
- * coordinator.
+ * Returns `unreported` for an error of kafkajs. Throws any other error. The cause of such an error may be
+ * that the coordinator is moving to another broker. This isn't reported as a problem, because a member that
+ * joins the group waits for its coordinator.
  */
 function unreportedWhileAway(error: unknown): Allowed {
   if (error instanceof kafkajs.KafkaJSError) return 'unreported'

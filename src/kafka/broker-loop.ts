@@ -22,9 +22,10 @@ export const fetchWaitMs = 25
 const maxFetchBytes = 10 * 1024 ** 2
 /**
  * The most bytes that a fetch brings from one partition, unless the partition's handle sets another limit.
- * The limit is high enough to make a request worthwhile. It is low because some records are fetched more than
- * once. Records that arrive while the buffer is full are fetched again later. The records behind the head
- * (the first waiting record) of a retry topic are fetched each time that the worker looks at the head.
+ * With a lower limit, there would be many more requests. A higher limit would also cost more, because some
+ * records are fetched more than once. Records that arrive while the buffer is full are fetched again later.
+ * The records behind the head (the first waiting record) of a retry topic are fetched each time that the
+ * worker looks at the head.
  */
 const maxBytesPerPartition = 64 * 1024
 const minBackoffMs = 100
@@ -302,7 +303,7 @@ function indexed(asked: readonly Asked[]): Map<string, Map<number, Asked>> {
 
 /**
  * Passes a batch to the listener. If the listener throws, closes the handle, because further reading would
- * skip the records of the batch. Then throws the error again outside of the loop.
+ * skip the records of the batch. Then throws the error again in a microtask, so that it doesn't end the loop.
  */
 function handOver(handle: PartitionHandle, batch: FetchedBatch): void {
   try {

@@ -13,10 +13,13 @@ type Spoken = {
 
 /**
  * The requests that Sluice sends, with the versions in which the code of this folder writes them. A broker
- * has to know at least one of these versions of each request. Sluice needs the features that came with the
- * lowest versions: records have headers (Produce 3, Fetch 4), a request for metadata doesn't create topics
- * (Metadata 4), the broker's setting decides how long commits are kept (OffsetCommit 3), and a member sets
- * how long a rebalance may take (JoinGroup 2).
+ * has to know at least one of these versions of each request. The lowest versions are the first that have a
+ * feature which Sluice needs:
+ *
+ * - Records have headers: Produce 3 and Fetch 4.
+ * - A request for metadata doesn't create topics: Metadata 4.
+ * - The broker's setting decides how long commits are kept: OffsetCommit 3.
+ * - A member sets how long a rebalance may take: JoinGroup 2.
  */
 export const spoken: readonly Spoken[] = [
   { apiKey: 0, name: 'Produce', lowest: 3, highest: 7 },
@@ -38,7 +41,7 @@ export const supportedKafka = { oldest: '3.3', newest: '4.3' } as const
 
 /**
  * Returns one line that says why Sluice can't work with a broker of these versions. Returns `undefined` if
- * Sluice can work with the broker. `hasInstanceId`: true if the worker joins its group as a static member.
+ * Sluice can work with the broker. `hasInstanceId` is true if the worker joins its group as a static member.
  */
 export function versionProblem(known: KnownVersions, hasInstanceId = false): string | undefined {
   const missing = spoken.flatMap((request) => faultOf(request, known, hasInstanceId) ?? [])

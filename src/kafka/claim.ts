@@ -15,13 +15,13 @@ export type Claim = {
    */
   busy: readonly number[]
   /**
-   * Those units of `busy` that may have requests in flight for topics that need the unit's state. A member
-   * may start these topics much later than the other topics of a unit.
+   * The units of `busy` for which requests of topics with `needsState` may be in flight. They are listed
+   * separately, because a member may start these topics much later than the other topics of a unit.
    */
   busyWithState: readonly number[]
   /**
-   * The number of units of the member's installation. Absent in claims of earlier Sluice versions. The leader
-   * of the group then assumes its own number of units.
+   * The number of units of the member's installation. Claims of earlier Sluice versions don't have this
+   * number. For such a claim, the leader of the group assumes its own number of units.
    */
   partitions?: number
 }

@@ -13,9 +13,10 @@ type KafkaLog = {
 }
 
 /**
- * How long the client tries a request before it gives up. `patient`: half a minute or more, because the
- * caller would repeat a failed request anyway. `impatient`: a few seconds, because somebody waits for the
- * caller. All timeouts and retries are set here, because kafkajs changes its defaults under NODE_ENV=test.
+ * How long the client tries a request before it gives up. A `patient` client tries for half a minute or more,
+ * because its caller would repeat a failed request anyway. An `impatient` client tries for a few seconds,
+ * because somebody waits for its caller. All timeouts and retries are set here, because kafkajs changes its
+ * defaults under NODE_ENV=test.
  */
 export type Patience = 'patient' | 'impatient'
 
@@ -33,10 +34,10 @@ const patiences = {
 } satisfies Record<Patience, Partial<KafkaConfig>>
 
 /**
- * Creates the Kafka client of a process. kafkajs logs many faults as errors and then cures them by itself. So
- * its errors and warnings are logged as warnings here, and its other lines are logged at the debug level.
- * `troubles` collects the reasons why connections can't be made or logins fail. Throws a LoginError if a file
- * that the settings name can't be used.
+ * Creates the Kafka client of a process. kafkajs logs many faults as errors although it recovers from them by
+ * itself. So its errors and warnings are logged as warnings here. Its other lines are logged at the debug
+ * level. `troubles` collects the reasons why connections can't be made or logins fail. Throws a LoginError if
+ * a file that the settings name can't be used.
  */
 export function createKafka(
   settings: KafkaSettings,

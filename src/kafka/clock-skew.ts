@@ -2,11 +2,11 @@
 export type OnClockSkew = (nodeId: number, aheadMs: number) => void
 
 /**
- * Returns the smallest possible difference between the clocks of this process and a broker, in milliseconds.
- * Positive: this process is ahead. Negative: it is behind. 0: the clocks may be equal.
+ * Returns by how much the clock of this process is at least ahead of a broker's clock, in milliseconds. The
+ * result is negative if the clock of this process is behind. It is 0 if the clocks may be equal.
  *
- * `appendedMs`: when the broker appended a record, by its own clock. `sentMs` and `answeredMs`: when the
- * request was sent and answered, by the clock of this process.
+ * At `appendedMs`, the broker appended a record, by the broker's clock. At `sentMs`, the request was sent,
+ * and at `answeredMs`, it was answered. Both are times by the clock of this process.
  */
 export function clockAheadMs(appendedMs: number, sentMs: number, answeredMs: number): number {
   if (appendedMs < sentMs) return sentMs - appendedMs

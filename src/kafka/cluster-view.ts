@@ -13,7 +13,8 @@ export type ClusterView = {
   connect(): Promise<void>
   /**
    * Returns the partition's leader. Returns `undefined` while the partition has no leader, or isn't known. A
-   * leader with a lower leader epoch never replaces a leader with a higher leader epoch.
+   * broker with old data may report a former leader. Such a report is ignored, because its leader epoch is
+   * lower than the known one.
    */
   leaderOf(topic: string, partition: number): Leader | undefined
   /**
@@ -105,7 +106,8 @@ class BrokersView implements ClusterView {
     await cluster.connect()
     await cluster.addMultipleTargetTopics([...this.#topics.keys()])
     this.#take()
-    // A caller connects again while a topic is missing. Each call would otherwise leave a timer behind.
+    // While a topic is missing, callers call `connect` again and again. The timer of the previous call has to
+    // be stopped.
     clearInterval(this.#timer)
     if (this.#closing.signal.aborted) {
       this.#opened.cut('the view was closed')
@@ -157,8 +159,8 @@ class BrokersView implements ClusterView {
     await before
     const { signal } = this.#closing
     await delay(this.#waitMs, undefined, { signal }).catch(() => undefined)
-    // A caller that asks for a refresh after this line has run gets a later refresh, because the request that
-    // is sent below may not show what the caller wants to see.
+    // If a caller asks for a refresh from here on, another request is sent for it. The answer to the request
+    // below may be older than the change that this caller wants to see.
     if (this.#next !== undefined) this.#last = this.#next
     this.#next = undefined
     if (!signal.aborted) await this.#refreshNow()

@@ -58,8 +58,8 @@ export type OwnerMark = {
    */
   epoch: number
   /**
-   * An owner that left no final mark may have started records below this offset. Absent if all of these
-   * records are settled.
+   * An owner that left no final mark may have started records below this offset. Absent if all records below
+   * the offset are settled.
    */
   begunBelow?: number
   /**
@@ -117,7 +117,7 @@ function checkOf(text: string): string {
 
 /**
  * Reads the topic's id from the metadata of a commit. Returns `undefined` if the id is missing or damaged. In
- * this case, the reader concludes nothing about the log.
+ * this case, nobody can tell from the commit whether the topic was created again.
  */
 function topicIdOf(text: string): string | undefined {
   const topicId = text.slice(0, topicIdCharacters)
@@ -126,7 +126,8 @@ function topicIdOf(text: string): string | undefined {
 
 /**
  * Reads the leader epoch of the last settled record from the metadata of a commit. Returns `undefined` if it
- * is missing or damaged. In this case, the reader concludes nothing about the log.
+ * is missing or damaged. In this case, nobody can tell from the commit whether an unclean election has
+ * replaced the records.
  */
 function settledEpochOf(text: string): number | undefined {
   const [epoch = '', check] = text.split('.')

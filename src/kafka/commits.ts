@@ -15,8 +15,8 @@ export type CommitsOptions = {
 export type News = { readonly partition: Partition; readonly standing: Standing }
 
 /**
- * The limit for the estimated size of a request, in bytes. After the broker has refused a request as too
- * large, the limit is lower. A broker stores the commits of a request as one batch, and refuses a batch that
+ * The limit for the estimated size of a request, in bytes. Each time that the broker refuses a request as too
+ * large, the limit is halved. A broker stores the commits of a request as one batch, and refuses a batch that
  * is larger than the broker's limit for batches (default 1 MB).
  */
 const firstRequestBytes = 400_000
@@ -24,8 +24,8 @@ const leastRequestBytes = 20_000
 const entryBytes = 80
 const mostPartitionsPerFetch = 2_000
 /**
- * If the broker refuses metadata as too long, commits list fewer settled offsets. If they could list only
- * this many or fewer before, they list none from then on.
+ * Each time that the broker refuses metadata as too long, a commit may list only a quarter as many settled
+ * offsets as before. If the number is no more than this, the next refusal lowers it to 0.
  */
 const leastMemory = 512
 
@@ -41,7 +41,7 @@ export class Commits {
    * refuses long metadata.
    */
   #memory = maxRememberedOffsets
-  /** The partitions whose commits are refused. Thanks to this set, each refusal is logged once. */
+  /** The partitions whose commits are refused. They are kept so that each refusal is logged only once. */
   readonly #refused = new Set<string>()
 
   constructor(options: CommitsOptions) {
@@ -73,9 +73,9 @@ export class Commits {
 
   /**
    * Commits as the member `identity`. Tells each partition whose commit was accepted. Returns the partitions
-   * whose commits were refused for a reason that concerns only the partition. Logs each new refusal. Throws
-   * if the coordinator refuses the member. Commits that the coordinator accepted before it refused the member
-   * stay valid.
+   * whose commits were refused, if the reason of the refusal concerns only the partition. Logs each new
+   * refusal. Throws if the coordinator refuses the member. Commits that the coordinator accepted before it
+   * refused the member stay valid.
    */
   async write(news: readonly News[], identity: Identity): Promise<ReadonlySet<Partition>> {
     const refused = new Set<Partition>()

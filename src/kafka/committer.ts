@@ -25,8 +25,9 @@ export type CommitterOptions = {
 }
 
 /**
- * How long after a failed commit all partitions are committed once more, in milliseconds. The failed commit
- * may still be under way to a broker that hangs. It could arrive after a newer commit and undo that commit.
+ * If a commit has failed, all partitions are committed once more after this time, in milliseconds. The reason
+ * is that the failed commit may still be under way to a broker that hangs. If it arrives after a newer
+ * commit, it undoes the newer commit.
  */
 const commitAgainMs = 15_000
 
@@ -53,8 +54,8 @@ export class Committer {
   }
 
   /**
-   * A time, in epoch milliseconds. Every record that had settled by that time has been committed. No later
-   * such time is known. 0 while no such time is known.
+   * The latest time, in epoch milliseconds, for which this is known: all records that had settled at the time
+   * have been committed. 0 while no such time is known.
    */
   get lastCommitMs(): number {
     return this.#lastCommitMs
@@ -104,11 +105,12 @@ export class Committer {
       .filter(({ partition, standing }) => isAgain || partition.isNews(standing))
     const shownAtMs = Date.now()
     const refused = news.length > 0 ? (await this.send(news)).size : 0
-    // Without news, everything is committed that had settled at the group's last answer to this member.
+    // If there was nothing new to commit, all records are committed that had settled when the group last
+    // answered this member.
     const committedAtMs = news.length > 0 ? shownAtMs : Date.now() - membership.heardAgoMs
-    // While the commits of a partition are refused, not everything that has settled is committed.
+    // If a partition's commit was refused, some settled records aren't committed.
     if (refused === 0) this.#lastCommitMs = Math.max(this.#lastCommitMs, committedAtMs)
-    // If the clock was set back, the former time lies in the future.
+    // If the clock was set back, the time of an earlier commit lies in the future.
     this.#lastCommitMs = Math.min(Date.now(), this.#lastCommitMs)
     lostPartitions.dropFinished()
     onCommitted()

@@ -14,9 +14,9 @@ const lz4 = 3
 const topicsAt = 12
 
 /**
- * Returns a request that writes records compressed by LZ4. All brokers know this codec. The leader alone
- * acknowledges the records. Acknowledged records are lost if the leader fails before its replicas have copied
- * them.
+ * Returns a request that writes records compressed by LZ4, a codec that all brokers know. The leader alone
+ * acknowledges the records. So if the leader fails before its replicas have copied them, acknowledged records
+ * are lost.
  */
 export function compressedRequest(
   topicData: readonly ProducedTopic[],

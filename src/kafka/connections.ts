@@ -42,8 +42,8 @@ const drainMs = 2_000
 const graceMs = 1_000
 
 /**
- * Replaces each ended connection of a kafkajs cluster by a new connection. kafkajs would use the old
- * connection again, and three things would go wrong:
+ * Replaces each ended connection of a kafkajs cluster by a new connection. kafkajs itself would use the old
+ * connection again. Then three things would go wrong:
  *
  * - Bytes of a truncated answer stay in the old connection's buffer, so the answers from the next socket are
  *   misread.
@@ -53,8 +53,8 @@ const graceMs = 1_000
  * - While the old connection connects again, it opens a socket for each request that comes, and forgets all
  *   of these sockets but the last.
  *
- * So each attempt to connect makes a new connection. Callers share it if they come at the same time. A
- * connection that ends rejects its requests.
+ * So each attempt to connect makes a new connection. If several callers connect at the same time, they share
+ * one connection. When a connection ends, its requests are rejected.
  */
 export class Connections {
   readonly #build: ConnectionPoolBuilder['build']

@@ -29,9 +29,9 @@ export type InboundRecord = {
    */
   readonly isElsewhere: boolean
   /**
-   * Always false for topics without `needsState`. For other topics, true when a previous owner left without a
-   * final mark and may have started the record, or when it isn't known whether a previous owner has started
-   * the record.
+   * True if a previous owner may have started the record. This is possible if the previous owner has left
+   * without a final mark. It is assumed if nothing is known about the previous owner. Always false for topics
+   * without `needsState`.
    */
   readonly mayHaveBegun: boolean
   settle(): void
@@ -62,8 +62,8 @@ export type TopicSubscription = {
   needsState?: boolean
   /**
    * If false, commits contain only the watermark, without the settled offsets above it. The next owner then
-   * takes all records above the watermark again. In return, the partition has no window, and so no full
-   * window can stop fetching.
+   * takes all records above the watermark again. The advantage is that the partition has no window that could
+   * become full and stop fetching.
    */
   hasWindow?: false
 }
@@ -98,7 +98,7 @@ export type ConsumerOptions = {
    * read.
    */
   partitions: number
-  /** The rule for a partition whose log isn't the log that was read before. */
+  /** The rule for a partition whose log has been replaced by another log. */
   onTruncation: OnTruncation
   sessionTimeoutMs: number
   commitIntervalMs: number
@@ -152,8 +152,8 @@ export type ConsumerOptions = {
 export type GroupConsumer = {
   /**
    * True while the group knows this member, and the member has started all partitions that it was given. A
-   * partition that can't be read doesn't make this false, unless it is stopped because its log isn't the log
-   * that was read before.
+   * partition that can't be read now counts as started. Only if it is stopped because its log was replaced by
+   * another log, this is false.
    */
   readonly isJoined: boolean
   /** True if the group knows this member, and has answered this member within the session timeout. */
@@ -178,8 +178,8 @@ export type GroupConsumer = {
   /** The present state of each partition of this member. */
   readonly partitions: Iterable<PartitionState>
   /**
-   * A time, in epoch milliseconds. Every record that had settled by that time has been committed. No later
-   * such time is known. 0 while no such time is known.
+   * The latest time, in epoch milliseconds, for which this is known: all records that had settled at the time
+   * have been committed. 0 while no such time is known.
    */
   readonly lastCommitMs: number
   /**
@@ -200,8 +200,8 @@ export type GroupConsumer = {
    */
   setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void
   /**
-   * Returns a time, in epoch milliseconds. This member has taken all records that the partition had at that
-   * time. No later such time is known. Returns 0 while no such time is known. The end of the log is looked up
+   * Returns the latest time, in epoch milliseconds, for which this is known: all records that the partition
+   * had at the time have been taken. Returns 0 while no such time is known. The end of the log is looked up
    * every few seconds.
    */
   endSeenMs(topic: string, id: number): number

@@ -24,7 +24,7 @@ const elsewhere: ReadonlySet<number> = new Set([
 /**
  * A connection to the coordinator of a group. The connection is made when it is first used. After an error it
  * is made again. A broker answers the requests of a connection in their order, so one late answer holds back
- * all later answers. A connection with a late answer is closed.
+ * all later answers. For this reason, the connection is closed when an answer is late.
  */
 export class Coordinator {
   readonly #kafka: Kafka
@@ -33,8 +33,8 @@ export class Coordinator {
   #opened: Opened | undefined
 
   /**
-   * Prepares the connection. `topic` may be any topic of the group. Thanks to `topic`, the client asks the
-   * brokers about one topic, and not about all topics.
+   * Prepares the connection. `topic` may be any topic of the group. If none was given, the client would ask
+   * the brokers about all topics.
    */
   constructor(kafka: Kafka, groupId: string, topic: string) {
     this.#kafka = kafka

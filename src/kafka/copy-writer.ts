@@ -38,9 +38,9 @@ const recordOverheadBytes = 64
 const headerOverheadBytes = 16
 
 /**
- * Starts a producer that has at most one request per partition under way. So it writes the records of a
- * partition in their order. If a request is sent again after its answer was lost, its records may be written
- * twice.
+ * Starts a producer that writes the records of a partition in their order, because it has at most one request
+ * per partition under way. If the answer to a request is lost, the request is sent again, and its records may
+ * be written twice.
  *
  * @param batchBytes the most bytes of records in one batch. A larger record is sent in a batch of its own.
  */

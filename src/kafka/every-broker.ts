@@ -18,13 +18,20 @@ export type TopicChange = {
 }
 
 /**
- * The answer of a broker. `all`: it reports all changes. `old settings`: it reports all changes except
- * changes of settings. `none`: it didn't answer. `lacks` names a change that it doesn't report.
+ * The answer of a broker:
+ *
+ * - `all`: the broker reports all changes.
+ * - `old settings`: the broker reports all changes except changes of settings.
+ * - `none`: the broker didn't answer.
+ * - `lacks` names a change that the broker doesn't report.
  */
 type Answer = 'all' | 'old settings' | 'none' | { readonly lacks: string }
 
 const partitionsWithinMs = 30_000
-/** A broker that doesn't answer in this time is left out. Brokers notice a dead broker after 9 s. */
+/**
+ * Brokers that don't answer within this time, in milliseconds, are ignored. A dead broker is removed from the
+ * brokers' list after 9 s.
+ */
 const answeredWithinMs = 10_000
 /** The longest wait for settings. Some clusters (Azure Event Hubs) accept a setting and never report it. */
 const settingsWithinMs = 5_000
@@ -32,9 +39,10 @@ const requestTimeoutMs = 5_000
 const pauseMs = 100
 
 /**
- * Waits until every broker reports these changes. The controller answers before every broker knows of a
- * change. A process that starts then could still see the topics as they were before the change. Rejects if a
- * broker doesn't report new partitions or a deletion within 30 s. Waits at most 5 s for settings.
+ * Waits until every broker reports these changes. This is needed because the controller answers before every
+ * broker knows of the change. Without the wait, a process that starts now could still see the topics as they
+ * were before. Rejects if a broker doesn't report new partitions or a deletion within 30 s. Waits at most 5 s
+ * for settings.
  */
 export async function untilEveryBrokerReports(kafka: Kafka, changes: readonly TopicChange[]): Promise<void> {
   if (changes.length === 0) return

@@ -23,9 +23,9 @@ export type FailingPartitionsOptions = {
    */
   readonly onStalled: (isStalled: boolean, reason: string) => void
   /**
-   * Returns true if at least one partition can take records. Looks only at partitions for which `isFailing`
-   * returns false. Called while failing partitions are reported, if no partition has taken records for
-   * `patienceMs`. Must not reject.
+   * Returns true if at least one partition can take records. Doesn't look at the partitions for which
+   * `isFailing` returns true. Called if partitions are reported as failing, and no partition has taken
+   * records for `patienceMs`. Must not reject.
    */
   readonly isAnyOpen: (isFailing: (topic: string, partition: number) => boolean) => Promise<boolean>
 }
@@ -47,8 +47,9 @@ export function describeReasons(reasons: readonly string[]): string {
 
 /**
  * Keeps track of the partitions that don't take the records written to them, and reports each of these
- * partitions. Kafka as a whole counts as stalled only when no partition takes records. A partition to which
- * nothing is written may take records or not, so `isAnyOpen` asks the brokers about such partitions.
+ * partitions. Kafka as a whole counts as stalled only when no partition takes records. If nothing is written
+ * to a partition, it isn't known whether the partition takes records. `isAnyOpen` asks the brokers about such
+ * partitions.
  */
 export class FailingPartitions {
   readonly #options: FailingPartitionsOptions

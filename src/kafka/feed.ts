@@ -80,10 +80,10 @@ export function longestWaitMs(feeds: Iterable<Feed>): number {
 }
 
 /**
- * The most bytes that a fetch brings from a partition, except for retry topics. On a retry topic the limit is
- * half as high, because the records behind the head (the first waiting record) are fetched again each time
- * that the head is looked at. Thanks to the higher limit, one fetch brings large batches from several
- * partitions. A delivery then costs a few per cent less CPU.
+ * The most bytes that a fetch brings from a partition, except for retry topics. With this limit, one fetch
+ * brings large batches from several partitions, and a delivery costs a few per cent less CPU. On a retry
+ * topic the limit is half as high. There, the worker looks at the head (the first waiting record) again and
+ * again, and each time fetches the records behind it too.
  */
 const liveFetchBytes = 128 * 1024
 
@@ -180,7 +180,7 @@ export class Feed implements FetchListener, KnownLog {
     return this.#handle?.trouble
   }
 
-  /** Pauses or resumes fetching, whichever is due now. */
+  /** Pauses fetching if there is a reason to pause. Otherwise, resumes it. */
   applyPause(): void {
     const isPaused = this.#wantsPause
     if (isPaused === this.#isPaused || this.#handle === undefined) return
@@ -198,7 +198,8 @@ export class Feed implements FetchListener, KnownLog {
   batch({ from, records, nextOffset }: FetchedBatch): void {
     const { partition, gate } = this.#options
     const { top } = partition.watermark
-    // This batch isn't taken, so it must be fetched again. So must any offsets between `top` and the batch.
+    // This batch isn't taken, so it must be fetched again. Any offsets between `top` and the batch must be
+    // fetched too.
     if (gate.isShut || from > top) {
       this.#handle?.seek(Math.min(from, top))
       this.applyPause()

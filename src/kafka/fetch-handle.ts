@@ -192,7 +192,9 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     return this.#trouble
   }
 
-  /** The time before which the partition isn't asked for, by `performance.now`. 0 if there is none. */
+  /**
+   * No fetch asks for the partition before this time, by `performance.now`. 0 if a fetch may ask for it now.
+   */
   get waitUntilMs(): number {
     return this.#waitUntilMs
   }
@@ -273,8 +275,7 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
 
   /**
    * Notes that the partition can't be read now. The fetcher tries again after a pause that grows with each
-   * failure. `isCertain`: true if waiting alone won't end the failure. Such a failure counts as trouble at
-   * once.
+   * failure. If `isCertain` is true, waiting alone won't end the failure, so it counts as trouble at once.
    */
   failed(reason: string, { isCertain = false } = {}): void {
     const nowMs = performance.now()
@@ -287,8 +288,8 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   }
 
   /**
-   * Logs that a batch is still damaged after several fetches. The caller of this method gives the listener
-   * one record in place of the batch. This record says that the batch is damaged.
+   * Logs that a batch is still damaged after several fetches. In place of the batch, the caller of this
+   * method gives the listener one record, which says that the batch is damaged.
    */
   sayDamaged(nextOffset: number): void {
     const { topic, partition, position: from } = this

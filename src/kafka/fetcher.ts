@@ -31,10 +31,7 @@ export type FetcherOptions = {
 type FetcherLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
 
 const tendEveryMs = 500
-/**
- * How long the end of a log counts as known, in milliseconds. After this time, the end is looked up again.
- * This applies only to logs that aren't read now.
- */
+/** If a log isn't read now, its end is looked up again after this time, in milliseconds. */
 const endKnownForMs = 5_000
 const listEveryMs = 2_000
 
@@ -64,8 +61,7 @@ export function logLostRecords(
 }
 
 /**
- * Logs that a partition has another log than before. The offset up to which the old log was read means
- * nothing in the new log.
+ * Logs that a partition has another log than before. An offset of the old log means nothing in the new log.
  */
 export function logOtherLog(log: Pick<FetcherLog, 'error'>, fields: object): void {
   log.error(
@@ -274,7 +270,8 @@ class LogFetcher implements Fetcher, HandleOwner {
         handle.rest(location)
         return
     }
-    // A paused partition may not be fetched for an hour. Without this call, its trouble would last as long.
+    // It can take an hour until a paused partition is fetched again. Without this call, the partition would
+    // be reported as failing for all this time.
     if (handle.isPaused) handle.succeeded()
     this.wake(handle)
   }

@@ -29,8 +29,8 @@ type Led = Place & { readonly leader: number }
  */
 const commitsInRequest = 1_000
 /**
- * The longest wait for an answer, in milliseconds. Thanks to this limit, the lag of other brokers' partitions
- * is reported even if one broker hangs.
+ * The longest wait for an answer, in milliseconds. The limit is needed in case a broker hangs: the lag of the
+ * other brokers' partitions is still reported.
  */
 const answerWithinMs = 5_000
 
@@ -72,7 +72,8 @@ export class GroupLagReader {
     const ends = await this.#offsetsOf(places, 'end', failures)
     const isBehind = (place: Led): boolean =>
       (ends.get(partitionName(place)) ?? 0) > (positions.get(partitionName(place)) ?? 0)
-    // The start of a log matters only for uncommitted records, because retention may have deleted some.
+    // The starts are needed because retention may have deleted uncommitted records. Without uncommitted
+    // records, the start doesn't matter.
     const starts = await this.#offsetsOf(places.filter(isBehind), 'start', failures)
     const lag = new Map<string, number>()
     for (const place of places) {

@@ -36,7 +36,9 @@ export class GroupMember implements GroupConsumer {
   readonly #predecessor: Predecessor
   readonly #committer: Committer
   readonly #gate = new Gate()
-  /** The number of joins. Work from before the latest join must not touch the partitions of that join. */
+  /**
+   * The number of joins. Work that began before the latest join must not touch the latest join's partitions.
+   */
   #joins = 0
   /** The units that this member was given, and the time when it was given them. The claim contains both. */
   #assigned: Pick<Claim, 'units' | 'sinceMs'> = { units: [], sinceMs: 0 }
@@ -279,11 +281,11 @@ export class GroupMember implements GroupConsumer {
   #joined({ isAnew, partitions: assignment }: Assigned): void {
     this.#joins++
     if (this.#joins > 1) this.#options.onRebalanced?.()
-    // With a new member id, this member was out of the group, and others may have owned its partitions.
+    // If the member id is new, this member was out of the group, and others may have owned its partitions.
     if (isAnew) this.#lose(this.#owned.all)
     const before = new Set(this.#owned.all)
-    // The partitions of the first topic show the units. Only the owner of a unit has its state. So partitions
-    // of other units are ignored. A leader of an earlier version may add such partitions.
+    // The partitions of the first topic show the units. Partitions of other units, which a group leader of an
+    // earlier version may assign, are ignored, because only the owner of a unit has the unit's state.
     const units = new Set(assignment.get(this.#options.topics[0]?.topic ?? ''))
     const given = this.#options.topics.flatMap(({ topic }) =>
       (assignment.get(topic) ?? [])
@@ -312,7 +314,7 @@ export class GroupMember implements GroupConsumer {
   #lose(lost: readonly Partition[]): void {
     for (const partition of lost) {
       this.#owned.remove(partition)
-      // The next owner waits for the final commit.
+      // The final commit is made soon, because the next owner waits for it.
       partition.lose(() => this.#committer.soon(), performance.now())
       if (!partition.isWaiting) this.#lostPartitions.add(partition)
       if (partition.needsState) this.#units.lose(partition.id)
@@ -365,7 +367,7 @@ export class GroupMember implements GroupConsumer {
     const fresh = renewed.map(({ topic, id }) => this.#owned.add(topic, id))
     for (const one of fresh) {
       if (one.topic !== partition.topic) continue
-      // The commit may belong to the former log too.
+      // The commit may describe the former log too.
       one.readsAnotherLog(truncation.at)
     }
     // This callback makes the worker drop the waiting records of the former log.

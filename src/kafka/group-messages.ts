@@ -136,8 +136,8 @@ export function joinGroup(join: JoinRequest): WireRequest<JoinAnswer> {
 export type SyncAnswer = Answer & { readonly assignment: Buffer }
 
 /**
- * Asks for the member's assignment. `assignments`: the assignments of all members, by member id. Only the
- * group's leader sends them. The map of any other member is empty.
+ * Asks for the member's assignment. The group's leader sends the assignments of all members, by member id.
+ * For any other member, `assignments` is empty.
  */
 export function syncGroup(
   groupId: string,

@@ -15,7 +15,7 @@ export type GroupWatchOptions = {
    */
   readonly isFormerProcess: ((instanceId: string) => boolean) | undefined
   /**
-   * How long after the start of this process the requests of an earlier process may still be in flight, in
+   * Requests of an earlier process may still be in flight for this time after the start of this process, in
    * milliseconds.
    */
   readonly settleMs: number

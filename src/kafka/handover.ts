@@ -10,8 +10,8 @@ import { type Ready, takeOver } from './takeover.ts'
 import type { UnitTenures } from './unit-tenures.ts'
 
 /**
- * The rule for a partition whose log isn't the log that was read before. `earliest`: the partition is read
- * from the first offset at which the two logs differ. `stop`: the partition isn't read.
+ * The rule for a partition whose log has been replaced by another log. With `earliest`, the partition is read
+ * from the first offset at which the two logs differ. With `stop`, the partition isn't read.
  */
 export type OnTruncation = 'earliest' | 'stop'
 
@@ -28,8 +28,9 @@ export type HandoverOptions = {
    */
   readonly joins: () => number
   /**
-   * Returns false while a join is under way. A unit that began now would be missing from the claim that was
-   * sent with this join. The other members would then assume that the unit has no requests in flight here.
+   * Returns false while a join is under way. If a unit began now, it would be missing from the claim that was
+   * sent with this join. The other members would then assume that no requests for the unit are in flight
+   * here.
    */
   readonly mayBegin: () => boolean
   /** Returns true once the member stops, so no further partition may begin. */
@@ -175,9 +176,9 @@ export class Handover {
   }
 
   /**
-   * Begins partitions. Leaves out partitions that this member loses meanwhile. It may lose them without a
-   * join: if another partition of the unit has another log, all partitions of the unit that need the state
-   * are replaced by new ones.
+   * Begins partitions. Leaves out partitions that this member loses meanwhile. This can also happen without a
+   * join. If the log of a partition was replaced, all partitions of the unit that need the state are given up
+   * and started again.
    */
   async #begin(ready: readonly Ready[]): Promise<void> {
     const { joins, isStopping, view, commit, onBegun, log } = this.#options

@@ -23,8 +23,8 @@ export type Inheriting = {
   /** The topics whose commits are copied. All these topics must exist. */
   topics: readonly string[]
   /**
-   * The time that a rebalance of `from` may take, in milliseconds. Once this time has passed, members whose
-   * topics `from` doesn't report count as readers of the topics.
+   * The time that a rebalance of `from` may take, in milliseconds. If `from` doesn't report the topics of a
+   * member by then, the member is assumed to read the topics.
    */
   patienceMs?: number
 }
@@ -45,7 +45,8 @@ export async function inheritCommits(inheriting: Inheriting): Promise<Inheritanc
     try {
       await commitAsNobody(kafka, to, found)
     } catch (error) {
-      // Perhaps another process has copied everything, and a member has joined.
+      // The commit may be refused because another process has copied everything, and a member has joined
+      // since.
       const left = isUnknownMember(error) ? await findInherited(admin, inheriting) : undefined
       if (left !== undefined && 'kind' in left) return left
       throw error

@@ -29,8 +29,8 @@ export class LogEnd {
   }
 
   /**
-   * Returns a time, in epoch milliseconds. All records that the log had at that time have been taken. No
-   * later such time is known. Returns 0 while no such time is known. `top` is the offset after the last
+   * Returns the latest time, in epoch milliseconds, for which this is known: all records that the log had at
+   * the time have been taken. Returns 0 while no such time is known. `top` is the offset after the last
    * record that was taken. `top` is `undefined` if no record was taken yet.
    */
   takenMs(top: number | undefined): number {
@@ -40,7 +40,7 @@ export class LogEnd {
 
   /**
    * Returns when this object first knew that the log has the record at `offset`, in epoch milliseconds. If
-   * the record is new, all other new records in the log get the same time.
+   * the record is new to this object, all other new records in the log get the same time.
    */
   thereSinceMs(offset: number, nowMs: number): number {
     if (offset > this.#seen.offset) this.#seen = { offset: Math.max(offset, this.#offset - 1), atMs: nowMs }

@@ -50,9 +50,9 @@ const fetchWaitMs = 200
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
 /**
- * After this number of consecutive answers without records, the rest of the requested range counts as removed
- * by compaction. An answer counts only if the log reaches the end of the range. One answer isn't enough,
- * because a new leader answers without records for a moment.
+ * After this number of consecutive answers without records, the reader assumes that compaction has removed
+ * the rest of the requested range. An answer counts only if the log reaches to the end of the range. One
+ * answer isn't enough, because a new leader answers without records for a moment.
  */
 const emptyAnswers = 3
 
@@ -145,7 +145,10 @@ export class LogReader {
     return { records, next: Math.min(next, to) }
   }
 
-  /** Returns the range of the log. Throws an `OtherLogError` if `from` is an offset in another log. */
+  /**
+   * Returns the range of the log. Throws an `OtherLogError` if `from` is an offset of another log than the
+   * present one.
+   */
   async #same(from: number, followed: FollowedLog): Promise<LogRange> {
     const { topic, partition, signal } = this.#options
     const deadlineMs = performance.now() + shortForMs

@@ -11,7 +11,10 @@ export class LoginError extends Error {
 export class ReportedTroubles {
   readonly #log: (message: string) => void
   #last: string | undefined
-  /** When each trouble was logged, by `performance.now`. Several brokers have troubles by turns. */
+  /**
+   * The time when each trouble was logged, by `performance.now`. All recent troubles are kept, because
+   * several brokers may report different troubles by turns.
+   */
   readonly #loggedMs = new Map<string, number>()
 
   /**

@@ -4,14 +4,14 @@ export type Token = { readonly value: string; readonly endsMs: number }
 export type TokensOptions = {
   /** Requests a new token. Rejects if there is no new token. */
   readonly ask: () => Promise<Token>
-  /** Called when no new token could be obtained, so that the old token stays in use. */
+  /** Called when no new token could be obtained. The old token then stays in use. */
   readonly onKept: (reason: string) => void
   readonly now: () => number
 }
 
 /**
- * A new token is requested when only this share of the old token's lifetime remains, or earlier because of
- * `renewedBeforeMs`.
+ * A new token is requested when only this share of the old token's lifetime remains. It may be requested
+ * earlier, because of `renewedBeforeMs`.
  */
 const renewedBeforeShare = 0.2
 /**

@@ -9,7 +9,7 @@ import type { WrittenRecord } from './produce-request.ts'
 import { within } from './within.ts'
 
 /**
- * A producer of records that may be lost. `offer` never throws, and nobody waits for the records to be
+ * A producer for records that may be lost. `offer` never throws, and nobody waits until the records are
  * written.
  */
 export type LossyProducer = {
@@ -49,8 +49,8 @@ export type LossyProducerOptions = {
 export type LossyLink = Pick<ProduceLink, 'prepare' | 'leadersOf' | 'send' | 'close'>
 
 /**
- * The reason why records were dropped. `full`: Kafka can't keep up. `refused`: Kafka did not take them.
- * `unknown`: no answer came, and Kafka may have taken them.
+ * The reason why records were dropped. With `full`, Kafka can't keep up. With `refused`, Kafka did not take
+ * them. With `unknown`, no answer came, so Kafka may have taken them.
  */
 export type DropReason = 'full' | 'refused' | 'unknown'
 
@@ -65,8 +65,8 @@ const maxBackoffMs = 5_000
 const maxTries = 5
 
 /**
- * The time after which the failure of a partition is forgotten, in milliseconds. Otherwise a partition that
- * gets no further values would count as failing for good.
+ * The time after which the failure of a partition is forgotten, in milliseconds. If failures weren't
+ * forgotten, a partition that gets no further values would count as failing for good.
  */
 const troubleForgottenMs = 60_000
 
@@ -184,8 +184,7 @@ class BoundedProducer implements LossyProducer {
 
   /**
    * Returns true if the values for one leader take at least as many bytes as are still free in the producer.
-   * So a leader that hangs can take at most half of the room. While there is only one leader, always returns
-   * false.
+   * This limits a leader that hangs to half of the room. Always returns false while there is only one leader.
    */
   #isOverShare(line: Line): boolean {
     return this.#lines.size > 1 && line.bytes >= this.#options.maxBytes - this.#heldBytes
@@ -248,7 +247,7 @@ class BoundedProducer implements LossyProducer {
     return true
   }
 
-  /** Sends the next values of a queue. Returns false if the leader took none and didn't answer for all. */
+  /** Sends the next values of a queue. Returns false if the leader took none, and gave no answer for some. */
   async #sendSome(line: Line): Promise<boolean> {
     try {
       // If the connections can't be opened, nothing was sent, so the values can stay in the queue.
@@ -307,9 +306,9 @@ class BoundedProducer implements LossyProducer {
   }
 
   /**
-   * Counts a failed try of values of one partition: Kafka hasn't taken the values, or the partition has no
-   * leader. Drops the values that have no tries left. Moves the others after a pause. Only these values wait
-   * for the end of the pause, because the leader may take values of other partitions all the time.
+   * Counts a failed try of values of one partition. Either Kafka hasn't taken the values, or the partition
+   * has no leader. Drops the values that have no tries left. Moves the other values after a pause. Values of
+   * other partitions don't wait for the end of the pause, because their leader may take them all the time.
    */
   #tryLater(line: Line, values: readonly Waiting[]): void {
     const { signal } = this.#stopping

@@ -70,8 +70,8 @@ const beatAgainMs = 1_000
 const firstPauseMs = 100
 const longestPauseMs = 5_000
 /**
- * After this number of refused heartbeats or commits in a row, the answer to a join is assumed to be lost.
- * A refusal is counted only if its reason is that the group has a newer generation.
+ * After this number of refusals in a row, the answer to a join is assumed to be lost. A refusal of a
+ * heartbeat or a commit counts only if its reason is that the group has a newer generation.
  */
 const staleBeats = 3
 
@@ -84,7 +84,7 @@ type State = 'out' | 'joining' | 'stable' | 'left'
  */
 export class Membership {
   readonly #options: MembershipOptions
-  /** The connection for joins only. The answer to a join may take as long as a killed member's session. */
+  /** A connection only for joins, because other requests would have to wait for the slow answer to a join. */
   readonly #joining: Coordinator
   #state: State = 'out'
   #memberId = ''
@@ -112,8 +112,8 @@ export class Membership {
   }
 
   /**
-   * True while a join is under way or due. No partition begins meanwhile, because the claim that this
-   * join sends wouldn't list the partition.
+   * True while a join is under way or due. Meanwhile, no partition begins, because the claim in the request
+   * for this join wouldn't list the partition.
    */
   get isJoining(): boolean {
     return this.#state !== 'stable'
@@ -140,7 +140,7 @@ export class Membership {
     return this.#identity === undefined || !this.#isSilent
   }
 
-  /** The time since the coordinator's last answer to this member, in milliseconds, though a clock was set. */
+  /** The milliseconds since the coordinator's last answer to this member, even if a clock was set back. */
   get heardAgoMs(): number {
     return this.#lastHeard.agoMs
   }
@@ -167,8 +167,8 @@ export class Membership {
   }
 
   /**
-   * Stops joining. Leaves the group. Only a static member without `leaveOnStop` stays in the group, which
-   * expects the member back. Never rejects. A member that hasn't left is removed when its session is over.
+   * Stops joining, and leaves the group. A static member without `leaveOnStop` stays in the group, which
+   * expects it back. Never rejects. A member that hasn't left is removed when its session is over.
    */
   async stop(): Promise<void> {
     const { coordinator, groupId, instanceId, leaveOnStop, log } = this.#options

@@ -2,9 +2,9 @@ import { ByteReader, ByteWriter } from './bytes.ts'
 import type { WireRequest } from './wire.ts'
 
 /**
- * A broker's description of the cluster and its topics, in the form in which kafkajs stores it. Topic ids
- * and leader epochs are added. Each topic and each partition has an error code of its own.
- * Source: the Kafka protocol, Metadata API.
+ * A broker's description of the cluster and its topics. It has the form in which kafkajs stores it, and in
+ * addition topic ids and leader epochs. Each topic and each partition has an error code of its own. Source:
+ * the Kafka protocol, Metadata API.
  */
 export type Metadata = {
   readonly clientSideThrottleTime: number

@@ -5,9 +5,9 @@ import { withAdmin } from './with-admin.ts'
 /**
  * Returns a range of offsets for each partition of a topic, by partition number. A range covers the records
  * that were appended at `fromMs` or later, and before `toMs`. Both are times in epoch milliseconds. Without
- * `fromMs`, a range begins with the log. Without `toMs`, a range ends with the log. If producers set the
- * times of a topic's records, a range begins at the first record with a time of `fromMs` or later, and ends
- * before the first record with a time of `toMs` or later.
+ * `fromMs`, a range begins at the start of the log. Without `toMs`, a range ends at the end of the log. If
+ * producers set the times of a topic's records, a range begins at the first record with a time of `fromMs` or
+ * later, and ends before the first record with a time of `toMs` or later.
  */
 export function offsetRanges(
   kafka: Kafka,
@@ -18,7 +18,8 @@ export function offsetRanges(
     const logs = await admin.fetchTopicOffsets(topic)
     const at = async (timeMs: number | undefined): Promise<ReadonlyMap<number, number>> => {
       if (timeMs === undefined) return new Map()
-      // No record is older than 1970. Kafka gives each time before 1970 another meaning, or refuses it.
+      // No record is older than 1970. Times before 1970 must not be sent: to Kafka some of them have another
+      // meaning, and it refuses the others.
       const found = await admin.fetchTopicOffsetsByTimestamp(topic, Math.max(0, timeMs))
       return new Map(found.map(({ partition, offset }) => [partition, Number(offset)]))
     }

@@ -1,19 +1,20 @@
 /**
- * An offset and a time in epoch milliseconds. The record at the offset, and all records after it, were
- * appended at this time or later.
+ * An offset and a time in epoch milliseconds. The record at this offset was appended at this time or later.
+ * So were all records after it.
  */
 type Mark = { offset: number; appendedMs: number }
 
 const stepMs = 1_000
 /**
  * When `#marks` has this length, every second item is dropped. A record between two items gets the time of
- * the earlier item, so the record counts as older than it is.
+ * the earlier item, so such a record counts as older than it is.
  */
 const mostMarks = 256
 
 /**
- * The append time of a partition's oldest record that isn't settled. The error is about a second, and grows
- * each time that `mostMarks` is reached. This limit also bounds the memory that this object takes.
+ * The append time of a partition's oldest record that isn't settled. The time may be wrong by about a second.
+ * This error grows each time that `mostMarks` is reached. `mostMarks` limits the memory that this object
+ * takes.
  */
 export class OldestRecord {
   #marks: Mark[] = []
