@@ -29,8 +29,8 @@ export class OwnedPartitions {
   }
 
   /**
-   * True if all partitions are started. A partition that can't be read doesn't make this false, unless it is
-   * stopped.
+   * True if all partitions are started. A partition that can't be read now counts as started, but a stopped
+   * partition doesn't.
    */
   get isStarted(): boolean {
     return this.all.every(

@@ -58,7 +58,8 @@ export type ReadOptions = {
   /** How long a reading may make no progress before it fails, in milliseconds. Default: a minute. */
   readonly stallTimeoutMs?: number
   /**
-   * Called with a description when records of a batch can't be read, once for each batch. `read` skips these.
+   * Called with a description when records of a batch can't be read, once for each batch. `read` skips these
+   * records.
    */
   readonly onUnreadable?: (detail: string) => void
 }
@@ -71,9 +72,10 @@ export type PartitionReader = {
   /** Asks the brokers for the topic's present id. `undefined` if the brokers give topics no ids. */
   topicId(where: Where): Promise<string | undefined>
   /**
-   * Returns true if the log has lost records below `offset`, and may have other records at their offsets. The
-   * log was read up to `offset` before. `leaderEpoch` is the epoch of the leader that appended the record
-   * before `offset`, or a later one that was known then. If the brokers are too old to say, returns false.
+   * Returns true if the log has lost records below `offset`, and may have other records at their offsets.
+   * `offset` is the offset up to which the log was read before. `leaderEpoch` is the epoch of the leader that
+   * appended the record before `offset`. It may also be a later epoch that was known at that reading. If the
+   * brokers are too old to report this, returns false.
    */
   hasDiverged(where: Where & { readonly offset: number; readonly leaderEpoch: number }): Promise<boolean>
   /**
@@ -269,7 +271,8 @@ export function createPartitionReader(
 }
 
 /**
- * Returns a function that reads on by `read`. It calls `onOther` if another log takes the place of the log.
+ * Returns a function that uses `read` to continue a reading. The function calls `onOther` if the log was
+ * replaced by another log.
  */
 function follow<T>(
   read: (from: number, log: FollowedLog) => AsyncGenerator<T, void>,

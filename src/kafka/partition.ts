@@ -138,7 +138,7 @@ export class Partition {
   }
 
   /**
-   * The reason why the partition isn't started or isn't read, in words: what is wrong with its log.
+   * What is wrong with the partition's log, in words, so that the partition isn't started or read.
    * `undefined` while nothing is known to be wrong.
    */
   get trouble(): string | undefined {
@@ -147,7 +147,7 @@ export class Partition {
 
   /**
    * Notes that the partition begins again with another log, which has other records from `offset` on. The
-   * difference was reported already.
+   * change to this log was reported already.
    */
   readsAnotherLog(offset: number): void {
     this.#knownBelow = offset
@@ -308,8 +308,8 @@ export class Partition {
   }
 
   /**
-   * Returns the progress to store in a commit. `isEnding`: true if the member stops. The commit has the final
-   * mark if the member stops or has lost the partition, and if `isIdle` is true.
+   * Returns the progress to store in a commit. `isEnding` is true if the member stops. The commit has the
+   * final mark if `isIdle` is true, and the member stops or has lost the partition.
    */
   standing(isEnding: boolean): Standing {
     const isFinal = (isEnding || this.#isLost) && this.isIdle

@@ -56,7 +56,7 @@ export type TruncationReason =
   | 'recreated'
   /** The log ends before the offset that was to be read next. */
   | 'shorter'
-  /** Below the offset that was to be read next, other records have replaced records of the log. */
+  /** Records that were already read have been replaced by other records. */
   | 'diverged'
 
 export type Truncation = {
@@ -70,7 +70,7 @@ export type Truncation = {
   readonly reason: TruncationReason
 }
 
-/** The judgement of a place: whether the log is still the same, and at which offset its reading continues. */
+/** Says whether the log of a place is still the same, and at which offset the reading continues. */
 export type PlaceJudgement =
   | { readonly kind: 'goOn'; readonly offset: number }
   /** Records were deleted before they were read. Their offsets are at least `from` and lower than `to`. */
@@ -78,8 +78,8 @@ export type PlaceJudgement =
   | ({ readonly kind: 'truncated' } & Truncation)
 
 /**
- * The result of looking up a place. `later`: the leader can't be asked now, so the place has to be looked up
- * later.
+ * The result of looking up a place. If it is `later`, the leader can't be asked now, and the place has to be
+ * looked up again later.
  */
 export type Location =
   | (PlaceJudgement & { readonly log: LogFacts })
@@ -139,7 +139,7 @@ export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: Lo
     return below > settled.last ? allKnown : { below, isCutOff: true }
   }
   // Commits of earlier Sluice versions don't contain the epoch of the settled record. So records of a later
-  // epoch than `leaderEpoch` may have been replaced, and don't count as known.
+  // epoch than `leaderEpoch` may have been replaced. They aren't treated as known.
   const ends = epochEnd?.leaderEpoch === leaderEpoch ? [log.end, epochEnd?.endOffset ?? log.end] : [log.end]
   const below = Math.min(...ends)
   return below > settled.last ? allKnown : { below, isCutOff: false }

@@ -3,11 +3,11 @@ import type { StoredCommit } from './stored-commit.ts'
 
 export type PredecessorOptions = {
   /**
-   * The id of a static member. `undefined` if the member isn't static. The group then gives the partitions of
-   * a killed process to other members once the session of the killed process is over.
+   * The id of a static member. `undefined` if the member isn't static. In that case, the group gives the
+   * partitions of a killed process to other members when the session of that process is over.
    */
   readonly instanceId: string | undefined
-  /** How long after the death of a process its requests may still be in flight, in milliseconds. */
+  /** The time for which requests of a process may still be in flight after its death, in milliseconds. */
   readonly settleMs: number
   readonly log: { info(fields: object, message: string): void }
 }
@@ -15,7 +15,7 @@ export type PredecessorOptions = {
 /**
  * Decides whether requests of the killed predecessor process may still be in flight. A static member that
  * comes back is given its partitions at once. At this time, an endpoint may still be working on requests of
- * the killed process. If a newer value were sent now, the endpoint could process an older value after it.
+ * the killed process. If this member sent a newer value now, the endpoint could process the older value last.
  * `settleMs` counts from the start of this process, which is later than the death of its predecessor.
  */
 export class Predecessor {

@@ -244,8 +244,8 @@ export class ProduceLink {
   }
 
   /**
-   * Reads again which brokers lead the partitions, because the leaders may have changed. Nobody waits for the
-   * result, because a caller sends failed records again only after a pause.
+   * Reads again which brokers lead the partitions, because the leaders may have changed. `send` doesn't wait
+   * for the result, because its caller sends failed records again only after a pause.
    */
   #refresh(opened: PartwiseCluster): void {
     if (opened !== this.#opened || this.#isClosed) return

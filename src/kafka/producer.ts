@@ -22,16 +22,15 @@ export type OutboundRecord = {
 }
 
 /**
- * The result of `produce`. `refused`: the broker will never take this record, because it is too large for its
- * topic or for any topic.
+ * The result of `produce`. `refused` means that the broker will never take this record, because the record is
+ * too large for its topic or for any topic.
  */
 export type ProduceResult = 'acknowledged' | 'refused'
 
 export type RecordProducer = {
   /**
    * Resolves once all in-sync replicas have the record. If the partition doesn't take the record, the
-   * producer sends the record again and again. The producer gives up no record until the producer itself is
-   * stopped.
+   * producer sends the record again and again, until the producer is stopped.
    */
   produce(record: OutboundRecord): Promise<ProduceResult>
   /**
@@ -49,8 +48,8 @@ export type RecordProducer = {
 export type ProducerOptions = {
   kafka: Kafka
   /**
-   * The limit for a record, in bytes. A larger record is refused without being sent. If a request is larger
-   * than the broker's `socket.request.max.bytes`, the broker closes the connection. Without this limit, a
+   * The limit for a record, in bytes. A larger record is refused without being sent. The limit is needed
+   * because a broker closes the connection if a request is larger than its `socket.request.max.bytes`. A
    * record of that size would be sent again forever.
    */
   maxRecordBytes: number
@@ -91,8 +90,8 @@ const backoffs = { minBackoffMs: 250, maxBackoffMs: 5_000 }
  */
 const patienceMs = 3_000
 /**
- * Long timeouts, so that slow replicas can get the records in time. While a request is under way, only
- * records of the same partitions wait.
+ * Long timeouts, so that slow replicas can get the records in time. The timeouts can be long because only
+ * records of the same partitions wait for a request under way.
  */
 const timeouts: LinkTimeouts = { replicasTimeoutMs: 10_000, sendTimeoutMs: 20_000 }
 

@@ -19,7 +19,8 @@ export function isProtocolError(error: unknown, types: ReadonlySet<string>): boo
 }
 
 /**
- * Returns true if the error came from kafkajs: an answer of a broker, a lost connection, a wait that ended.
+ * Returns true if the error came from kafkajs. Such an error reports an answer of a broker, a lost connection
+ * or a timeout.
  */
 export function isKafkaError(error: unknown): error is Error {
   return error instanceof kafkajs.KafkaJSError

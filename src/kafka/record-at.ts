@@ -7,7 +7,7 @@ import { within } from './within.ts'
 
 export type RecordPlace = { readonly topic: string; readonly partition: number; readonly offset: number }
 
-/** The result of reading a record. `gone`: Kafka has no record at this place, or no longer has the record. */
+/** The result of reading a record. `gone` means that Kafka has no record at this place, or has deleted it. */
 export type RecordAt = { readonly record: FetchedRecord } | 'gone' | { readonly trouble: string }
 
 const silent = { info() {}, warn() {}, error() {} }

@@ -34,8 +34,8 @@ export type FetchedRecord = {
   /** The epoch of the leader that appended the record. -1 if it isn't known. */
   readonly leaderEpoch: number
   /**
-   * True for a transaction marker. Also true for the empty record that is added to the end of a batch if
-   * compaction has removed the last records of the batch. Neither of these two is delivered.
+   * True for a transaction marker. Also true for the empty record that `readRecordSet` adds to the end of a
+   * batch if compaction has removed the batch's last records. Neither kind of record is delivered.
    */
   readonly isControlRecord: boolean
   /**
@@ -79,8 +79,8 @@ export type ReadRecordSetOptions = {
 
 /**
  * The memory that the records of a batch may take: this many times the size of the batch, or
- * `minAllowanceBytes` if that is more. A batch that needs more memory doesn't come from compressed messages,
- * but from an attack or an accident.
+ * `minAllowanceBytes` if that is more. Compressed messages never need more. So a batch that needs more comes
+ * from an attack or an accident.
  */
 const maxExpansion = 64
 const minAllowanceBytes = 64 * 1024 ** 2
@@ -185,9 +185,9 @@ function lastOffsetOf(batch: Buffer): number {
 }
 
 /**
- * Returns the last offset of a damaged batch. The field with the last offset may be damaged too. So if
- * another batch follows, the damaged batch ends where that batch begins. Otherwise the damaged batch ends at
- * the end of the log at the latest.
+ * Returns the last offset of a damaged batch. The batch's own field for this offset isn't trusted, because it
+ * may be damaged too. If another batch follows, the damaged batch ends where that batch begins. Otherwise it
+ * ends at the end of the log at the latest.
  */
 function lastOffsetOfDamaged(batch: Buffer, bytes: Buffer, next: number, end: number): number {
   const first = readInt64(batch, 0)

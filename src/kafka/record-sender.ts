@@ -32,7 +32,8 @@ export type Obstacle = {
 /**
  * The set of connections over which records are sent. A broker answers the requests of one connection in
  * their order, and answers for all partitions of a request together. So a failing partition delays the other
- * records on the same connection. Records of a partition that may be failing thus take the `isolated` route.
+ * records on the same connection. For this reason, records of a partition that may be failing take the
+ * `isolated` route.
  */
 export type ProduceRoute = 'main' | 'isolated'
 

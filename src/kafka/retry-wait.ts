@@ -50,9 +50,10 @@ export class RetryWait {
 /**
  * Returns when to look again at the head of a partition, its first waiting record, in epoch milliseconds. If
  * the head is due in half a second or later, returns the time at which the head is due. Otherwise returns a
- * time that isn't before `dueMs`, and at least a quarter of a second from now. `turn` gives each partition
- * its own moment in each period. All partitions of a busy tier have due records all the time. If one fetch
- * looked at all their heads, all other work would wait until the records of this fetch are processed.
+ * time that isn't before `dueMs`, and at least a quarter of a second from now. `turn` gives each partition a
+ * moment of its own in each period. This matters because all partitions of a busy retry topic have due
+ * records all the time. If one fetch looked at the heads of all partitions, all other work would wait until
+ * the records of this fetch are processed.
  */
 function lookAtMs(turn: number, dueMs: number): number {
   const nowMs = Date.now()

@@ -26,7 +26,7 @@ export type Right = {
  * topics a role reads and writes.
  */
 type Needs = {
-  /** The topics whose settings the role reads: only the topics that it uses, or all topics. */
+  /** Says whose settings the role reads: those of the topics that it uses, or those of all topics. */
   readonly settings?: 'used' | 'all'
   readonly isMember?: true
   readonly creates?: true

@@ -14,9 +14,9 @@ const tokenTimeoutMs = 5_000
 
 /**
  * Returns how each connection logs in. Returns `undefined` if no login is configured. Passwords and secrets
- * are read when they are needed. After a failed login, the client connects again and tries again to log in,
- * because the broker may already have a new password while the file still has the old password. Throws a
- * LoginError at once if a file that the settings name can't be used.
+ * are read each time that they are needed. After a failed login, the client connects and logs in again,
+ * because the failure may be temporary: the broker may already have a new password while the file still has
+ * the old one. Throws a LoginError at once if a file that the settings name can't be used.
  */
 export function createLogin(settings: KafkaSettings, troubles: ReportedTroubles): Mechanism | undefined {
   const { saslMechanism } = settings
@@ -109,7 +109,7 @@ function sized(message: Buffer): Buffer {
 
 /**
  * The tokens of this process, by login. Clients with the same login share their tokens. `ask` and `onKept`
- * are those of the newest client, because the first client only looks at the brokers, and logs nothing.
+ * come from the newest client. The first client of a process only checks the brokers, and logs nothing.
  */
 const shared = new Map<string, SharedTokens>()
 

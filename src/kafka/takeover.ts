@@ -23,12 +23,11 @@ export type Takeover = {
    */
   isBusyHere: (partition: Partition, stored: StoredCommit) => boolean
   /**
-   * Begins partitions. Partitions that afterwards still wait for their previous owner are looked at again.
+   * Begins partitions. If partitions still wait for their previous owner afterwards, they are looked at
+   * again.
    */
   begin: (ready: readonly Ready[]) => Promise<void>
-  /**
-   * Returns true after another join, or when the member stops. In both cases, no further partition begins.
-   */
+  /** Returns true after another join, or when the member stops. From then on, no further partition begins. */
   isOver: () => boolean
   onTrouble: (error: unknown) => void
 }
@@ -45,8 +44,12 @@ const longestPauseMs = 1_000
 
 /**
  * Begins each partition once its previous owner has finished with it. The previous owner counts as finished
- * if one of these is true: the last commit has the final mark, there is no commit, no living member has
- * requests in flight for the partition, or `handoverMs` has passed.
+ * in each of these cases:
+ *
+ * - The last commit has the final mark.
+ * - There is no commit.
+ * - No living member has requests in flight for the partition.
+ * - `handoverMs` has passed.
  */
 export async function takeOver(takeover: Takeover): Promise<void> {
   const { handoverMs, readBusyUnits, readStored, isBusyHere, begin, isOver, onTrouble } = takeover

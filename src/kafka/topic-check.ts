@@ -4,9 +4,9 @@ import { type TopicDefinition, type TopicLayout, topicTable } from './topics.ts'
 import { withAdmin } from './with-admin.ts'
 
 /**
- * A difference between the table of topics and the cluster, in words. `structure`: a topic is missing or has
- * another number of partitions, so Sluice can't work with it. `setting`: Sluice can work, but a setting makes
- * a guarantee weaker, or the cluster doesn't report the setting.
+ * A difference between the table of topics and the cluster, in words. With `structure`, Sluice can't work,
+ * because a topic is missing or has another number of partitions. With `setting`, Sluice can work. But a
+ * setting makes a guarantee weaker, or the cluster doesn't report the setting.
  */
 export type TopicFault = {
   readonly topic: string

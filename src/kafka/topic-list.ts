@@ -1,10 +1,13 @@
 import type { KafkaRole } from './kafka-roles.ts'
 
 /**
- * The rule by which a topic keeps records. With `forMs` alone, the topic keeps all records for this time.
- * With `latestOfKey`, the topic keeps the latest record of each key, either for `forMs` or, without `forMs`,
- * forever. Without `forMs`, compaction spares records younger than `noneBeforeMs`, because they may not be
- * delivered yet. A deletion then stays readable for `deletionsForMs`.
+ * The rule by which a topic keeps records:
+ *
+ * - With `forMs` alone, the topic keeps all records for this time.
+ * - With `latestOfKey` and `forMs`, the topic keeps the latest record of each key for this time.
+ * - With `latestOfKey` and without `forMs`, the topic keeps the latest record of each key forever. Compaction
+ *   doesn't remove records younger than `noneBeforeMs`, because they may not be delivered yet. The deletion
+ *   of a key stays readable for `deletionsForMs`.
  */
 export type Keeping =
   | { forMs: number }
@@ -74,7 +77,7 @@ export type Topic = {
   /** The topic's name after the prefix. */
   readonly name: string
   readonly purpose: string
-  /** A text for the documentation: what the key of a record of this topic is. */
+  /** A text for the documentation. It says what the key of a record of this topic is. */
   readonly key: string
   readonly kept: (by: KeptBy) => Keeping
   /**
@@ -84,7 +87,9 @@ export type Topic = {
   readonly maxBytes: (maxMessageBytes: number) => number
   readonly readers: readonly KafkaRole[]
   readonly writers: readonly KafkaRole[]
-  /** How the workers' consumer group reads the topic. Absent if the group doesn't read the topic. */
+  /**
+   * The way in which the workers' consumer group reads the topic. Absent if the group doesn't read the topic.
+   */
   readonly subscription?: {
     /** True if records of the topic wait until the state of their unit is read. */
     readonly needsState?: true

@@ -8,7 +8,7 @@ import type { FetchedRecord } from './record-batch.ts'
 
 /**
  * The place from which a partition is read: the offset `next`, the beginning, or the end. `topicId` is the id
- * of the topic when `next` was noted. `topicId` is empty if the id isn't known.
+ * that the topic had when `next` was noted. It is empty if the id isn't known.
  */
 export type TailStart = { readonly next: number; readonly topicId: string } | 'beginning' | 'end'
 
@@ -53,10 +53,12 @@ export type TopicTail = {
  */
 const againMs = 1_000
 const longestWaitMs = 250
-/** How long the reported end of a log counts as its present end, in milliseconds. */
+/** The time for which the reported end of a log counts as its present end, in milliseconds. */
 const endKnownForMs = 10_000
 
-/** `topicId` is the id of the topic to whose log the handle's position belongs; empty if it isn't known. */
+/**
+ * `topicId` is the id of the topic to whose log the handle's position belongs. It is empty if it isn't known.
+ */
 type Reading = { handle: FetchHandle; lastMs: number; topicId: string }
 
 export function startTopicTail(options: TopicTailOptions): TopicTail {
@@ -111,8 +113,9 @@ class PartitionsTail implements TopicTail {
     this.#stopping.abort()
     // Closing the connections also ends fetches that a broker doesn't answer.
     await Promise.all([this.#fetcher.stop(), this.#view.close()])
-    // A search for the partitions' places that is still under way connects again. Nobody waits for its end,
-    // because a broker may not answer, but an open connection would keep the process of a command alive.
+    // `#run` may still be looking up the partitions' places, and may connect again for this. So the view is
+    // closed once more when `#run` has ended. Otherwise an open connection would keep the process of a
+    // command alive. `stop` doesn't wait for this, because a broker may not answer.
     void this.#running.then(() => this.#view.close())
   }
 

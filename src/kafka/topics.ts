@@ -32,8 +32,8 @@ export type TopicSetting = {
   name: string
   value: string
   /**
-   * How the cluster's value is compared with `value`. `atLeast`: the cluster's value may be higher, or -1,
-   * which means no limit.
+   * The way in which the cluster's value is compared with `value`. With `atLeast`, the cluster's value may be
+   * higher, or -1, which means no limit.
    */
   rule: 'equal' | 'atLeast'
 }

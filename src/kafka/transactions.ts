@@ -21,7 +21,7 @@ export function withoutAborted(
 }
 
 /**
- * Returns true if no record has to be left out, which is nearly always the case. The list then needn't be
+ * Returns true if no record has to be left out. This is nearly always so, and then the list needn't be
  * copied.
  */
 function isPlain(

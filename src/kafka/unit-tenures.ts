@@ -30,8 +30,8 @@ type Tenure = {
 const againAfterMs = 1_000
 
 /**
- * Prepares and releases the states of units. During each tenure of a unit, `prepare` is called once, and is
- * called again only if the promise rejects. Later `released` is called once. `prepare` may still be running
+ * Prepares and releases the states of units. During each tenure of a unit, `prepare` is called once. It is
+ * called again only if its promise rejects. Later, `released` is called once. `prepare` may still be running
  * when `released` is called. A tenure begins when the previous tenure of the unit has ended. If the unit is
  * lost before the tenure begins, neither function is called.
  */

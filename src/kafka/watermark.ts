@@ -105,8 +105,8 @@ export class Watermark {
 
   /**
    * Passes over all offsets below `offset`. This member will never get records at these offsets. For example,
-   * the markers at the end of a transaction may be there. If the offsets weren't passed over, the committed
-   * offset of a partition without new records would stay below them.
+   * the markers at the end of a transaction may be there. Without this, the committed offset of a partition
+   * without new records would stay below such offsets.
    */
   skipTo(offset: number): void {
     if (offset <= this.#top) return

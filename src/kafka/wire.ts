@@ -187,8 +187,9 @@ function headOf(
 }
 
 /**
- * Reports that no answer came over a connection within the time that the caller has set. This is an error of
- * kafkajs, so that those who repeat a request after such errors also repeat it after this one.
+ * Reports that no answer came over a connection within the time that the caller has set. It extends kafkajs'
+ * class of errors. So callers that repeat a request after an error of kafkajs also repeat it after this
+ * error.
  */
 class NoAnswerError extends kafkajs.KafkaJSError {
   override readonly name = 'NoAnswerError'

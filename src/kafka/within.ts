@@ -25,11 +25,11 @@ export async function answerWithin<T>(timeoutMs: number, work: Promise<T>, lateM
 }
 
 /**
- * Calls `callback` if an answer is late, which means that it hasn't come after `timeoutMs`. When the answer
- * comes, call the returned function.
+ * Calls `callback` if an answer hasn't come after `timeoutMs`. The caller has to call the returned function
+ * when the answer comes.
  *
- * After the process was suspended, its timers run before its sockets are read. So all answers that have come
- * meanwhile are read before `callback` is called.
+ * If the process was suspended, its timers run before its sockets are read. So this function first lets all
+ * answers be read that have come meanwhile, and calls `callback` only then.
  */
 export function whenLate(timeoutMs: number, callback: () => void): () => void {
   let immediate: NodeJS.Immediate | undefined

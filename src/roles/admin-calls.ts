@@ -142,8 +142,8 @@ const mayBeCreated =
 
 /**
  * Waits for the promise `work`, which carries out a request. Returns the answer that `answer` makes of the
- * result. If `work` rejects, Kafka doesn't answer, so returns a problem. But an error of JavaScript itself,
- * such as a TypeError, is thrown again, because it is a bug in Sluice.
+ * result. If `work` rejects because Kafka doesn't answer, returns a problem. If it rejects with an error of
+ * JavaScript itself, such as a TypeError, throws this error, because it is a bug in Sluice.
  */
 export async function asked<T>(
   log: Log,

@@ -62,8 +62,8 @@ type ReadFile = { readonly tokens: readonly Token[]; readonly text: string }
  */
 async function read(path: string): Promise<ReadFile | string> {
   try {
-    // A new token is as long as the old one, and a file may be replaced by one with the same time. So only
-    // the text shows whether the tokens have changed.
+    // Only the text shows whether the tokens have changed. The size of the file doesn't, because a new token
+    // is as long as the old one. The time of the file may be the same too.
     const text = await readFile(path, 'utf8')
     const result = readTokens(text)
     return result.ok ? { tokens: result.tokens, text } : result.problem

@@ -84,7 +84,7 @@ export async function startAdminPart({
   tokens: () => readonly Token[]
   catalog: () => Catalog
   /**
-   * Queries the delivery log's index that runs in the same process. `undefined`: no index runs in this
+   * Queries the delivery log's index that runs in the same process. `undefined` if no index runs in this
    * process.
    */
   logQuery?: LogQuery | undefined

@@ -27,12 +27,14 @@ type Log = Parameters<typeof createKafka>[1]
 export type BackfillOptions = {
   spaceId: string
   destinationId: string
-  /** The audience to send. `undefined`: all audiences and traits of the space. */
+  /** The audience to send. If `undefined`, all audiences and traits of the space are sent. */
   audienceId: string | undefined
   property: string | undefined
-  /** True to include users who have left the audience. A destination that missed changes needs them too. */
+  /**
+   * True to include users who have left the audience. They are needed if the destination has missed changes.
+   */
   withLeft: boolean
-  /** Identifies per second. `undefined`: 1,000. */
+  /** The Identifies per second, by default 1,000. */
   rate: string | undefined
   /** The file that says where the next run continues. The file is removed when the backfill ends. */
   stateFile: string | undefined
@@ -48,11 +50,12 @@ const readStallMs = 60_000
 
 /**
  * Writes the present values of a space's audiences and traits to `replays` for one destination, unit by unit,
- * within a rate. The worker delivers these records after all other records. A value that changes meanwhile is
- * delivered as usual, and overrules the backfill's value. A backfill of the whole space, with users who have
- * left, removes the destination's mark. The mark stays if the destination has missed values since the
- * backfill began. If deliveries of the backfill fail, the destination is marked again. Returns a summary in
- * lines.
+ * within a rate. The worker delivers these records after all other records. If a value changes meanwhile, the
+ * new value is delivered as usual, and the backfill's value isn't sent after it. Returns a summary in lines.
+ *
+ * A mark in the topic `backfills` says that a destination lacks values of a space. A backfill of the whole
+ * space that includes users who have left removes the mark. The mark stays if the destination has missed
+ * values since the backfill began. If deliveries of the backfill fail, the destination is marked again.
  */
 export async function backfill(
   config: Config,
@@ -91,8 +94,8 @@ export async function backfill(
     return [`sent     ${what}${before} to ${topics.replays}`, ...markLines(mark, options)]
   } catch (error) {
     progress.abandon()
-    // The first error is thrown, even if this note fails too. If the position can't be noted now, the
-    // previous note stays, and is still correct.
+    // If the position can't be noted now, this second error is ignored, and the first error is thrown. The
+    // position that was noted before stays, and the next run can continue from it.
     await run.note().catch(() => undefined)
     throw error
   } finally {
@@ -110,13 +113,13 @@ type RunOptions = {
   reader: PartitionReader
   progress: Progress
   rate: number
-  /** The position to continue from. `undefined`: the run starts at the beginning. */
+  /** The position to continue from. If `undefined`, the run starts at the beginning. */
   start: BackfillPosition | undefined
 }
 
 /**
- * The fate of the mark which says that the destination needs a backfill. `none`: there was no mark. `down`:
- * the mark was removed. `stays`: the mark stays.
+ * The fate of the mark which says that the destination needs a backfill. With `none`, there was no mark. With
+ * `down`, the mark was removed. With `stays`, the mark stays.
  */
 type MarkEnd = 'none' | 'down' | 'stays'
 
@@ -156,7 +159,10 @@ class Run {
     this.#position = this.#start
   }
 
-  /** Runs the backfill. `sent`: the Identifies of all its runs. `left`: those of the earlier runs. */
+  /**
+   * Runs the backfill. `sent` is the number of Identifies of all its runs. `left` is the number of Identifies
+   * of the earlier runs.
+   */
   async go(): Promise<{ sent: number; left: number; mark: MarkEnd }> {
     const { scope, start } = this.#given
     if (start === undefined && this.#isWhole) {
@@ -201,8 +207,9 @@ class Run {
   }
 
   /**
-   * Returns true if the destination needs a backfill. Throws if the installation was grown meanwhile, while
-   * this command was suspended: nobody reads what it has written to the former topics since then.
+   * Returns true if the destination needs a backfill. Throws if the installation was grown while this command
+   * was suspended. In that case, nobody reads the records that the command has written to the former topics
+   * since then.
    */
   async #isBehind(): Promise<boolean> {
     const { config, reader, topics, options } = this.#given
@@ -240,8 +247,8 @@ class Run {
       partition: unit,
       stallTimeoutMs: readStallMs,
     })
-    // The earlier run may have been long ago. A value that was confirmed since then may only have a record
-    // after the former end, because compaction has removed the record before it.
+    // The run continues to the present end, even if an earlier run began with a lower end. A value may have
+    // been written again since then, and compaction may have removed its earlier record.
     const { end } = range
     const isBegun = unit === start.unit && start.end > 0
     if (end === 0) return
@@ -288,7 +295,7 @@ class Run {
     await (await this.#open()).write(records, () => this.advice())
   }
 
-  /** Says how much was written, and how to go on, after an error. */
+  /** Returns the text to show after an error. It says how much was written, and how to continue. */
   advice(): string {
     const { stateFile, isDryRun } = this.#given.options
     if (isDryRun) return 'Nothing was sent.'

@@ -25,11 +25,11 @@ export type AudienceSyncOptions = {
   audience: { id: string; name: string; key: string | undefined }
   /** The file to read. `-` is standard input. */
   file: string
-  /** The file's format. `undefined`: the file's extension shows the format. */
+  /** The file's format. If `undefined`, the file's extension shows the format. */
   format: UserFormat | undefined
   column: string | undefined
   hasHeader: boolean
-  /** The time at which the audience was queried, in ISO 8601. `undefined`: now. */
+  /** The time at which the audience was queried, in ISO 8601. By default, this is the present time. */
   snapshotAt: string | undefined
   isEmptyAllowed: boolean
   isDryRun: boolean
@@ -45,9 +45,9 @@ const partsAtOnce = 4
 
 /**
  * Writes a whole audience to `audience-changes`, as parts for each partition. Reads, checks and spools the
- * whole file before it writes the first part. Every part says how many parts its partition gets. Because of
- * this number, a worker doesn't mistake the parts of an interrupted run for the whole audience. Returns a
- * summary in lines.
+ * whole file before it writes the first part. Every part contains the number of parts that its partition
+ * gets. If a run is interrupted, workers can see from this number that parts are missing. Returns a summary
+ * in lines.
  */
 export async function syncAudience(
   config: Config,
@@ -150,8 +150,8 @@ function formatByEnding(file: string): UserFormat {
 const hourMs = 3_600_000
 
 /**
- * Warns about an old file that is sent without `--snapshot-at`. The values of the file would overrule all
- * changes that were made after the file was written.
+ * Warns about an old file that is sent without `--snapshot-at`. Without the flag, the values of the file
+ * would replace all changes that were made after the file was written.
  */
 function warnOfAge(
   { name, modifiedMs }: UpstreamInput,

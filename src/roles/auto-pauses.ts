@@ -18,7 +18,7 @@ export type AutoPausesOptions = {
 }
 
 /**
- * `read` is the catalog in the file. `catalog` is the catalog in force, which was made from `read`. `isOn`:
+ * `read` is the catalog in the file. `catalog` is the catalog in force, which was made from `read`. `isOn` is
  * true if Sluice may pause at least one destination.
  */
 type View = { readonly read: Catalog; readonly catalog: Catalog; readonly isOn: boolean }

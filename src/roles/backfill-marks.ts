@@ -52,8 +52,8 @@ export function openBackfillMarks({
   producer: Pick<RecordProducer, 'produceAt'>
   log: Logger
   /**
-   * Called if another log takes the place of the one that was read, and if the installation gets another
-   * layout than the configured one.
+   * Called if the log that was read is replaced by another log. Also called if the installation gets another
+   * layout than the configured layout.
    */
   onFatal: (error: Error) => void
 }): BackfillMarks {

@@ -2,7 +2,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { type BackfillPosition, type BackfillScope, decodePosition } from '../backfill/position.ts'
 import { StartError } from './start-error.ts'
 
-/** `stateFile`: the file that says where the next run of a backfill continues. */
+/** `stateFile` is the file that says where the next run of a backfill continues. */
 type StateOptions = { readonly stateFile: string | undefined; readonly isDryRun: boolean }
 
 /** Reads the position from which a backfill continues. Returns `undefined` if it starts at the beginning. */

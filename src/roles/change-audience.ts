@@ -53,8 +53,8 @@ export async function changeAudience(
       if (!ready.ok) throw new WrongUseError(`The change ${spelled(ready.problem)}. Nothing was sent.`)
       spool.add(0, ready.value)
     } else {
-      // Reads the clock again for each line. The input may take so long that a correct change would otherwise
-      // count as too far ahead of the clock.
+      // Reads the clock again for each line, because the input may take long. By an old time, a correct
+      // change could count as too far ahead of the clock.
       await collect(spool, screen, (text) => readChange(text, { limits, nowMs: Date.now() }))
     }
     const total = spool.count(0)
@@ -127,8 +127,8 @@ function changeOf(flags: ChangeFlags, nowMs: number): string {
     userId: user,
     changedAt,
   }
-  // Keeps the text of the value as it was written. If the value is a number that is too large, the check of
-  // the whole change finds that.
+  // Keeps the text of the value as it was written. So the later check of the change finds a number that is
+  // too large.
   return `${JSON.stringify(head).slice(0, -1)},"value":${value}}`
 }
 

@@ -2,8 +2,8 @@ import type { OnClockSkew } from '../kafka/clock-skew.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 
 /**
- * The smallest difference for which a warning is logged, in milliseconds. Receivers refuse a signature whose
- * time is more than five minutes off.
+ * The smallest difference between two clocks for which a warning is logged, in milliseconds. Receivers refuse
+ * a signature whose time is more than five minutes off.
  */
 const reportedMs = 30_000
 /** How long a difference is remembered, in milliseconds. Older ones are removed every `lookEveryMs`. */
@@ -22,8 +22,9 @@ export type ClockReportOptions = {
 const reports = new WeakMap<object, ClockReport>()
 
 /**
- * Returns the report that sets this metric. The parts of a process that share their metrics share the report.
- * Otherwise, a part that has not written for ten minutes would hide the difference that another part sees.
+ * Returns the report that sets this metric. Parts of a process that share their metrics have to share the
+ * report. If each part had a report of its own, a part that has not written for ten minutes would overwrite
+ * the difference that another part sees.
  */
 export function clockReportOf(options: ClockReportOptions): ClockReport {
   const { clockSkew } = options.metrics
