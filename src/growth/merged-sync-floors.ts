@@ -16,7 +16,8 @@ type Audience = { spaceId: string; audienceId: string; floors: Map<number, SyncF
 
 /**
  * Collects the last sync of each audience in each unit. After a growth, users of several old units are in one
- * new unit, where they share one floor. So the last sync must be the same in all old units.
+ * new unit, which has only one last sync for each audience. So the last sync must be the same in all old
+ * units.
  */
 export class SyncFloors {
   readonly #audiences = new Map<string, Audience>()

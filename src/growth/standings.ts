@@ -4,9 +4,10 @@ import type { Change } from './layout.ts'
 
 /**
  * Returns the records of `backfills` for the new layout: the standings of destinations, and the units whose
- * standings are tracked. The users of a new unit come from several old units. So a destination gets the worst
- * of its standings in the old units, because it is better to receive some values twice than to miss any. If
- * only a part of these records was written, all of them can be written again.
+ * standings are tracked. A standing says how far a destination has got with the members of one unit of a
+ * space. The users of a new unit come from several old units. So a destination gets the worst of its
+ * standings in these old units, because it is better to receive some values twice than to miss any. If only a
+ * part of these records was written, all of them can be written again.
  */
 export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mark[] {
   const before = numbers(0, from.partitions)
@@ -27,7 +28,7 @@ export function standingsAfter(marks: Marks, { from, to }: Change): readonly Mar
 
 /**
  * Returns the standing that the owner of a unit assumes if no standing was written for a destination.
- * `isTracked`: true if owners of the unit have already written standings.
+ * `isTracked` is true if owners of the unit have already written standings.
  */
 function unwritten(isTracked: boolean): Standing {
   return isTracked ? { kind: 'new' } : { kind: 'told', upTo: 0 }

@@ -9,9 +9,9 @@ import type { Change } from './layout.ts'
 /**
  * Returns the partitions that get a copy of a record of `memberships` that was in `partition`. The state of a
  * property goes to the unit of its user. The last sync of an audience goes to every new unit whose number is
- * `partition` plus a multiple of the old number of units. The floor of a deletion goes to these units too,
- * with one exception: the new unit of the user gets the floor only from the old unit of the user. So the
- * floor keeps its order among the user's states.
+ * `partition` plus a multiple of the old number of units. The record of a user's deletion (a floor) goes to
+ * these units too, with one exception. The new unit of the user gets this record only from the old unit of
+ * the user, so that the record keeps its order among the user's states.
  */
 export function unitsOfState(key: Buffer | null, partition: number, { from, to }: Change): readonly number[] {
   const stateKey = key === null ? undefined : parseStateKey(key)

@@ -1,4 +1,7 @@
-/** A queue, first in, first out. Adding or removing one item costs the same, however long the queue is. */
+/**
+ * A queue, first in, first out. The cost of adding or removing one item doesn't depend on the length of the
+ * queue.
+ */
 export class Fifo<T> {
   #items: (T | undefined)[] = []
   #head = 0

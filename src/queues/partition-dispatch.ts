@@ -9,8 +9,8 @@ export type Batch<T extends Sized> = {
 }
 
 /**
- * The outcome of a batch. `taken`: Kafka has the items. `failed`: the items in `again` are sent again after a
- * pause. `split`: each item in `again` is sent again at once, in a batch of its own.
+ * The outcome of a batch. With `taken`, Kafka has the items. With `failed`, the items in `again` are sent
+ * again after a pause. With `split`, each item in `again` is sent again at once, in a batch of its own.
  */
 export type BatchEnd<T> =
   | { readonly kind: 'taken' }
@@ -38,8 +38,8 @@ export type PartitionDispatchOptions<T extends Sized> = PartitionQueueOptions<T>
 }
 
 /**
- * How long the next send waits for the end of the current send, in milliseconds. A send that takes longer
- * probably contains a failing partition, so the other partitions stop waiting for it.
+ * The longest time for which the next send waits for the end of the current send, in milliseconds. If a send
+ * takes longer, it probably contains a failing partition, so the other partitions stop waiting for it.
  */
 const slowMs = 250
 

@@ -44,7 +44,10 @@ export class PartitionQueue<T extends Sized> {
     return this.#head === this.#waiting.length
   }
 
-  /** True after a failed request. The next request must not hold up the requests of other partitions. */
+  /**
+   * True after a failed request. In that case, the next request must not hold up the requests of other
+   * partitions.
+   */
   get isSick(): boolean {
     return this.#failures > 0
   }

@@ -118,8 +118,8 @@ const uuidBytes = 16
 const maxDecimalBytes = 128
 const maxScale = 300
 /**
- * The most digits of a decimal that becomes a number. `exactScale`: the highest scale of such a decimal. A
- * double keeps all digits of each such decimal.
+ * The most digits of a decimal that becomes a number. `exactScale` is the highest scale of such a decimal.
+ * Within these two limits, a double keeps all digits of a decimal.
  */
 const exactDigits = 15
 const exactScale = 22

@@ -16,8 +16,8 @@ type AvroOptions = NonNullable<Parameters<typeof Type.forSchema>[1]> & { readonl
 type TypeTable = Record<string, Type>
 
 /**
- * Returns the options with which avsc reads one schema and the schemas to which it refers. Avro allows more
- * schemas than avsc does, so these options hide from avsc what it would refuse, and what Sluice doesn't need.
+ * Returns the options with which avsc reads one schema and the schemas to which it refers. avsc refuses some
+ * schemas that Avro allows. These options hide the parts that avsc would refuse, which Sluice doesn't need.
  * avsc changes the schema that it reads.
  */
 export function avroOptions(): AvroOptions {

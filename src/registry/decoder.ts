@@ -13,8 +13,8 @@ export type Decoder = {
    */
   decode(value: Buffer): Decoded | Promise<void>
   /**
-   * Begins to ask for the schema of a value that will be decoded later. Values wait for each other in their
-   * partition. Without this method, their schemas would be looked up one after the other.
+   * Begins to ask for the schema of a value that will be decoded later. The values of a partition are decoded
+   * in order. Without this method, their schemas would be looked up one after the other.
    */
   lookAhead(value: Buffer): void
   /** Stops asking the registry. */
@@ -48,9 +48,10 @@ const refusedForMs = 30_000
  */
 const denialsBelieved = 3
 /**
- * If the registry denied this many schemas within `refusedForMs`, a producer invents schema ids. One denial
- * is enough then. Otherwise each invented id would stall a partition for a second. For example, a message of
- * gRPC looks like a framed value whose schema id is the length of the message.
+ * If the registry denied this many schemas within `refusedForMs`, Sluice assumes that a producer invents
+ * schema ids. From then on, one denial is enough, because each further denial would hold up a partition for a
+ * second. An example of invented ids are messages of gRPC: such a message looks like a framed value whose
+ * schema id is the length of the message.
  */
 const manyDenied = 20
 /** The limit on the requests to the registry that are under way at the same time. */

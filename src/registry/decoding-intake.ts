@@ -151,7 +151,7 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
   }
 
   #letGo(line: Line<R>): void {
-    // The lookup of a schema may go on for hours, and keeps the line. So the line must keep no records.
+    // The line is emptied, because the lookup of a schema keeps the line in memory, and may go on for hours.
     const waiting = line.waiting.splice(0)
     const [first] = waiting
     for (const { record, bytes } of waiting) {

@@ -5,7 +5,7 @@ import { type PayloadReader, refuseFramed } from './frame.ts'
 import { parseJson } from '../message/json.ts'
 import { multipleOf, uniqueItems, withoutNullable } from './json-keywords.ts'
 
-/** What only a regular expression with the flag `u` can contain: properties and code points. */
+/** Matches the parts of a regular expression that need the flag `u`: properties and code points. */
 const unicodeOnly = /\\(?:[pP]|u)\{/
 
 /**
@@ -65,10 +65,12 @@ export class JsonSchemaCompiler {
     const ajv = createAjv(schema.$schema)
     ajv.removeKeyword('uniqueItems').addKeyword(uniqueItems)
     ajv.removeKeyword('multipleOf').addKeyword(multipleOf)
-    // Ajv refuses this keyword of draft 4. In later drafts, it is an unknown keyword.
+    // Ajv refuses `id`, which was a keyword in draft 4. In later drafts, it is an unknown keyword, and has to
+    // be ignored.
     ajv.removeKeyword('id')
     const base: unknown = schema.$id
-    // Another schema may have the same `$id`, for example because it was copied. It still has its name.
+    // A referenced schema may have the same `$id` as this schema, for example because it was copied. It is
+    // then added only under the name by which this schema refers to it.
     const known = new Set(typeof base === 'string' ? [absoluteId(ajv, base, '')] : [])
     for (const referenced of this.#referenced) {
       for (const name of namesOf(referenced)) {

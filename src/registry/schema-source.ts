@@ -130,8 +130,9 @@ class Exchange {
   /**
    * Adds to a schema the name by which another schema refers to it. The library doesn't pass this name to the
    * compiler of JSON Schemas, but the library's request for the schema has it as the query parameter `name`.
-   * Two schemas may refer to different versions of a third. The registry takes the first version for both,
-   * and so does the compiler. avsc would refuse the second, so it gets an empty schema instead.
+   * Two schemas may refer to different versions of a third schema. In this case, the registry uses the first
+   * version for both references, and so does the compiler. avsc would refuse the second version, so avsc gets
+   * an empty schema in place of it.
    */
   #named(body: RegisteredSchema, url: string): RegisteredSchema {
     const name = new URL(url).searchParams.get('name')

@@ -81,8 +81,9 @@ export class Repeats {
       if (Math.abs((seconds - (entries[at + appended] ?? 0)) | 0) < this.#windowS) return true
       this.#remember(offset, seconds)
     } else if (firstOffset > offset) {
-      // The group's offsets were set back, so this record is delivered again. When the later record is read
-      // again, it counts as a repeat of this one.
+      // The group's offsets were set back, so this earlier record is read again. It is delivered again, and
+      // remembered in place of the later record. When the later record is read again, it counts as a repeat
+      // of this one.
       this.#write(at, offset, seconds)
     }
     return false
@@ -179,8 +180,8 @@ export class Repeats {
   /**
    * Writes to the next part of `#entries` and `#heads`, so that the system allocates the memory of this part
    * now. No message is stored in this part yet. Without this method, a process would grow until its first
-   * busy day is over, as if it leaked memory. To write to all parts at once would stop a process with a large
-   * memory for a second.
+   * busy day is over, as if it leaked memory. All parts aren't taken at once, because this would stop a
+   * process with a large memory for a second.
    */
   #takeMemory(): void {
     const entries = this.#entries

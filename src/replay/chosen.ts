@@ -55,7 +55,7 @@ export const leftOutReasons = [
 ] as const
 export type LeftOutReason = (typeof leftOutReasons)[number]
 
-/** The decision about a record. `no`: the record doesn't match the selection. */
+/** The decision about a record. `no` means that the record doesn't match the selection. */
 export type Chosen =
   | { readonly kind: 'no' }
   | { readonly kind: 'left_out'; readonly why: LeftOutReason }

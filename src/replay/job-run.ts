@@ -14,7 +14,7 @@ export type JobRunOptions = {
   readonly log: JobLog
   readonly pieces: Pieces
   readonly choose: (record: SourceRecord) => Chosen
-  /** Writes a record. Resolves once Kafka has acknowledged it. `refused`: no topic accepts the record. */
+  /** Writes a record. Resolves once Kafka has acknowledged it, or with `refused` if no topic accepts it. */
   readonly produce: (record: ReplayedRecord) => Promise<'acknowledged' | 'refused'>
   /**
    * Returns true if the consumer group has heard from this process within the session timeout. In that case,
@@ -28,8 +28,8 @@ export type JobRunOptions = {
 }
 
 /**
- * The end of one owner's work on a replay. `over`: the replay is complete. `left`: the replay was stopped, or
- * belongs to another owner.
+ * The end of one owner's work on a replay. With `over`, the replay is complete. With `left`, the replay was
+ * stopped, or belongs to another owner.
  */
 export type RunEnd = { readonly kind: 'over' | 'left'; readonly done: Tally }
 
@@ -80,8 +80,9 @@ export class JobRun {
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(order.perSecond / batchesPerSecond))
     this.#offsets = order.ranges.map(({ start }, partition) => progress?.offsets[partition] ?? start)
     this.#sum = new TallyBuilder(progress?.done)
-    // A term has a key of its own in `replay-jobs`, so a try again by the same owner begins no term.
-    // Otherwise an owner that fails every five seconds would add 17,000 keys a day, which compaction keeps.
+    // If the same owner tries again, it continues its term. Each term has a key of its own in `replay-jobs`,
+    // and compaction keeps every key. If each try had a new term, an owner that fails every five seconds
+    // would add 17,000 keys a day.
     const former = progress?.owner === options.owner ? progress : undefined
     this.#term = former?.term ?? (progress?.term ?? 0) + 1
     this.#note = former === undefined ? 0 : former.note + 1
@@ -118,7 +119,8 @@ export class JobRun {
     if (known?.term !== this.#term || known.owner !== owner) return false
     const former = job.progress
     if (former === undefined) await this.#tell('begun')
-    // Otherwise an owner that fails for days would fill the audit trail with its tries.
+    // If the same owner tries again, nothing is written. An owner that fails for days would fill the audit
+    // trail with its tries.
     else if (former.owner !== owner) await this.#tell('taken_over')
     if (former !== undefined) await delay(settleMs, undefined, { signal })
     return true
@@ -157,8 +159,8 @@ export class JobRun {
     }
     this.#offsets[partition] = next
     // A piece has the records of one fetch. If no batch was sent for a piece, the limit on records per second
-    // doesn't slow this loop down. So the run waits for as long as the processing of the piece took. This
-    // leaves half of the time to the deliveries of this process.
+    // doesn't slow this loop down. So the run waits for as long as the piece took, and leaves half of the
+    // time to the deliveries of this process.
     if (this.#flushedMs === flushed) await delay(performance.now() - startedMs, undefined, { signal })
   }
 
@@ -271,7 +273,7 @@ function lostOf(partition: number, to: number): string {
   return `partition ${partition} ends before offset ${to}, up to which the replay reads: its topic was created again, or has lost records. Request a new replay`
 }
 
-/** Says why a replay can't go on whose topic isn't the one that it was requested for. */
+/** Says why a replay can't continue if its topic was created again since the replay was requested. */
 const recreated =
   'its topic was deleted and created again since it was requested, so the offsets that it reads have other records now. Request a new replay'
 

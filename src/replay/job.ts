@@ -12,17 +12,17 @@ export type JobOrder = {
   readonly selection: Selection
   /** Limit on the records that are sent per second. */
   readonly perSecond: number
-  /** `by`: the person who ordered the replay. `atMs`: the time of the order, in epoch milliseconds. */
+  /** `by` is the person who ordered the replay. `atMs` is the time of the order, in epoch milliseconds. */
   readonly by: string
   readonly atMs: number
   /** The offsets that are read, by partition. Records with higher offsets don't belong to the replay. */
   readonly ranges: readonly OffsetRange[]
   /**
    * The id of the topic that the replay reads. If the topic has another id now, `ranges` mean nothing.
-   * `undefined` if it isn't known.
+   * `undefined` if the id isn't known.
    */
   readonly topicId?: string | undefined
-  /** The result of the count before the replay; `undefined` if the replay started without a count. */
+  /** The result of the count before the replay. `undefined` if the replay started without a count. */
   readonly counted?: Tally | undefined
 }
 
@@ -62,9 +62,9 @@ export type AuditEntry = {
   readonly atMs: number
   readonly by: string
   readonly action: AuditAction
-  /** The id of the replay that the entry concerns; `undefined` if it concerns no replay. */
+  /** The id of the replay that the entry concerns. `undefined` if it concerns no replay. */
   readonly job?: string | undefined
-  /** The id of the destination that the entry concerns; `undefined` if it concerns no destination. */
+  /** The id of the destination that the entry concerns. `undefined` if it concerns no destination. */
   readonly destination?: string | undefined
   /** The number of records that were counted, or that were sent so far. */
   readonly records?: number | undefined

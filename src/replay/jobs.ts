@@ -4,13 +4,14 @@ import type { AuditEntry, JobOrder, JobProgress, JobRecord, JobRequest } from '.
 export type Job = {
   readonly order: JobOrder
   readonly wish: JobRequest
-  /** The progress of the replay. `undefined`: no owner has started the replay. */
+  /** The progress of the replay. `undefined` if no owner has started the replay. */
   readonly progress: JobProgress | undefined
 }
 
 /**
- * The state of a replay. `waiting`: the replay waits for an owner. If a worker runs, this takes only seconds.
- * `stopped`: the replay was stopped, but records that its owner is writing at this moment may still arrive.
+ * The state of a replay. With `waiting`, the replay waits for an owner, which takes only seconds if a worker
+ * runs. With `stopped`, the replay was stopped, but records that its owner is writing at this moment may
+ * still arrive.
  */
 export type JobState = 'waiting' | 'running' | 'stopped' | 'done'
 
@@ -28,9 +29,8 @@ const mostAudited = 10_000
 export class Jobs {
   readonly #jobs = new Map<string, Job>()
   /**
-   * Wishes (requests to run or stop) and progress of replays whose order hasn't been read yet. Compaction
-   * keeps only the last record of an order. So if an order is written again, it comes after its wishes and
-   * progress.
+   * Wishes (requests to run or stop) and progress of replays whose order hasn't been read yet. They may come
+   * before the order: if an order is written again, compaction keeps only the later record of it.
    */
   readonly #loose = new Map<string, Partial<Known>>()
   readonly #audit: AuditEntry[] | undefined

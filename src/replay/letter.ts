@@ -92,14 +92,16 @@ function chooseUndelivered(letter: SourceRecord, choice: Choice): Chosen {
         return leaveOut('not_replayable')
       const source = catalog().sources.get(sourceId)
       if (source === undefined) return leaveOut('source_unknown')
-      // An event of a disabled source would be dropped. A value of a disabled space is kept.
+      // An event of a disabled source would be dropped, so it is left out. A value of a disabled space is
+      // kept, so it is replayed.
       if (!source.enabled && origin.topic === topics.events) return leaveOut('source_off')
       return send(letter, { topic: origin.topic, headers })
     }
     case topics.deletions:
       return send(letter, { topic: origin.topic, headers })
     default:
-      // A state of an audience would overwrite newer values. The present values can be sent by a backfill.
+      // A state of an audience would overwrite newer values, so it isn't replayed. A backfill can send the
+      // present values.
       return leaveOut('not_replayable')
   }
 }

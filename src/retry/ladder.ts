@@ -53,11 +53,11 @@ export function tiersOf(ladder: Ladder): number[] {
 /**
  * Returns the next rung, at or after `rung`, for a delivery that has to wait again from `nowMs` on.
  *
- * If the attempt after a rung would be due later than `expiresAtMs`, the rung is skipped. A later rung may be
- * short enough. A rung that ends before `notBeforeMs` (a `Retry-After`) is skipped too if a later rung lasts
- * until `notBeforeMs`. So the delivery doesn't wake up while it must not be tried yet. If no rung lasts until
- * `notBeforeMs`, the longest rung that ends before `expiresAtMs` is taken, and the delivery waits again after
- * this rung. So a `Retry-After` never costs a delivery its last attempt.
+ * If the attempt after a rung would be due later than `expiresAtMs`, the rung is skipped, because a later
+ * rung may be short enough. `notBeforeMs` is the time of a `Retry-After`, before which the delivery must not
+ * be tried. A rung that ends before this time is skipped too if a later rung lasts until this time. If no
+ * rung lasts until then, the longest rung that ends before `expiresAtMs` is taken, and the delivery waits
+ * again after this rung. So a `Retry-After` never costs a delivery its last attempt.
  */
 export function nextStep(
   ladder: Ladder,
@@ -80,9 +80,10 @@ export function nextStep(
 }
 
 /**
- * Returns the wait of rung `rung` for a delivery whose clock isn't running, because the delivery was never
- * tried or its destination is paused (`state: paused` in the catalog). Such a delivery doesn't expire, so no
- * rung is skipped. After the rungs in `ladder.waitsMs`, each wait is the longest of the ladder, not `thenMs`.
+ * Returns the wait of rung `rung` for a delivery whose clock isn't running. The clock isn't running if the
+ * delivery was never tried, or if its destination is paused (`state: paused` in the catalog). Such a delivery
+ * doesn't expire, so no rung is skipped. After the rungs in `ladder.waitsMs`, each wait is the longest wait
+ * of the ladder, and not `thenMs`.
  */
 export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; waitMs: number } {
   const waitMs =
@@ -92,8 +93,8 @@ export function nextParkingStep(ladder: Ladder, rung: number): { rung: number; w
 
 /**
  * Returns the time when the last attempt of a delivery is due, in milliseconds. `firstMs` is the time of the
- * first attempt. The result assumes that each wait takes exactly as long as its rung. The caller cuts a later
- * `Retry-After` to this time.
+ * first attempt. The result assumes that each wait takes exactly as long as its rung. If a `Retry-After` asks
+ * for a later time, the caller uses this time instead.
  */
 export function lastTryAt(ladder: Ladder, firstMs: number): number {
   const expiresAtMs = clockEnd(ladder, firstMs)

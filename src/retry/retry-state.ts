@@ -30,13 +30,13 @@ export type RetryState = {
    * rungs don't advance `nextRung`.
    */
   waits?: number
-  /** Number of attempts so far; 0 for a delivery that has only waited. */
+  /** The number of attempts so far. It is 0 for a delivery that has only waited. */
   attempts: number
   /** The append time of the origin record, in epoch milliseconds. */
   firstSeenMs: number
   /**
-   * The latest time at which the last try may be due, in epoch milliseconds; 0 while the delivery's clock
-   * isn't running.
+   * The latest time at which the last attempt may be due, in epoch milliseconds. It is 0 while the delivery's
+   * clock isn't running.
    */
   expiresAtMs: number
   /** Hooks that failed and are not tried again. */
@@ -55,9 +55,9 @@ export type RetryState = {
    */
   property?: PropertyHeader | undefined
   /**
-   * True if the delivery is an uncertain Identify of one property. An attempt timed out, was reset or was
-   * answered with a 5xx. So a server may have got this attempt and may act on it late. Once this field is
-   * true, it stays true.
+   * True if the delivery is an uncertain Identify of one property. This means that an attempt timed out, was
+   * reset or was answered with a 5xx. So a server may have got the request, and may act on it late. Once this
+   * field is true, it stays true.
    */
   isUncertain?: boolean
   /**
@@ -65,7 +65,7 @@ export type RetryState = {
    * again later, when there may be a newer value.
    */
   isDelivered?: boolean
-  /** The id of the last replay that sent the delivery; '' if no replay did. */
+  /** The id of the last replay that sent the delivery. It is '' if no replay did. */
   replayJob?: string
 }
 
@@ -82,8 +82,8 @@ const maxPropertyBytes = 14 * 1024
 const maxReplayJobBytes = 64
 const replayJobId = /^[A-Za-z0-9-]{1,64}$/
 /**
- * Limit on the hooks in a header's list. A destination has at most five hooks. Edits of the catalog may
- * replace all hooks while a delivery waits. The limit has room for 25 sets of five hooks.
+ * Limit on the hooks in a header's list. A destination has at most five hooks, but edits of the catalog may
+ * replace all of them while a delivery waits. The limit leaves room for 25 sets of five hooks.
  */
 const maxListed = 125
 const hookId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/

@@ -22,8 +22,8 @@ export type DeliveryLogOptions = {
 export type DeliveryLog = { readonly observer: LogObserver; stop(): Promise<void> }
 
 /**
- * How long a record of the delivery log waits for further records, in milliseconds. All these records are
- * written together.
+ * The time for which a record of the delivery log waits for further records, in milliseconds. Then all
+ * waiting records are written together.
  */
 const flushEveryMs = 250
 /** How long writing the remaining records may take when the process stops, in milliseconds. */

@@ -20,13 +20,14 @@ export type StoppableParts = {
 }
 
 /**
- * Stops a unit while Kafka accepts no records for a partition to which the unit's deliveries are written. The
- * unit's records aren't fetched, and none of its attempts begin. All other units continue.
+ * Stops a unit while Kafka accepts no records for a partition to which the unit's deliveries are written.
+ * While a unit is stopped, its records aren't fetched, and none of its attempts begin. All other units
+ * continue.
  */
 export class FailingUnits {
   readonly #options: FailingUnitsOptions
   readonly #parts: () => StoppableParts
-  /** For each unit: the topics in which the unit's partition takes no records, each with the reason why. */
+  /** The topics in which a unit's partition takes no records, each with the reason, by unit. */
   readonly #failing = new Map<number, Map<string, string>>()
   /** The units of this worker. */
   #owned: readonly number[] = []
@@ -62,8 +63,8 @@ export class FailingUnits {
   }
 
   /**
-   * Takes over an assignment, and stops the failing units again. Otherwise, if this member lost a failing
-   * unit and got it back, the member would fetch the unit's records again.
+   * Takes over an assignment, and stops the failing units again. This is needed because the consumer forgets
+   * that a unit is stopped when this member loses the unit.
    */
   assigned(units: readonly number[]): void {
     this.#owned = units

@@ -92,7 +92,7 @@ type GatewayPartOptions = GatewayOptions & {
   catalog: () => Catalog
   laidOut: LaidOut
   metrics: GatewayMetrics
-  /** The tracing of the gateway. `undefined`: nothing is traced. */
+  /** The tracing of the gateway. If `undefined`, nothing is traced. */
   tracing: GatewayTracing | undefined
 }
 

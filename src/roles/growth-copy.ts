@@ -57,8 +57,8 @@ export class GrowthCopy {
   /**
    * Copies one part of `memberships`. The first call copies the records before the group's committed offsets.
    * The second call (`isOpen`) copies the records from these offsets on. So the group's offset in each
-   * partition of the copy lies between the two parts. `above`: the offset at which the part begins, for each
-   * partition of the copy.
+   * partition of the copy lies between the two parts. `above` is the offset at which the part begins, for
+   * each partition of the copy.
    */
   async states(
     source: readonly SourcePartition[],
@@ -85,8 +85,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Copies the records of all partitions, in the order in which brokers appended the records. So retries fall
-   * due in the order of the copy, and the oldest records come first. The records of each source partition
+   * Copies the records of all partitions, in the order in which brokers appended the records. The oldest
+   * records come first, so retries fall due in the order of the copy. The records of each source partition
    * keep their order.
    */
   async #copy(
@@ -121,7 +121,8 @@ export class GrowthCopy {
           if (record.offset >= to) break
           if (isOpen && isSettled(log, record.offset)) continue
           if (isUnreadable(record, { topic, partition, isOwed })) continue
-          // If the broker's clock was set back, the offsets give the order, and not the times.
+          // If the broker's clock was set back, the times aren't in order. In that case, the order of the
+          // offsets counts.
           orderMs = Math.max(orderMs, record.timestampMs)
           read.push({ partition, orderMs, record })
         }
@@ -136,8 +137,8 @@ export class GrowthCopy {
   }
 
   /**
-   * Returns the commits of the group for the copy of `memberships`. Records that the group has settled above
-   * its committed offset stay settled.
+   * Returns the commits of the group for the copy of `memberships`. They also list the records above the
+   * committed offset that the group has settled.
    */
   async placesOfStates(
     source: readonly SourcePartition[],

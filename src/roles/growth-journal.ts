@@ -49,10 +49,11 @@ const unknownForm =
   'tells of a growth in a form that this version does not know: run the version that has grown the installation, or a later one.'
 
 /**
- * Yields the records of `backfills` from a reading. After the last one, calls `onOther` if a record says that
- * the installation is being grown, or has another layout than the configured one. Growths begin only while
- * the group has no members. So a worker that reads such a record was out of the group, for example because it
- * was suspended. It must end, because it would write retries to topics that nobody reads any more.
+ * Yields the records of `backfills` from a reading. After the last record, calls `onOther` if a record says
+ * that the installation is being grown, or has another layout than the configured layout. A growth begins
+ * only while the group has no members. So if a worker reads such a record, the worker was out of the group,
+ * for example because it was suspended. It must end, because it would write retries to topics that nobody
+ * reads any more.
  */
 export async function* refusingOtherLayout(
   reading: AsyncIterable<readonly KeyedRecord[]>,
@@ -70,8 +71,8 @@ export async function* refusingOtherLayout(
 
 /**
  * Throws if the layout of the installation isn't the configured layout, or if the installation is being
- * grown. A role that ran nevertheless would lose records or send them twice. Returns the number of partitions
- * before the last growth, or `undefined` if the last growth isn't complete or there was none.
+ * grown. If a role ran in these cases, it would lose records or send them twice. Returns the number of
+ * partitions before the last growth, or `undefined` if the last growth isn't complete or there was none.
  */
 export async function refuseOtherLayout(kafka: Kafka, config: Config): Promise<number | undefined> {
   const growth = await readGrowth(kafka, config)

@@ -103,7 +103,8 @@ export class KeptIndex {
 
   /**
    * Tries to open the index again and again, until it succeeds or the process stops. Never rejects. `first`
-   * is the first error. `before` is the reader for the index that has failed. This reader is stopped first.
+   * is the error with which the index has failed. `before` is the reader that filled the failed index. It is
+   * stopped before the first try.
    */
   async #openAgain(first: unknown, before?: TopicTail): Promise<void> {
     const { log } = this.#options

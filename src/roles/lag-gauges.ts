@@ -36,8 +36,8 @@ type GroupLagOptions = {
 
 /**
  * Shows the lag of the whole group. The brokers supply the figures, so the lag is known even while no worker
- * runs. If no partition of a topic can be read, the topic has no series. A failure is logged once. Further
- * failures are logged only after all partitions could be read again.
+ * runs. If no partition of a topic can be read, the topic has no series. After a failure was logged, no
+ * further failure is logged until all partitions could be read again.
  */
 export function openGroupLag(options: GroupLagOptions): Part {
   return new GroupLagGauge(options)

@@ -17,8 +17,8 @@ export type LogCallsOptions = {
 type LogCalls = Pick<AdminCalls, 'show_log' | 'show_message' | 'search_log' | 'count_log'>
 
 /**
- * How many questions may run at the same time. One reader answers all of them, and a question without a
- * destination may read a week of records.
+ * The number of questions that may run at the same time. It is limited because one reader answers all
+ * questions, and a question without a destination may read a week of records.
  */
 const questionsAtOnce = 8
 const defaultLimit = 100
@@ -108,8 +108,8 @@ class LogDesk {
   }
 
   /**
-   * Opens the index for queries. An index that is asked over HTTP is opened again for each question, because
-   * that costs nothing, and because the token may have changed.
+   * Opens the index for queries. If the index is asked over HTTP, it is opened again for each question. This
+   * costs nothing, and the token may have changed since the last question.
    */
   #open(): Promise<LogQuery> {
     const { config, query } = this.#options

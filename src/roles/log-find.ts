@@ -74,7 +74,7 @@ async function readPayloads(
     })
   }
   try {
-    // All are read at the same time, so that a Kafka that doesn't answer is waited for only once.
+    // All payloads are read at the same time. So if Kafka doesn't answer, the command waits only once.
     return await Promise.all(origins.map(async (origin) => ({ origin, ...(await read(origin)) })))
   } finally {
     decoder.stop()

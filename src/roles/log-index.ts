@@ -80,8 +80,8 @@ type Backend = {
 async function openBackend({ config, log, parts }: LogIndexOptions): Promise<Backend> {
   const clickHouse = await openClickHouse(config, log)
   if (clickHouse === undefined) return filesOf(config, parts)
-  // This function is added first, so it is called last. So the remaining records are inserted before the
-  // connections close.
+  // This function is added first, so it is called last: the connections close after the remaining records are
+  // inserted.
   parts.defer(() => clickHouse.close())
   return {
     start: (events) => clickHouse.startIndexing(events, log),

@@ -43,7 +43,7 @@ export type ShownMember = {
   readonly marks: BackfillMarks
   readonly firstSyncs: FirstSyncs
   readonly replays: Replays
-  /** The detection of repeated messages. `undefined`: repeats are delivered. */
+  /** The detection of repeated messages. If `undefined`, repeats are delivered. */
   readonly repeats: Repeats | undefined
 }
 
@@ -62,8 +62,8 @@ export function showLimits(
 /** Brings the gauges of a member up to date. */
 export function showMember(metrics: WorkerMetrics, member: ShownMember): void {
   showDeliveries(metrics, member)
-  // Nothing is known of a partition that waits for its start, for example until the state of its unit is
-  // read.
+  // Partitions that wait for their start are left out, because nothing is known of them yet. A partition
+  // waits, for example, until the state of its unit is read.
   const partitions = [...member.consumer.partitions].filter(({ isWaiting }) => !isWaiting)
   showPartitions(metrics, member, partitions)
   showTiers(metrics, partitions)

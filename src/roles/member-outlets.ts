@@ -16,7 +16,7 @@ export type MemberOutlets = {
   readonly producer: RecordProducer
   readonly outbound: Outbound
   readonly observer: PipelineObserver
-  /** The writer of the delivery log. `undefined`: no delivery log is written. */
+  /** The writer of the delivery log. If `undefined`, no delivery log is written. */
   readonly deliveryLog: DeliveryLog | undefined
 }
 

@@ -17,7 +17,7 @@ export type MemberStates = {
   readonly stopStates: () => Promise<void>
 }
 
-/** Opens the states of a member. `formerPartitions`: the number of partitions before the last growth. */
+/** Opens the states of a member. `formerPartitions` is the number of partitions before the last growth. */
 export async function openStates(
   base: MemberBase,
   producer: RecordProducer,

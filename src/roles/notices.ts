@@ -51,8 +51,8 @@ const decidingUnit = 0
 const stallTimeoutMs = 10_000
 const stopWithinMs = 500
 /**
- * The longest interval between two looks at the hooks and at the topic `notices`, in milliseconds. The
- * interval is shorter if `notices.failingAfter` is short, because `looksToFail` looks have to fit into that
+ * The longest interval between two looks at the hooks and at the topic `notices`, in milliseconds. If
+ * `notices.failingAfter` is short, the interval is shorter, because `looksToFail` looks have to fit into that
  * time.
  */
 const mostEveryMs = 15_000

@@ -41,7 +41,8 @@ export async function openCatalog(options: OpenCatalogOptions): Promise<CatalogF
     },
   })
   showCatalog(metrics, file.current())
-  // The file is asked, because a faulty edit that is undone calls neither `onChange` nor `onRefused`.
+  // The gauge reads the state from the file at each scrape. It can't rely on `onChange` and `onRefused`,
+  // because neither is called when a faulty edit is undone.
   metrics.catalogRefused.follow(() => (file.refused() === undefined ? 0 : 1))
   return file
 }

@@ -3,10 +3,10 @@ import { Repeats } from '../repeats/repeats.ts'
 import { StartError } from './start-error.ts'
 
 /**
- * Reserves the memory for recognizing repeats, unless that is switched off. Each of the `processes` reserves
- * as much. Throws if they need more together than the container may use (`limitBytes`). The memory fills up
- * only when messages arrive. So without this check, the start would succeed, and the container would be
- * killed later.
+ * Reserves the memory for recognizing repeats, unless that is switched off. Each of the `processes` processes
+ * reserves the same amount. Throws if all processes together need more memory than the container may use
+ * (`limitBytes`). Without this check, the start would succeed, because the memory fills up only when messages
+ * arrive. The container would be killed later.
  */
 export function openRepeats(
   { windowMs, messages }: Config['repeats'],

@@ -16,7 +16,8 @@ export type Outbound = {
   sender: Sender
   open: Pick<OpenConnections, 'idle'>
   /**
-   * Returns the last period in which the network of this process was suspect; `undefined` if there was none.
+   * Returns the last period in which the network of this process seemed to fail. Returns `undefined` if there
+   * was none.
    */
   egressOutage(): EgressOutage | undefined
   /** Closes all sockets at once. */

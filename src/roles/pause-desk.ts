@@ -21,8 +21,8 @@ export type PausedDestination = { readonly destinationId: string; readonly pause
 export type ResumedDestination = PausedDestination & { readonly atMs: number; readonly by: string }
 
 /**
- * Looks up the destinations that Sluice has paused, and resumes them. (Workers pause them.) The methods
- * reject when Kafka doesn't answer.
+ * Looks up the destinations that Sluice has paused, and resumes them. Workers pause destinations, this desk
+ * doesn't. The methods reject when Kafka doesn't answer.
  */
 export type PauseDesk = {
   paused(): Promise<DeskAnswer<readonly PausedDestination[]>>
@@ -67,7 +67,7 @@ export async function openPauseDesk({
   })
 }
 
-/** Makes a desk of parts that are open already. */
+/** Makes a desk from parts that are open already. */
 export function pauseDeskOf(parts: DeskParts): PauseDesk {
   return new Desk(parts)
 }
@@ -85,7 +85,7 @@ class Desk implements PauseDesk {
   readonly #parts: DeskParts
   readonly #board = new Board()
   #hasTopic = false
-  /** The answer of the last reading to those who asked for it. */
+  /** The reason why the last reading gives no result. `undefined` if it gives a result. */
   #refusal: DeskRefusal | undefined
   readonly #readings = new OneAtATime(async () => {
     this.#refusal = await this.#read()

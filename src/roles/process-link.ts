@@ -14,7 +14,7 @@ export type Answers = {
 }
 
 /**
- * The reason why a process can't continue. `isStartError`: true if the cause is outside of the process, and
+ * The reason why a process can't continue. `isStartError` is true if the cause is outside of the process, and
  * the message says what to do.
  */
 export type Failure = { message: string; stack: string; isStartError: boolean }

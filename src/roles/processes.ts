@@ -37,8 +37,8 @@ export async function startProcesses({ config, log, parts, onFatal }: ProcessesO
   const state: State = { isForked: false, isStopping: false, hasFailed: false }
   const port = await openTelemetry({ config, parts }, probesOf(processes, state))
 
-  // A faulty catalog or a Kafka that can't be used would keep all of the processes from starting. With a
-  // check here, they aren't started in vain.
+  // The catalog and Kafka are checked before the processes are forked. If the catalog is faulty or Kafka
+  // can't be used, none of the processes could start.
   await refuseFaultyCatalog(config)
   await openKafka(config, log, 'worker')
 
@@ -115,8 +115,8 @@ function isOrderly({ code, signal }: Ending): boolean {
 }
 
 function errorOf({ name }: WorkerProcess, { code, signal, failure }: Ending): Error {
-  // The same error would keep all of the processes from starting. So the error is reported once, in the words
-  // that a worker with one process uses.
+  // An error of the start is the same for all of the processes. So it is reported once, in the words that a
+  // worker with one process uses.
   if (failure?.isStartError === true) return new StartError(failure.message)
   if (failure !== undefined) {
     const cause = Object.assign(new Error(failure.message), { stack: failure.stack })

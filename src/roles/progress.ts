@@ -21,7 +21,10 @@ export class Progress {
   #shownMs = performance.now()
   #isDrawn = false
 
-  /** `total` is the `done` that `at` gets at the end of the work. It is `undefined` if this is unknown. */
+  /**
+   * `total` is the value of `done` at which the work is complete. It is `undefined` if this value isn't
+   * known.
+   */
   constructor(screen: Screen, label: string, total: number | undefined) {
     this.#screen = screen
     this.#label = label

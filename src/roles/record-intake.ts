@@ -20,7 +20,7 @@ export type RecordIntakeOptions = {
   subscriptions: readonly TopicSubscription[]
   audiences: AudienceUnits
   pipeline: Pipeline
-  /** The tracing of the worker. `undefined`: nothing is traced. */
+  /** The tracing of the worker. If `undefined`, nothing is traced. */
   traces: WorkerTracing | undefined
 }
 

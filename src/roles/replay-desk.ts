@@ -37,8 +37,8 @@ export type Preview = {
 }
 
 /**
- * The reason why a request about replays is refused. `notFound`: there is no such replay. `conflict`: the
- * request isn't possible now. `invalid`: the request makes no sense.
+ * The reason why a request about replays is refused. With `notFound`, there is no such replay. With
+ * `conflict`, the request isn't possible now. With `invalid`, the request makes no sense.
  */
 export type DeskRefusal = {
   readonly ok: false
@@ -50,7 +50,7 @@ export type DeskRefusal = {
 export type DeskAnswer<T> = { readonly ok: true; readonly value: T } | DeskRefusal
 
 /**
- * Counts the records of selections, requests replays, and looks replays up. (Workers carry out the replays.)
+ * Counts the records of selections, requests replays, and looks replays up. Workers carry out the replays.
  * The methods reject when Kafka doesn't answer.
  */
 export type ReplayDesk = {
@@ -97,7 +97,7 @@ export async function openReplayDesk({
     throw new StartError(`${topic} does not exist: \`sluice topics apply\` creates it.`)
   const reader = createPartitionReader(kafka, { keepsOpen: true })
   const reading = await openReplayReading(config, log, reader)
-  // The writer is opened last, because it is the only part with open connections. If another part then could
+  // The writer is opened last, because it is the only part with open connections. If a part after it could
   // not be opened, the connections would keep the process of a command alive.
   const writer = await openWriter(config, log, role, say)
   const jobs = openJobLog(config, reader, {
@@ -112,7 +112,7 @@ export async function openReplayDesk({
   return replayDeskOf({ config, kafka, catalog, reading, jobs, stops: [reader, writer] })
 }
 
-/** Makes a desk of parts that are open already. */
+/** Makes a desk from parts that are open already. */
 export function replayDeskOf(parts: DeskParts): ReplayDesk {
   return new Desk(parts)
 }
@@ -173,8 +173,8 @@ class Desk implements ReplayDesk {
       { kind: 'order', order },
       auditRecord({ action: 'created', job: order.id, by, detail, records: counted?.records }),
     )
-    // The replay is stored already. So it must not seem to have failed if Kafka doesn't answer any more:
-    // somebody would request it again.
+    // The replay is stored already. If Kafka doesn't answer now, this must not be reported as a failure of
+    // the request, because somebody would request the replay again.
     await jobs.update().catch(() => undefined)
     return jobs.jobs.get(order.id) ?? { order, wish: { state: 'run', by, atMs }, progress: undefined }
   }

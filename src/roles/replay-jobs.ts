@@ -21,7 +21,7 @@ import { topicNames } from './settings.ts'
 // The code here serves both steps of a replay: to count its records, and to send them again.
 
 const stallTimeoutMs = 30_000
-/** How often the id of the topic that a replay reads is compared with the id that it had, in milliseconds. */
+/** The interval at which a replay checks whether its topic still has the same id, in milliseconds. */
 const checkEveryMs = 1_000
 
 type JobLogPorts = Pick<JobLogOptions, 'write' | 'isAudited'> & {
@@ -124,7 +124,7 @@ function topicOf(from: Choice['selection']['from'], topics: TopicNames): string 
 
 /**
  * Returns a function that says whether a topic has another id than `topicId`. It asks the brokers at most
- * once in `checkEveryMs`, and says no in between.
+ * once in `checkEveryMs`. In between, it returns false.
  */
 function otherTopicCheck(
   reader: Pick<PartitionReader, 'topicId'>,
@@ -140,7 +140,7 @@ function otherTopicCheck(
 }
 
 /**
- * Returns a record with its value as plain JSON: decodes the value if it is framed. Waits while the schema
+ * Returns a record with its value as plain JSON. If the value is framed, decodes it. Waits while the schema
  * registry is down. Rejects when `signal` fires.
  */
 async function plainOf(

@@ -8,8 +8,9 @@ import type { LeftOutReason } from '../replay/chosen.ts'
 import type { Preview } from './replay-desk.ts'
 import { counted, grouped } from './progress.ts'
 
-// Formats replays for people and for programs. Lines for people contain no control characters: the message id
-// of a selection may come from any sender, and other texts from anybody who may create a replay.
+// Formats replays for people and for programs. Control characters are removed from lines for people, because
+// the texts aren't trusted. The message id of a selection may come from any sender, and other texts come from
+// anybody who may create a replay.
 
 const meanings: Readonly<Record<LeftOutReason, string>> = {
   value_omitted: 'were too large for the dead letters to have their message',

@@ -42,7 +42,7 @@ export type ReplayCommand = {
   /** The start of the time range, in ISO 8601. `until` is the end of the range. */
   since: string | undefined
   until: string | undefined
-  /** Records per second. `undefined`: 1,000. */
+  /** The records per second, by default 1,000. */
   rate: string | undefined
   by: string | undefined
   isDryRun: boolean
@@ -54,8 +54,8 @@ export type ReplayCommand = {
 type Run = { config: Config; log: Logger; screen: Screen }
 
 /**
- * Counts the selected records, orders the workers to send these records again, and shows the progress. If the
- * command is ended, the replay continues nevertheless. Returns the count and the result in lines.
+ * Counts the selected records, orders the workers to send these records again, and shows the progress. The
+ * replay continues even if the command ends early. Returns the count and the result in lines.
  */
 export async function replay(run: Run, command: ReplayCommand): Promise<string[]> {
   const perSecond = rateOf(command.rate)
@@ -222,7 +222,7 @@ export function whoIsThis(): string {
   try {
     return `${userInfo().username}@${hostname()}`
   } catch {
-    // The system has no name for the user id, as in many containers.
+    // The system has no user name for the user id. This is so in many containers.
     return hostname()
   }
 }

@@ -23,8 +23,9 @@ const takeTimeoutMs = 15_000
 
 /**
  * Produces messages to the topic `events` like an upstream service: keyed by user, and with the header
- * `source-id`. `message` has a JSON object on each line. Without it, standard input has them. Checks all
- * messages before it sends the first message. Returns a line for each sent message.
+ * `source-id`. The messages are JSON objects, one on each line. They come from `message`, or from standard
+ * input if `message` is absent. Checks all messages before it sends the first message. Returns a line for
+ * each sent message.
  */
 export async function sendMessages(
   config: Config,
@@ -59,7 +60,8 @@ export async function sendMessages(
   }
   try {
     const all = Promise.all(messages.map(send))
-    // Many messages may take long. So the time begins anew as long as Kafka acknowledges some of them.
+    // Many messages may take long. So each time that Kafka has acknowledged some of them, the wait begins
+    // anew.
     for (let before = 0; !(await within(takeTimeoutMs, all)); before = sent)
       if (sent === before) throw new StartError(complaint(events, { sent, count: messages.length, trouble }))
     const results = await all

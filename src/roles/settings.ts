@@ -25,7 +25,8 @@ const onlyProcess: ProcessOf = { number: 1, count: 1 }
 
 /**
  * Returns the static membership of a worker's process, if an instance id is set. The first process also
- * recognizes the instance ids of former processes. Their numbers are above the present count of processes.
+ * recognizes the instance ids of former processes, whose numbers are higher than the present count of
+ * processes.
  */
 export function staticMember(
   { kafka: { instanceId, leaveOnStop } }: Config,

@@ -8,9 +8,9 @@ export type StoppedProcess = Pick<WorkerProcess, 'number' | 'isStarting' | 'ende
 const overdueMs = 1_000
 
 /**
- * Stops a process, and resolves when the process has ended. A process that hangs is killed, after a call of
- * `onOverdue`. A process that has not started yet stops sooner than a process that delivers, so it counts as
- * hung sooner.
+ * Stops a process, and resolves when the process has ended. If the process hangs, calls `onOverdue` and kills
+ * the process. A process that has not started yet gets less time than a process that delivers, because it has
+ * less to finish.
  */
 export async function stopInTime(
   one: StoppedProcess,
@@ -18,7 +18,8 @@ export async function stopInTime(
   onOverdue: (one: StoppedProcess) => void,
 ): Promise<void> {
   function look(): void {
-    // The report that the process has started may have been on its way at the first look.
+    // The time to stop may have become longer since the wait began: the process may have reported meanwhile
+    // that it has started.
     const leftMs = orderlyMs() - waitedMs
     if (leftMs > 0) wait(leftMs)
     else {

@@ -16,9 +16,9 @@ export type LaidOut = {
    */
   readonly batchBytes: number
   /**
-   * The size of the largest record that is sent to the brokers, in bytes. It follows from
-   * `message.maxBytes`, or from the largest topic if that takes more. A topic takes more after
-   * `message.maxBytes` was lowered. Larger messages may then still wait in the retry topics.
+   * The size of the largest record that is sent to the brokers, in bytes. It follows from `message.maxBytes`,
+   * or from the largest topic if that takes more. After `message.maxBytes` was lowered, a topic still takes
+   * larger records, and larger messages may still wait in the retry topics.
    */
   readonly maxRecordBytes: number
   /** A partition takes no records while it has fewer in-sync replicas than this number. */

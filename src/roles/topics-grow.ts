@@ -34,7 +34,9 @@ import { StartError, WrongUseError } from './start-error.ts'
 type Kafka = ReturnType<typeof createKafka>
 
 export type GrowOptions = {
-  /** The requested number of partitions. `undefined`: the number of the growth that is under way. */
+  /**
+   * The requested number of partitions. If `undefined`, the number of the growth that is under way is used.
+   */
   readonly partitions: string | undefined
   readonly isDryRun: boolean
   /** True to remove what an unfinished growth has created. */
@@ -47,7 +49,8 @@ export type GrowOptions = {
 const minutesOfRefresh = 5
 /**
  * Limit on the bytes of one fetch per partition, for all partitions together. All partitions of a topic are
- * read at the same time. The answers to two fetches per partition are in memory, so up to twice this limit.
+ * read at the same time. The memory may hold the answers to two fetches per partition, which is up to twice
+ * this limit.
  */
 const fetchBytesOfAll = 64 * 1024 ** 2
 const leastFetchBytes = 64 * 1024
@@ -89,8 +92,8 @@ export async function growTopics(
 }
 
 /**
- * Throws if flags contradict each other. Otherwise `--clean --dry-run` would delete topics, though
- * `--dry-run` says that nothing is written.
+ * Throws if flags contradict each other. For example, `--clean --dry-run` must not delete topics, because
+ * `--dry-run` means that nothing is written.
  */
 function refuseContradictions({ partitions, isDryRun, isAbandoned, isClean }: GrowOptions): void {
   if (isAbandoned && isClean) throw new WrongUseError('Give --abandon or --clean, not both.')
@@ -143,7 +146,8 @@ async function begin(
       `There are ${present} partitions: they can only become more, and ${partitions} is not more. Fewer need a new SLUICE_KAFKA_TOPIC_PREFIX.`,
     )
   await refuseOtherTopics(kafka, config)
-  // A dry run tells how long the workers have to stand still. So it must be possible while they still run.
+  // A dry run says for how long the workers will have to be stopped. So it must be possible while they still
+  // run.
   if (!isDryRun) await refuseMembers(kafka, config)
   const change = {
     from: { partitions: present, generation },

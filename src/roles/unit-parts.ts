@@ -14,8 +14,8 @@ export type UnitParts = {
 
 /**
  * Returns the functions that give a unit to the parts, and take it from them. `released` may be called while
- * `prepare` is still running. From then on, `prepare` gives the unit to no further part, because no part
- * would be told again to release it.
+ * `prepare` is still running. From then on, `prepare` gives the unit to no further part, because nothing
+ * would take the unit from that part again.
  */
 export function unitPorts({
   audiences,

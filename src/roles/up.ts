@@ -54,8 +54,8 @@ type Ports = {
 export async function startUp({ say, ...options }: UpOptions): Promise<void> {
   const { config, log, parts } = options
   const telemetry = await openOwnTelemetry(options)
-  // The catalog and the ports are checked first. Otherwise a Kafka would be started in vain if the catalog is
-  // faulty or a port is taken.
+  // The catalog and the ports are checked first. If the catalog is faulty or a port is taken, no Kafka needs
+  // to be started.
   await refuseFaultyCatalog(config)
   await refuseTakenPort(gatewayAddress(config))
   if (config.kafka.brokers.length === 0 || config.admin.tokensFile !== undefined)
@@ -116,7 +116,7 @@ async function startRoles(
   const adminMetrics = createAdminMetrics(member.common)
   const ofAdmin = { ...options, metrics: adminMetrics, role: 'up', catalog, logQuery: index?.query } as const
   const admin = tokens && (await startAdminPart({ ...ofAdmin, tokens }))
-  // The index isn't asked, because all other parts work without it.
+  // The index isn't included, because all other parts work without it.
   const notReady = () => [...member.notReady(), ...gateway.notReady(), ...(admin?.notReady() ?? [])]
   telemetry.tell({
     metrics() {

@@ -15,7 +15,7 @@ export type UpstreamInput = {
   readonly chunks: AsyncIterable<Buffer>
 }
 
-/** Opens a file. With `-`, opens standard input. If that is a terminal, tells the person there to type. */
+/** Opens a file. With `-`, opens standard input. If standard input is a terminal, asks the user to type. */
 export async function openInput(file: string): Promise<UpstreamInput> {
   if (file === '-') {
     if (process.stdin.isTTY)

@@ -70,7 +70,7 @@ export type Member = {
   catalog(): Catalog
   /** The retry topics that the member reads. */
   tiers: readonly string[]
-  /** The tracing. A gateway in the same process uses it too. `undefined`: nothing is traced. */
+  /** The tracing. A gateway in the same process uses it too. If `undefined`, nothing is traced. */
   tracing: Tracing | undefined
   /** The limits of the topics. A gateway in the same process uses them too. */
   laidOut: LaidOut
@@ -111,9 +111,9 @@ type Joined = MemberOutlets &
   MemberStates & {
     readonly replays: Replays
     readonly notices: Notices
-    /** The detection of repeated messages. `undefined`: repeats are delivered. */
+    /** The detection of repeated messages. If `undefined`, repeats are delivered. */
     readonly repeats: Repeats | undefined
-    /** The tracing of the worker. `undefined`: nothing is traced. */
+    /** The tracing of the worker. If `undefined`, nothing is traced. */
     readonly traces: WorkerTracing | undefined
   }
 

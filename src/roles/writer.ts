@@ -26,8 +26,8 @@ export type Writer = {
 }
 
 /**
- * Opens a writer. Calls `say` when Kafka stops taking records, and again when Kafka takes records again. The
- * writer waits meanwhile.
+ * Opens a writer. Calls `say` when Kafka stops taking records, and again when Kafka takes records again. In
+ * between, the writer waits.
  */
 export async function openWriter(
   config: Config,

@@ -40,9 +40,9 @@ const leastBuckets = 256
 const longestNumber = 9_999_999_999
 
 /**
- * Turns a whole audience into records. Every part says how many parts its partition gets, so an incomplete
- * sync can't be taken for a complete one. To find this number, this class first collects the users on disk.
- * Memory doesn't grow with the number of users.
+ * Turns a whole audience into records. Every part contains the number of parts that its partition gets, so an
+ * incomplete sync can't be taken for a complete one. To find this number, this class first collects the users
+ * on disk. So memory doesn't grow with the number of users.
  */
 export class Sync {
   readonly #head: SyncHead
@@ -60,7 +60,7 @@ export class Sync {
     this.#spool = new Spool(partitions * this.#bucketsEach)
   }
 
-  /** Adds a user. Returns the reason if the user can't be added, else `undefined`. */
+  /** Adds a user. Returns `undefined`, or the reason why the user can't be added. */
   add(userId: string): string | undefined {
     const text = JSON.stringify(userId)
     if (text.length * 3 > this.#room && Buffer.byteLength(text) > this.#room) {

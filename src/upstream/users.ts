@@ -4,15 +4,16 @@ import { parseJson } from '../message/json.ts'
 import { eachLine, type LineFault } from './file-lines.ts'
 
 /**
- * The format of a file of users. `csv`: a row for each user. `ndjson`: a JSON text or object on each line.
+ * The format of a file of users. A `csv` file has a row for each user. An `ndjson` file has a JSON text or
+ * object on each line.
  */
 export type UserFormat = 'csv' | 'ndjson'
 
 export type UserList = {
   readonly format: UserFormat
   /**
-   * The name of the column (`csv`) or of the field (`ndjson`) that has the user ids. `undefined`: the name is
-   * `userId` or `user_id`.
+   * The name of the column (`csv`) or of the field (`ndjson`) that has the user ids. If `undefined`, the name
+   * is `userId` or `user_id`.
    */
   readonly column: string | undefined
   /**
@@ -68,8 +69,8 @@ async function readNdjson(
  */
 const recordEnds = ['\r\n', '\n']
 /**
- * The longest row, in characters. In a longer row, a quotation mark is most likely missing, or there is one
- * too many.
+ * The longest row, in characters. If a row is longer, it most likely has a quotation mark too many or too
+ * few.
  */
 const maxRowCharacters = 1024 ** 2
 
