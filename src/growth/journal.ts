@@ -116,7 +116,7 @@ export function faultOf(growth: Growth | undefined, configured: Layout): string 
 
 /**
  * Returns a text about a growth that is under way: what it does, and how to complete it. Commands that only
- * write records show this text, whatever layout is configured.
+ * write records show this text. For them, the configured layout doesn't matter.
  */
 export function underWay({ state, from, to }: Growth): string {
   const again = `run \`sluice topics grow ${to.partitions}\` again until it ends: it continues where it stopped`

@@ -1,7 +1,6 @@
 /**
- * Merges the records of several logs. At each step, compares the next record of each log with the others, and
- * yields the lowest one. The records of one log keep their order, even if `compare` would order them in
- * another way.
+ * Merges the records of several logs. At each step, compares the next records of all logs, and yields the
+ * lowest one. The records of one log keep their order, even if `compare` would order them in another way.
  */
 export async function* merged<T>(
   logs: readonly AsyncIterable<readonly T[]>[],

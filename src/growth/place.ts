@@ -1,6 +1,6 @@
 /**
- * The original place of a copied record, and the time when the record was appended there. The copy carries
- * both in a header.
+ * The original place of a copied record, and the time when the record was appended there. The copy has both
+ * in a header.
  */
 export type Place = { readonly partition: number; readonly offset: number; readonly timestampMs: number }
 

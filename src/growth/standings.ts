@@ -42,8 +42,8 @@ function worse(a: Standing, b: Standing): Standing {
 }
 
 /**
- * Replaces the standing of a running first sync by `new` or `parted`, so that the first sync starts again.
- * It can't go on, because its position is valid only in the old unit in which it ran.
+ * Replaces the standing of a running first sync by `new` or `parted`, so that the first sync starts again. It
+ * can't continue, because its position is valid only in the old unit in which it ran.
  */
 function calm(standing: Standing): Exclude<Standing, { kind: 'syncing' }> {
   if (standing.kind !== 'syncing') return standing

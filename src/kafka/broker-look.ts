@@ -11,7 +11,7 @@ export type Allowed = ReadonlySet<Operation> | 'unreported'
 export type BrokerLook = {
   /**
    * The reason why Sluice can't work with this broker. `undefined` if Sluice can work with it. If there is a
-   * reason, the other properties of this object mean nothing.
+   * reason, the other properties must not be used.
    */
   readonly problem: string | undefined
   /** A line that tells the operator which facts this broker can't report, and what follows from that. */

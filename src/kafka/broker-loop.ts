@@ -8,9 +8,9 @@ import { withoutAborted } from './transactions.ts'
 import { ask } from './wire.ts'
 
 /**
- * How many bytes of records a broker collects before it answers a fetch. After `fetchWaitMs` the broker
- * answers with fewer bytes. The broker collects records because a fetch that brings a few records costs as
- * much as a fetch that brings hundreds. If the previous fetch brought no records, one record is enough.
+ * A broker collects this many bytes of records before it answers a fetch. After `fetchWaitMs` it answers with
+ * fewer bytes. Records are collected because the costs of a fetch with a few records are those of a fetch
+ * with hundreds. If the previous fetch brought no records, one record is enough.
  */
 const minFetchBytes = 16 * 1024
 /**
@@ -30,7 +30,10 @@ const maxFetchBytes = 10 * 1024 ** 2
 const maxBytesPerPartition = 64 * 1024
 const minBackoffMs = 100
 const maxBackoffMs = 2_000
-/** How many times a damaged batch is fetched again before it counts as damaged on the broker's disk. */
+/**
+ * A damaged batch is fetched again this many times. If it still arrives damaged, the broker's disk is assumed
+ * to be the cause.
+ */
 const damagedTries = 3
 
 export type BrokerLoopOptions = {
@@ -136,7 +139,7 @@ export class BrokerLoop {
 
   /**
    * Marks the requested partitions as failed, because the broker as a whole could not be asked. Then looks up
-   * the leaders again: by now, another broker may lead these partitions.
+   * the leaders again, because another broker may have become the leader of these partitions.
    */
   #failed(wanted: readonly PartitionHandle[], error: unknown): void {
     this.#failures++
@@ -223,8 +226,8 @@ export class BrokerLoop {
   }
 
   /**
-   * Returns true if the handle is still at the position that the request named, and if this broker still
-   * leads the handle's partition, as far as this member knows.
+   * Returns true if the handle is still at the position that the request named. This broker must also still
+   * lead the handle's partition, as far as this member knows.
    */
   #isCurrent({ handle, offset, turn }: Asked): boolean {
     return (

@@ -30,8 +30,8 @@ type Snappy = Pick<typeof snappy, 'compress' | 'uncompress'>
 
 /**
  * Loads snappy's native library when the first batch needs it, because the library takes 3 MB. If the library
- * can't be loaded, ends the process with an error. If the promise rejected instead, the batch would count as
- * damaged, and the batch's records would be skipped.
+ * can't be loaded, ends the process with an error. The promise must not reject, because then the batch would
+ * seem to be damaged, and its records would be skipped.
  */
 async function loadSnappy(): Promise<Snappy> {
   try {

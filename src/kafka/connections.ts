@@ -66,7 +66,10 @@ export class Connections {
     builder.build = async (place) => new GuardedPool(await this.#build(place), this.#build, this.#used).pool
   }
 
-  /** Rejects all requests under way, and closes all connections at once, even those being opened. */
+  /**
+   * Rejects all requests under way, and closes all connections at once. This includes connections that are
+   * being opened.
+   */
   cut(reason: string): void {
     for (const pool of this.#used) pool.cut(reason)
     this.#used.clear()

@@ -43,7 +43,7 @@ export type InboundRecord = {
 }
 
 /**
- * The content of a record. The buffers are slices of the answer to a fetch: as long as one of them is kept,
+ * The content of a record. The buffers are slices of the answer to a fetch. If the caller keeps one of them,
  * the whole answer stays in memory.
  */
 export type RecordContent = Pick<KafkaMessage, 'key' | 'value' | 'headers'> & {

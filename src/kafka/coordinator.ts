@@ -105,8 +105,9 @@ type Brokers = {
 }
 
 /**
- * Returns the error code of the whole answer. If the answer has one error code for each partition, returns
- * only the first, because all partitions have the same code if the broker isn't the coordinator.
+ * Returns the error code of the whole answer. An answer may have one error code for each partition. In this
+ * case, returns only the first code, because a broker that isn't the coordinator reports the same code for
+ * all partitions.
  */
 function codesOf(answer: unknown): readonly number[] {
   const of: unknown = Array.isArray(answer) ? answer[0] : answer

@@ -97,8 +97,8 @@ function messageOf({ partition, key, value, headers, timestampMs }: CopiedRecord
 }
 
 /**
- * Replaces null by an empty value, because the client can't write null. All readers of these headers treat
- * null and an empty value alike.
+ * Replaces null by an empty value, because the client can't write null. For all readers of these headers,
+ * null and an empty value mean the same.
  */
 function valuesOf(given: CopiedRecord['headers'][string]): Buffer | string | (Buffer | string)[] {
   if (Array.isArray(given)) return given.map((one) => one ?? '')

@@ -38,7 +38,10 @@ type Failing = { failing: FailingPartition; isReported: boolean; readonly timer:
 /** The most reasons that one message lists. */
 const namedReasons = 5
 
-/** Returns a text with the first few reasons, each only once, and with the number of the other reasons. */
+/**
+ * Returns a text with the first few reasons, and with the number of the remaining reasons. Equal reasons are
+ * listed once.
+ */
 export function describeReasons(reasons: readonly string[]): string {
   const each = [...new Set(reasons)]
   const some = each.slice(0, namedReasons).join('; ')

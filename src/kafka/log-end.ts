@@ -2,8 +2,7 @@
 export class LogEnd {
   #offset = 0
   /**
-   * An offset and a time in epoch milliseconds. The record at this offset, and all records before it, were in
-   * the log at this time.
+   * An offset and a time in epoch milliseconds. All records up to this offset were in the log at this time.
    */
   #seen = { offset: -1, atMs: 0 }
   #asked = { offset: 0, atMs: 0 }

@@ -127,8 +127,8 @@ export class LogReader {
       position = next
       if (position < end) {
         coming = this.#piece(position, end, take)
-        // If the caller stops reading here, nobody waits for this piece. If fetching the piece then fails,
-        // the rejection must not count as unhandled.
+        // If the caller stops reading here, nobody waits for this piece. In that case, a rejection must not
+        // be reported as unhandled.
         coming.catch(() => undefined)
       }
       if (records.length > 0) yield records
@@ -137,7 +137,7 @@ export class LogReader {
   }
 
   /**
-   * Fetches once. Returns those records of the answer whose offsets are at least `from` and lower than `to`.
+   * Fetches once. Returns the records of the answer whose offsets are at least `from` and lower than `to`.
    */
   async piece<T>(from: number, to: number, take: Take<T>): Promise<Piece<T>> {
     await this.#patiently(() => this.#connect())
@@ -270,8 +270,8 @@ export class LogReader {
     const code = answer?.errorCode ?? errorCode
     if (code === errorCodes.NONE) return answer ?? 'later'
     if (code === errorCodes.OFFSET_OUT_OF_RANGE && (await this.#askRange()).start > position) return 'gone'
-    // Otherwise the offset lies after the log's end: the leader has lost records, or doesn't know of all
-    // records yet.
+    // If the offset is out of range here, it lies after the log's end. Either the leader has lost records, or
+    // it doesn't know of all records yet.
     throw protocolError(code)
   }
 

@@ -6,8 +6,9 @@ import { withAdmin } from './with-admin.ts'
  * Returns a range of offsets for each partition of a topic, by partition number. A range covers the records
  * that were appended at `fromMs` or later, and before `toMs`. Both are times in epoch milliseconds. Without
  * `fromMs`, a range begins at the start of the log. Without `toMs`, a range ends at the end of the log. If
- * producers set the times of a topic's records, a range begins at the first record with a time of `fromMs` or
- * later, and ends before the first record with a time of `toMs` or later.
+ * producers set the times of a topic's records, the times may not be in order. In this case, a range begins
+ * at the first record with a time of `fromMs` or later. It ends before the first record with a time of `toMs`
+ * or later.
  */
 export function offsetRanges(
   kafka: Kafka,
@@ -18,8 +19,8 @@ export function offsetRanges(
     const logs = await admin.fetchTopicOffsets(topic)
     const at = async (timeMs: number | undefined): Promise<ReadonlyMap<number, number>> => {
       if (timeMs === undefined) return new Map()
-      // No record is older than 1970. Times before 1970 must not be sent: to Kafka some of them have another
-      // meaning, and it refuses the others.
+      // No record is older than 1970. Times before 1970 must not be sent to Kafka, which gives some of them
+      // another meaning, and refuses the rest.
       const found = await admin.fetchTopicOffsetsByTimestamp(topic, Math.max(0, timeMs))
       return new Map(found.map(({ partition, offset }) => [partition, Number(offset)]))
     }

@@ -37,8 +37,8 @@ export type EpochAnswer = {
 const noReplica = -1
 const readUncommitted = 0
 /**
- * Kafka's codes for the start and the end of a log. A request carries such a code in the field that otherwise
- * holds a time.
+ * Kafka's codes for the start and the end of a log. A request has such a code in the field that can also have
+ * a time.
  */
 const times = { start: -2, end: -1 } as const
 

@@ -1,7 +1,7 @@
 /**
- * Calls a function, but never twice at the same time. If a caller comes while the function works, the caller
- * waits for the next call, because the present call may not see the latest changes. All callers that come
- * meanwhile share the next call.
+ * Calls a function, but never twice at the same time. If callers come while a call is under way, they share
+ * the next call and wait for it. They can't share the present call, because it may not see the latest
+ * changes.
  */
 export class OneAtATime {
   readonly #work: () => Promise<void>

@@ -93,8 +93,8 @@ export class OwnedPartitions {
 }
 
 /**
- * Returns the n-th number of a sequence of numbers between 0 and 1. Consecutive numbers of the sequence are
- * spread evenly, however many they are (by the golden ratio, as in Fibonacci hashing).
+ * Returns the n-th number of a sequence of numbers between 0 and 1. Any count of consecutive numbers of the
+ * sequence is spread evenly. This is done by the golden ratio, as in Fibonacci hashing.
  */
 function turnOf(n: number): number {
   return (n * 0.618_033_988_749_895) % 1

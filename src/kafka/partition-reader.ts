@@ -13,8 +13,8 @@ import { openPartwiseCluster, type PartwiseCluster } from './partwise-cluster.ts
 import type { FetchedRecord, RecordHeaders } from './record-batch.ts'
 
 /**
- * A record that has a key. Key and value are slices of the answer to a fetch. Copy them to keep them, or the
- * whole answer stays in memory.
+ * A record that has a key. Key and value are slices of the answer to a fetch. If you keep them, copy them,
+ * because a slice keeps the whole answer in memory.
  */
 export type KeyedRecord = {
   readonly offset: number
@@ -28,8 +28,8 @@ export type KeyedRecord = {
 }
 
 /**
- * A record as the log has it. Key, value and headers are slices of the answer to a fetch. Copy them to keep
- * them, or the whole answer stays in memory.
+ * A record as the log has it. Key, value and headers are slices of the answer to a fetch. If you keep them,
+ * copy them, because a slice keeps the whole answer in memory.
  */
 export type WholeRecord = {
   readonly offset: number
@@ -87,8 +87,8 @@ export type PartitionReader = {
   read(options: ReadOptions): AsyncGenerator<readonly KeyedRecord[], void>
   /**
    * Returns a function for reading a log again and again, each time from where the last reading ended. The
-   * function reads like `read`. If the log isn't the one that it has read before, or has lost records that it
-   * has read, the function calls `onOther` and throws the same `OtherLogError`.
+   * function reads like `read`. If the log was replaced by another log, or has lost records that were read,
+   * the function calls `onOther` with an `OtherLogError`, and throws this error.
    */
   follow(
     options: Omit<ReadOptions, 'from'>,
@@ -151,8 +151,8 @@ class Session {
   }
 
   /**
-   * Runs the given functions one after another. If two of these functions connected or added a topic at the
-   * same time, kafkajs would forget the brokers that the first function has found, and would never close the
+   * Runs the given functions one after another. Two of these functions must not connect or add a topic at the
+   * same time. Otherwise kafkajs forgets the brokers that the first function has found, and never closes the
    * connections to these brokers.
    */
   readonly inTurn: LogOptions['inTurn'] = (work) => {
@@ -163,7 +163,7 @@ class Session {
 
 /**
  * Opens and closes the connections that all readings share. Opens them when a reading begins while no other
- * reading is under way. Closes them when the last reading under way ends, unless `keepsOpen` is set.
+ * reading is under way. If `keepsOpen` isn't set, closes them when the last reading under way ends.
  */
 class Sessions {
   readonly #kafka: Kafka

@@ -94,8 +94,8 @@ export class Partition {
   }
 
   /**
-   * Returns true once all previous owners count as finished with the partition. No previous owner then has a
-   * request in flight. If the partition isn't started yet, it waits only for the state of its unit.
+   * Returns true once all previous owners have finished with the partition, or the time for the handover is
+   * over. From then on, the partition waits only for the state of its unit.
    */
   get isCleared(): boolean {
     return this.#isCleared

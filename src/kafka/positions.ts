@@ -87,8 +87,8 @@ export type Location =
 
 /**
  * Judges whether a place still exists in a log. This function is pure. If the place lies below the start of
- * the same log, retention has deleted its records. The rules for the leader epoch are those of Kafka's own
- * client (KIP-320).
+ * the same log, retention has deleted its records. For the leader epoch, the rules of Kafka's own client
+ * (KIP-320) are used.
  */
 export function judgePlace({ offset, topicId, leaderEpoch = -1 }: LogPlace, log: LogFacts): PlaceJudgement {
   const { start, end, epochEnd } = log
@@ -132,8 +132,8 @@ export function judgeSettled({ offset, leaderEpoch, settled }: LogPlace, log: Lo
   if (settled === undefined) return allKnown
   const { epochEnd, settledEpochEnd } = log
   if (settledEpochEnd !== undefined) {
-    // If no record of the log has the epoch of the settled record, nobody knows up to which offset the log is
-    // still the same.
+    // If no record of the log has the epoch of the settled record, it isn't known up to which offset the log
+    // is still the same.
     const isThere = settledEpochEnd.leaderEpoch === settled.leaderEpoch
     const below = isThere ? settledEpochEnd.endOffset : offset
     return below > settled.last ? allKnown : { below, isCutOff: true }

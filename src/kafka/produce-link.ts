@@ -142,8 +142,8 @@ export class ProduceLink {
   }
 
   /**
-   * Returns those partitions of these topics which have a leader and at least `minInsync` in-sync replicas.
-   * Asks all known brokers, and takes the first answer. Rejects when no broker answers within `timeoutMs`.
+   * Returns the partitions of these topics that have a leader and at least `minInsync` in-sync replicas. Asks
+   * all known brokers, and takes the first answer. Rejects when no broker answers within `timeoutMs`.
    */
   async openPartitions(
     topics: readonly string[],
@@ -178,7 +178,8 @@ export class ProduceLink {
   }
 
   async #prepare(cluster: Cluster, topics: readonly string[]): Promise<void> {
-    // `#reopen` may replace the client meanwhile. The new client doesn't know the topics of this client.
+    // During the `await` below, `#reopen` may replace the client and `#topics`. The new client doesn't know
+    // the topics of this client.
     const known = this.#topics
     await cluster.connect()
     const missing = topics.filter((topic) => !known.has(topic))

@@ -110,8 +110,8 @@ function readProduceAnswer(body: Buffer, version: number): ProduceAnswer {
 
 /**
  * Writes the body of a produce request, versions 3 to 7 of the Kafka protocol, with uncompressed record
- * batches (magic 2). kafkajs would write the same bytes, but takes ten times as long: it makes an encoder
- * with its own buffer for each record and each header, and copies each byte five times. This function first
+ * batches (magic 2). kafkajs would write the same bytes, but takes ten times as long. For each record and
+ * each header, it makes an encoder with a buffer, and it copies each byte five times. This function first
  * measures all records, and then writes each byte once.
  */
 export function writeProduceRequest(request: ProduceRequest): Buffer {

@@ -79,8 +79,8 @@ export type ProducerOptions = {
 const defaultBatchBytes = 900_000
 const mostRecords = 1_000
 /**
- * How long records are collected before they are sent together, in milliseconds. A request costs as much CPU
- * as a hundred records, and no record of this producer is urgent.
+ * How long records are collected before they are sent together, in milliseconds. Records are collected
+ * because a request costs as much CPU as a hundred records, and no record of this producer is urgent.
  */
 const lingerMs = 20
 const backoffs = { minBackoffMs: 250, maxBackoffMs: 5_000 }

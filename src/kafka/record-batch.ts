@@ -22,8 +22,8 @@ import { crc32c } from './crc32c.ts'
 export type RecordHeaders = Record<string, Buffer | null | (Buffer | null)[]>
 
 /**
- * A record as it was fetched. Key, value and headers are slices of the answer to a fetch. Copy them to keep
- * them, or the whole answer stays in memory.
+ * A record as it was fetched. Key, value and headers are slices of the answer to a fetch. If you keep them,
+ * copy them, because a slice keeps the whole answer in memory.
  */
 export type FetchedRecord = {
   readonly offset: number
@@ -126,8 +126,8 @@ function isRecordBatch(bytes: Buffer): boolean {
  * Reads the record batches that a fetch brought for a partition. Checks the checksum of each batch, because a
  * disk may return other bytes than the bytes that were written. A batch with a correct checksum may still be
  * unreadable, because its content is garbage or takes too much memory. The unreadable records of a batch then
- * become one record with a reason, at the last offset of the batch. Without this, such a batch could crash a
- * worker, and then each further worker that becomes the owner of the partition.
+ * become one record with a reason, at the last offset of the batch. If such a batch crashed a worker, it
+ * would also crash each further worker that becomes the owner of the partition.
  *
  * Skips an incomplete batch at the end. Never rejects.
  */
@@ -157,7 +157,7 @@ export async function readRecordSet(
     }
     start += batch.length
   }
-  // A broker sends at least the whole first batch, however large it is.
+  // A broker always sends the whole first batch, even if it is very large.
   if (nextOffset < 0 && bytes.length > 0) damage ??= 'its length is wrong'
   return { records, epochs, nextOffset, damage }
 }
@@ -351,7 +351,7 @@ class BatchReader {
     return headers
   }
 
-  /** Reads a length, and then as many bytes. The length -1 stands for null. */
+  /** Reads a length, and then this number of bytes. The length -1 stands for null. */
   #data(): Buffer | null {
     const length = this.#varint()
     if (length === -1) return null

@@ -45,8 +45,8 @@ export type RecordSender = {
   /**
    * Sends each item once. `batch` has at most one item for each partition. Calls `onSettled` once for each
    * item, as soon as the outcome is known, and after three seconds at the latest. `failure` is absent when
-   * all in-sync replicas have the records. Otherwise it is the error of Kafka or its client, and the records
-   * may have been written nevertheless. Nothing is tried again.
+   * all in-sync replicas have the records. Otherwise it is the error of Kafka or its client. In that case,
+   * the records may have been written or not. Nothing is tried again.
    */
   send<T extends PartitionRecords>(
     batch: readonly T[],
@@ -54,7 +54,7 @@ export type RecordSender = {
     onSettled: (item: T, failure: string | undefined) => void,
   ): void
   /**
-   * Checks, over connections of its own, whether Kafka could take records of these topics now. Each partition
+   * Checks whether Kafka could take records of these topics now. Uses separate connections. Each partition
    * needs a leader, and `minInsync` in-sync replicas. Returns what is missing.
    */
   obstacles(topics: readonly string[], minInsync: number): Promise<readonly Obstacle[]>

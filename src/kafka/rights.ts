@@ -26,7 +26,7 @@ export type Right = {
  * topics a role reads and writes.
  */
 type Needs = {
-  /** Says whose settings the role reads: those of the topics that it uses, or those of all topics. */
+  /** Says whether the role reads the settings of the topics that it uses, or of all topics. */
   readonly settings?: 'used' | 'all'
   readonly isMember?: true
   readonly creates?: true

@@ -20,7 +20,8 @@ export function assignSticky(unitCount: number, claims: readonly MemberClaim[]):
   const fewest = Math.floor(unitCount / Math.max(1, members.length))
   const extra = unitCount - fewest * members.length
   // If the units can't be divided evenly, the members that keep the most units own one unit more than the
-  // others. Among equal members the member id decides, so every group leader decides alike.
+  // others. Among members with equally many units, the member id decides. So every group leader makes the
+  // same decision.
   const bySize = [...members].sort((a, b) => sizeOf(kept, b) - sizeOf(kept, a) || compare(a, b))
   const room = new Map(bySize.map((memberId, index) => [memberId, fewest + (index < extra ? 1 : 0)]))
 

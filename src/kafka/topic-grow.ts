@@ -75,7 +75,7 @@ export function enforceAppendTimes(
 }
 
 /**
- * Adds partitions to those topics that exist and have fewer than `partitions`. With `validateOnly`, adds no
+ * Adds partitions to each existing topic that has fewer than `partitions`. With `validateOnly`, adds no
  * partition, and only asks whether the cluster would add the partitions.
  */
 export function addPartitions(
@@ -127,7 +127,7 @@ const refusalTypes: ReadonlySet<string> = new Set([
   'UNKNOWN',
 ])
 
-/** Returns those of the given topics that exist. */
+/** Returns the given topics that exist. */
 export function existingOf(kafka: Kafka, topics: readonly string[]): Promise<string[]> {
   return withAdmin(kafka, async (admin) => {
     const existing = new Set(await admin.listTopics())
@@ -136,8 +136,8 @@ export function existingOf(kafka: Kafka, topics: readonly string[]): Promise<str
 }
 
 /**
- * Removes those of the given topics that exist. Their records, and the group's commits for them, are removed
- * too. Returns the names of the removed topics.
+ * Removes the given topics, as far as they exist. Their records, and the group's commits for them, are
+ * removed too. Returns the names of the removed topics.
  */
 export async function removeTopics(kafka: Kafka, topics: readonly string[]): Promise<string[]> {
   const present = await existingOf(kafka, topics)

@@ -40,9 +40,9 @@ export type TopicTail = {
   readonly trouble: string | undefined
   /**
    * The age of the last record that was read from a partition, in milliseconds. This is the maximum over all
-   * partitions with unread records. 0 if all records are read. -1 while the age isn't known. If all records
-   * of a partition were read, and then no broker has reported the end of its log for some seconds, newer
-   * records may be unread. In that case, the time since that report counts.
+   * partitions with unread records. 0 if all records are read. -1 while the age isn't known. After all
+   * records of a partition were read, the brokers may not report the end of its log for some seconds. Then
+   * newer records may be unread, so the time since the last report counts as the age.
    */
   readonly behindMs: number
   stop(): Promise<void>

@@ -78,8 +78,8 @@ export class TopicView {
 const noPartitions: ReadonlyMap<number, PartitionMetadata> = new Map()
 
 /**
- * Returns the later of two answers about the leader of the same log. If the new answer has no topic id,
- * nobody knows whether the log is the same, so the new answer is taken.
+ * Returns the later of two answers about the leader of the same log. If the new answer has no topic id, it
+ * isn't known whether the log is the same, so the new answer is taken.
  */
 function laterOf(
   reported: PartitionMetadata,

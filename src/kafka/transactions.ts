@@ -4,7 +4,7 @@ import type { FetchedRecord } from './record-batch.ts'
 const abortMarker = Buffer.from([0, 0, 0, 0])
 
 /**
- * Returns those records of a fetch that a consumer may read, beginning at the offset `from`. Leaves out the
+ * Returns the records of a fetch that a consumer may read, beginning at the offset `from`. Leaves out the
  * markers of transactions, and the records of aborted transactions. An aborted transaction begins at its
  * first offset and ends with the marker of its producer. `records` are all records of the fetch, in order.
  * Source: the Kafka protocol, Fetch response and control batches.

@@ -90,8 +90,7 @@ export class UnitTenures {
   }
 
   /**
-   * Releases those lost units for which `isAtRest` returns true, because they have nothing in flight any
-   * more.
+   * Releases the lost units for which `isAtRest` returns true. Such units have nothing in flight any more.
    */
   release(isAtRest: (unit: number) => boolean): void {
     for (const tenure of this.#leaving) if (isAtRest(tenure.unit)) this.#rest(tenure)

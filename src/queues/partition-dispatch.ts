@@ -46,7 +46,8 @@ const slowMs = 250
 /**
  * Decides when waiting items are sent, and by which route. A send of healthy partitions waits for the end of
  * the previous send (at most `slowMs`), and takes all items that have arrived meanwhile. The items of a
- * failing partition are sent again after a pause, alone and by the isolated route, until it takes them.
+ * failing partition are sent alone and by the isolated route. They are sent again after a pause, until the
+ * partition takes them.
  */
 export class PartitionDispatch<T extends Sized> {
   readonly #options: PartitionDispatchOptions<T>

@@ -18,9 +18,9 @@ export class AvroFault extends Error {
 const spareItems = 1_000
 /**
  * The limit on the fields of a value is `spareFields` plus `fieldsPerByte` for each byte of the value. The
- * limit is needed because a record takes no bytes of its own. For example, a record may contain a second
- * record twice, and the second may contain a third twice. After a few more levels, there are more fields than
- * fit into memory.
+ * limit is needed because a record adds no bytes to those of its fields. For example, a record may contain a
+ * second record twice, and the second may contain a third twice. After a few more levels, there are more
+ * fields than fit into memory.
  */
 const spareFields = 10_000
 const fieldsPerByte = 8

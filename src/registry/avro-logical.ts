@@ -2,8 +2,8 @@ import avro, { type Schema } from 'avsc'
 import { AvroFault, type Cursor } from './avro-cursor.ts'
 
 /**
- * A logical type whose values become JSON in a way of their own. avsc builds it in place of the underlying
- * type. The bytes of a value are the same for both types.
+ * A logical type whose values become other JSON than the values of the underlying type. avsc builds it in
+ * place of the underlying type. The bytes of a value are the same for both types.
  */
 export class NamedType extends avro.types.LogicalType {
   readonly logicalName: string

@@ -60,8 +60,9 @@ const denialPauseMs = 500
 const firstPauseMs = 500
 const longestPauseMs = 10_000
 /**
- * The limit on the remembered schemas. A schema never changes, so it is remembered for good. An installation
- * has only a handful of schemas, so only a producer that invents ids reaches this limit.
+ * The limit on the remembered schemas. A schema never changes, so it is remembered as long as the process
+ * runs. An installation has only a handful of schemas, so only a producer that invents ids reaches this
+ * limit.
  */
 const maxSchemas = 1_000
 

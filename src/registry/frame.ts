@@ -30,8 +30,8 @@ export type FramedReason =
   | 'number_out_of_range'
 
 /**
- * A refused value. `detail` tells the producer what is wrong, and never quotes the message. The refusals of a
- * `Decoder` also say what to do, in one whole sentence.
+ * A refused value. `detail` says to the producer what is wrong. It never quotes the message. The refusals of
+ * a `Decoder` also say what to do, in one whole sentence.
  */
 export type FramedRefusal = { readonly ok: false; readonly reason: FramedReason; readonly detail: string }
 

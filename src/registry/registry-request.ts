@@ -29,9 +29,9 @@ export type RegistryConnection = {
 const maxAnswerBytes = 8 * 1024 ** 2
 
 /**
- * Sends one request to a registry. Never rejects, and always ends, whatever the other side does. Redirects
- * aren't followed. Each request has a new connection. Lookups are rare, so a kept connection would often be
- * dead, and the registry would seem to be down.
+ * Sends one request to a registry. Never rejects, and always ends, even if the registry never answers.
+ * Redirects aren't followed. Each request has a new connection. Connections aren't kept, because lookups are
+ * rare. A kept connection would often be dead, and the registry would seem to be down.
  */
 export async function askRegistry(
   url: string,

@@ -202,8 +202,8 @@ export class Repeats {
   }
 
   /**
-   * Returns how many messages were remembered after the entry with this number. The number 0 belongs to no
-   * entry, and counts as older than all entries.
+   * Returns how many messages were remembered after the entry with this number. No entry has the number 0.
+   * For the number 0, the result is larger than for all entries.
    */
   #ageOf(number: number): number {
     const age = this.#newest - number

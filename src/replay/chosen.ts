@@ -12,8 +12,8 @@ export type SourceRecord = {
   readonly value: Buffer | null
   readonly headers: ReceivedHeaders
   /**
-   * The reason why the content can't be read, if there is one. In that case, the record stands for its whole
-   * Kafka batch.
+   * The reason why the content can't be read, if it can't be read. A record with a reason takes the place of
+   * all unreadable records of its Kafka batch.
    */
   readonly unreadable?: string
 }

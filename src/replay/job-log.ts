@@ -21,8 +21,8 @@ export type JobLogOptions = {
 }
 
 /**
- * Access to the topic `replay-jobs`, which has the orders of replays, the wishes (requests to run or stop a
- * replay), and the progress of replays.
+ * Access to the topic `replay-jobs`. It has the orders of replays, the requests to run or stop a replay, and
+ * the progress of replays.
  */
 export class JobLog {
   readonly jobs: Jobs

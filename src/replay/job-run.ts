@@ -268,7 +268,7 @@ export class JobRun {
 /** The error that ends an owner's work because the replay was stopped or belongs to another owner. */
 class Left extends Error {}
 
-/** Returns a text that says why a replay can't go on, and what to do. */
+/** Returns a text that says why a replay can't continue, and what to do. */
 function lostOf(partition: number, to: number): string {
   return `partition ${partition} ends before offset ${to}, up to which the replay reads: its topic was created again, or has lost records. Request a new replay`
 }

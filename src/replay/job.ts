@@ -18,7 +18,7 @@ export type JobOrder = {
   /** The offsets that are read, by partition. Records with higher offsets don't belong to the replay. */
   readonly ranges: readonly OffsetRange[]
   /**
-   * The id of the topic that the replay reads. If the topic has another id now, `ranges` mean nothing.
+   * The id of the topic that the replay reads. If the topic has another id now, `ranges` aren't valid.
    * `undefined` if the id isn't known.
    */
   readonly topicId?: string | undefined
@@ -26,7 +26,7 @@ export type JobOrder = {
   readonly counted?: Tally | undefined
 }
 
-/** A wish, which is a request to run or stop a replay. */
+/** A request to run or stop a replay. Its record has `wish` in the key. */
 export type JobRequest = {
   readonly state: 'run' | 'stop'
   readonly by: string

@@ -25,12 +25,13 @@ type Known = Pick<Job, 'wish' | 'progress'>
 
 const mostAudited = 10_000
 
-/** The content of those records of `replay-jobs` that were read. */
+/** The content of the records of `replay-jobs` that were read so far. */
 export class Jobs {
   readonly #jobs = new Map<string, Job>()
   /**
-   * Wishes (requests to run or stop) and progress of replays whose order hasn't been read yet. They may come
-   * before the order: if an order is written again, compaction keeps only the later record of it.
+   * Requests to run or stop replays, and progress of replays, if the order of the replay hasn't been read
+   * yet. They may come before the order: if an order is written again, compaction keeps only the later record
+   * of it.
    */
   readonly #loose = new Map<string, Partial<Known>>()
   readonly #audit: AuditEntry[] | undefined
@@ -94,8 +95,8 @@ export class Jobs {
   }
 
   /**
-   * Keeps a replay. The offsets of its partitions take most of its memory. A worker knows all replays since
-   * its start, and needs no offsets of those that are done.
+   * Keeps a replay. The offsets of its partitions take most of its memory. A worker remembers all replays
+   * since its start, so it drops the offsets of replays that are done.
    */
   #keep(job: Job): void {
     const { order, progress } = job

@@ -29,7 +29,7 @@ export type AdminOptions = {
    * close within the shutdown timeout.
    */
   parts: Parts
-  /** Called when this process can't go on. */
+  /** Called when this process can't continue. */
   onFatal: (error: Error) => void
 }
 

@@ -151,8 +151,8 @@ class Run {
     const { spaceId, audienceId, property, withLeft } = given.options
     this.#given = given
     this.#filter = { spaceId, audienceId, property, withLeft }
-    // A batch is allowed as soon as the bucket has one token. For the other tokens of the batch, the bucket
-    // goes below 0.
+    // A batch is sent as soon as the bucket has one token. The bucket then goes below 0, by the missing
+    // tokens of the batch.
     this.#bucket = new TokenBucket({ perSecond: given.rate, burst: 1 }, performance.now())
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(given.rate / batchesPerSecond))
     this.#start = given.start ?? { unit: 0, end: 0, bucket: 0, offset: -1, sent: 0, marksUpTo: -1 }

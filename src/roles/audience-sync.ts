@@ -215,8 +215,8 @@ type Sending = {
 }
 
 /**
- * Sends the parts, one partition after the other. A worker waits for all parts of a partition, so these parts
- * should arrive soon after each other.
+ * Sends the parts, one partition after the other. A worker waits for all parts of a partition, so the parts
+ * of a partition should arrive within a short time.
  */
 async function send(
   config: Config,

@@ -53,8 +53,8 @@ export async function changeAudience(
       if (!ready.ok) throw new WrongUseError(`The change ${spelled(ready.problem)}. Nothing was sent.`)
       spool.add(0, ready.value)
     } else {
-      // Reads the clock again for each line, because the input may take long. By an old time, a correct
-      // change could count as too far ahead of the clock.
+      // Reads the clock again for each line, because the input may take long. If the time were read only
+      // once, a correct change could seem to be too far in the future.
       await collect(spool, screen, (text) => readChange(text, { limits, nowMs: Date.now() }))
     }
     const total = spool.count(0)

@@ -12,7 +12,8 @@ export type FailingUnitsOptions = {
 }
 
 /**
- * The parts that are told when a unit is stopped or continues. A part is `undefined` until it has started.
+ * The parts to which this class reports that a unit is stopped or continues. A part is `undefined` until it
+ * has started.
  */
 export type StoppableParts = {
   readonly pipeline: Pick<Pipeline, 'setUnitStopped'> | undefined

@@ -5,11 +5,11 @@ import type { Part } from './parts.ts'
 /** Settings of V8 for a process that runs for long and allocates many objects that live for a short time. */
 const flags = [
   // Without this flag, the compiler may decide to allocate a part of each delivery in the old generation.
-  // That part becomes garbage together with the rest of the delivery, but keeps the young objects that it
-  // refers to alive until the whole heap is marked. Pauses then take ten times longer.
+  // When the delivery is over, this part becomes garbage. But until the whole heap is marked, it keeps the
+  // young objects alive to which it refers. Pauses then take ten times longer.
   '--no-allocation-site-pretenuring',
   // The collector's parallel threads may have to wait for a CPU that other processes use. The process pauses
-  // meanwhile, for 20 ms instead of 4 ms.
+  // until they have finished, which takes 20 ms instead of 4 ms.
   '--no-parallel-scavenge',
   // Lets the old generation grow to three times its live size before it is marked. V8 would let a small heap
   // grow by only a tenth. The heap would then be marked every two seconds, which takes a tenth of a second of
@@ -26,11 +26,11 @@ const sharedBufferBytes = 8 * 1024
 
 /**
  * The size of a semi-space for young objects, in MiB. A collection copies the live objects, and the process
- * pauses meanwhile. The larger the semi-space, the more objects are alive at a collection, because the
- * objects of requests to an endpoint that never answers live for 5 s. So a larger size makes the pauses
- * longer. With a smaller size, the objects of requests to endpoints that answer after 150 ms would be copied
- * so often that a delivery takes a fifth more CPU. V8 would derive the size from the machine's memory, up to
- * 64 MiB.
+ * pauses meanwhile. With a larger size, the pauses are longer. The reason is that more objects are alive at a
+ * collection, because the objects of requests to an endpoint that never answers live for 5 s. With a smaller
+ * size, a delivery takes a fifth more CPU. The reason is that the objects of requests to endpoints that
+ * answer after 150 ms are copied more often. V8 would derive the size from the machine's memory, up to 64
+ * MiB.
  */
 const youngMb = 16
 
@@ -75,9 +75,10 @@ export function limitSharedBuffers(): void {
 
 /**
  * Lets the semi-space grow to `youngMb` in one step when the process is busy, and no further. Without this
- * function, V8 would double the semi-space each time that as many bytes have survived collections as the
- * semi-space has. With little traffic the process would then grow for hours, as if it leaked memory. V8
- * shrinks the semi-space of an idle process, so this function looks at the size after each collection.
+ * function, V8 would double the semi-space again and again, each time that the bytes that have survived
+ * collections add up to its size. With little traffic the process would then grow for hours, as if it leaked
+ * memory. V8 shrinks the semi-space of an idle process, so this function looks at the size after each
+ * collection.
  */
 export function growYoungRoomWhenBusy(): Part {
   const recentMs: number[] = []

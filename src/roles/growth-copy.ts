@@ -43,9 +43,9 @@ type Stretch = {
 type Read = { readonly partition: number; readonly orderMs: number; readonly record: WholeRecord }
 
 /**
- * Copies topics to the topics of another layout. Every copied record carries the partition, the offset and
- * the time of its original. If a run was killed, the next run finds out from these values which records are
- * copied already, and doesn't copy these records again.
+ * Copies topics to the topics of another layout. Every copied record has the partition, the offset and the
+ * time of its original in a header. If a run was killed, the next run finds out from these values which
+ * records are copied already, and doesn't copy these records again.
  */
 export class GrowthCopy {
   readonly #options: CopyOptions

@@ -52,8 +52,8 @@ export type MemberEnd = {
   readonly pipeline: Pipeline
   readonly intake: RecordIntake
   /**
-   * Stops all parts that write records for units, except the pipeline. These parts are stopped once more when
-   * the role's parts stop.
+   * Stops all parts that write records for units, but not the pipeline. These parts are stopped once more
+   * when the role's parts stop.
    */
   readonly stopWriters: () => Promise<unknown>
 }

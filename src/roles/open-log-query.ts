@@ -28,7 +28,8 @@ export async function openLogQuery(config: Config): Promise<LogQuery> {
 }
 
 /**
- * Returns the hash that stands for a user in the delivery log. Returns `undefined` if no key is configured.
+ * Returns the hash that the delivery log has in place of a user id. Returns `undefined` if no key is
+ * configured.
  */
 export function hashedUser(config: Config, userId: string): string | undefined {
   const hash = userHashOf(config)

@@ -11,8 +11,8 @@ import { StartError } from './start-error.ts'
 /** The limits that a role knows once the topics were checked. */
 export type LaidOut = {
   /**
-   * The most bytes of one batch for a partition. This is the configured limit or the limit of the topics,
-   * whichever is lower.
+   * The most bytes of one batch for a partition. This is the lower one of the configured limit and the limit
+   * of the topics.
    */
   readonly batchBytes: number
   /**

@@ -106,7 +106,7 @@ type OpenedBase = MemberBase & {
   readonly tiers: readonly RetryTier[]
 }
 
-/** The parts that a member adds to its base. They bring, send and observe deliveries. */
+/** The parts that a member adds to its base. They read records, and send and observe deliveries. */
 type Joined = MemberOutlets &
   MemberStates & {
     readonly replays: Replays

@@ -12,8 +12,8 @@ type Bucket = { readonly blocks: Block[]; buffer: Buffer; filled: number; count:
 
 /**
  * Keeps texts on disk, in buckets, because there may be more texts than fit into memory. All buckets are in
- * one file in the folder for temporary files. The file has no name, so it disappears however the process
- * ends. Reads and writes are synchronous, because the process has nothing else to do. Most reads and writes
+ * one file in the folder for temporary files. The file has no name, so it disappears even if the process is
+ * killed. Reads and writes are synchronous, because the process has nothing else to do. Most reads and writes
  * only reach the file cache of the system. Methods throw if the disk is full.
  */
 export class Spool {
