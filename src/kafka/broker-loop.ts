@@ -9,8 +9,8 @@ import { ask } from './wire.ts'
 
 /**
  * A broker collects this many bytes of records before it answers a fetch. After `fetchWaitMs` it answers with
- * fewer bytes. Records are collected because the costs of a fetch with a few records are those of a fetch
- * with hundreds. If the previous fetch brought no records, one record is enough.
+ * fewer bytes. Records are collected because a fetch with a few records costs as much as a fetch with
+ * hundreds. If the previous fetch brought no records, one record is enough.
  */
 const minFetchBytes = 16 * 1024
 /**

@@ -29,8 +29,8 @@ type Led = Place & { readonly leader: number }
  */
 const commitsInRequest = 1_000
 /**
- * The longest wait for an answer, in milliseconds. The limit is needed so that a broker that hangs doesn't
- * keep the lag of the other brokers' partitions from being reported.
+ * The longest wait for an answer, in milliseconds. If one broker hangs, the lag of the other brokers'
+ * partitions is still reported after this time.
  */
 const answerWithinMs = 5_000
 

@@ -41,8 +41,8 @@ export type Piece<T> = { readonly records: T[]; readonly next: number }
 export type Take<T> = (record: FetchedRecord) => T | undefined
 
 /**
- * How long the end of a log may be lower than the offset up to which the log was read, in milliseconds. A new
- * leader may report a lower end for a moment.
+ * A new leader may report a lower end for a moment. So the end may be lower than the offset up to which the
+ * log was read. If this lasts for more than this time, in milliseconds, the reading fails.
  */
 const shortForMs = 5_000
 /** How long a broker holds back the answer to a fetch that finds no records, in milliseconds. */

@@ -78,7 +78,7 @@ export type PlaceJudgement =
   | ({ readonly kind: 'truncated' } & Truncation)
 
 /**
- * The result of looking up a place. If it is `later`, the leader can't be asked now, and the place has to be
+ * The result of looking up a place. `later` means that the leader can't be asked now, so the place has to be
  * looked up again later.
  */
 export type Location =

@@ -17,8 +17,8 @@ type TypeTable = Record<string, Type>
 
 /**
  * Returns the options with which avsc reads one schema and the schemas to which it refers. avsc refuses some
- * schemas that Avro allows. These options hide the parts that avsc would refuse, which Sluice doesn't need.
- * avsc changes the schema that it reads.
+ * schemas that Avro allows. Sluice doesn't need the parts that avsc would refuse, and these options hide them
+ * from avsc. avsc changes the schema that it reads.
  */
 export function avroOptions(): AvroOptions {
   return {

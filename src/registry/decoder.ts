@@ -50,7 +50,7 @@ const denialsBelieved = 3
 /**
  * If the registry denied this many schemas within `refusedForMs`, Sluice assumes that a producer invents
  * schema ids. From then on, one denial is enough, because each further denial would hold up a partition for a
- * second. An example of invented ids are messages of gRPC: such a message looks like a framed value whose
+ * second. For example, a producer may send gRPC messages. Such a message looks like a framed value whose
  * schema id is the length of the message.
  */
 const manyDenied = 20

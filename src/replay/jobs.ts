@@ -29,9 +29,8 @@ const mostAudited = 10_000
 export class Jobs {
   readonly #jobs = new Map<string, Job>()
   /**
-   * Requests to run or stop replays, and progress of replays, if the order of the replay hasn't been read
-   * yet. They may come before the order: if an order is written again, compaction keeps only the later record
-   * of it.
+   * The requests and the progress of replays whose order hasn't been read yet. They may come before the
+   * order: if an order is written again, compaction keeps only the later record of it.
    */
   readonly #loose = new Map<string, Partial<Known>>()
   readonly #audit: AuditEntry[] | undefined

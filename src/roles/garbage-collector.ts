@@ -75,10 +75,10 @@ export function limitSharedBuffers(): void {
 
 /**
  * Lets the semi-space grow to `youngMb` in one step when the process is busy, and no further. Without this
- * function, V8 would double the semi-space again and again, each time that the bytes that have survived
- * collections add up to its size. With little traffic the process would then grow for hours, as if it leaked
- * memory. V8 shrinks the semi-space of an idle process, so this function looks at the size after each
- * collection.
+ * function, V8 would double the semi-space step by step. It does so each time that the bytes that survive
+ * collections add up to the size of the semi-space. With little traffic the process would then grow for
+ * hours, as if it leaked memory. V8 shrinks the semi-space of an idle process, so this function looks at the
+ * size after each collection.
  */
 export function growYoungRoomWhenBusy(): Part {
   const recentMs: number[] = []
