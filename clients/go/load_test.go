@@ -24,10 +24,9 @@ import (
 // program has to look for the messageIds of loadId.
 const gatewayVariable = "SLUICE_TEST_GATEWAY"
 
-const (
-	loadGoroutines = 1000
-	loadCalls      = 1000 // by each
-)
+// Each goroutine makes loadCalls calls: 1000, and with the race detector 200,
+// because a call then takes several times as long.
+const loadGoroutines = 1000
 
 // loadId returns the messageId of a call, load-GOROUTINE-NUMBER. Both numbers
 // begin with 0.

@@ -2,4 +2,7 @@
 
 package analytics
 
-const raceDetector = false
+const (
+	raceDetector = false
+	loadCalls    = 1000
+)

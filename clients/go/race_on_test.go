@@ -2,4 +2,7 @@
 
 package analytics
 
-const raceDetector = true
+const (
+	raceDetector = true
+	loadCalls    = 200
+)
