@@ -1,14 +1,14 @@
 /**
- * The longest time between two readings that counts, in milliseconds. It is twice the time between two sweeps
- * of the lanes and of the bulkhead.
+ * Limit on the time between two readings, in milliseconds. A longer time doesn't count. The lanes and the
+ * bulkhead read their clocks at least once in half this time.
  */
 const longestGapMs = 500
 
 /**
- * A clock that stands still while the process can do nothing: while it is suspended, or while its garbage
- * collector or another long computation keeps it busy. The process reads no answers while it stands still, so
- * a late answer is not the fault of a hook. Read this clock every quarter of a second. If more than
- * `longestGapMs` has passed since the last reading, none of that time counts.
+ * A clock that doesn't count the time in which the process can do nothing, because the process is suspended,
+ * or because its garbage collector or another long computation keeps it busy. The process reads no answers in
+ * this time, so a late answer is not the fault of a hook. Read this clock every quarter of a second. If more
+ * than `longestGapMs` has passed since the last reading, none of that time counts.
  */
 export class AwakeClock {
   #readMs = performance.now()

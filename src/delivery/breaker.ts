@@ -1,18 +1,17 @@
 // A circuit breaker for one hook. It slows a failing hook and never stops it. A closed breaker lets every
-// request through and counts results. It opens when a time window has enough results, and the share of
-// failures among them reaches a limit. An open breaker decides how often the hook may be tried:
+// request through and counts results. The breaker opens if a time window has enough results, and if the share
+// of failures among them reaches a limit. An open breaker decides how often the hook may be tried:
 //
-// - The first and the last try of a message need no credit. But a probe may take the place of the last try of
-//   a later message.
+// - The first and the last try of a message need no credit.
 // - Each other try costs a credit. Each success earns credits (additive increase). Fifty results in a row
 //   without a success halve the saved credits (multiplicative decrease). A hook that fails nine of ten
-//   requests earns credits for all its tries. A hook that is down gets no such tries, except a probe now and
-//   then: a try without a credit.
+//   requests earns credits for all its tries. A hook that is down earns no credits. Now and then it gets one
+//   of these tries without a credit (a probe). A probe may take the place of the last try of another message.
 // - A hook that still accepts some requests has a limit on requests in flight. Each success raises the limit
-//   by one. Results are judged in groups (runs). A run halves the limit if the limit was reached and at least
-//   half of the requests timed out. So an overloaded server gets fewer requests at once. A hook that has
-//   accepted nothing for 30 s or in 50 results has no limit. It does no work that a limit could protect, and
-//   its messages must get their first and last tries.
+//   by one. Results are judged in groups (runs). If the limit was reached during a run, and at least half of
+//   the run's requests timed out, the limit is halved. So an overloaded server gets fewer requests at once.
+//   If a hook has accepted nothing for 30 s or in 50 results, its first and last tries have no limit. Its
+//   server does no work that a limit could protect.
 //
 // The breaker closes when the share of failures in a run of results is below the share that opens it.
 
@@ -21,15 +20,15 @@ export type BreakerOptions = {
   /** The share of failures in the time window, 0 to 1, at which the breaker opens. */
   failureShare: number
   /**
-   * The least number of results in the time window at which the breaker can open. While the breaker is open,
-   * this number of results is judged together (a run).
+   * The breaker opens only if the time window has at least this number of results. While the breaker is open,
+   * it judges this number of results together (a run).
    */
   minResults: number
   /** Length of the time window, in milliseconds. Older results don't count. */
   windowMs: number
   /**
-   * How long an open breaker waits after the last request before it allows a probe. Each request that fails
-   * doubles this time, up to `maxOpenMs`. A success resets this time to `openMs`.
+   * An open breaker allows a probe if no request was started for this time, in milliseconds. Each request
+   * that fails doubles this time, up to `maxOpenMs`. A success resets it to `openMs`.
    */
   openMs: number
   maxOpenMs: number
@@ -44,17 +43,21 @@ export type BreakerState = 'closed' | 'open'
 export type HookAnswer = 'success' | 'failure' | 'timeout'
 
 /**
- * Position of a try among a message's tries. Two tries are guaranteed. `only`: the first try is also the
- * last, because there is no time for a later try. `last`: the second try, if there is no time for a later
- * one. `between`: the second try, if there is time for a later one. `again`: a try after at least two tries.
+ * Position of a try among the tries of a message. Each message gets two tries, if there is time for two.
+ *
+ * - `only`: the first try, if there is no time for a second try.
+ * - `first`: the first try, if there is time for a second try.
+ * - `last`: the second try, if there is no time for a third try.
+ * - `between`: the second try, if there is time for a third try.
+ * - `again`: any try after the second.
  */
 export type TryClass = 'only' | 'first' | 'last' | 'between' | 'again'
 
 /**
- * Number of credits that one success earns. A credit pays for one `between` or `again` try. To be tried as
- * often as a healthy hook, a hook that accepts one of ten requests needs nine credits for each success. With
- * 50 credits for each success, even a hook that accepts only one of fifty requests gets nearly all of its
- * tries.
+ * Number of credits that one success earns. A credit pays for one `between` or `again` try. A hook that
+ * accepts one of ten requests needs nine credits for each success, to be tried as often as a healthy hook.
+ * With 50 credits for each success, even a hook that accepts only one of fifty requests gets nearly all of
+ * its tries.
  */
 const creditsPerSuccess = 50
 /**
@@ -62,14 +65,11 @@ const creditsPerSuccess = 50
  * messages that waited for it.
  */
 const maxCredits = 1_000
-/**
- * Upper limit of `#borrowed`, the number of last tries that will not be made because probes took their
- * places.
- */
+/** Upper limit of `#borrowed`. */
 const maxBorrowed = 100
 /**
- * A hook counts as dead after `deadResults` results without a success, or after `deadMs` milliseconds without
- * a success.
+ * A hook counts as dead if none of its last `deadResults` results was a success, or if it had no success in
+ * the last `deadMs` milliseconds.
  */
 const deadResults = 50
 const deadMs = 30_000
@@ -77,8 +77,8 @@ const deadMs = 30_000
 type Tally = { results: number; failures: number }
 
 /**
- * Results that are judged together. `isFull`: the limit on requests in flight was reached while these results
- * came in.
+ * Results that are judged together. `isFull` is true if the limit on requests in flight was reached while
+ * these results came in.
  */
 type Run = { results: number; successes: number; timeouts: number; isFull: boolean }
 
@@ -91,8 +91,8 @@ export class Breaker {
   readonly #options: BreakerOptions
   #state: BreakerState = 'closed'
   /**
-   * The results in the two halves of the time window. When the time of the newer half is over, the older half
-   * is dropped as a whole.
+   * The results of the time window, in two halves. When the newer half is complete, it replaces the older
+   * half.
    */
   #older: Tally = { results: 0, failures: 0 }
   #newer: Tally = { results: 0, failures: 0 }
@@ -111,8 +111,8 @@ export class Breaker {
   #run = newRun()
   #credits = 0
   /**
-   * Number of last tries that will not be made, because probes took their places. A probe takes the place of
-   * a last try if the probe's message has already had its two guaranteed tries.
+   * Number of last tries that will still be left out, because probes took their places. A probe of class
+   * `again` takes the place of one last try. A probe of class `between` doesn't.
    */
   #borrowed = 0
   /** The limit on requests in flight while the hook still accepts some requests. */
@@ -138,8 +138,8 @@ export class Breaker {
   }
 
   /**
-   * Returns how long the breaker has been open. Returns 0 if it is closed, or if no request was sent in the
-   * last `quietMs`.
+   * Returns for how many milliseconds the breaker has been open. Returns 0 if the breaker is closed, or if no
+   * request was started in the last `quietMs`.
    */
   openForMs(nowMs: number, quietMs: number): number {
     return this.#state === 'open' && nowMs - this.#lastBegunMs < quietMs ? nowMs - this.#openedMs : 0
@@ -153,7 +153,7 @@ export class Breaker {
     return this.#options.maxOpenMs
   }
 
-  /** The end of the pause that the hook asked for; 0 if it has never asked for one. */
+  /** The end of the last pause that the hook asked for. It is 0 if the hook has never asked for a pause. */
   get heldUntilMs(): number {
     return this.#heldUntilMs
   }
@@ -166,9 +166,12 @@ export class Breaker {
   }
 
   /**
-   * Decides about a try of a hook that isn't healthy. `go`: the try may start. `wait`: the try may start
-   * soon. `skip`: the try isn't made now, because nothing suggests that it could start soon, or because a
-   * probe took its place.
+   * Decides whether a try may start at a hook that isn't healthy.
+   *
+   * - `go`: the try may start now.
+   * - `wait`: the try may start soon. Ask again.
+   * - `skip`: don't make this try. Either nothing suggests that it could start soon, or a probe has taken its
+   *   place.
    */
   advise(tryClass: TryClass, nowMs: number): 'go' | 'wait' | 'skip' {
     const isForced = tryClass === 'last' || tryClass === 'only'
@@ -197,7 +200,7 @@ export class Breaker {
     return this.#era
   }
 
-  /** Remembers that a last try isn't made, because `advise` returned `skip` for this try. */
+  /** Call this for each `last` try that isn't made because `advise` returned `skip`. */
   forgone(): void {
     if (this.#borrowed > 0) this.#borrowed--
   }
@@ -209,16 +212,16 @@ export class Breaker {
 
   ended(era: number, answer: HookAnswer, nowMs: number): void {
     this.#inFlight--
-    // The request started before the state changed. Its result adds nothing to the results that changed the
-    // state.
+    // The request started before the state changed, so its result says nothing about the new state.
     if (era !== this.#era) return
     if (this.#state === 'closed') this.#count(answer !== 'success', nowMs)
     else this.#follow(answer, nowMs)
   }
 
   /**
-   * Remembers that a started request was never sent, through no fault of the hook. Such a request doesn't
-   * count as a result, and takes the place of no last try. `era` is the number that `begun` returned.
+   * Call this instead of `ended` for a started request that was never sent, through no fault of the hook. The
+   * request then has no result. If it was a probe, it takes the place of no last try. `era` is the number
+   * that `begun` returned.
    */
   withdrawn(era: number, tryClass: TryClass): void {
     this.#inFlight--

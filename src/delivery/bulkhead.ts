@@ -7,10 +7,7 @@ export type PacedTry = {
   readonly hook: PacedHook
   readonly tryClass: TryClass
   readonly bytes: number
-  /**
-   * The reason why the try must not start any more, if there is one. The bulkhead then passes this reason to
-   * `dropped`.
-   */
+  /** If the try must not start any more, the reason. The bulkhead then passes this reason to `dropped`. */
   readonly obstacle: 'abandoned' | 'changed' | 'stopped' | undefined
   /** Sends the request. When the request ends, call `Bulkhead.ended`. */
   start(): void
@@ -73,7 +70,7 @@ export type BulkheadOptions = {
 const startsPerTurn = 4
 const sweepMs = 250
 /**
- * One hook may hold at most this many times the number of free sockets. So one failing hook gets two thirds
+ * One hook may use at most this many times as many sockets as are free. So one failing hook gets two thirds
  * of all sockets, and two failing hooks get two fifths each.
  */
 const socketShare = 2
@@ -148,8 +145,8 @@ const byUrgency: readonly TryClass[] = ['only', 'first', 'last', 'between', 'aga
 /**
  * Makes the requests to failing hooks. These requests have sockets, memory and turns of the event loop of
  * their own, so that they don't slow down healthy hooks (a bulkhead, as in a ship). All failing hooks share
- * the bulkhead and take turns. No hook may hold more room than is still free. First and last tries go before
- * the tries in between. The breaker of a hook decides how often the hook may be tried.
+ * the bulkhead and take turns. The tries of one hook may not take more room than is still free. First and
+ * last tries start before all other tries. The breaker of a hook decides how often the hook may be tried.
  */
 export class Bulkhead {
   readonly #options: BulkheadOptions
@@ -160,7 +157,7 @@ export class Bulkhead {
    */
   readonly #line: Berth[] = []
   readonly #sweep: NodeJS.Timeout
-  /** The clock for the time that a try waits. The clocks of the breakers don't stand still. */
+  /** The clock that measures how long a try waits. The breakers use `performance.now()`. */
   readonly #clock = new AwakeClock()
   #inFlight = 0
   #tries = 0
@@ -217,7 +214,7 @@ export class Bulkhead {
     return 'taken'
   }
 
-  /** Remembers that a started request has ended and its socket is free. */
+  /** Call this when a started request has ended and its socket is free. */
   ended(one: PacedTry): void {
     const berth = this.#berths.get(one.hook)
     if (berth === undefined) return
@@ -254,8 +251,9 @@ export class Bulkhead {
   }
 
   /**
-   * Returns true if a try would wait too long, because its hook asked for a longer pause than a try may wait
-   * in the bulkhead. Returns false for `last` and `only` tries: they don't wait for the end of the pause.
+   * Returns true if the hook of a try has asked for a pause, and the rest of this pause is longer than a try
+   * may wait in the bulkhead. Returns false for `last` and `only` tries, because they don't wait for the end
+   * of the pause.
    */
   #isHeldTooLong({ hook, tryClass }: PacedTry, nowMs: number): boolean {
     return (
@@ -264,9 +262,9 @@ export class Bulkhead {
   }
 
   /**
-   * Returns true if a berth may hold one more try. A berth has the tries of one hook. As with lanes, no hook
-   * may hold more room than is still free. So one failing hook gets at most half of the room. When a further
-   * hook begins to fail, there is always room for it.
+   * Returns true if a berth may hold one more try. A berth has the tries of one hook. The tries of one hook
+   * may not take more room than is still free. So one failing hook gets at most half of the room, and there
+   * is always room for a hook that begins to fail.
    */
   #hasRoom(berth: Berth, { bytes }: PacedTry): boolean {
     const { maxTries, maxBytes } = this.#options
@@ -330,9 +328,8 @@ export class Bulkhead {
   }
 
   /**
-   * Puts a berth back in line when the pause that its hook asked for has ended. A berth has the waiting tries
-   * of one hook. If the berth waits for any other reason, it continues when a request ends, or at the next
-   * sweep.
+   * If the hook of a berth has asked for a pause, puts the berth back in line when the pause ends. If the
+   * berth waits for any other reason, it is put back in line when a request ends, or at the next sweep.
    */
   #sleepUntilHoldEnds(berth: Berth, nowMs: number): void {
     const waitMs = berth.hook.breaker.heldUntilMs - nowMs
@@ -346,8 +343,8 @@ export class Bulkhead {
   }
 
   /**
-   * Drops tries that have waited too long, and puts in line the berth of each hook that has a waiting try.
-   * Drops nothing until the bulkhead has been open for the whole time that a try may wait.
+   * Drops tries that have waited longer than `waitMs`, and puts in line the berth of each hook that has a
+   * waiting try. Drops nothing until the bulkhead has been open for `waitMs`.
    */
   #lookAtAll(): void {
     const latestMs = this.#clock.nowMs - this.#options.waitMs

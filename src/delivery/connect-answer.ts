@@ -1,6 +1,6 @@
 /**
- * The meaning of a proxy's answer to CONNECT. The status alone doesn't say whether the proxy or the target
- * failed. Some proxies send headers that say it.
+ * The meaning of a proxy's answer to CONNECT. The status alone doesn't tell whether the proxy or the target
+ * failed. Some proxies send headers that tell it.
  *
  * `target`: the proxy works, but it can't reach the target or may not connect to it. `prohibited`: the proxy
  * says that it must not connect to the target's address. `fault`: the proxy itself failed. If `isDown` is
@@ -46,10 +46,11 @@ const squidTargetErrors: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Judges a proxy's answer. If no header says more, three statuses mean that the target is to blame: 403 (the
- * proxy's rules forbid the target), and 502 and 504 (RFC 9110, 15.6: the server behind the proxy failed).
- * After a 407, the proxy fails for every target, because it refused our login. Every other status except a
- * success is a fault of the proxy for this target.
+ * Judges a proxy's answer, by its headers if they tell who failed, and otherwise by its status. After a 403,
+ * 502 or 504, the target is to blame: 403 means that the proxy's rules forbid the target, and 502 and 504
+ * mean that the server behind the proxy failed (RFC 9110, section 15.6). After a 407, the proxy fails for
+ * every target, because it refused our login. Any other status except a success is a fault of the proxy for
+ * this target only.
  */
 export function judgeConnect(status: number, headers: Headers): ConnectAnswer {
   if (status >= 200 && status < 300) return { kind: 'tunnel' }
@@ -59,7 +60,7 @@ export function judgeConnect(status: number, headers: Headers): ConnectAnswer {
   const squidError = /^(ERR_[A-Z_]{1,40})/.exec(textOf(headers['x-squid-error']))?.[1]
   if (squidError !== undefined && status !== 407) return judgeWord(squidError, squidTargetErrors)
   const code = `CONNECT_${status}`
-  // The proxy Smokescreen answers 407 when it refuses a target.
+  // The proxy Smokescreen answers 407 when it refuses a target, so the status isn't looked at.
   if (headers['x-smokescreen-error'] !== undefined) return { kind: 'target', code }
   if (status === 403 || status === 502 || status === 504) return { kind: 'target', code }
   return { kind: 'fault', reason: code, isDown: status === 407 }

@@ -4,8 +4,8 @@
 export class AddressNotAllowedError extends Error {
   readonly code = 'SLUICE_ADDRESS_NOT_ALLOWED'
   /**
-   * The address that isn't allowed. This field is the host if the host itself was refused, and the host with
-   * its port if the proxy refused it.
+   * The address that isn't allowed. If Sluice refused the host itself, this is the host. If the proxy refused
+   * it, this is the host with its port.
    */
   readonly address: string
 

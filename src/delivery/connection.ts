@@ -10,24 +10,25 @@ import type { IdleOwner } from './open-connections.ts'
 export const maxHeadBytes = 16 * 1024
 
 /**
- * Limits on the bytes read for one request: until the response head is complete, and for the whole answer.
- * The limits also count what undici doesn't count, such as 1xx answers, an endless reason phrase, empty lines
- * or chunk extensions. If a server exceeds a limit, the connection is closed. If its response head was
- * complete by then, the answer still counts.
+ * Limits on the bytes that are read for one request. The first limit applies until the response head is
+ * complete, and the second to the whole answer. The limits also count what undici doesn't count, such as 1xx
+ * answers, an endless reason phrase, empty lines and chunk extensions. If a server exceeds a limit, the
+ * connection is closed. If the response head was complete by then, the answer still counts.
  */
 const maxUntilHeadBytes = 2 * maxHeadBytes
 const maxAnswerBytes = maxUntilHeadBytes + 64 * 1024
 
 /**
- * Limit on the bytes that the parser gets at once. The parser processes everything that it was given, even
- * beyond its own limit on headers. For each header over that limit, the parser makes an error with a stack,
- * and 64 KiB of such headers block the process for a tenth of a second.
+ * Limit on the bytes that undici's parser gets at once. The parser processes everything that it was given,
+ * even headers beyond its own limit. For each header beyond that limit, the parser makes an error with a
+ * stack. 64 KiB of such headers would block the process for a tenth of a second.
  */
 const pieceBytes = 2 * 1024
 
 /**
  * Limit on the TLS session tickets that a server may send during one request. Servers usually send one to
- * four. The limits on bytes don't count tickets, although each ticket costs a call.
+ * four tickets. This limit is necessary, because each ticket costs a call, and the limits on bytes don't
+ * count tickets.
  */
 const maxTickets = 16
 
@@ -41,23 +42,26 @@ export type RequestHandler = Dispatcher.DispatchHandler & {
 export type ConnectionOptions = Omit<Client.Options, 'connect'> & { connect: buildConnector.connector }
 
 /**
- * A connection that undici manages, and opens again after the connection was lost. This class adds what
- * undici doesn't report: whether the socket has carried a request before, and whether any byte of an answer
- * came. All bytes from the socket to undici's parser go through this class, which counts and limits them and
- * removes `100 Continue`.
+ * A connection that undici manages. If the connection is lost, undici opens it again. This class adds what
+ * undici doesn't report: whether the socket was used for a request before, and whether any byte of an answer
+ * came. All bytes from the socket to undici's parser go through this class. It counts them, limits them, and
+ * changes `100 Continue`, which undici doesn't accept.
  */
 export class Connection extends Client {
-  /** Links of the pool's stack: the connection below this one, and the connection above it. */
+  /**
+   * The neighbours of this connection in the pool's stack: the connection below it, and the connection above
+   * it.
+   */
   below: Connection | undefined
   above: Connection | undefined
-  /** True if the connection has carried a request since the pool last looked for unused connections. */
+  /** True if the connection was used for a request since the pool last looked for unused connections. */
   isUsed = false
   /** Links of `OpenConnections`. `idleOwner` is set exactly while this connection is idle. */
   idleOwner: IdleOwner | undefined
   idleBefore: Connection | undefined
   idleAfter: Connection | undefined
   #socket: Socket | undefined
-  /** Number of requests that the present socket has carried, including the current one. */
+  /** Number of requests that were sent on the present socket, including the current one. */
   #requests = 0
   /** Number of bytes that came since the last request was taken. */
   #received = 0
@@ -100,8 +104,8 @@ export class Connection extends Client {
   }
 
   /**
-   * Returns true if earlier requests had used the socket. Read this value for a request that failed before it
-   * was sent.
+   * Returns true if earlier requests had used the socket. Use this only after a request failed before it was
+   * sent.
    */
   get wasLostUnsent(): boolean {
     return this.#requests > 0
@@ -116,21 +120,21 @@ export class Connection extends Client {
   }
 
   /**
-   * Closes the socket if the server answered without having read the whole request. The server may never read
-   * the rest of the request, and the next request must not wait behind the rest.
+   * Closes the socket if the server answered before it had read the whole request. The server may never read
+   * the rest of the request, and then the next request would wait behind it.
    *
    * Call this method in an immediate (`setImmediate`) after the end of the answer, and not earlier. With TLS,
-   * Node reports in an internal immediate that the kernel took the bytes. The internal immediate runs before
-   * the immediates of JavaScript, but mostly after the end of the answer.
+   * Node learns in an internal immediate that the kernel took the bytes. This internal immediate usually runs
+   * after the end of the answer, but before the immediates of JavaScript.
    */
   closeIfUnread(): void {
     if (this.#socket !== undefined && this.#socket.writableLength > 0) this.#socket.destroy()
   }
 
   /**
-   * Opens one socket for one request, and refuses to open a second. Without this limit, undici would open
-   * sockets forever and past all deadlines whenever a new socket has bytes to read before the request is
-   * written. A proxy can send such bytes with its own answer.
+   * Opens one socket for one request, and refuses to open a second one. This limit is necessary, because a
+   * new socket can have bytes to read before the request is written. For example, a proxy can send such bytes
+   * with its own answer. Without the limit, undici would then open new sockets forever, past all deadlines.
    */
   #dial(
     connect: buildConnector.connector,
@@ -158,8 +162,8 @@ export class Connection extends Client {
 
   #watch(socket: Socket): void {
     this.#socket = socket
-    // A TLS error after the handshake leaves the socket open, in Node and in undici. The request on that
-    // socket, and also the next request, would wait until the deadline.
+    // Neither Node nor undici closes the socket after a TLS error that follows the handshake. The request on
+    // that socket, and also the next request, would wait until the deadline.
     socket.on('error', () => socket.destroy())
     socket.on('close', () => {
       if (socket === this.#socket) this.idleOwner?.idleSocketClosed(this)
@@ -241,9 +245,9 @@ const continueLine = Buffer.from('HTTP/1.1 100')
 
 /**
  * Turns each `100 Continue` into `102 Processing`. undici closes the connection on a 100, but a client has to
- * accept 1xx answers that it didn't ask for (RFC 9110, section 15.2). The caller has seen a 1xx answer at the
- * beginning of the chunk. Each `100 Continue` later in the chunk is changed too. The same text in a body is
- * changed as well, which does no harm.
+ * accept 1xx answers that it didn't ask for (RFC 9110, section 15.2). Call this function for a chunk that
+ * begins with a 1xx answer. It changes each `100 Continue` in the chunk. If the chunk has the same text in a
+ * body, this text is changed too, which does no harm.
  */
 function tolerateContinue(chunk: Buffer): void {
   let at = chunk.indexOf(continueLine)

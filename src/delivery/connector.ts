@@ -32,10 +32,10 @@ export function createConnector({
 }
 
 /**
- * Creates a connector that dials hooks directly. undici doesn't call `lookup` for IP literals, so literals
- * are checked here. A name is resolved once for each connection, and only addresses that were checked are
- * dialled. So an attacker gains nothing if the name resolves to another address a moment later. The peer's
- * address is checked again once the socket is connected.
+ * Creates a connector that connects to hooks directly. undici doesn't call `lookup` for IP literals, so this
+ * function checks them itself. A name is resolved once for each connection, and only checked addresses are
+ * connected to. So an attacker gains nothing if the name resolves to another address a moment later. When the
+ * socket is connected, the peer's address is checked again.
  */
 function createDirectConnector(
   policy: AddressPolicy,

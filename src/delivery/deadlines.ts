@@ -5,9 +5,9 @@ export type Deadline = { cancel(): void }
 export type Expiring = { expire(): void }
 
 /**
- * A list of deadlines that all allow the same time. A new deadline costs little, because it is appended to
+ * A list of deadlines that all have the same timeout. A new deadline costs little, because it is appended to
  * the list. The deadline that was added first is due first. So one timer serves the whole list, and looks
- * only at the first deadline in it. A deadline fires up to `tickMs` late, never early.
+ * only at its beginning. A deadline fires up to `tickMs` late, never early.
  */
 export type Deadlines = {
   /** Calls `owner.expire()` once, `timeoutMs` from now, unless the deadline is cancelled earlier. */
@@ -16,9 +16,9 @@ export type Deadlines = {
 }
 
 /**
- * A deadline in the queue of deadlines. A cancelled deadline is removed from the queue at once. If cancelled
- * deadlines stayed in the queue behind the deadline of a slow request, there would be thousands of them, and
- * they would burden the garbage collector.
+ * A deadline in the queue of deadlines. A cancelled deadline is removed from the queue at once. Otherwise
+ * thousands of cancelled deadlines could collect behind the deadline of a slow request, and burden the
+ * garbage collector.
  */
 class Entry implements Deadline {
   readonly dueMs: number
@@ -76,8 +76,8 @@ export function createDeadlines({
   function tick(): void {
     const nowMs = performance.now()
     if (queue.first !== undefined && queue.first.dueMs > nowMs) return
-    // After the process was suspended, the timers run before the sockets are read. So answers that have come
-    // meanwhile are read first, and cancel their deadlines.
+    // After the process was suspended, Node runs the timers before it reads the sockets. This immediate lets
+    // Node read the answers that have come in the meantime, which cancel their deadlines.
     setImmediate(() => expireUntil(nowMs))
   }
 

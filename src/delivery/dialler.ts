@@ -5,14 +5,14 @@ import { NameNotResolvedError } from './connect-error.ts'
 import { createTlsConnector } from './tls-connector.ts'
 
 /**
- * Finds the addresses to dial for a name, and passes one or more addresses, or an error, to the callback
+ * Finds the addresses of a name to connect to, and passes one or more addresses, or an error, to the callback
  * `dialled`.
  */
 type Addressing = (name: string, dialled: (error: Error | null, addresses: readonly string[]) => void) => void
 
 /**
- * Time for which an address is tried before the next address is tried. The last address gets all of the
- * remaining time.
+ * Time in milliseconds after which the next address is tried. The last address gets all of the remaining
+ * time.
  */
 const nextAddressMs = 1_000
 /**
@@ -22,8 +22,8 @@ const nextAddressMs = 1_000
 const maxAddresses = 4
 
 /**
- * Buffer into which all connections read, one at a time. Node would allocate a buffer of this size for each
- * read.
+ * Buffer into which all connections read, one at a time. Without this buffer, Node would allocate a buffer of
+ * the same size for each read.
  */
 const readBuffer = Buffer.alloc(64 * 1024)
 
@@ -67,10 +67,10 @@ export function createDialler(addressing: Addressing, timeoutMs: number): buildC
 
 /**
  * Returns the addresses in the order in which they are passed to Node. Node then tries IPv4 and IPv6
- * addresses in turn (RFC 8305), and starts with the family of the first address that was passed. IPv4 comes
- * first, because nearly every hook has an IPv4 address. On a machine without IPv4, an IPv4 address fails at
- * once. The address that comes first in its family is chosen at random, so that each address gets its share
- * of the connections.
+ * addresses in turn (RFC 8305), and starts with the family of the first address. IPv4 comes first, because
+ * nearly every hook has an IPv4 address, and because an IPv4 address fails at once on a machine without IPv4.
+ * Within each family, the first address is chosen at random, so that each address gets its share of the
+ * connections.
  */
 function dialOrder(addresses: readonly string[]): LookupAddress[] {
   const start = addresses.length > 1 ? Math.floor(Math.random() * addresses.length) : 0

@@ -1,55 +1,65 @@
 import { isOwnFault, type Outcome } from './outcome.ts'
 
 /**
- * Called when the network of this process becomes suspect, and when it no longer is. `failingForMs`: the time
- * since the first failure of the servers that made the network suspect; 0 when it no longer is.
+ * Called when the network of this process becomes suspect, and when it is no longer suspect. `failingForMs`:
+ * the time since the first failure of the servers because of which the network is suspect. It is 0 when the
+ * network is no longer suspect.
  */
 export type OnEgressSuspect = (isSuspect: boolean, evidence: EgressEvidence, failingForMs: number) => void
 
 /**
  * Numbers of servers. `working`: servers that answered their last request. `lost`: servers that have stopped
- * answering recently. `dead`: servers that stopped earlier, or never answered.
+ * answering recently. `dead`: servers that stopped answering earlier, or never answered.
  */
 export type EgressEvidence = { readonly lost: number; readonly dead: number; readonly working: number }
 
-/** Interval between two calls of `judge`, in milliseconds. All other times here are numbers of intervals. */
+/**
+ * Interval between two calls of `judge`, in milliseconds. All other times in this file are numbers of such
+ * intervals.
+ */
 export const judgeEveryMs = 5_000
 const minutes = 60_000 / judgeEveryMs
 
-/** Number of intervals for which a server that fails counts as lost. After this time it is dead. */
+/**
+ * A server that stops answering counts as lost for this number of intervals. After that, it counts as dead.
+ */
 const lostFor = 15 * minutes
 /**
- * Numbers of intervals without a request after which a server is forgotten. While the network is suspect,
- * this takes more than an hour, because a failing server may get only one request per hour.
+ * A server is forgotten if it got no request for this number of intervals. While the network is suspect, the
+ * number is larger (more than an hour), because a failing server may get only one request per hour.
  */
 const remembered = 2 * lostFor
 const rememberedWhileSuspect = 65 * minutes
-/** The judgement about the network changes after this number of intervals in a row that contradict it. */
+/** The judgement about the network changes if this number of judgements in a row contradict it. */
 const agreeing = 3
-/** Limit on the servers that are observed. More servers would not make the shares much more exact. */
+/**
+ * Limit on the number of servers that are observed. More servers would not make the shares much more exact.
+ */
 const maxServers = 2_000
 
 /**
- * The network becomes suspect if at least `leastLost` servers are lost, and if their share of the lost and
- * the working servers is `suspectShare` or more. If there are fewer than `leastForShare` lost and working
- * servers, none may be working. The network is no longer suspect when the share is `soundShare` or less.
+ * The network becomes suspect if at least `leastLost` servers are lost, and if they are at least the share
+ * `suspectShare` of the lost and working servers. If there are fewer than `leastForShare` such servers, all
+ * of them must be lost. The network is no longer suspect when the share of lost servers is `soundShare` or
+ * less.
  */
 const leastLost = 3
 const leastForShare = 10
 const suspectShare = 0.5
 const soundShare = 0.25
 /**
- * Number of intervals after which the network is no longer suspect, even if many servers are still lost:
- * after such a long time, a provider of these servers is to blame. But the network stays suspect if at least
- * `leastForShare` servers are lost, and if their share is more than `brokenShare`.
+ * After this number of intervals, the network is no longer suspect even if many servers are still lost,
+ * because after such a long time, a provider of these servers is probably to blame. There is one exception.
+ * If at least `leastForShare` servers are lost, and if their share is more than `brokenShare`, the network
+ * stays suspect.
  */
 const mostSuspect = 60 * minutes
 const brokenShare = 0.9
 /**
- * A process that has just started doesn't know which servers worked before. From `startAfter` to `lostFor`
- * intervals after the start, its network becomes suspect if at least `leastAtStart` servers don't answer, and
- * at most `mostAtStart` (a server in the same network) does. The suspicion ends when `soundAtStart` servers
- * answer, or after `lostFor` more intervals.
+ * A process that has just started doesn't know which servers worked before. So from `startAfter` to `lostFor`
+ * intervals after the start, another rule applies too: the network becomes suspect if at least `leastAtStart`
+ * servers don't answer and at most `mostAtStart` servers answer. A server that answers may be in the same
+ * network. The suspicion ends when `soundAtStart` servers answer, or after `lostFor` more intervals.
  */
 const startAfter = 2 * minutes
 const leastAtStart = 10
@@ -67,8 +77,8 @@ type Server = {
 /**
  * Recognizes failures of the network between this process and all servers, such as a missing route, a wrong
  * firewall rule, or a DNS server that is down. After such a failure, most servers that answered until
- * recently stop answering. An answer counts whatever its status. Any request without an answer counts as a
- * failure, because a broken network may refuse, lose, redirect or delay requests.
+ * recently stop answering. A server works if it answers with any status. Any request without an answer counts
+ * as a failure, because a broken network may refuse, lose, redirect or delay requests.
  *
  * A server is an origin (`https://example.com:8443`). So a thousand hooks at one origin count as one server.
  */
@@ -186,8 +196,9 @@ export class EgressHealth {
   }
 
   /**
-   * Ends the suspicion. If few servers are lost, they stay `lost` for `lostFor` more intervals, because the
-   * network may still be broken. If many are lost, the suspicion took too long, and they become `dead`.
+   * Ends the suspicion. If only a few servers are still lost, they stay `lost` for `lostFor` more intervals,
+   * because the network may still be broken. If many servers are still lost, the suspicion ends because it
+   * took too long, and these servers become `dead`.
    */
   #becomeSound(evidence: EgressEvidence): void {
     const isRecovered = evidence.lost <= (evidence.lost + evidence.working) * soundShare
@@ -202,8 +213,8 @@ export class EgressHealth {
 }
 
 /**
- * Returns true if the network may be to blame for an outcome without an answer. A wrong DNS server or proxy
- * may be to blame for a forbidden address, if the server had other outcomes before.
+ * Returns true if the network may be to blame for an outcome without an answer. If the address is forbidden
+ * and the server had other outcomes before, a wrong DNS server or proxy may be to blame.
  */
 function isFailure(outcome: Outcome, server: Server | undefined): boolean {
   if (isOwnFault(outcome) || outcome.kind === 'request') return false

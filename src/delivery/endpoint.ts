@@ -33,13 +33,13 @@ export type DestinationDefinition = {
   /** Limit on deliveries in flight in the destination's lane. */
   readonly maxInFlight: number
   /**
-   * Limit on requests in flight to each failing hook of the destination. `undefined`: only the sockets for
-   * failing hooks limit these requests.
+   * Limit on requests in flight to each failing hook of the destination. `undefined`: only the number of
+   * sockets for failing hooks limits these requests.
    */
   readonly maxInFlightSick?: number | undefined
   /**
-   * The limits on the attempts of the whole consumer group: how many may start in a second, and how many may
-   * start at once after an idle time.
+   * The limits on the attempts of the whole consumer group: how many attempts may start in a second, and how
+   * many may start at once after an idle time.
    */
   readonly rateLimit: Rate | undefined
   readonly hooks: readonly HookDefinition[]
@@ -57,13 +57,13 @@ export type EndpointHook = {
   readonly cap: number | undefined
   readonly laneCap: number
   /**
-   * The reason why no request can be made to the hook, if there is one. The catalog already refuses such
-   * hooks. This is a second check, before a request is passed to undici.
+   * If no request can be made to the hook, the reason. The catalog already refuses such hooks. This is a
+   * second check, before a request is passed to undici.
    */
   readonly refusal: string | undefined
 }
 
-/** A destination prepared for sending, once for each version of its definition. */
+/** A destination prepared for sending. This is done once for each version of its definition. */
 export type Endpoint = {
   readonly definition: DestinationDefinition
   readonly hooks: readonly EndpointHook[]
@@ -71,7 +71,7 @@ export type Endpoint = {
   readonly sign: Signer
 }
 
-/** The product token that the specification asks for: the name of the service, with version 1.0. */
+/** The `User-Agent` that the specification asks for: the name of the service, with version 1.0. */
 const userAgent = 'Sluice/1.0'
 
 export type Endpoints = {

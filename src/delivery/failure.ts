@@ -4,9 +4,9 @@ import { isFileShortage } from './file-shortage.ts'
 import type { Outcome } from './outcome.ts'
 
 /**
- * Node's code for a certificate that isn't trusted, if Node has no other code for the reason. Such reasons
- * are a key that is too short, and a critical extension that OpenSSL doesn't know. The error's message names
- * the reason.
+ * Node's code for a certificate that isn't trusted for a reason that has no code of its own. Examples of such
+ * reasons are a key that is too short, and a critical extension that OpenSSL doesn't know. The error's
+ * message names the reason.
  */
 const otherReason = 'UNSPECIFIED'
 
@@ -52,8 +52,8 @@ const requestCodes: ReadonlySet<string> = new Set([
 const lostCodes: ReadonlySet<string> = new Set(['ECONNABORTED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /**
- * Returns true if a request failed because its connection was lost. Returns false if it failed because of the
- * bytes that came over the connection.
+ * Returns true if a request failed because its connection was lost, and not because of the bytes that came
+ * over the connection.
  */
 export function isLostConnection(error: Error): boolean {
   return lostCodes.has(codeOf(error))

@@ -10,7 +10,7 @@ export function isFileShortage(code: string): boolean {
 
 /**
  * Returns `EMFILE` or `ENFILE` if no more files can be opened at present, and `undefined` otherwise. This
- * test is necessary if a library reports the shortage by another code: c-ares reports `ECONNREFUSED`.
+ * test is necessary because c-ares reports such a shortage as `ECONNREFUSED`.
  */
 export function fileShortage(): string | undefined {
   try {

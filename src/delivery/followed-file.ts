@@ -4,8 +4,8 @@ import { statSync } from 'node:fs'
 const everyMs = 5_000
 
 /**
- * Tells its callers whether a file has changed. This costs no timer and no thread of libuv, only one system
- * call every few seconds.
+ * Tells its callers whether a file has changed. The check needs no timer and no thread of libuv, only one
+ * system call every few seconds.
  */
 export class FollowedFile {
   readonly path: string

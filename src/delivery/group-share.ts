@@ -2,8 +2,8 @@ import type { Rate } from '../pacing/token-bucket.ts'
 import type { DestinationDefinition } from './endpoint.ts'
 
 /**
- * The fraction of the consumer group's partitions that this worker has. A rate limit is for the whole group,
- * and each worker uses only its fraction of the limit.
+ * The fraction of the consumer group's partitions that this worker has. A rate limit applies to the whole
+ * group, so each worker may use only its fraction of the limit.
  */
 export class GroupShare {
   #share = 1

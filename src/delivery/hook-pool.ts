@@ -7,8 +7,7 @@ import type { Outcome } from './outcome.ts'
 type Waiter = { turnEnded(): void }
 
 /**
- * Reports the end of the present turn of the event loop to all waiters, with a single immediate
- * (`setImmediate`).
+ * Reports the end of the present turn of the event loop to all waiters. All waiters share one `setImmediate`.
  */
 export class TurnEnd {
   #waiters: Waiter[] = []
@@ -32,13 +31,13 @@ export type PoolsShared = {
 }
 
 /**
- * The connections to one hook, one for each request in flight. The caller limits the number of connections.
- * undici's own pool would add a queue of 16 KiB for each hook, although nothing ever waits in it. With
- * thousands of idle hooks, these queues would take most of the memory.
+ * The connections to one hook, one for each request in flight. The caller limits the number of requests, and
+ * so the number of connections. undici's own pool isn't used, because it has a queue of 16 KiB for each hook,
+ * in which nothing would ever wait. With thousands of idle hooks, these queues would take most of the memory.
  *
- * The pool allocates no object for a request. Such an object would stay with an idle hook until the hook's
- * next message, and the garbage collector would move the object to its old generation. There the object would
- * cost more than a new one. So connections are linked to each other instead of being kept in arrays.
+ * The pool allocates no object for a request. An idle hook would keep such an object until its next message,
+ * and the garbage collector would move the object to its old generation. An object in the old generation
+ * costs more than a new one. So connections are linked to each other instead of being kept in arrays.
  */
 export class HookPool implements Waiter, IdleOwner {
   readonly #origin: string
@@ -48,15 +47,15 @@ export class HookPool implements Waiter, IdleOwner {
   readonly #egress: PoolsShared['egress']
   readonly #all = new Set<Connection>()
   /**
-   * Connections that carry no request. The connection that was used last is used next, so that the sockets of
-   * the other connections can time out.
+   * Connections without a request. The connection that was used last is used next, so that the sockets of the
+   * other connections can time out.
    */
   readonly #free = new Stack()
   /** Connections whose answers became complete in this turn of the event loop. */
   readonly #left = new Stack()
   /**
-   * Requests that wait for the connections in `#left` to become free. If there are more requests than
-   * connections, new connections are opened at the end of this turn.
+   * Requests that wait for the connections in `#left` to become free. If there are more such requests than
+   * connections in `#left`, new connections are opened at the end of this turn.
    */
   #waiting: RequestHandler[] = []
   #isOpeningForRest = false
@@ -86,9 +85,9 @@ export class HookPool implements Waiter, IdleOwner {
    * `fail`.
    *
    * If the pool already has connections, a new connection is opened only at the end of this turn of the event
-   * loop. The reason is that the process may have paused. After a pause, many records are read before the
-   * answers that arrived during the pause. If each of these records opened a connection, the connections
-   * would be idle a moment later.
+   * loop, because the process may have paused. After a pause, many records are read before the answers that
+   * arrived during the pause. If each of these records opened a connection, most of these connections would
+   * be idle a moment later.
    */
   send(handler: RequestHandler): void {
     this.#inFlight++
@@ -113,9 +112,9 @@ export class HookPool implements Waiter, IdleOwner {
 
   /**
    * Takes back a connection whose answer is complete. The connection becomes free only in the next turn of
-   * the event loop. Before undici sends another request, it reads bytes that arrived after an answer, but not
-   * bytes that arrived together with the end of the answer. By the next turn, undici has read those bytes
-   * too, and it is known whether the whole request was sent.
+   * the event loop, because two things are known only then: whether the whole request was sent, and whether
+   * more bytes arrived together with the end of the answer. undici doesn't read such bytes before it sends
+   * another request on the connection.
    */
   leave(connection: Connection): void {
     if (this.#left.size === 0) this.#turnEnd.tell(this)
@@ -176,9 +175,9 @@ export class HookPool implements Waiter, IdleOwner {
   }
 
   /**
-   * Drops a connection whose request failed. The connection must not be used again, because undici reports
-   * the failure before it has finished its own handling of the failure. If undici then found another request
-   * on the connection, a failed assertion would crash the process.
+   * Drops a connection whose request failed. The connection must not be used again, because undici calls the
+   * handler before it has cleaned up the connection. If undici then found another request on the connection,
+   * a failed assertion would crash the process.
    */
   fail(connection: Connection): void {
     this.#drop(connection)
@@ -202,7 +201,7 @@ export class HookPool implements Waiter, IdleOwner {
   }
 
   /**
-   * Closes all sockets at once. The pool then keeps no reference to them, because a target may keep a
+   * Closes all sockets at once. After that, the pool keeps no reference to them, because a target may keep a
    * reference to the pool for a long time.
    */
   async destroy(): Promise<void> {
@@ -230,8 +229,8 @@ export class HookPool implements Waiter, IdleOwner {
 }
 
 /**
- * The error with which a connection without a request is closed. Nobody sees this error. Without this
- * constant, undici would make an error with a stack each time.
+ * The error with which a connection without a request is closed. Nobody sees this error. It is made only
+ * once, because otherwise undici would make an error with a stack for each connection.
  */
 const letGo = new Error('the connection is not needed any more')
 const ignore = (): void => undefined

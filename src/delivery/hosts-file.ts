@@ -22,7 +22,8 @@ export class HostsFile {
   }
 
   /**
-   * Reads the file. If no more files can be opened, keeps the names, and reads the file at the next check.
+   * Reads the file. If the process can open no more files, keeps the names that it has, and reads the file at
+   * the next check.
    */
   #read(): void {
     try {

@@ -8,13 +8,13 @@ export type Answer = Extract<Outcome, { kind: 'answer' }>
  */
 const minSecretCharacters = 6
 /**
- * Number of bytes of an answer's body that are read after the kept part. They make it possible to recognize a
- * secret that begins in the kept part and ends after it.
+ * Number of bytes of an answer's body that are read after the kept part. With these bytes, a secret that
+ * begins in the kept part and ends after it can be recognized.
  */
 const lookAheadBytes = 8 * 1024
 /**
- * A body can end in the middle of a secret. The secret is recognized only if the body contains at least this
- * number of the secret's first characters.
+ * A body can end in the middle of a secret. Such a secret is recognized only if the body contains at least
+ * this number of its characters.
  */
 const minBrokenCharacters = 4
 const mask = '[redacted]'
@@ -34,9 +34,9 @@ export class KeptAnswer {
   }
 
   /**
-   * Starts to keep an answer, and returns true. The caller then has to wait for the kept part of the body
-   * before it reports the outcome. Keeps nothing, and returns false, if the answer is a success or its body
-   * is compressed.
+   * If the answer is a success, or its body is compressed, returns false and keeps nothing. Otherwise starts
+   * to keep the answer, and returns true. The caller then has to wait for the kept part of the body before it
+   * reports the outcome.
    */
   begin(answer: Answer, contentEncoding: string | string[] | undefined): boolean {
     const isPlain = contentEncoding === undefined || contentEncoding === 'identity'
@@ -70,7 +70,7 @@ export class KeptAnswer {
 }
 
 /**
- * Replaces each secret in a UTF-8 text with a mask. If the end of the text cuts a secret off, the beginning
+ * Replaces each secret in a UTF-8 text with a mask. If the text ends in the middle of a secret, the beginning
  * of that secret is replaced too.
  */
 export function withoutSecrets(body: Uint8Array, secrets: readonly string[]): Buffer {
@@ -82,8 +82,8 @@ export function withoutSecrets(body: Uint8Array, secrets: readonly string[]): Bu
 }
 
 /**
- * Returns how many characters of the secret's beginning are at the end of the text. Returns 0 if there are
- * fewer than `minBrokenCharacters`.
+ * Returns with how many characters of the secret's beginning the text ends. Returns 0 if it ends with fewer
+ * than `minBrokenCharacters` of them.
  */
 function brokenOff(text: string, secret: string): number {
   for (let length = secret.length - 1; length >= minBrokenCharacters; length--)

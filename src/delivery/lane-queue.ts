@@ -8,10 +8,9 @@ import { Queue } from './queue.ts'
 export type LaneClass = 'fresh' | 'retry' | 'backfill'
 
 /**
- * The order in which the classes take turns while deliveries of all three classes wait. Seven of ten turns
- * are for the class `fresh`, two are for `retry` and one is for `backfill`. So the class `retry` gets at
- * least a fifth of the turns. A class without a waiting delivery gives its turn to the most urgent class that
- * has a waiting delivery.
+ * The order in which the classes take turns. Of ten turns, seven are for the class `fresh`, two for `retry`
+ * and one for `backfill`. If a class has no waiting delivery, its turn goes to the most urgent class that has
+ * one.
  */
 const turns: readonly LaneClass[] = [
   'fresh',
@@ -28,8 +27,9 @@ const turns: readonly LaneClass[] = [
 const byUrgency: readonly LaneClass[] = ['fresh', 'retry', 'backfill']
 
 /**
- * Limit on the time that a lane waits for a token of its rate limit before it asks again, in milliseconds. An
- * edit of the catalog, or another assignment of partitions, may raise or remove the limit during the wait.
+ * The longest time, in milliseconds, that a lane waits for a token of its rate limit before it asks again. It
+ * asks again because an edit of the catalog, or a new assignment of partitions, may have raised or removed
+ * the rate limit.
  */
 const mostWaitMs = 1_000
 
@@ -42,13 +42,11 @@ export class Lane<D> {
   /** The destination's limit on deliveries in flight. */
   cap: number
   inFlight = 0
-  /**
-   * The token bucket for this worker's fraction of the destination's rate limit, if the destination has a
-   * limit.
-   */
+  /** If the destination has a rate limit, the token bucket for this worker's fraction of the limit. */
   bucket: TokenBucket | undefined
   /**
-   * The end of the pause (`performance.now()`) that began with a postponed delivery; 0 if there is no pause.
+   * The end of the pause (`performance.now()`) that began when a delivery was postponed; 0 if there is no
+   * pause.
    */
   pausedUntilMs = 0
   /** The lane's place among the lanes that want to start a delivery. */
@@ -56,8 +54,7 @@ export class Lane<D> {
   /** True while the lane is in the queue of blocked lanes. Only `Lanes` uses this field. */
   isInBlocked = false
   /**
-   * The time (`AwakeClock`) since which the lane has been longer than its share of the buffer; 0 if it
-   * isn't longer.
+   * The time (`AwakeClock`) since which the lane has held more than its share of the buffer; 0 if it doesn't.
    */
   overSinceMs = 0
   /** True while the lane sheds: new messages over its share go to the retry ladder at once. */
@@ -69,7 +66,9 @@ export class Lane<D> {
     retry: new Queue(),
     backfill: new Queue(),
   }
-  /** The deliveries for which `keep` was called. They go before all others of the class `retry`. */
+  /**
+   * The deliveries for which `keep` was called. They start before all other deliveries of the class `retry`.
+   */
   readonly #kept = new Queue<D>()
   #turn = 0
   #length = 0
@@ -106,8 +105,8 @@ export class Lane<D> {
   }
 
   /**
-   * Puts a delivery back that `shiftWaitingSince` has removed. From now on, `shiftWaitingSince` passes over
-   * the delivery.
+   * Puts back a delivery that `shiftWaitingSince` has removed. From now on, `shiftWaitingSince` skips this
+   * delivery.
    */
   keep(delivery: D): void {
     this.#kept.push(delivery, 0)

@@ -9,7 +9,9 @@ export type LaneItem<D> = {
   readonly laneClass: LaneClass
   /** Rate limit on the lane's attempts in this process. `undefined`: the rate isn't limited. */
   readonly laneRate: Rate | undefined
-  /** True if the worker is catching up, and took the record long after the record was available or due. */
+  /**
+   * True if the worker took the record long after the record was available or due, because it is catching up.
+   */
   readonly isLate: boolean
   /**
    * The time (`AwakeClock`) at which the delivery first came to its lane; 0 until then. `Lanes` sets this
@@ -58,28 +60,28 @@ export type LanesOptions<D> = {
   patienceMs: number
   /**
    * Time in milliseconds that a delivery may wait in a lane that must not start more deliveries. After this
-   * time, the delivery is passed to `overflow`. But a delivery for which `mayOverflow` returns false stays,
-   * while the lane holds no more than its share.
+   * time, the delivery is passed to `overflow`. But if `mayOverflow` returns false for the delivery, it stays
+   * in the lane as long as the lane holds no more than its share.
    */
   waitMs: number
   /**
-   * Returns false if `overflow` would end the delivery, because the delivery can't wait anywhere but in its
-   * lane. Such a delivery also takes the place of a new message in a full lane.
+   * Returns false if the delivery can wait only in its lane, so that `overflow` would end it. If the lane of
+   * such a delivery is full, the delivery takes the place of a new message.
    */
   mayOverflow?: ((delivery: D) => boolean) | undefined
   /**
-   * The shortest time for which an idle lane is kept, in milliseconds. The longest time is twice as long. If
-   * a destination gets few messages, a kept lane costs less than a new lane for each message.
+   * An idle lane is kept for this number of milliseconds, or for up to twice as long. For a destination with
+   * few messages, this costs less than a new lane for each message.
    */
   idleMs?: number
   /**
-   * Called before each start. If `mayStart` returns false, nothing is started until `open` is called, or
-   * until a later call of `mayStart` returns true.
+   * Called before each start of a delivery. If `mayStart` returns false, nothing is started. `Lanes` calls it
+   * again when something changes in a lane, at each sweep, and when `open` is called.
    */
   mayStart?: (() => boolean) | undefined
   /**
-   * Returns the present limits of a lane. `undefined`: the lane has no destination any more. The limits that
-   * come with each delivery are those of the time at which the delivery was offered.
+   * Returns the present limits of a lane. `undefined`: the lane has no destination any more. This function is
+   * necessary because the limits in a delivery are those of the time at which it was offered.
    */
   limitsOf?: ((laneKey: string) => LaneLimits | undefined) | undefined
   /** Returns how many more records the buffer has room for. */

@@ -7,18 +7,17 @@ import type { LaneItem, Lanes, LanesOptions } from './lanes-ports.ts'
 // Each destination has a lane, so that no destination can slow down another. Lanes that have work take turns.
 // The time to start a delivery doesn't depend on the number of lanes.
 //
-// Lanes share two things: the buffer of records and the requests in flight. A lane may hold as much of each
-// as is still free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). One busy lane gets
-// half, and n busy lanes get 1/(n+1) each. So there is always room for a lane that gets its first delivery
-// after an idle time.
+// Lanes share two things: the buffer of records and the requests in flight. The share of a lane is as much as
+// is still free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). A single busy lane gets
+// half of the whole, and n busy lanes get 1/(n+1) each. So there is always room for a lane that gets its
+// first delivery after an idle time.
 //
-// A lane counts as flooded or slow if three things are true: it holds more waiting deliveries than its share,
-// the messages were new when they reached the worker, and the lane must not start more deliveries now. After
-// `patienceMs`, further messages of such a lane go to `overflow`. If the messages were late before they
-// reached the worker, the worker is catching up after an outage of Sluice. In that case, fetching waits for
-// the lane (`onCongested`), and a delivery goes to `overflow` only after `waitMs`. A lane that only waits for
-// its turn is neither flooded nor slow. In that case, the whole worker is at its limit, and fetching waits
-// because the buffer is full.
+// If a lane holds more waiting deliveries than its share, and only waits for its turn, the whole worker is at
+// its limit, and fetching waits because the buffer is full. There are two other cases. In both, the lane must
+// not start more deliveries now. If its messages were new when they reached the worker, its destination is
+// flooded or slow. After `patienceMs`, further messages of the lane go to `overflow`. If its messages were
+// already late, the worker is catching up after an outage of Sluice. In that case, fetching waits for the
+// lane (`onCongested`), and a delivery goes to `overflow` only after `waitMs`.
 
 export function createLanes<D extends LaneItem<D>>(options: LanesOptions<D>): Lanes<D> {
   return new FairLanes(options)
@@ -30,8 +29,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   /** Lanes that may start a delivery, in the order of their turns. */
   readonly #line = new Fifo<Lane<D>>()
   /**
-   * Lanes that hold their whole share of the requests in flight, and wait until some request ends. A lane of
-   * which a request has ended since may be in this queue too.
+   * Lanes that hold their whole share of the requests in flight, and wait until some request ends. This queue
+   * may also have lanes that no longer wait.
    */
   readonly #blocked = new Fifo<Lane<D>>()
   readonly #congested = new Set<Lane<D>>()
@@ -141,8 +140,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Returns the lane from which a delivery was started. A delivery that took the place of a queued delivery
-   * was in no lane itself. For such a delivery, returns the lane of its destination.
+   * Returns the lane from which a delivery was started. If it was never in a lane, returns its destination's
+   * lane.
    */
   #startedFrom(delivery: D): Lane<D> {
     return delivery.lane ?? this.#laneOf(delivery)
@@ -176,8 +175,9 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Makes room in a full lane for a delivery that has no other place to wait: passes the oldest new message
-   * of the lane to `overflow` instead. Returns false if there is none.
+   * Makes room in a full lane for a delivery that has no other place to wait, by passing the oldest new
+   * message of the lane to `overflow`. Returns false if the delivery has another place to wait, or if the
+   * lane has no new message.
    */
   #makesRoom(lane: Lane<D>, delivery: D): boolean {
     if (this.#options.mayOverflow?.(delivery) !== false) return false
@@ -194,9 +194,9 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Returns true if the lane must not start more deliveries now. There are three reasons. The lane has as
-   * many deliveries in flight as its `cap` allows. The lane waits because of its rate limit or because of a
-   * postponed delivery (`asleep`). Or the lane holds its whole share of the requests in flight (`blocked`).
+   * Returns true if the lane must not start more deliveries now. It has as many deliveries in flight as its
+   * `cap` allows, or it waits because of its rate limit or a postponed delivery (`asleep`), or it holds its
+   * whole share of the requests in flight (`blocked`).
    */
   #isHeldUp(lane: Lane<D>): boolean {
     return lane.inFlight >= lane.cap || lane.place === 'asleep' || lane.place === 'blocked'
@@ -211,7 +211,9 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#setCongested(lane, false)
   }
 
-  /** Ends the shedding and the congestion of a lane that holds at most half of its share. */
+  /**
+   * If a lane holds at most half of its share, ends its shedding, and no longer makes fetching wait for it.
+   */
   #relax(lane: Lane<D>): void {
     if (lane.overSinceMs === 0 || lane.length > this.#share() / 2) return
     lane.overSinceMs = 0
@@ -234,7 +236,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   #pump(): void {
-    // `start` may finish a delivery at once and so call this method again. The loop below then goes on.
+    // `start` may finish a delivery at once, and this method is then called again from within the loop below.
     if (this.#isPumping) return
     this.#isPumping = true
     for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) this.#startOne(lane)
@@ -298,7 +300,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     lane.inFlight--
     this.#inFlight--
     // One request has ended, so at most one other blocked lane can start. `lane` itself may be able to start
-    // even if the other one can't, because `lane` holds one request less.
+    // even if the other lane can't, because `lane` now holds one request less.
     if (lane.place === 'blocked') lane.place = 'nowhere'
     this.#unblockOne()
     this.#joinLine(lane)
@@ -326,15 +328,18 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   /** Drops lanes that have been idle since the last sweep. */
   #letGoIdle(): void {
     for (const lane of this.#lanes.values()) {
-      // While the bucket isn't full, the attempts of the last moments still count for the rate limit. A new
-      // lane would start with a full bucket, so this lane is kept.
+      // While the bucket isn't full, the lane is kept, because its latest attempts still count for the rate
+      // limit. A new lane would start with a full bucket.
       if (!lane.isIdle || lane.bucket?.isFull(performance.now()) === false) continue
       if (lane.isLeft) this.#lanes.delete(lane.key)
       else lane.isLeft = true
     }
   }
 
-  /** Gives each lane with a waiting delivery its present limits, and moves on what has waited too long. */
+  /**
+   * Gives each lane with a waiting delivery its present limits, and passes on the deliveries that waited too
+   * long.
+   */
   #lookAtAll(): void {
     const latestMs = this.#clock.nowMs - this.#options.waitMs
     const mayMove = !this.#isShut && this.#openedMs <= latestMs
@@ -349,8 +354,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Gives a lane its present limits. An edit of the catalog, or another assignment of partitions, changes the
-   * limits also for a lane that gets no new delivery.
+   * Gives a lane its present limits. An edit of the catalog, or a new assignment of partitions, changes the
+   * limits even if the lane gets no new delivery.
    */
   #renewLimits(lane: Lane<D>): void {
     const limits = this.#options.limitsOf?.(lane.key)
@@ -361,8 +366,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
-   * Passes the deliveries that have waited too long to `overflow`. A delivery that has no other place to wait
-   * stays in the lane, unless the lane holds more than its share.
+   * Passes the deliveries that have waited too long to `overflow`. But if the lane holds no more than its
+   * share, deliveries that have no other place to wait stay in it.
    */
   #moveOn(lane: Lane<D>, latestMs: number): number {
     const { mayOverflow } = this.#options
@@ -383,7 +388,10 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     return moved
   }
 
-  /** Removes a delivery that has waited too long. A kept one only if it needn't stay any more. */
+  /**
+   * Removes a delivery that has waited too long, and returns it. Removes a kept delivery only if it needn't
+   * stay any more.
+   */
   #nextToMove(lane: Lane<D>, latestMs: number): D | undefined {
     const kept = lane.oldestKept
     const isFree = kept !== undefined && this.#options.mayOverflow?.(kept) !== false
