@@ -12,8 +12,8 @@ export type OpenConnectionsOptions = {
   /** The limit on idle connections. Each takes about 10 KB of memory, or more with TLS. */
   readonly maxIdle: number
   /**
-   * The limit on all connections, because each is an open file. Connections that carry requests have
-   * precedence: if there would be too many, idle ones are closed.
+   * The limit on all connections, because each connection is an open file. Connections with requests have
+   * precedence: if there would be too many connections, idle ones are closed.
    */
   readonly maxOpen: number
   /** Called for each idle connection that is closed because of a limit. */
@@ -21,11 +21,12 @@ export type OpenConnectionsOptions = {
 }
 
 /**
- * Limits the connections that all pools of a process keep idle. Beyond a limit, it closes the connection that
- * has been idle for the longest time. Without limits, a process with very many hooks could open no more
- * files, and so could connect neither to hooks nor to Kafka.
+ * Limits the number of idle connections in all pools of a process. If there are too many, closes the
+ * connection that has been idle for the longest time. Without this class, a process with very many hooks
+ * would reach the system's limit on open files. It could then connect neither to hooks nor to Kafka.
  *
- * The idle connections are linked to each other. The comment on `HookPool` says why.
+ * The idle connections are linked to each other instead of being kept in an array. The comment on `HookPool`
+ * says why.
  */
 export class OpenConnections {
   readonly #options: OpenConnectionsOptions
@@ -39,7 +40,7 @@ export class OpenConnections {
     this.#options = options
   }
 
-  /** The number of connections that carry no request and whose socket is open. */
+  /** The number of connections that have an open socket and no request. */
   get idle(): number {
     return this.#idle
   }
@@ -50,7 +51,7 @@ export class OpenConnections {
     this.#keepLimits()
   }
 
-  /** Called when a connection no longer carries a request: it has become free, or it was closed. */
+  /** Called when a connection no longer has a request, because it has become free or was closed. */
   freed(): void {
     this.#inUse--
   }
@@ -95,7 +96,7 @@ export class OpenConnections {
   }
 }
 
-/** The limits of a sender that may open as many connections as it likes. */
+/** The limits of a sender that may open any number of connections. */
 export const unlimited: OpenConnectionsOptions = {
   maxIdle: Number.POSITIVE_INFINITY,
   maxOpen: Number.POSITIVE_INFINITY,

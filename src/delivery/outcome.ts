@@ -4,15 +4,14 @@
  */
 export type Outcome =
   /**
-   * `body`: the beginning of the answer's body, if it is kept. A body is kept only if the answer is
-   * unsuccessful. The request's secrets are masked in the kept body.
+   * An answer came. `body`: the beginning of the answer's body, in which the request's secrets are masked. It
+   * is kept only if the answer is unsuccessful, and if the sender is set to keep bodies.
    */
   | { kind: 'answer'; status: number; retryAfterMs?: number; body?: Uint8Array }
   /** No complete response head came before the deadline, which counts from the start of the request. */
   | { kind: 'timeout' }
   /**
-   * The connection was refused, reset or closed too early, could not be made, or brought an answer that isn't
-   * HTTP.
+   * The connection could not be made, or was refused, reset or closed too early, or the answer wasn't HTTP.
    */
   | { kind: 'connection'; code: string }
   | { kind: 'dns'; code: string }
@@ -58,12 +57,12 @@ export function describeOutcome(outcome: Outcome): string {
   }
 }
 
-/** An outcome for which Sluice's own side is to blame. Nothing was sent. */
+/** An outcome for which the proxy or the system of this process is to blame. Nothing was sent. */
 export type OwnFault = Extract<Outcome, { kind: 'proxy' | 'files' }>
 
 /**
- * Returns true if Sluice's proxy or system failed. Such an outcome says nothing about the hook. An attempt
- * without any other outcome doesn't count.
+ * Returns true if the proxy or the system of this process failed. Such an outcome says nothing about the
+ * hook. An attempt with only such outcomes doesn't count.
  */
 export function isOwnFault(outcome: Outcome): outcome is OwnFault {
   return outcome.kind === 'proxy' || outcome.kind === 'files'

@@ -27,8 +27,9 @@ export type OutboundProxy = {
 }
 
 /**
- * The outcome of a request for a tunnel. It is also the value of a metric label. `target`: the target failed.
- * `fault`: the proxy failed. `down`: the proxy failed in a way that affects every target.
+ * The outcome of a request for a tunnel, also as the value of a metric label. `tunnel`: the tunnel opened.
+ * `target`: the target failed. `fault`: the proxy failed for this target, or no file could be opened for a
+ * connection. `down`: the proxy fails for every target.
  */
 export type ConnectOutcome = 'tunnel' | 'target' | 'fault' | 'down'
 
@@ -40,27 +41,27 @@ export type ProxyOptions = {
   timeoutMs: number
   onConnect?: (outcome: ConnectOutcome) => void
   /**
-   * Called with true when the proxy can't reach any target. Nothing should be sent until `onDown` is called
-   * again, with false. `reason` contains no secrets.
+   * Called with `isDown` true when the proxy fails for every target, and with false when it works again. Send
+   * nothing in between. `reason` contains no secrets.
    */
   onDown?: (isDown: boolean, reason: string) => void
 }
 
 /**
- * Time within which the proxy must accept a TCP connection. The time is approximate, because undici's timer
- * counts in half seconds.
+ * Time in milliseconds within which the proxy must accept a TCP connection. It is approximate, because
+ * undici's timer counts in half seconds.
  */
 const dialMs = 2_000
 /**
- * The fraction of `timeoutMs` within which the proxy has to answer. If no answer has come by then, the
- * request can still end with an error that says whether the proxy or the target failed.
+ * The fraction of `timeoutMs` within which the proxy has to answer. It is less than 1 so that the request
+ * still has time to end with an error that says whether the proxy or the target failed.
  */
 const answerShare = 0.9
 /** Time between two probes of a proxy that is down. */
 const probeEveryMs = 1_000
 /**
- * The target of a probe: a name that can't exist (RFC 6761, section 6.4). Any answer of the proxy except a
- * refused login shows that the proxy works.
+ * The target of a probe. Its name can't exist (RFC 6761, section 6.4). Any answer of the proxy shows that the
+ * proxy works, unless it refuses our login.
  */
 const probeAuthority = 'sluice.invalid:443'
 
@@ -68,8 +69,8 @@ const probeAuthority = 'sluice.invalid:443'
  * Creates an HTTP proxy client that opens a tunnel (CONNECT) to each hook.
  *
  * If the proxy itself fails, a tunnel fails with a `ProxyFaultError`. While the proxy is unreachable or
- * refuses our login, the proxy counts as down. `onDown` is called once when the proxy goes down, and once
- * when the proxy is up again.
+ * refuses our login, it counts as down. `onDown` is called once when the proxy goes down, and once when it
+ * works again.
  */
 export function createProxy(options: ProxyOptions): OutboundProxy {
   return new ConnectProxy(options)
@@ -160,9 +161,9 @@ class ConnectProxy implements OutboundProxy {
   }
 
   /**
-   * Returns the error of a tunnel that didn't open. If no answer came in time, one of two things is to blame.
-   * The target is to blame if the proxy has answered another request since this request was sent: then the
-   * proxy works, and waits for the target. Otherwise the proxy is to blame.
+   * Returns the error of a tunnel that didn't open. If no answer came in time, either the target or the proxy
+   * is to blame. If the proxy has answered another request since this request was sent, the proxy works and
+   * waits for the target, so the target is to blame. Otherwise the proxy is to blame.
    */
   #errorOf(error: Error, isLate: boolean, askedMs: number): Error {
     if (error instanceof ProxyFaultError || isFileShortage(codeOf(error))) return error
@@ -194,8 +195,8 @@ class ConnectProxy implements OutboundProxy {
 }
 
 /**
- * Creates a connector to the proxy. The connector dials any address, because the operator has configured the
- * proxy.
+ * Creates a connector to the proxy. The connector checks no addresses, because the operator has configured
+ * the proxy.
  */
 function createProxyConnector(resolver: NameResolver, timeoutMs: number): buildConnector.connector {
   const dial = createDialler((name, dialled) => {

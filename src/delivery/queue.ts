@@ -25,8 +25,8 @@ export class Queue<D> {
     if (item === undefined) return undefined
     this.#first = item.behind
     if (item.behind === undefined) this.#last = undefined
-    // If the garbage collector had moved the item to its old generation, this link would keep all later items
-    // alive until the next collection of that generation.
+    // Otherwise, if the garbage collector has moved the item to its old generation, this link would keep all
+    // later items alive until the next collection of that generation.
     item.behind = undefined
     return item.delivery
   }

@@ -5,8 +5,8 @@ import { FollowedFile } from './followed-file.ts'
 import { HostsFile } from './hosts-file.ts'
 
 /**
- * The result of the lookup of a name. `code` says why no addresses were found: it is a code of c-ares (Node's
- * DNS client) such as `ENOTFOUND`, or it is `EMFILE` or `ENFILE` if no file could be opened to ask DNS.
+ * The result of the lookup of a name. `code` says why no addresses were found. It is a code of c-ares (Node's
+ * DNS client), such as `ENOTFOUND`. If no file could be opened to ask DNS, it is `EMFILE` or `ENFILE`.
  */
 export type Resolved =
   | { readonly ok: true; readonly addresses: readonly string[] }
@@ -15,8 +15,8 @@ export type Resolved =
 export type NameResolver = {
   /**
    * Finds the IPv4 and IPv6 addresses of a name in `/etc/hosts` or by DNS, in no particular order. DNS is
-   * asked for the name as it is, without the machine's search domains. Calls `answered` once. If no question
-   * to DNS is necessary, calls it before `resolve` returns. Otherwise calls it within about 2.5 s.
+   * asked for the name as it is, without the machine's search domains. Calls `answered` once: before
+   * `resolve` returns if DNS needn't be asked, and otherwise within about 2.5 s.
    */
   resolve(name: string, answered: (resolved: Resolved) => void): void
   /** Cancels all DNS questions that are under way. */
@@ -44,61 +44,62 @@ export type ResolverOptions = {
 }
 
 /**
- * The shortest and the longest time for which an answer is valid, whatever its TTL. Because of the shortest
- * time, DNS isn't asked for each connection. Because of the longest time, a changed address is noticed.
+ * The shortest and the longest time in milliseconds for which an answer is valid, even if its TTL is shorter
+ * or longer. The shortest time ensures that DNS isn't asked for each connection. The longest time ensures
+ * that a changed address is noticed.
  */
 const freshMs = { least: 1_000, most: 5 * 60_000 }
 /**
- * Time for which expired addresses are still used if no server can answer (RFC 8767). `staleAgainMs`: the
- * time after which the servers are asked again about a name whose expired addresses are used.
+ * Time for which expired addresses are still used if no server can answer (RFC 8767). While expired addresses
+ * of a name are used, the servers are asked again after each `staleAgainMs`.
  */
 const staleMs = 5 * 60_000
 const staleAgainMs = 5_000
 /**
- * Times for which a failure is remembered: `noSuchNameMs` if the name has no addresses, `failureMs` if no
- * server can answer.
+ * Times for which a failed lookup is remembered: `noSuchNameMs` if the name has no addresses, `failureMs` if
+ * no server could answer.
  */
 const noSuchNameMs = 10_000
 const failureMs = 1_000
 
 /**
- * The longest time that a caller of `resolve` waits. This time is much shorter than the deadline of a request
- * to a hook, which is five seconds. `deadlineWithStaleMs`: the longest time if the name has expired addresses
- * that can still be used.
+ * The longest time that a caller of `resolve` waits. It is much shorter than the deadline of a request to a
+ * hook, which is five seconds. If the name has expired addresses that can still be used, the caller waits for
+ * at most `deadlineWithStaleMs`.
  */
 const deadlineMs = 2_500
 const deadlineWithStaleMs = 500
 /**
- * Time for which the answer for one address family waits for the answer for the other family (RFC 8305,
- * section 3).
+ * When addresses of one family (IPv4 or IPv6) have come, the lookup waits for this time for those of the
+ * other family (RFC 8305, section 3).
  */
 const otherFamilyMs = 50
 /**
  * The timeouts and tries of c-ares for each question to a server. A question is tried more than once, because
- * UDP loses packets. Node looks for questions that have timed out only once per `timeout`.
+ * UDP loses packets. Node checks only once per `timeout` which questions have timed out.
  */
 const questionMs = { timeout: 500, maxTimeout: 1_000, tries: 4 }
-/** If a timer fires later than this, the process was suspended or busy. In milliseconds. */
+/** If a timer fires later than this number of milliseconds, the process was suspended or busy. */
 const suspendedMs = 100
 /**
- * Number of lookups that start at once. The next lookups start after `nextBurstMs`, whether the earlier
- * lookups have ended or not. A socket can hold a few hundred packets and loses all further packets. Without
- * this limit, 800 questions at once took 2 s instead of 60 ms.
+ * Number of lookups that start at once. The next lookups start after `nextBurstMs`, even if the earlier
+ * lookups haven't ended. Without this limit, 800 questions at once took 2 s instead of 60 ms, because a
+ * socket holds only a few hundred packets and loses all further ones.
  */
 const burst = 32
 const nextBurstMs = 5
 
 /**
- * Limit on the addresses of one name and one family (IPv4 or IPv6) that are kept. An answer has room for
- * thousands of addresses, and every connection checks each kept address.
+ * Limit on the addresses that are kept for one name and one family (IPv4 or IPv6). An answer has room for
+ * thousands of addresses, and each connection would have to check all of them.
  */
 const maxAddresses = 64
 
 const loopback: readonly string[] = ['127.0.0.1', '::1']
 
 /**
- * Creates a resolver that has a cache and uses c-ares, which waits on sockets and blocks no thread.
- * `dns.lookup` would block one of libuv's four threads for each name. So a few names whose servers don't
+ * Creates a resolver that has a cache. It uses c-ares, which waits on sockets and blocks no thread.
+ * `dns.lookup` would block one of libuv's four threads for each name, so a few names with servers that don't
  * answer would delay all other names and all file access.
  */
 export function createResolver(options: ResolverOptions = {}): NameResolver {
@@ -135,7 +136,7 @@ class Lookup {
   readonly startedMs: number
   readonly addresses: string[] = []
   ttlMs = Infinity
-  /** The codes of the questions that brought no addresses. */
+  /** The error codes of the questions that gave no addresses. */
   readonly codes: string[] = []
   pending = 2
   /**
@@ -150,9 +151,9 @@ class Lookup {
   }
 
   /**
-   * The code of a failed lookup. Many names have addresses of one family only. So `ENODATA` (no addresses of
-   * a family) is the result of the lookup only if the questions for both families have been answered. If one
-   * question has no answer yet, the result is `ETIMEOUT` instead of `ENODATA`.
+   * The code of a failed lookup. `ENODATA` means that a name has no addresses of one family. Many names have
+   * addresses of the other family only. So `ENODATA` is the code of the lookup only if the questions for both
+   * families were answered. If one question has no answer yet, the code is `ETIMEOUT` instead.
    */
   get failure(): string {
     if (this.codes.includes('ENOTFOUND')) return 'ENOTFOUND'
@@ -175,8 +176,8 @@ class CachingResolver implements NameResolver {
   readonly #resolvConf: FollowedFile | undefined
   readonly #maxNames: number
   /**
-   * Known names. The name that was least recently asked for comes first, so that the first name is dropped
-   * when there are too many.
+   * Known names. The name that was least recently asked for comes first. When there are too many names, the
+   * first name is dropped.
    */
   readonly #names = new Map<string, KnownName>()
   /** Names that wait for their turn to be looked up. */
@@ -226,7 +227,10 @@ class CachingResolver implements NameResolver {
     for (const known of this.#line.splice(0)) answerAll(known, { ok: false, code: 'ECANCELLED' })
   }
 
-  /** Replaces the client. Keeps it if no file can be opened: a new client could not read `resolv.conf`. */
+  /**
+   * Replaces the client, unless no file can be opened. In that case, a new client could not read
+   * `resolv.conf`.
+   */
   #replaceClient(): void {
     if (fileShortage() === undefined) this.#client = this.#createClient()
     else this.#resolvConf?.checkAgain()
@@ -297,9 +301,9 @@ class CachingResolver implements NameResolver {
   }
 
   /**
-   * Ends the lookup after `inMs`, with the answers that have come by then. After the process was suspended,
-   * the timers run before the sockets are read, and c-ares then asks again. So the lookup goes on for the
-   * time of one question if no address has come.
+   * Ends the lookup after `inMs`, with the answers that have come by then. If the process was suspended, and
+   * no address has come, the lookup goes on for the time of one more question. This is necessary because the
+   * timers run before the sockets are read, and c-ares then asks again.
    */
   #conclude(lookup: Lookup, inMs: number): void {
     clearTimeout(lookup.timer)
@@ -312,8 +316,8 @@ class CachingResolver implements NameResolver {
   }
 
   /**
-   * Ends a lookup and answers the callers that wait for it. If an answer from DNS comes later, this method
-   * runs once more, to put the answer into the cache.
+   * Ends a lookup and answers the callers that wait for it. If an answer from DNS comes later, this method is
+   * called once more, to put the answer into the cache.
    */
   #end(lookup: Lookup): void {
     clearTimeout(lookup.timer)

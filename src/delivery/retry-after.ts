@@ -1,15 +1,18 @@
 // The limits of `Retry-After`. With this header, a hook that answers 429 or 503 may ask for a wait:
 //
 // - `parseRetryAfter`: the wait is at most a year, whatever the header says.
-// - `heldUntil`: during the wait, but for at most `breaker.maxOpenFor`, only the last tries of messages are
-//   sent to the hook. The wait has this limit, because the answer to one message must not make all other
+// - `heldUntil`: only the last tries of messages are sent to the hook during the wait, but for no longer than
+//   `breaker.maxOpenFor`. This limit is necessary because the answer to one message must not make all other
 //   messages fail.
 // - `notBefore`: the message that got this answer isn't sent to the hook again before the wait ends. If the
 //   wait is longer than the ladder, the message still gets its last try.
 
 const maxMs = 365 * 24 * 3600 * 1000
 
-/** Returns the end of a hook's pause, in which only last tries are sent to it. Uses the clock of `nowMs`. */
+/**
+ * Returns when a hook's pause ends, on the clock of `nowMs`. During the pause, only last tries are sent to
+ * the hook.
+ */
 export function heldUntil(nowMs: number, waitMs: number, maxHoldMs: number): number {
   return nowMs + Math.min(waitMs, maxHoldMs)
 }
@@ -24,8 +27,8 @@ export function notBefore(nowMs: number, waitMs: number, lastTryMs: number): num
 
 /**
  * The three forms of an HTTP date (RFC 9110 §5.6.7): `Sun, 06 Nov 1994 08:49:37 GMT`, `Sunday, 06-Nov-94
- * 08:49:37 GMT` and `Sun Nov 6 08:49:37 1994`. These expressions are necessary, because Date.parse alone
- * would find a date in nearly any text.
+ * 08:49:37 GMT` and `Sun Nov 6 08:49:37 1994`. The format is checked with these expressions, because
+ * `Date.parse` alone accepts many texts that are no HTTP date.
  */
 const datesWithZone = /^[A-Z][a-z]{2,8}, \d{2}([ -])[A-Z][a-z]{2}\1\d{2,4} \d{2}:\d{2}:\d{2} GMT$/
 const dateWithoutZone = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/

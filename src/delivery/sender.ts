@@ -34,16 +34,16 @@ export type Target = {
   connections?: HookPool | undefined
 }
 
-/** The receiver of a request's result: `answered` is called once, and after it `released` is called once. */
+/** The receiver of a request's result. `answered` is called once, and then `released` is called once. */
 export type Exchange = {
   /**
    * Called when the outcome is known: the answer has come, the request failed, or its time is up.
-   * `mayHaveArrived`: true if part of the request was written, and no answer to the written part is known.
+   * `mayHaveArrived`: true if part of the request was written on a connection that brought no answer.
    */
   answered(outcome: Outcome, mayHaveArrived: boolean): void
   /**
-   * Called when the connection slot is free again: the response's body has been read and discarded, or the
-   * socket was closed.
+   * Called when the place of the request is free again, because the response's body was read to its end or
+   * the socket was closed.
    */
   released(): void
 }
@@ -51,11 +51,11 @@ export type Exchange = {
 export type Sender = {
   /**
    * Posts `body` at once. The sender has no queue, because the caller limits the number of requests in
-   * flight. So the deadline, which starts now, covers only the connection and the answer. `signatureHeaders`:
-   * name, value, name, value; empty for an unsigned request.
+   * flight. So no part of the request's deadline is spent in a queue. `signatureHeaders`: name, value, name,
+   * value; empty for an unsigned request.
    *
-   * If a reused connection loses the request before a byte of an answer has come, the request is sent again
-   * at once on a new connection. Its deadline stays the same.
+   * If a reused connection is lost before a byte of an answer has come, the request is sent again at once on
+   * a new connection. The deadline stays the same.
    */
   post(target: Target, body: Uint8Array, signatureHeaders: readonly string[], exchange: Exchange): void
   /** Closes all sockets at once, without waiting for anything. */
@@ -80,21 +80,22 @@ export type SenderOptions = {
   /** The observer of all outcomes. By default, nobody observes them. */
   egress?: Pick<EgressHealth, 'take'>
   /**
-   * How many bytes of an unsuccessful answer's body are kept. The outcome is reported once these bytes have
-   * come, or when the body ends, or at the deadline. If this is 0 (the default), no bytes are kept.
+   * How many bytes of an unsuccessful answer's body are kept. The default, 0, keeps none. The outcome is
+   * reported when these bytes have come, when the body ends, or at the deadline.
    */
   keptAnswerBytes?: number
 }
 
 /**
- * How long undici may go on connecting after the deadline. Sluice keeps the deadline with a timer of its own.
- * undici's timer only frees the connection slot. It counts in half seconds and may fire early.
+ * How many milliseconds after the deadline undici stops connecting. The deadline itself has a timer of its
+ * own. undici's timer only frees the place of the request, and needs this slack because it counts in half
+ * seconds and may fire early.
  */
 const connectSlackMs = 500
 
 /**
- * Time that a pool is kept after its idle connections have closed. So a hook that gets a message only now and
- * then doesn't need a new pool each time. A new pool would cost more than the message.
+ * Time in milliseconds that a pool is kept after its idle connections have closed. So a hook that gets a
+ * message only now and then doesn't need a new pool for each message, which would cost more than the message.
  */
 const poolKeptMs = 60_000
 
@@ -186,8 +187,8 @@ type ExchangeParts = {
 }
 
 /**
- * A request on its way through undici. After a stale connection has lost the request, the same handler is
- * used for the second try of the request. Calls `answered` exactly once and `released` exactly once.
+ * A request on its way through undici. If a stale connection has lost the request, the same handler is used
+ * to send the request again. Calls `answered` exactly once and `released` exactly once.
  */
 class ExchangeHandler implements RequestHandler, Expiring {
   readonly request: Dispatcher.DispatchOptions
@@ -200,7 +201,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
   #isAnswered = false
   #isReleased = false
   #isTimeUp = false
-  /** True if a stale connection lost the request after its writing began. */
+  /** True if a stale connection was lost after part of the request may have been written to it. */
   #wasLost = false
   /** The kept part of the answer; `undefined` if nothing of the answer is to be kept. */
   readonly #kept: KeptAnswer | undefined
@@ -220,7 +221,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     this.#connection?.begin()
-    // The connection opened after the deadline, so nothing may be sent on it.
+    // If the connection opened after the deadline, nothing may be sent on it.
     if (this.#isTimeUp) controller.abort(timeIsUp)
   }
 
@@ -283,9 +284,9 @@ class ExchangeHandler implements RequestHandler, Expiring {
   }
 
   /**
-   * Returns the connection that lost the request, if it was stale: a reused connection, which the server had
-   * most likely closed while it was idle. A request has only one stale connection, because its second
-   * connection is new.
+   * If the request was lost on a stale connection, returns this connection. A stale connection is a reused
+   * connection that the server had most likely closed while it was idle. A request can have only one stale
+   * connection, because its second connection is new.
    */
   #staleConnection(error: Error): Connection | undefined {
     const connection = this.#connection
@@ -299,8 +300,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
   }
 
   /**
-   * Reports a kept answer with the part of its body that has come. This part is reported even if the body is
-   * longer, breaks off, or takes too long.
+   * Reports a kept answer with the part of its body that has come, even if the body is longer, breaks off or
+   * takes too long.
    */
   #answerKept(): void {
     const answer = this.#isAnswered ? undefined : this.#kept?.outcome()
@@ -326,8 +327,8 @@ class ExchangeHandler implements RequestHandler, Expiring {
 
 /**
  * Runs a callback of the caller. If the callback throws, the error becomes an uncaught exception, which ends
- * the process. undici would catch the error and only close the connection. The caller would then go on in a
- * state that is no longer right, and nobody would hear of it.
+ * the process. Otherwise undici would catch the error and only close the connection. The caller would then go
+ * on in an inconsistent state, and nobody would notice.
  */
 function crashIfThrown(callback: () => void): void {
   try {
@@ -340,10 +341,9 @@ function crashIfThrown(callback: () => void): void {
 }
 
 /**
- * Empties the array from which `headers` were read. undici creates this array when the previous answer is
- * complete. If the previous answer was seconds ago, the garbage collector has moved the array to its old
- * generation. The content of the array would then stay in memory until the next collection of that
- * generation.
+ * Empties the array from which `headers` were read, so that its content doesn't stay in memory. undici
+ * created this array when the previous answer was complete. If that was seconds ago, the garbage collector
+ * has moved the array to its old generation, which it collects only rarely.
  */
 function dropRawHeaders({ rawHeaders }: Dispatcher.DispatchController): void {
   if (Array.isArray(rawHeaders)) rawHeaders.length = 0

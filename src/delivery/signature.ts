@@ -12,7 +12,7 @@ export type Signing = {
   readonly nextSharedSecret: string | undefined
   /**
    * The time from which requests are signed with `nextSharedSecret` only, in epoch milliseconds. `undefined`:
-   * `sharedSecret` is used without an end.
+   * `sharedSecret` stays in use.
    */
   readonly sharedSecretEndsAtMs?: number | undefined
   /** True if the headers of Standard Webhooks are sent in addition to `X-Signature`. */
@@ -37,8 +37,8 @@ const prefixBytes = 128
 const bodyStart = blockBytes + prefixBytes
 
 /**
- * Buffer for all signatures. A body of usual size is copied into this buffer, so no buffer is allocated for
- * each body.
+ * Buffer for all signatures. A body of usual size is copied into this buffer, so that no new buffer has to be
+ * allocated.
  */
 const scratch = Buffer.alloc(16 * 1024)
 
@@ -116,7 +116,7 @@ export function webhookIdOf(messageId: string): string {
 let lastSecond = -1
 let lastSecondText = ''
 
-/** Returns Unix seconds as text. Keeps the text until the second is over. */
+/** Returns Unix seconds as text. The text is made only once per second. */
 function secondsOf(nowMs: number): string {
   const second = Math.floor(nowMs / 1000)
   if (second !== lastSecond) {

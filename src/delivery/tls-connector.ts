@@ -6,9 +6,9 @@ import { tlsOptions } from './tls-options.ts'
 import { TlsSessions } from './tls-sessions.ts'
 
 /**
- * Creates undici's connector for `https:`, with our `tlsOptions` and the certificates that Node trusts (its
- * own, and those of `NODE_EXTRA_CA_CERTS`). All connections share one `SecureContext`, which is made for the
- * first connection. Otherwise Node would make a context for each connection.
+ * Creates undici's connector for `https:`. It uses our `tlsOptions`, and trusts Node's own certificates and
+ * those of `NODE_EXTRA_CA_CERTS`. All connections share one `SecureContext`, which is made for the first
+ * connection. Otherwise Node would make a context for each connection.
  *
  * Sessions are kept in `TlsSessions`, not in undici's own cache. undici's cache has room for only a hundred
  * names, doesn't distinguish ports, and loses its sessions at the next garbage collection.
@@ -37,8 +37,8 @@ export function createTlsConnector(
   }
 
   /**
-   * Keeps the sessions that arrive on a socket. Call this function before the first session arrives. No
-   * session arrives before the certificate has been verified.
+   * Keeps the sessions that arrive on a socket. Call this function before the first session arrives. Node
+   * passes on no session before it has verified the certificate.
    */
   function keepSessionsOf(socket: TLSSocket, server: string): void {
     const isResumed = socket.isSessionReused()

@@ -9,7 +9,7 @@ import { DEFAULT_CIPHERS } from 'node:tls'
  * with a group of 8,192 bits blocks the thread for a third of a second, even if the server's certificate
  * isn't trusted. Elliptic curves, RSA, and TLS 1.3 with its fixed groups remain allowed. The options also
  * exclude renegotiation, which is another handshake on the same connection. With renegotiation, a server
- * could demand one handshake after the other, as fast as Sluice computes them.
+ * could demand an endless series of handshakes.
  */
 export const tlsOptions = {
   ciphers: `${DEFAULT_CIPHERS}:!kDHE`,

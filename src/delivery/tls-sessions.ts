@@ -3,25 +3,22 @@ const maxServers = 10_000
 /** Limit on the length of a session, which the server chooses. Longer sessions aren't kept. */
 const maxSessionBytes = 8 * 1024
 /**
- * The time for which a server may resume sessions after it has shown its certificate. After this time, the
- * server has to show its certificate again. If the certificate expires or is distrusted within this time,
- * this isn't noticed.
+ * The time in milliseconds after which a server has to show its certificate again. Until then, sessions with
+ * the server may be resumed without a certificate. So it can take this time until Sluice notices that a
+ * certificate has expired or is no longer trusted.
  */
 const maxAgeMs = 3_600_000
 
 type Kept = { readonly session: Buffer; readonly provenMs: number }
 
 /**
- * The last TLS session of each server. The next connection to the server resumes the session, which saves
- * both sides the signatures of a full handshake. A server is a name with a port. A session is offered only to
- * the server from which it came.
+ * The last TLS session of each server. The next connection to the server resumes the session, so neither side
+ * has to compute the signatures of a full handshake. A server is a name with a port. A session is offered
+ * only to the server from which it came.
  */
 export class TlsSessions {
   readonly #now: () => number
-  /**
-   * Sessions by server. The first session in the map is of the server that has sent no new session for the
-   * longest time.
-   */
+  /** Sessions by server. The first entry is the server that has sent no new session for the longest time. */
   readonly #kept = new Map<string, Kept>()
 
   constructor(now: () => number) {
@@ -37,14 +34,13 @@ export class TlsSessions {
   }
 
   /**
-   * Keeps a session. `isResumed`: true if the connection on which the session came had itself resumed an
-   * earlier session, so that no certificate was shown.
+   * Keeps a session. `isResumed`: true if the session came on a connection that had itself resumed an earlier
+   * session. On such a connection, the server shows no certificate.
    */
   keep(server: string, session: Buffer, isResumed: boolean): void {
     if (session.length > maxSessionBytes) return
     const earlier = this.#kept.get(server)
-    // There is no entry for the earlier session any more, so it isn't known when the certificate was last
-    // shown.
+    // The entry of the earlier session is gone, so it isn't known when the certificate was last shown.
     if (isResumed && earlier === undefined) return
     const provenMs = isResumed && earlier !== undefined ? earlier.provenMs : this.#now()
     this.#kept.delete(server)

@@ -1,6 +1,6 @@
 // The modules of undici that delivery needs. undici's index would also load fetch, WebSocket, caches and
-// mocks (decision 68). `test/unit/delivery/undici-paths.test.ts` checks that these modules export the same as
-// the index.
+// mocks (decision 68). `test/unit/delivery/undici-paths.test.ts` checks that these modules and the index
+// export the same objects.
 
 declare module 'undici/lib/dispatcher/client.js' {
   import { Client } from 'undici'

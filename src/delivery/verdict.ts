@@ -1,8 +1,8 @@
 import type { Outcome } from './outcome.ts'
 
 /**
- * The meaning of an outcome for its hook. `retry`: a later try may succeed. `afterMs` is the shortest wait
- * that the hook asked for, or 0. `final`: this hook is never tried again for this message.
+ * The meaning of an outcome for its hook. `retry`: a later try may succeed. `afterMs` is the wait in
+ * milliseconds that the hook asked for, or 0. `final`: the message is never sent to this hook again.
  */
 export type Verdict = { kind: 'delivered' } | { kind: 'retry'; afterMs: number } | { kind: 'final' }
 
@@ -19,8 +19,8 @@ const final: Verdict = { kind: 'final' }
 const retriableClientErrors: ReadonlySet<number> = new Set([408, 423, 425, 429])
 
 /**
- * Node's code for a certificate that no authority has signed. Self-signed certificates aren't supported.
- * Other certificates that aren't trusted are often renewed or corrected within hours.
+ * Node's code for a self-signed certificate. Self-signed certificates aren't supported. After all other
+ * faults of a certificate, the request is tried again, because such faults are often corrected within hours.
  */
 const selfSigned = 'DEPTH_ZERO_SELF_SIGNED_CERT'
 
