@@ -3,11 +3,11 @@ import { PendingRecord, type PendingRecordListener } from './delivery.ts'
 
 export type AccountOptions = {
   /**
-   * The limits on the records that are held, and on their bytes. When one of the two limits is reached,
-   * `onPressure(true)` stops the fetching.
+   * The limits on the number of held records and on their bytes. When either limit is reached,
+   * `onPressure(true)` is called, and fetching should stop.
    */
   readonly buffer: { readonly records: number; readonly bytes: number }
-  /** The limits on detached records, which are records that wait only for failing hooks. */
+  /** The limits on detached records. A detached record waits only for failing hooks. */
   readonly detached: { readonly records: number; readonly bytes: number }
   readonly onPressure: (isFull: boolean) => void
 }
@@ -16,19 +16,19 @@ type Holding = { records: number; bytes: number }
 
 /**
  * The held records of one unit. `inside`: the records in the buffer. `detached`: the records that wait only
- * for failing hooks.
+ * for failing hooks, and no longer take room in the buffer.
  */
 type UnitHolding = { readonly inside: Holding; readonly detached: Holding }
 
 /**
- * The records of stopped units don't count against a limit, up to this fraction of the limit, because the
- * other units need the room. So all held records together stay within one and a half times the limits.
+ * Up to this fraction of a limit, records of stopped units don't count against the limit, because the other
+ * units need the room. So all held records together stay within one and a half times the limit.
  */
 const setAsideShare = 0.5
 
 /**
- * Counts the records that a pipeline holds, and the operations that are under way in the pipeline. Stops the
- * fetching while too many records are held.
+ * Counts the records that a pipeline holds, and the operations that are under way in the pipeline. While too
+ * many records are held, tells the caller to stop fetching.
  */
 export class Account {
   readonly #options: AccountOptions
@@ -40,8 +40,8 @@ export class Account {
   readonly #stopped = new Set<number>()
   readonly #aside: UnitHolding = emptyUnit()
   /**
-   * The number of records that only wait until Kafka has a mark about them in `backfills`. The content of
-   * these records isn't held any more.
+   * The number of records of which only a note must still be written. A note is a mark in `backfills`. The
+   * content of such records isn't held any more.
    */
   #onlyNoted = 0
   readonly #listener: PendingRecordListener = {
@@ -78,8 +78,8 @@ export class Account {
   }
 
   /**
-   * The number of records that still fit into the buffer. If the bytes are closer to their limit than the
-   * records, the number is computed from the bytes.
+   * The number of records that still fit into the buffer. It is computed from the number of held records or
+   * from their bytes, whichever is closer to its limit.
    */
   get freeRecords(): number {
     return Math.floor((1 - this.#fill) * this.#options.buffer.records)
@@ -94,8 +94,8 @@ export class Account {
   }
 
   /**
-   * Returns true if a record may leave the buffer because it waits only for failing hooks. Also returns true
-   * for a record that has left the buffer already.
+   * Returns true if a record may leave the buffer when it waits only for failing hooks. Also returns true if
+   * the record has already left the buffer.
    */
   mayDetach(pending: PendingRecord): boolean {
     if (pending.isDetached) return true
@@ -105,13 +105,13 @@ export class Account {
     return records < most.records && (records === 0 || bytes + pending.bytes <= most.bytes)
   }
 
-  /** Stops the fetching while `isStalled` is true, however few records are held. */
+  /** Makes the fetching stop while `isStalled` is true, even if only few records are held. */
   setStalled(isStalled: boolean): void {
     this.#isStalled = isStalled
     this.#reportPressure()
   }
 
-  /** Stops a unit or resumes it. The records of a stopped unit don't hold up other units. */
+  /** Stops a unit or resumes it. The records of a stopped unit don't keep other units from being fetched. */
   setUnitStopped(unit: number, isStopped: boolean): void {
     if (this.#stopped.has(unit) === isStopped) return
     if (isStopped) this.#stopped.add(unit)
@@ -141,7 +141,7 @@ export class Account {
     })
   }
 
-  /** Keeps a record from being settled before a promise resolves. The promise must not reject. */
+  /** Lets a record be settled only after a promise has resolved. The promise must not reject. */
   settleAfter(done: Promise<void>, pending: PendingRecord): void {
     pending.add()
     this.begin()
@@ -152,8 +152,9 @@ export class Account {
   }
 
   /**
-   * Keeps a record from being settled before a note about the record is written. A note is a mark in
-   * `backfills`. The content of the record isn't held while the note is written. The promise must not reject.
+   * Lets a record be settled only after a note about the record has been written. A note is a mark in
+   * `backfills`. If the record waits only for the note, its content isn't held any more. The promise must not
+   * reject.
    */
   settleAfterNote(written: Promise<void>, pending: PendingRecord): void {
     pending.addNote()
@@ -190,8 +191,8 @@ export class Account {
   }
 
   /**
-   * Reports when the buffer becomes full, and when half of the buffer is free again. Nothing is reported
-   * between these two points. Otherwise single records would switch the fetching on and off.
+   * Reports when the buffer becomes full, and when half of the buffer is free again. It reports nothing in
+   * between, because single records would otherwise switch the fetching on and off.
    */
   #reportPressure(): void {
     const fill = this.#fill

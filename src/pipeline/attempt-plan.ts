@@ -25,7 +25,8 @@ const noHooks: Hooks = []
 
 /**
  * Plans an attempt that begins at `startedMs` (epoch milliseconds). If no hook may be asked now, returns the
- * hooks for which the delivery must wait (`waitFor`). `waitFor` is empty if no hook is to be tried again.
+ * hooks for which the delivery must wait (`waitFor`). If no hook is to be tried again at all, `waitFor` is
+ * empty.
  */
 export function planAttempt(
   delivery: Delivery,
@@ -46,8 +47,8 @@ export function planAttempt(
 }
 
 /**
- * Returns true if the breakers of all remaining hooks would skip this try. Returns false for the first and
- * the last try in any case.
+ * Returns true if the breakers of all hooks that may still be tried would skip this try. For the first and
+ * the last try, always returns false.
  */
 export function hasNoChance(
   delivery: Delivery,
@@ -57,7 +58,7 @@ export function hasNoChance(
 ): boolean {
   if (delivery.attempts === 0) return false
   const { remaining } = dueHooks(hooks, delivery, startedMs)
-  // If the catalog has no remaining hook any more, the delivery must end now instead of waiting.
+  // If no hook may be tried again, the delivery must end now instead of waiting.
   if (remaining.length === 0) return false
   const nowMs = performance.now()
   const isHopeless = remaining.every(({ breaker }) => breaker.advise('between', nowMs) === 'skip')
@@ -65,9 +66,9 @@ export function hasNoChance(
 }
 
 /**
- * Returns how long an attempt has to wait, in milliseconds. An attempt waits if each of its hooks works but
- * has asked for a pause. The wait ends when the shortest pause ends. Returns `undefined` if the attempt must
- * not wait, for example because it is the last or only try.
+ * Returns how many milliseconds an attempt has to wait. An attempt waits if each of its hooks works but has
+ * asked for a pause. It waits until the shortest pause ends. Returns `undefined` if the attempt must not
+ * wait, for example because it is the last or only try.
  */
 export function askedPauseMs({ hooks, sick, tryClass }: AttemptPlan): number | undefined {
   if (sick.length < hooks.length || tryClass === 'last' || tryClass === 'only') return undefined
@@ -86,8 +87,8 @@ function tryClassFor(
 }
 
 /**
- * Returns the remaining hooks if they have asked for a pause that ends later than the last possible try. They
- * are tried now, because otherwise they would never be tried again.
+ * If the remaining hooks have asked for a wait that ends after the last possible try, returns these hooks,
+ * because otherwise they would never be tried again. If not, returns no hooks.
  */
 function hooksAtLastTry(delivery: Delivery, remaining: Hooks, ladder: Ladder, startedMs: number): Hooks {
   if (remaining.length === 0) return remaining
@@ -95,7 +96,7 @@ function hooksAtLastTry(delivery: Delivery, remaining: Hooks, ladder: Ladder, st
   return step.kind === 'dead' ? remaining : noHooks
 }
 
-/** Moves the hooks of `sick` to the end. But a hook keeps its place if its breaker allows a `between` try. */
+/** Moves the hooks of `sick` to the end, except those whose breaker allows a `between` try now. */
 function failoverOrder(hooks: Hooks, sick: Hooks, nowMs: number): Hooks {
   const isLater = (hook: EndpointHook): boolean =>
     sick.includes(hook) && hook.breaker.advise('between', nowMs) !== 'go'

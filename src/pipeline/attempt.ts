@@ -36,7 +36,7 @@ export type AttemptResults = {
   /** The results of the hooks that got a request. Empty if all hooks were left out. */
   readonly results: readonly HookResult[]
   readonly omitted: readonly Omitted[]
-  /** True if not all hooks were asked, because the catalog has changed the destination meanwhile. */
+  /** True if some hooks were not asked, because the catalog changed the destination during the attempt. */
   readonly isCutShort: boolean
   /** The start of the attempt, in epoch milliseconds. */
   readonly startedMs: number
@@ -87,8 +87,8 @@ type AttemptParts<D> = {
   /** The class of this try. The breakers and the bulkhead use it for the hooks in `sick`. */
   tryClass: TryClass
   /**
-   * True if a success must not conclude the attempt before every other hook has its outcome. This is
-   * necessary if a late effect of another request would do harm.
+   * True if the attempt isn't concluded before every hook has its outcome, even after a success. This is
+   * necessary if another request could do harm by taking effect late.
    */
   isForAll: boolean
   listener: AttemptListener<D>
@@ -103,7 +103,7 @@ export type Attempted = SignedMessage & {
   readonly isAbandoned: boolean
   /** The trace of the delivery; `undefined` if tracing is off. */
   readonly trace?: Pick<DeliveryTrace, 'posting'> | undefined
-  /** The id of the replay that the delivery comes from; '' if it comes from none. */
+  /** The id of the replay that the delivery comes from; '' if it doesn't come from a replay. */
   readonly replayJob: string
 }
 
@@ -118,10 +118,7 @@ export class Attempt<D extends Attempted> {
   #omitted: readonly Omitted[] = none
   /** The signature headers for all requests that are made at the start. They are made only once. */
   #signatureHeaders: readonly string[] | undefined
-  /**
-   * The number of hooks that have had their turn: their request was sent, offered to the bulkhead, or left
-   * out.
-   */
+  /** The number of hooks whose request was already sent, offered to the bulkhead, or left out. */
   #begun = 0
   /**
    * The numbers of requests that have not ended. `#open` counts the requests that were sent at once. `#paced`
@@ -160,8 +157,8 @@ export class Attempt<D extends Attempted> {
       new HookExchange(this, hook, tryClass, 'open').start()
       return
     }
-    // With `failover`, a failing hook that comes before a healthy hook is asked only to find out whether it
-    // has recovered (a probe).
+    // With `failover`, a failing hook that comes before a healthy hook is asked only to find out whether the
+    // failing hook has recovered (a probe).
     const isProbe = this.#isFailover && this.#isWellAfter(place)
     const paced = new HookExchange(this, hook, isProbe ? 'between' : tryClass, 'paced')
     this.#paced++
@@ -193,8 +190,8 @@ export class Attempt<D extends Attempted> {
 
   post(hook: EndpointHook, exchange: Exchange, way: Way): void {
     const { sender, delivery, startedMs, now } = this.#parts
-    // Requests that are not made at the start of the attempt get a signature of their own. A signature may
-    // contain the time, and the former secret may have ended since the start.
+    // Requests that are made later than the start of the attempt get a new signature, because a signature may
+    // contain the time, and because a secret may have ended since the start.
     const isLater = way === 'paced' || this.#isFailover
     const headers = isLater ? this.#headersAt(now()) : (this.#signatureHeaders ??= this.#headersAt(startedMs))
     const { trace } = delivery
@@ -246,7 +243,7 @@ export class Attempt<D extends Attempted> {
     this.#reportEnd()
   }
 
-  /** Starts the request to the next hook or concludes the attempt, if the results so far allow it. */
+  /** If the results so far allow it, starts the request to the next hook or concludes the attempt. */
   #goOn(): void {
     // If the request to a hook is refused at once, this method is called before the start is complete.
     if (this.#isStarting || this.#isConcluded) return
@@ -319,8 +316,8 @@ class HookExchange implements Exchange, PacedTry {
   readonly #way: Way
   #startedMs = 0
   /**
-   * The number that the breaker returned when the request started. With this number, the breaker recognizes
-   * in which of its states the request started.
+   * The number that the breaker returned when the request started. It tells the breaker whether its state has
+   * changed since then.
    */
   #era = 0
 
@@ -372,8 +369,8 @@ class HookExchange implements Exchange, PacedTry {
   }
 
   /**
-   * Reports the outcome to the breaker. A hook that answers 429 works and asks for fewer requests. So it gets
-   * a pause and doesn't count as failing.
+   * Reports the outcome to the breaker. If a hook answers 429, it works but asks for fewer requests. So it
+   * doesn't count as failing, and gets a pause instead.
    */
   #tellBreaker(outcome: Outcome, verdict: Verdict, nowMs: number): void {
     const { breaker } = this.hook

@@ -14,8 +14,8 @@ type ConclusionOptions = Pick<PipelineOptions, 'ladder' | 'observer' | 'now'> & 
   readonly judging: Judging
   readonly parking: Parking
   /**
-   * Handles an attempt that has to be made once more, for example because nothing was sent in it. Doesn't
-   * count the attempt, and makes the delivery wait. `isForAll`: the other deliveries of its lane wait too.
+   * Handles an attempt that has to be repeated, for example because nothing was sent in it. The attempt isn't
+   * counted, and the delivery waits. If `isForAll` is true, the other deliveries of its lane wait too.
    */
   readonly takeBack: (delivery: Delivery, isForAll: boolean) => void
 }
@@ -48,7 +48,7 @@ export class Conclusion {
     const hookIds = idsOf(endpoint.hooks)
     const decision = decide({ ladder, progress: delivery, hookIds, results, startedMs, nowMs: now() })
     if (decision.kind === 'dead' && isCutShort) {
-      // The last try goes on with the present catalog.
+      // The last try is made again, with the present catalog.
       delivery.progress(decision.next)
       takeBack(delivery, true)
       return
@@ -64,8 +64,7 @@ export class Conclusion {
   }
 
   /**
-   * Reports the hooks that never get the message. Hooks to which an earlier attempt sent the message aren't
-   * reported.
+   * Reports the hooks that never get the message. Doesn't report hooks to which an earlier attempt sent it.
    */
   reportOmitted(delivery: Delivery, omitted: readonly Omitted[]): void {
     for (const { hookId, why } of omitted) {
@@ -75,9 +74,9 @@ export class Conclusion {
   }
 
   /**
-   * Settles a delivered message of a user who may have been deleted. But if the user was deleted after the
-   * decision to send the message, the `delete` may have arrived before the message. In this case, the
-   * delivery stays on the ladder.
+   * Settles a delivered message of a user who may have been deleted. If the user was deleted after the
+   * decision to send the message, the `delete` may have arrived before the message. In that case, the
+   * delivery isn't settled, and goes to the ladder.
    */
   async #confirm(delivery: Delivery): Promise<void> {
     const { account, judging, parking } = this.#options
@@ -89,8 +88,9 @@ export class Conclusion {
   }
 
   /**
-   * Keeps a delivered message on the ladder. A request of the same attempt may still take effect late, and so
-   * overwrite a newer value at the receiver. After the wait of one rung, Sluice decides again what to send.
+   * Writes a delivered message to the ladder, because a request of the same attempt may still take effect
+   * late, and overwrite a newer value at the receiver. After the wait of one rung, Sluice decides again what
+   * to send.
    */
   #outlast(delivery: Delivery): void {
     this.#options.observer.delivered(delivery)
@@ -100,8 +100,8 @@ export class Conclusion {
 }
 
 /**
- * Updates `unsentHooks`: the hooks to which no attempt has sent a request so far. If the proxy failed, or no
- * file could be opened, no request was sent.
+ * Updates `unsentHooks`, the hooks to which no attempt has sent a request so far. A request also counts as
+ * not sent if the proxy failed or no file could be opened.
  */
 function noteUnsent(delivery: Delivery, results: readonly HookResult[], omitted: readonly Omitted[]): void {
   const isSent = (id: string): boolean =>

@@ -10,8 +10,8 @@ export function describeDeath(
   /** `lastOutcome` is a text, which is empty if the delivery was never tried. */
   { attempts, lastOutcome }: { readonly attempts: number; readonly lastOutcome: string },
   /**
-   * `limitMs` is the time for which a delivery may be tried, in milliseconds. `last` is the outcome of the
-   * last try, if the delivery is given up directly after this try.
+   * `limitMs` is the time in milliseconds for which a delivery may be tried. If the delivery is given up
+   * directly after its last try, `last` is the outcome of this try.
    */
   { limitMs, last }: { readonly limitMs: number; readonly last?: Outcome | undefined },
 ): string {
@@ -28,8 +28,8 @@ export function describeDeath(
 }
 
 /**
- * Describes why a delivery becomes a dead letter if its destination was paused automatically (`auto_paused`),
- * and what the customer can do.
+ * Describes that a delivery became a dead letter because its destination was paused automatically
+ * (`auto_paused`), and what the customer can do.
  */
 export function describeAutoPause(destinationId: string): string {
   return `Sluice has paused the destination, since all its URLs have failed for too long (notices.autoPause). Mend the endpoint; then: sluice destinations resume ${destinationId}; then send it again: sluice replay dead-letters --destination ${destinationId} --reason auto_paused`

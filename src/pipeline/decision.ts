@@ -6,8 +6,8 @@ import type { RetryState } from '../retry/retry-state.ts'
 import { type Ladder, lastTryAt, nextStep, startClock } from '../retry/ladder.ts'
 
 /**
- * The result of one hook in an attempt. `mayHaveArrived`: true if part of the request was written, and the
- * written part got no answer.
+ * The result of one hook in an attempt. `mayHaveArrived`: true if part of the request was written on a
+ * connection that brought no answer.
  */
 export type HookResult = { hookId: string; outcome: Outcome; verdict: Verdict; mayHaveArrived: boolean }
 
@@ -31,9 +31,9 @@ export type AttemptReport = {
 }
 
 /**
- * Decides what happens to a delivery after an attempt. A success of any hook settles the delivery. A hook
- * whose verdict is `final` is left out from now on. If no hook remains, or if no rung of the ladder ends
- * before the delivery expires, the delivery becomes a dead letter.
+ * Decides what happens to a delivery after an attempt. If any hook has accepted the message, the delivery is
+ * settled. A hook whose verdict is `final` is left out from now on. If no hook remains, or if no rung of the
+ * ladder ends before the delivery expires, the delivery becomes a dead letter.
  */
 export function decide(report: AttemptReport): Decision {
   const { ladder, progress, results, startedMs, nowMs } = report
@@ -78,8 +78,8 @@ export function waitOn(
 export type TurnProgress = Progress & { readonly waits: number; readonly attempts: number }
 
 /**
- * Returns the next wait, like `waitOn`, for a delivery whose turn for a try didn't come. The waits have the
- * lengths of the next rungs, but `nextRung` stays the same.
+ * Returns the next wait, like `waitOn`, for a delivery whose turn for a try didn't come. The wait is as long
+ * as a rung, but `nextRung` stays the same.
  */
 export function waitForTurn(
   ladder: Ladder,
@@ -119,8 +119,8 @@ export function tryClassOf(
 }
 
 /**
- * Returns two lists of hooks. `remaining` has all hooks that may be tried again at some time. `due` has the
- * hooks of `remaining` that may be tried now: it leaves out hooks that have asked for a longer wait.
+ * Returns two lists of hooks. `remaining` has all hooks that may be tried now or later. `due` has only those
+ * that may be tried now. It leaves out hooks that have asked for a wait that isn't over.
  */
 export function dueHooks<H extends { readonly id: string }>(
   hooks: readonly H[],

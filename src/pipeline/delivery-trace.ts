@@ -8,9 +8,8 @@ export type DeliveryTrace = {
   /** The headers with which the reader of a retry topic or of the dead letters continues the trace. */
   readonly headers: RetryHeaders
   /**
-   * Starts the trace of a request to a hook, immediately before the request is made. Returns the headers that
-   * the request has in addition to the headers of the hook. These are `headers`, and possibly headers of the
-   * trace.
+   * Starts the trace of a request to a hook, immediately before the request is made. Returns `headers`,
+   * possibly with headers of the trace added. The request has these headers in addition to those of the hook.
    */
   posting(hook: EndpointHook, headers: readonly string[]): readonly string[]
   /**

@@ -19,8 +19,8 @@ export type PendingRecordListener = {
    */
   detached(pending: PendingRecord): void
   /**
-   * Called when all deliveries of the record have ended and the record only waits until notes about it are
-   * written. A note is a mark in `backfills`. Returns true if the record takes no room any more.
+   * Called when only notes (marks in `backfills`) about the record must still be written. Returns true if the
+   * record takes no room any more.
    */
   onlyNoted(pending: PendingRecord): boolean
 }
@@ -36,10 +36,7 @@ export class PendingRecord {
   /** The number of the record's deliveries that wait only for failing hooks. */
   #detached = 0
   #isDetached = false
-  /**
-   * The number of notes about the record that are not written yet. A note is a mark in `backfills`. The
-   * record isn't settled before all notes are written.
-   */
+  /** The number of notes about the record that are not written yet. The record is settled only after them. */
   #notes = 0
   #takesRoom = true
   #isBegun = false
@@ -65,12 +62,12 @@ export class PendingRecord {
     return this.#isBegun
   }
 
-  /** Remembers that one of the record's deliveries is started or written to another topic. */
+  /** Call this when one of the record's deliveries is started or written to another topic. */
   begin(): void {
     this.#isBegun = true
   }
 
-  /** Remembers that one of the record's deliveries waits only for failing hooks. */
+  /** Call this when one of the record's deliveries begins to wait only for failing hooks. */
   detach(): void {
     this.#detached++
     this.#checkDetached()
@@ -81,7 +78,7 @@ export class PendingRecord {
     this.#detached--
   }
 
-  /** False once the record takes no room: it only waits until its marks in `backfills` are written. */
+  /** False once the record takes no room, because only its notes must still be written. */
   get takesRoom(): boolean {
     return this.#takesRoom
   }
@@ -104,7 +101,7 @@ export class PendingRecord {
     this.#checkEnd()
   }
 
-  /** Remembers that one of the record's deliveries has ended. */
+  /** Call this when one of the record's deliveries has ended. */
   complete(): void {
     this.#remaining--
     if (this.#remaining > 0) this.#checkDetached()
@@ -133,8 +130,8 @@ export class PendingRecord {
   }
 
   /**
-   * Remembers that one of the record's deliveries is left to the next owner. In that case, the record is also
-   * left to the next owner, and isn't settled.
+   * Call this instead of `complete` when one of the record's deliveries is left to the next owner. The whole
+   * record is then left to the next owner, and isn't settled.
    */
   abandon(): void {
     this.#isVoid = true
@@ -158,7 +155,8 @@ export class Delivery implements RetryState {
   readonly firstSeenMs: number
   readonly origin: Origin
   /**
-   * The destination's limit on deliveries in flight, from the catalog that was last read for this delivery.
+   * The destination's limit on deliveries in flight, at the time when the catalog was last read for this
+   * delivery.
    */
   laneCap: number
   readonly laneClass: LaneClass
@@ -170,7 +168,7 @@ export class Delivery implements RetryState {
   endpoint: Endpoint | undefined
   seenIn: object | undefined
   #isDetached = false
-  /** True while the delivery is one of the deliveries that its lane has in flight. */
+  /** True while the delivery counts as one of its lane's deliveries in flight. */
   hasPlace = false
   /**
    * True after an attempt that could reach no hook. The delivery then goes back to its lane and waits there.
@@ -188,12 +186,12 @@ export class Delivery implements RetryState {
   isUncertain: boolean
   #isNewlyUncertain: boolean
   /**
-   * True once a hook has accepted the present message. In that case, the delivery only waits. It ends
-   * when earlier requests can't take effect at the hook any more.
+   * True once a hook has accepted the present message. The delivery then only waits until earlier requests
+   * can't take effect any more.
    */
   isDelivered: boolean
   /**
-   * True once the delivery log has a record of the delivery. If it has one, it must also get a record of the
+   * True once the delivery log has a record of the delivery. If so, it must also get a record of the
    * delivery's end.
    */
   isInLog = false
@@ -239,8 +237,8 @@ export class Delivery implements RetryState {
     this.lastOutcome = state.lastOutcome
     this.property = state.property
     this.isUncertain = state.isUncertain ?? false
-    // A record of a retry topic or of `replays` has a header that says that its message is uncertain. The
-    // record of a fresh message has no such header.
+    // If the record comes from a retry topic or from `replays`, its headers already say that the message is
+    // uncertain. The record of a fresh message has no such header.
     this.#isNewlyUncertain = this.isUncertain && lane.laneClass === 'fresh'
     this.isDelivered = state.isDelivered ?? false
     this.replayJob = state.replayJob ?? ''
@@ -306,14 +304,14 @@ export class Delivery implements RetryState {
     this.#expiresAtMs = Math.min(this.#expiresAtMs, clockEnd(ladder, nowMs))
   }
 
-  /** Remembers that the delivery waits on `rung` without an attempt. `nextRung` becomes the rung after it. */
+  /** Sets `nextRung` to the rung after `rung`, because the delivery waits on `rung` without an attempt. */
   takeRung(rung: number): void {
     this.#nextRung = rung + 1
   }
 
   /**
-   * Remembers that the delivery waits, because its turn for a try didn't come. `waits`: the number of rungs
-   * on which it has waited so far without a try.
+   * Sets `waits`, because the delivery waits for another turn. `waits`: the number of rungs on which it has
+   * waited so far without a try.
    */
   waitForTurn(waits: number): void {
     this.#waits = waits
@@ -324,7 +322,7 @@ export class Delivery implements RetryState {
     this.queuedAtMs = older.queuedAtMs
   }
 
-  /** Remembers that the delivery waits only for failing hooks. */
+  /** Call this when the delivery begins to wait only for failing hooks. */
   detach(): void {
     if (this.#isDetached) return
     this.#isDetached = true
@@ -360,8 +358,9 @@ export class Delivery implements RetryState {
   }
 
   /**
-   * Remembers that the message is delivered. The delivery then waits until no earlier request can take effect
-   * late. A correction that has to be sent after this wait begins at the first rung.
+   * Call this when the message is delivered, but an earlier request may still take effect. The delivery then
+   * waits until this is no longer possible. If a correction has to be sent after this wait, it begins at the
+   * first rung.
    */
   outlast(): void {
     this.isDelivered = true

@@ -4,8 +4,8 @@ import { describeAutoPause } from './dead-letter.ts'
 
 /**
  * The treatment of a message whose destination isn't `on`. `park`: the message waits on the retry ladder as
- * long as the catalog says `state: paused`. `deadLetter`: the message is not delivered, and its dead letter
- * can be replayed.
+ * long as the catalog says `state: paused`. `deadLetter`: the message becomes a dead letter, which can be
+ * replayed later.
  */
 export type StateEffect =
   | { readonly kind: 'park' }

@@ -26,7 +26,7 @@ type EntranceOptions = Pick<
 /** A delivery that was made from a record, with its destination. */
 export type Entered = { readonly delivery: Delivery; readonly destination: DestinationDefinition }
 
-/** The ids of a message that is being routed, with the message's record. */
+/** The ids of a message that is being routed, and the record of the message. */
 type RoutedRecord = { readonly sourceId: string; readonly messageId: string; readonly record: HeldRecord }
 
 /** The fields that a delivery takes from its message. */
@@ -93,7 +93,9 @@ export class Entrance {
     })
   }
 
-  /** Makes the deliveries of the Identify that a record of `memberships` causes. */
+  /**
+   * Makes the deliveries of an Identify. `record` is the record of `memberships` that caused the Identify.
+   */
   identify(record: HeldRecord, identify: IdentifyToDeliver): readonly Entered[] {
     const { spaceId, userId, property, since, messageId, body } = identify
     const { catalog, observer, exits, account, backfillNeeds } = this.#options
@@ -109,8 +111,9 @@ export class Entrance {
     if (!space.enabled) observer.notRouted('source_disabled')
     const about = { sourceId: spaceId, messageId, record }
     const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
-    // A destination that doesn't get the Identify is marked, even if the Identify is superseded. If a
-    // previous owner has sent it and it takes effect late, this destination gets no correction.
+    // A destination that doesn't get the Identify is marked, even if the Identify is superseded. A previous
+    // owner may have sent the Identify to this destination. If it then takes effect late, nothing corrects it
+    // there.
     const marked = to.length < connected.length ? backfillNeeds.tellOfUnrouted(connected, to, spaceId) : none
     const message: OwnMessage = {
       sourceId: spaceId,
@@ -131,8 +134,7 @@ export class Entrance {
     const { catalog, observer } = this.#options
     const { sources, destinationsBySource } = catalog()
     const routed = deletes.flatMap(({ sourceId, messageId, body }): readonly Routed[] => {
-      // A source that is off may have sent messages earlier. The effects of these messages must be deleted
-      // too.
+      // The deletion also applies to a source that is off, because it may have sent messages earlier.
       if (!sources.has(sourceId)) {
         observer.unknownSource(sourceId, record)
         return []
@@ -167,8 +169,8 @@ export class Entrance {
       body: Buffer.from(value),
       lane: this.#laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
     })
-    // No delivery that Sluice wrote expires later than this limit. Without the limit, a record with a later
-    // `expires-at` would stay on the ladder until that time.
+    // A record that another program wrote may have a later `expires-at` than any record of Sluice. Without
+    // this limit, it would stay on the ladder until that time.
     delivery.limitClock(ladder, now())
     if (state.property !== undefined && record.mayHaveBegun === true) delivery.becomeUncertain()
     return delivery
@@ -185,8 +187,8 @@ export class Entrance {
   }
 
   /**
-   * Brings a message into its canonical form. An exception in this step is a bug in Sluice. The bug must not
-   * stop the partition, so the message is then refused.
+   * Brings a message into its canonical form. An exception in this step is a bug in Sluice. In that case, the
+   * message is refused, because a bug must not stop the partition.
    */
   #enter(record: HeldRecord, { key, value }: RecordContent): EnterResult | InternalFault {
     const { limits, topics } = this.#options
@@ -204,8 +206,8 @@ export class Entrance {
   }
 
   /**
-   * Returns true if the message has come before. This method is called after all other checks. So a message
-   * that was refused or has no destination isn't remembered, and its sender may send it again.
+   * Returns true if the message has come before. Call this method after all other checks, so that a refused
+   * message or one without a destination isn't remembered. Its sender may then send it again.
    */
   #isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean {
     const { repeats, observer } = this.#options
@@ -245,8 +247,8 @@ export class Entrance {
   }
 
   /**
-   * Makes the deliveries of a record. The record isn't settled before all of them have ended and all promises
-   * in `marked` have resolved.
+   * Makes the deliveries of a record. The record is settled when all of them have ended and all promises in
+   * `marked` have resolved.
    */
   #deliveriesOf(
     record: HeldRecord,

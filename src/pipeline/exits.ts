@@ -23,7 +23,7 @@ type ExitsOptions = Pick<PipelineOptions, 'catalog' | 'topics' | 'observer' | 'o
   readonly orderingKeys: OrderingKeys<Delivery>
 }
 
-/** Returns those headers of a refused record that the record's dead letter keeps. */
+/** Returns the headers of a refused record that its dead letter keeps. */
 export type KeepHeaders = (headers: ReceivedHeaders) => RetryHeaders
 
 const tooLarge = {
@@ -56,7 +56,7 @@ export class Exits {
     this.settle(delivery)
   }
 
-  /** Writes the delivery to the retry topic whose records wait for `waitMs`. */
+  /** Writes the delivery to the retry topic in which records wait for `waitMs`. */
   retry(delivery: Delivery, waitMs: number, why: ParkReason): void {
     const { topics, observer } = this.#options
     observer.parked(delivery, why, waitMs)
@@ -87,7 +87,7 @@ export class Exits {
     const letter: OutboundRecord = {
       topic: topics.deadLetters,
       partition,
-      // The bytes are copied, so that the buffer of a whole fetch doesn't stay in memory while Kafka accepts
+      // The bytes are copied. Otherwise the buffer of a whole fetch would stay in memory while Kafka accepts
       // no records.
       key: key === null ? null : Buffer.from(key),
       value: value === null ? null : Buffer.from(value),
@@ -105,8 +105,8 @@ export class Exits {
   }
 
   /**
-   * Refuses an Identify whose space isn't in the catalog any more. The dead letter has all fields that a
-   * replay needs.
+   * Writes an Identify to the dead letters, because its space isn't in the catalog any more. The dead letter
+   * has all fields that a replay needs.
    */
   refuseIdentify(
     record: HeldRecord,
@@ -144,15 +144,15 @@ export class Exits {
   }
 
   /**
-   * Writes a dead letter. If the broker refuses it as too large, leaves out parts of it. Resolves once the
-   * broker has accepted one of the forms.
+   * Writes a dead letter. If the broker refuses the letter as too large, leaves out parts of it and tries
+   * again. Resolves once the broker has accepted the letter.
    */
   async #writeDeadLetter(letter: OutboundRecord): Promise<void> {
     for (const form of formsOf(letter)) {
       if (await this.#isTaken(form)) return
     }
-    // The process must end here, because otherwise the record would be lost. At the next start, the check of
-    // the topics reports the wrong setting.
+    // The process ends here, because otherwise the record would be lost. At the next start, the check of the
+    // topics reports the wrong setting of the topic.
     throw new Error(`${letter.topic} does not accept even a small record: see its max.message.bytes`)
   }
 
@@ -176,8 +176,8 @@ export function keptOfEvent(headers: ReceivedHeaders): RetryHeaders {
 }
 
 /**
- * Returns the known headers of a record of a retry topic. The header `origin` is renamed to `carried-origin`,
- * because the dead letter gets an `origin` of its own, which names the record of the retry topic.
+ * Returns the known headers of a record of a retry topic. Renames the header `origin` to `carried-origin`,
+ * because the dead letter gets another `origin`, which names the record of the retry topic.
  */
 function keptOfRetry(headers: ReceivedHeaders): RetryHeaders {
   const { origin, ...kept } = salvageRetryHeaders(headers)

@@ -9,16 +9,16 @@ export type IdentifyToDeliver = PropertyHeader & {
   /** The canonical body, in a buffer of its own and not in the buffer of a fetch. */
   readonly body: Buffer
   /**
-   * True if a newer value is known, but a previous owner may have sent this value. A server may then act on
-   * this value late. Such an Identify isn't sent. It waits on the first rung. After this wait, Sluice decides
-   * what is sent.
+   * True if a newer value is known, but a previous owner may have sent this value, so that a server may still
+   * act on it. Such an Identify isn't sent at once. It waits on the first rung, and then Sluice decides what
+   * to send.
    */
   readonly isSuperseded?: boolean
 }
 
 /**
- * The `delete` messages of a deletion request, one for each affected source. Each has its own id and body,
- * because a receiver may get several of them.
+ * The `delete` messages of a deletion request, one for each affected source. Each message has its own id and
+ * body, because a receiver may get several of these messages.
  */
 export type DeleteToDeliver = {
   readonly userId: string

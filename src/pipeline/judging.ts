@@ -13,17 +13,19 @@ type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging'
   readonly isDraining: () => boolean
   readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
   /**
-   * Called for a delivery that this worker must not make any more. Leaves the delivery to the next owner of
-   * its record, or parks the delivery.
+   * Handles a delivery that this worker must not make any more. Leaves it to the next owner of its record, or
+   * parks it.
    */
   readonly letGo: (delivery: Delivery) => void
 }
 
 /**
- * Decides whether deliveries that waited are still sent, and carries out the decisions (`Judgement`). A retry
- * is dropped if a newer value of its property has superseded it, unless the retry is uncertain
- * (`src/audience/judge-property.ts`). An event that waited is dropped if its user was deleted
- * (`AudienceUnits.judge` in `src/audience/units.ts`). Holds no state.
+ * Decides whether deliveries that waited are still sent, and carries out these decisions (`Judgement`). Holds
+ * no state. The rules themselves are elsewhere:
+ *
+ * - A retry with a property is dropped if a newer value of the property is known and the retry isn't
+ *   uncertain (`src/audience/judge-property.ts`).
+ * - An event is dropped if its user was deleted (`AudienceUnits.judge` in `src/audience/units.ts`).
  */
 export class Judging {
   readonly #options: JudgingOptions
@@ -33,8 +35,8 @@ export class Judging {
   }
 
   /**
-   * Returns true if `judge` must be called for a delivery that waited. A `delete` is always sent, because
-   * another deletion request doesn't make it obsolete.
+   * Returns true if `judge` must be called for a delivery that waited. Returns false for a `delete`, because
+   * it is always sent, even if another deletion request followed.
    */
   isNeededBy({ kind, sourceId, property, pending }: Delivery): boolean {
     const { judge, needsJudging } = this.#options
@@ -44,7 +46,7 @@ export class Judging {
   }
 
   /**
-   * Returns true if the user whose property a delivery tells may have been deleted at some time. The result
+   * Returns true if a delivery has a property of a user who may have been deleted at some time. The result
    * may wrongly be true, but it is never wrongly false.
    */
   mayBeDeleted({ property, pending }: Delivery): boolean {
@@ -53,8 +55,8 @@ export class Judging {
   }
 
   /**
-   * Decides whether a delivery is still sent, and carries out the decision. If the delivery has a property,
-   * it holds its ordering key, and newer values wait for the key. So the decision is still right when the
+   * Decides whether a delivery is still sent, and carries out the decision. A delivery with a property must
+   * hold its ordering key. Newer values then wait for the key, so the decision is still right when the
    * delivery is sent.
    */
   async judge(delivery: Delivery): Promise<void> {
@@ -67,8 +69,9 @@ export class Judging {
   }
 
   /**
-   * Decides about a delivered message once more, and returns true if the message is still the right one. If
-   * its user was deleted after the first decision, the `delete` may have arrived before the message.
+   * Asks for the judgement of a delivered message once more, and returns true if it is still right to send
+   * this message. If its user was deleted after the first judgement, the `delete` may have arrived before the
+   * message.
    */
   async stillHolds(delivery: Delivery): Promise<boolean> {
     const judgement = await this.#judgementOf(delivery)
@@ -87,8 +90,8 @@ export class Judging {
     try {
       judgement = await judge?.(property === undefined ? waiting : { ...waiting, property })
     } catch (error) {
-      // It could be wrong to send the delivery, and it could be wrong to drop it. So the process ends, and
-      // the next owner asks again.
+      // Without a judgement, it could be wrong to send the delivery, and it could be wrong to drop it. So the
+      // process ends, and the next owner asks again.
       if (!isDraining() && !delivery.isAbandoned) throw error
     }
     return isDraining() || delivery.isAbandoned ? undefined : judgement
@@ -97,13 +100,13 @@ export class Judging {
   #carryOut(delivery: Delivery, judgement: Judgement): void {
     const { exits, backfillNeeds, catalog, enqueue } = this.#options
     if (delivery.isDelivered && isOfSame(delivery, judgement)) {
-      // The message was delivered and is still the right one, so nothing has to be corrected.
+      // The message was delivered and is still right, so nothing has to be corrected.
       exits.settle(delivery)
       return
     }
     switch (judgement.kind) {
       case 'superseded':
-        // The newer value was sent only to the destinations that were connected to the space at that time.
+        // The newer value was sent only to the destinations that were connected to the space when it came.
         if (!this.#isConnected(delivery)) backfillNeeds.tellOf(delivery)
         exits.drop(delivery, judgement.kind)
         return

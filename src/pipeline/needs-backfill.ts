@@ -6,10 +6,10 @@ import type { PipelineOptions } from './pipeline-ports.ts'
 type BackfillNeedsOptions = Pick<PipelineOptions, 'needsBackfill'> & { readonly account: Account }
 
 /**
- * Reports the destinations that need a backfill because they missed a value of a property. There are three
- * ways to miss a value: it became a dead letter, it wasn't routed to the destination, or it was superseded by
- * a value that was sent only to other destinations. `src/backfill/mark-keeper.ts` keeps the marks. This class
- * holds no state.
+ * Reports the destinations that need a backfill because they missed a value of a property. A destination
+ * misses a value if the value became a dead letter, wasn't routed to the destination, or was superseded by a
+ * value that was sent only to other destinations. `src/backfill/mark-keeper.ts` keeps a mark for each such
+ * destination. This class holds no state.
  */
 export class BackfillNeeds {
   readonly #options: BackfillNeedsOptions
@@ -26,8 +26,8 @@ export class BackfillNeeds {
   }
 
   /**
-   * Reports the destinations that are connected to a space but don't get one of its values. Returns promises,
-   * each of which resolves once the mark of one destination is written.
+   * Reports the destinations that are connected to a space but don't get one of its values. Returns a promise
+   * for each mark that must be written. The promise resolves once the mark is written.
    */
   tellOfUnrouted(
     connected: readonly DestinationDefinition[],

@@ -2,13 +2,13 @@ import type { LaneClass } from '../delivery/lane-queue.ts'
 import type { PropertyHeader } from '../message/property-header.ts'
 
 // Lets only one Identify at a time be under way for each ordering key. An ordering key is one property of one
-// user in one space at one destination. Two Identifies of a key that were under way at the same time could
-// arrive in the wrong order. A key without an Identify takes no memory. The time to enter or leave a key
-// doesn't depend on the number of keys.
+// user in one space at one destination. If two Identifies of a key were under way at the same time, they
+// could arrive in the wrong order. A key without an Identify takes no memory. The time to enter or leave a
+// key doesn't depend on the number of keys.
 //
 // A fresh delivery has a newer value than the deliveries that wait for its key, so it replaces all of them. A
-// retry may be older or newer than the deliveries that wait. So a retry waits in line. When the retry gets
-// the key, it must be decided whether the retry is still sent.
+// retry may be older or newer than the deliveries that wait, so it waits behind them. When the retry gets the
+// key, the caller must decide whether to send it.
 
 /** A delivery that may have to wait for its ordering key. */
 export type Sequenced<D> = {
@@ -32,8 +32,8 @@ export type OrderingKey<D> = { readonly key: string; holder: D; first: D | undef
 
 export type OrderingKeysOptions<D> = {
   /**
-   * Called for a waiting delivery that a newer delivery has replaced. The replaced delivery is no longer in
-   * the line, so the callback must end it.
+   * Called for a waiting delivery that a newer delivery has replaced. The callback must end the replaced
+   * delivery, which no longer waits in line.
    */
   superseded: (delivery: D) => void
   /**
@@ -62,8 +62,9 @@ export class OrderingKeys<D extends Sequenced<D>> {
   }
 
   /**
-   * Returns true if the delivery holds its key now. In that case, call `leave` when the delivery ends.
-   * Returns false if the delivery has to wait until `next` or `superseded` is called for it.
+   * Takes the ordering key for a delivery, or lets the delivery wait for the key. If the result is true, the
+   * delivery holds its key, and `leave` must be called when the delivery ends. If the result is false, the
+   * delivery has to wait until `next` or `superseded` is called for it.
    */
   enter(delivery: D, property: PropertyHeader): boolean {
     const key = keyOf(delivery.destinationId, property)
@@ -93,7 +94,9 @@ export class OrderingKeys<D extends Sequenced<D>> {
     return newer
   }
 
-  /** Passes the key of a delivery to the next delivery in line. Does nothing if the delivery holds no key. */
+  /**
+   * Passes the key of a delivery to the next delivery in line. If the delivery holds no key, does nothing.
+   */
   leave(delivery: D): void {
     const { orderingKey } = delivery
     if (orderingKey === undefined) return
@@ -127,8 +130,8 @@ export class OrderingKeys<D extends Sequenced<D>> {
 
   #supersedeWaiting(orderingKey: OrderingKey<D>, by: D): void {
     for (let older = this.#shift(orderingKey); older !== undefined; older = this.#shift(orderingKey)) {
-      // A request of the older delivery may still take effect late. The newer delivery has to correct this
-      // effect.
+      // A request of the older delivery may still take effect late. The newer delivery then has to correct
+      // it.
       if (older.isUncertain) by.becomeUncertain()
       this.#options.superseded(older)
     }
@@ -159,7 +162,8 @@ function pass<D extends Sequenced<D>>(orderingKey: OrderingKey<D>, from: D, to: 
 }
 
 /**
- * Returns the text of an ordering key. The lengths in it make the text unambiguous, whatever the ids contain.
+ * Returns the text of an ordering key. It contains the lengths of its parts, so it is unambiguous, whatever
+ * the ids contain.
  */
 function keyOf(destinationId: string, { userId, spaceId, property }: PropertyHeader): string {
   return `${destinationId.length},${spaceId.length},${property.length},${destinationId}${spaceId}${property}${userId}`

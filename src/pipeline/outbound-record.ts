@@ -10,8 +10,9 @@ export type OutboundRecord = {
 }
 
 /**
- * Returns forms of a dead letter. Each form is smaller than the form before it, because it leaves out parts.
- * The omitted parts can be read from the record that the dead letter's header `origin` names.
+ * Returns the forms of a dead letter, from the largest to the smallest. Each form leaves out more parts than
+ * the form before it. The omitted parts can be read from the record that the header `origin` of the dead
+ * letter names.
  */
 export function formsOf(letter: OutboundRecord): readonly OutboundRecord[] {
   const withoutValue: OutboundRecord = {

@@ -44,12 +44,11 @@ export class Parking {
   }
 
   /**
-   * Writes a delivery to the retry ladder without an attempt. A delivery whose clock isn't running doesn't
-   * expire. The clock starts at the first try. It also starts with a wait for a turn (`paced`) or for the
-   * proxy. It doesn't run while the destination is paused (`state: paused` in the catalog).
+   * Writes a delivery to the retry ladder without an attempt. A delivery expires only if its clock runs. The
+   * clock starts at the first try, or if the delivery waits for a turn (`paced`) or for the proxy. It doesn't
+   * run while the destination is paused (`state: paused` in the catalog).
    *
-   * While the delivery waited for its turn, the catalog may have changed the destination's state. In that
-   * case, this state decides what happens to the delivery.
+   * If the destination isn't `on` any more, its state decides what happens to the delivery.
    */
   park(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
     const destination = this.#options.catalog().destinations.get(delivery.destinationId)
@@ -78,7 +77,7 @@ export class Parking {
   #wait(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
     const { ladder, now, exits } = this.#options
     if (why === 'paused') delivery.stopClock()
-    // The time in which a failing server is not tried also counts against the delivery's time limit.
+    // The time for which a failing server isn't tried counts against the delivery's time limit too.
     if (why === 'paced' || why === 'proxy') delivery.startClock(ladder, now())
     if (delivery.expiresAtMs === 0) {
       const { rung, waitMs } = nextParkingStep(ladder, delivery.nextRung)
@@ -97,15 +96,15 @@ export class Parking {
   }
 
   /**
-   * Leaves a delivery to the next owner of its record. The delivery must not have been started. In two cases,
-   * parks the delivery instead: if the next owner would otherwise repeat the record's other deliveries, or if
-   * the record doesn't say yet that the delivery is uncertain.
+   * Leaves a delivery, which must not have been started, to the next owner of its record. There are two
+   * exceptions. If the next owner would then repeat other deliveries of the record, or if the record doesn't
+   * say yet that the delivery is uncertain, parks the delivery instead.
    */
   letGo(delivery: Delivery, why: 'shutdown' | 'handover'): void {
     const { isBegun, record } = delivery.pending
     // If other deliveries of the record were started (`isBegun`), this delivery is parked. Otherwise the next
-    // owner would have to make all deliveries of the record again. But if the next owner makes them again in
-    // any case (`isElsewhere`), this delivery is left to the next owner too.
+    // owner would make all deliveries of the record again. If the next owner makes them again in any case
+    // (`isElsewhere`), parking would be of no use.
     if ((isBegun && record.isElsewhere !== true) || delivery.isNewlyUncertain) {
       this.park(delivery, why)
       return
@@ -113,7 +112,10 @@ export class Parking {
     this.#options.exits.leaveBehind(delivery)
   }
 
-  /** Makes a delivery wait for hooks that have asked for a longer wait. */
+  /**
+   * Makes a delivery wait until one of its hooks may be asked again. If there is no hook to wait for, the
+   * delivery becomes a dead letter.
+   */
   waitForHooks(delivery: Delivery, hookIds: readonly string[], nowMs: number): void {
     if (hookIds.length === 0) this.expire(delivery, 'failed_for_good')
     else this.follow(delivery, waitOn(this.#options.ladder, delivery, hookIds, nowMs), 'not_before')
@@ -131,7 +133,7 @@ export class Parking {
   }
 }
 
-/** Returns the ids of the hooks that may be tried again at some time. */
+/** Returns the ids of the hooks that may still be tried, now or later. */
 function remainingHooks(
   { failedHooks }: Delivery,
   destination: DestinationDefinition | undefined,

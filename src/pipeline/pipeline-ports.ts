@@ -48,35 +48,35 @@ export type NotRoutedReason =
 /**
  * The way in which a delivery came to its first try. `direct`: from its lane, without the bulkhead. `paced`:
  * through the bulkhead, because its hook fails or has asked for a pause. `parked`: after a wait on the
- * ladder. `replayed`: from the topic `replays`.
+ * ladder. `replayed`: from a replay.
  */
 export type FirstTryWay = 'direct' | 'paced' | 'parked' | 'replayed'
 
 /** Callbacks for metrics and logs. */
 export type PipelineObserver = {
   /**
-   * Called before the first request of the first attempt. If nothing was sent because Sluice's own side
-   * failed, this callback is called again for the next attempt.
+   * Called before the first request of the first attempt. If nothing could be sent because the proxy or the
+   * system of this process failed, it is called again for the next attempt.
    */
   firstTried(delivery: Delivery, way: FirstTryWay): void
   attempted(delivery: Delivery, result: HookResult, durationMs: number): void
   delivered(delivery: Delivery): void
   /**
-   * Called for a hook that got no request for a message. Another hook of its destination has accepted the
-   * message, so this hook never gets it.
+   * Called for a hook that never gets a message, because another hook of its destination has accepted the
+   * message first.
    */
   omitted(delivery: Delivery, hookId: string, why: OmitReason): void
   parked(delivery: Delivery, why: ParkReason, waitMs: number): void
   deadLettered(reason: DeadReason, detail: string, where: HeldRecord, delivery: Delivery | undefined): void
   notRouted(reason: NotRoutedReason): void
   /**
-   * Called after `notRouted` for each destination that is connected to the message's source but doesn't get
-   * the message.
+   * Called after `notRouted`, for each destination that is connected to the source of a message but doesn't
+   * get the message.
    */
   filtered?(reason: SkipReason, message: FilteredMessage, where: HeldRecord): void
   /**
    * Called when a delivery has ended without another request, because its message must not be sent any more.
-   * Such an end is no failure.
+   * This isn't a failure.
    */
   dropped(delivery: Delivery, why: DropReason): void
   /**
@@ -102,15 +102,14 @@ export type FilteredMessage = {
 /** A memory of earlier messages, which recognizes repeats. */
 export type RepeatFilter = {
   /**
-   * Returns true only if an earlier record of the same partition had the same message. Otherwise remembers
-   * the message.
+   * Returns true if an earlier record of the same partition had the same message. Otherwise remembers the
+   * message and returns false. May wrongly return false, but never wrongly returns true.
    */
   isRepeat(record: HeldRecord, sourceId: string, messageId: string): boolean
 }
 
 /**
- * The methods of tracing that the pipeline uses. If tracing is off, there is no such object, so tracing costs
- * nothing.
+ * The methods of tracing that the pipeline uses. If tracing is off, there is no such object, and so no cost.
  */
 export type PipelineTracing = {
   /**
@@ -119,8 +118,8 @@ export type PipelineTracing = {
    */
   begin(delivery: Delivery): DeliveryTrace
   /**
-   * Returns the headers with which readers of another topic continue the trace of a record. This method is
-   * for a record from which no delivery was made.
+   * Returns the headers with which readers of another topic continue the trace of a record. Use this for a
+   * record from which no delivery was made.
    */
   headersOf(record: HeldRecord): RetryHeaders
 }
@@ -142,47 +141,48 @@ export type PipelineOptions = {
   /** The limits on requests to hooks that fail or have asked for a pause. */
   bulkhead: BulkheadOptions
   /**
-   * The limits on the records that are held, and on their bytes. When one of the two limits is reached,
-   * `onPressure(true)` stops the fetching.
+   * The limits on the number of held records and on their bytes. When either limit is reached,
+   * `onPressure(true)` is called, and fetching should stop.
    */
   buffer: { records: number; bytes: number }
   onPressure: (isFull: boolean) => void
   /**
    * Called with true when a lane can't keep up with messages that were already late when they reached this
-   * worker. In that case, fetching should wait. Called with false when no lane is in this state any more.
+   * worker. Fetching should then wait, until this function is called with false.
    */
   onCongested: (isCongested: boolean) => void
   /**
-   * Called before requests are started. If `mayBegin` returns false, other members may already own the held
-   * records. In that case, no request is started until `setStalled(false)` is called, or until a later call
-   * of `mayBegin` returns true.
+   * Called before requests are started. Must return false if other members may already own the held records.
+   * No request is then started until a later call returns true. `setStalled(false)` also leads to such a
+   * call.
    */
   mayBegin?: () => boolean
   /**
    * Decides whether a delivery that has waited is still sent. Without this function, all such deliveries are
-   * sent. The promise may reject only if another member already owns the unit, or if the worker stops.
+   * sent. If the promise rejects, the process ends, unless another member already owns the unit or the worker
+   * stops.
    */
   judge?: (waiting: WaitingDelivery) => Promise<Judgement>
   /**
-   * Returns true if `judge` must be called for deliveries of a source in a unit. `hasProperty`: true for
-   * deliveries with a property. This function is cheap, because it reads nothing from a store. Without this
+   * Returns true if `judge` must be called for deliveries of a source in a unit. `hasProperty` is true for
+   * deliveries with a property. The function must be cheap and read nothing from a store. Without this
    * function, `judge` is called only for deliveries with a property.
    */
   needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
   /**
-   * Returns true if the state of a unit is read, so that `judge` knows the unit's deleted users. Without this
-   * function, the state of each unit is always read.
+   * Returns true if the state of a unit has been read, so that `judge` knows the unit's deleted users.
+   * Without this function, the state of each unit counts as read.
    */
   hasState?: (unit: number) => boolean
   /**
-   * Returns true if data of a user may have been deleted. This function is cheap, because it reads nothing
-   * from a store. So the result may wrongly be true. Without this function, no data counts as deleted.
+   * Returns true if data of a user may have been deleted. The function must be cheap and read nothing from a
+   * store, so its result may wrongly be true. Without this function, no data counts as deleted.
    */
   mayBeDeleted?: (property: PropertyHeader, unit: number) => boolean
   /**
    * Called each time a destination misses a value of a space, and so needs a backfill. If the call returns a
-   * promise, the record isn't settled before the promise resolves. Without this wait, the need for the
-   * backfill could be lost if the process ended.
+   * promise, the record is settled only after the promise has resolved. Otherwise the need for the backfill
+   * could be lost if the process ended.
    */
   needsBackfill?: (destinationId: string, spaceId: string) => Promise<void> | undefined
   /**
@@ -215,12 +215,13 @@ export type Pipeline = {
   /** Writes a record to the dead letters, because no delivery can be made from the record. */
   refuse(record: HeldRecord, content: RecordContent, reason: DeadReason, detail: string): void
   /**
-   * Sets the fraction of the group's partitions that this member has, 0 to 1. Rate limits are for the group.
+   * Sets the fraction of the group's partitions that this member has, 0 to 1. This member uses only this
+   * fraction of each rate limit, because a rate limit applies to the whole group.
    */
   setShare(share: number): void
   /**
-   * Stops holding the waiting deliveries that now belong to another owner. The other owner then has to wait
-   * only for the requests in flight.
+   * Drops the waiting deliveries that now belong to another owner. The other owner then has to wait only for
+   * the requests in flight.
    */
   letGoAbandoned(): void
   /**
@@ -230,13 +231,12 @@ export type Pipeline = {
   setStalled(isStalled: boolean): void
   /**
    * Stops or resumes one unit. A unit is stopped while Kafka doesn't accept the outcomes of the unit's
-   * deliveries. The records of a stopped unit don't hold up other units.
+   * deliveries. The records of a stopped unit don't delay other units.
    */
   setUnitStopped(unit: number, isStopped: boolean): void
   /**
-   * Starts no more deliveries, and resolves when no operation is under way. Attempts that have started go on
-   * to their end. If no delivery of a record was started, the record isn't settled, and the next owner
-   * processes it.
+   * Starts no more deliveries, lets the started attempts end, and resolves when no operation is under way. If
+   * no delivery of a record was started, the record isn't settled, and the next owner processes it.
    */
   drain(): Promise<void>
   stop(): void
@@ -244,8 +244,8 @@ export type Pipeline = {
   readonly inFlight: number
   readonly queued: number
   /**
-   * The requests to hooks that fail or have asked for a pause: the number in flight, the number that wait,
-   * and the number of such hooks.
+   * How many requests to hooks that fail or have asked for a pause are in flight, how many such requests
+   * wait, and how many such hooks there are.
    */
   readonly paced: { readonly inFlight: number; readonly queued: number; readonly hooks: number }
   /**

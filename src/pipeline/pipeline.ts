@@ -21,9 +21,9 @@ import { StoppedUnits } from './stopped-units.ts'
 import { Turns } from './turns.ts'
 
 /**
- * The time without requests after which a hook with an open breaker isn't reported any more, in milliseconds.
- * While there are messages for such a hook, it gets a request at least once an hour. So a hook without
- * requests has no messages, and its present state isn't known.
+ * If a hook with an open breaker has got no request for this time in milliseconds, it isn't reported any
+ * more. While there are messages for such a hook, it gets a request at least once an hour. So if it gets
+ * none, there are no messages for it, and its present state isn't known.
  */
 const openIfSentWithinMs = 65 * 60_000
 
@@ -235,8 +235,8 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /**
-   * Leaves a delivery to the next owner of its record, or parks the delivery. This worker must not make the
-   * delivery any more, because the worker stops or because the delivery's unit has another owner.
+   * Leaves a delivery to the next owner of its record, or parks the delivery. This is for deliveries that
+   * this worker must not make any more, because it stops or because their unit has another owner.
    */
   #letGoNow(delivery: Delivery): void {
     this.#parking.letGo(delivery, this.#isDraining ? 'shutdown' : 'handover')
@@ -250,9 +250,10 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /**
-   * Lines up a delivery of a record that a replay has written to its topic again. The user of the message may
-   * have been deleted since the message came first. Records of `events` don't wait until the state of their
-   * unit is read, but retries do. So while the state isn't known, the delivery waits on the retry ladder.
+   * Enqueues a delivery of a record that a replay has written to its topic again. The user of the message may
+   * have been deleted since the message first came. The state of the unit, which tells this, may not have
+   * been read yet. Records of `events` don't wait for the state, but retries do. So if the state isn't known,
+   * the delivery is written to the retry ladder.
    */
   #enqueueReplayed(delivery: Delivery, destination: DestinationDefinition): void {
     const isStateKnown = this.#options.hasState?.(delivery.pending.record.partition) ?? true
@@ -280,8 +281,8 @@ class DeliveryPipeline implements Pipeline {
   }
 
   /**
-   * Continues with a delivery that got its ordering key. This is done in a microtask, because the lanes may
-   * be starting or ending another delivery now.
+   * Continues with a delivery that got its ordering key. It continues in a microtask, because the lanes may
+   * be in the middle of starting or ending another delivery.
    */
   #next(delivery: Delivery): void {
     this.#account.begin()
@@ -302,7 +303,7 @@ class DeliveryPipeline implements Pipeline {
     const endpoint = this.#endpoints.of(destination)
     delivery.endpoint = endpoint
     delivery.seenIn = this.#options.catalog()
-    // The delivery may have waited, and the limits may have changed since.
+    // The limits are set again, because they may have changed while the delivery waited.
     delivery.laneCap = destination.maxInFlight
     delivery.laneRate = this.#groupShare.rateOf(destination)
     if (hasNoChance(delivery, endpoint, this.#plan, this.#options.now()))

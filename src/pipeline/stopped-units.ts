@@ -2,8 +2,8 @@ import type { Delivery } from './delivery.ts'
 
 /**
  * Holds the deliveries of stopped units. A unit is stopped while the outcomes of its deliveries can't be
- * written to Kafka. No attempt of a stopped unit is started, because an outage of Sluice or Kafka must not
- * use up a customer's tries.
+ * written to Kafka. No attempt of such a unit is started, because an outage of Sluice or Kafka must not use
+ * up the tries that a customer's message gets.
  */
 export class StoppedUnits {
   readonly #deliveries = new Map<number, Delivery[]>()
@@ -19,12 +19,12 @@ export class StoppedUnits {
     return this.#deliveries.size > 0 && this.#deliveries.has(pending.record.partition)
   }
 
-  /** Holds the delivery if its unit is stopped. Returns false if the unit isn't stopped. */
+  /** If the unit of the delivery is stopped, holds the delivery and returns true. Otherwise returns false. */
   hold(delivery: Delivery): boolean {
     if (this.#deliveries.size === 0) return false
     const deliveries = this.#deliveries.get(delivery.pending.record.partition)
     if (deliveries === undefined) return false
-    // The time in which no delivery of the unit may be started doesn't count as time in the lane.
+    // The time for which the unit is stopped doesn't count as time in the lane.
     delivery.queuedAtMs = 0
     deliveries.push(delivery)
     return true

@@ -26,18 +26,18 @@ type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'l
   readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
   readonly supersede: (delivery: Delivery) => void
   /**
-   * Called for a delivery that this worker must not make any more. Leaves the delivery to the next owner of
-   * its record, or parks the delivery.
+   * Handles a delivery that this worker must not make any more. Leaves it to the next owner of its record, or
+   * parks it.
    */
   readonly letGo: (delivery: Delivery) => void
 }
 
-/** The pause of a lane, in milliseconds, after Sluice's own side failed for one of its deliveries. */
+/** The pause of a lane, in milliseconds, after the proxy was down or this process could open no files. */
 const ownFaultPauseMs = 1_000
 
 /**
- * Handles a delivery whose turn in its lane has come: makes an attempt, or makes the delivery wait. Frees the
- * delivery's place in the lane when all of the delivery's requests have ended, except those in the bulkhead.
+ * Handles a delivery whose turn in its lane has come. Makes an attempt, or makes the delivery wait. Frees the
+ * delivery's place in the lane when its requests have ended, without waiting for requests in the bulkhead.
  * Holds no state.
  */
 export class Turns {
@@ -120,8 +120,8 @@ export class Turns {
   }
 
   /**
-   * Replaces a queued delivery in its lane by the delivery of a newer value, if there is one. Returns the
-   * delivery that is to be made.
+   * If a delivery with a newer value waits behind a queued delivery, lets it take the place of the queued
+   * delivery. Returns the delivery that is to be made.
    */
   #newestOf(queued: Delivery): Delivery {
     const newest = this.#options.orderingKeys.newestOf(queued)
@@ -157,8 +157,9 @@ export class Turns {
   }
 
   /**
-   * Counts a delivery that waits for failing hooks against the limits for such deliveries. If a limit is
-   * reached, for example because Kafka doesn't accept records, parks the delivery and returns false.
+   * Counts a delivery that waits for failing hooks against the limits for such deliveries, and returns true.
+   * If a limit is reached, for example because Kafka doesn't accept records, parks the delivery instead and
+   * returns false.
    */
   #tryDetach(delivery: Delivery): boolean {
     if (this.#account.mayDetach(delivery.pending)) {
@@ -172,9 +173,9 @@ export class Turns {
   }
 
   /**
-   * Parks a delivery whose turn for a try didn't come, because none of its hooks was ready. No attempt was
-   * made, so `nextRung` stays the same. If the delivery now belongs to another owner or the worker stops,
-   * leaves the delivery to the next owner of its record instead, if this is possible.
+   * Parks a delivery that got no try, because none of its hooks was ready. No attempt was made, so `nextRung`
+   * stays the same. If the delivery now belongs to another owner, or if the worker stops, leaves the delivery
+   * to the next owner of its record if possible.
    */
   #hadNoTurn(delivery: Delivery, omitted: readonly Omitted[]): void {
     if (omitted.some(({ why }) => why === 'abandoned')) this.#parking.letGo(delivery, 'handover')
@@ -182,10 +183,7 @@ export class Turns {
     else this.#parking.park(delivery, 'paced')
   }
 
-  /**
-   * Frees a delivery's place in the lane. All requests of the delivery have ended, except those in the
-   * bulkhead.
-   */
+  /** Frees a delivery's place in the lane. Only requests in the bulkhead may still be under way. */
   #free(delivery: Delivery, isConcluded: boolean): void {
     delivery.hasPlace = false
     if (!isConcluded && this.#account.mayDetach(delivery.pending)) delivery.detach()
@@ -194,21 +192,21 @@ export class Turns {
   }
 
   /**
-   * Handles an attempt that has to be made once more. Either nothing was sent in it, because Sluice's own
-   * side failed, or an edit of the catalog has cut a last try short. Doesn't count the attempt, and makes the
-   * delivery wait. `isForAll`: the other deliveries of its lane wait too.
+   * Handles an attempt that has to be repeated. Either nothing was sent in it, because the proxy or the
+   * system of this process failed, or an edit of the catalog has cut a last try short. The attempt isn't
+   * counted, and the delivery waits. If `isForAll` is true, the other deliveries of its lane wait too.
    */
   takeBack(delivery: Delivery, isForAll: boolean): void {
     delivery.takeBackAttempt()
     if (isForAll && delivery.hasPlace) delivery.isToGoBack = true
     else if (isForAll) this.#offerLater(delivery)
-    // The proxy may fail forever for this hook only. So the delivery must be able to expire.
+    // The delivery must be able to expire, because the proxy may fail forever for this hook only.
     else this.#parking.park(delivery, 'proxy')
   }
 
   /**
-   * Offers a delivery to its lane again after a pause. The delivery can't go back to its place, because it no
-   * longer has a place in the lane.
+   * Offers a delivery to its lane again after a pause. Use this for a delivery that no longer has a place in
+   * the lane.
    */
   #offerLater(delivery: Delivery): void {
     this.#account.begin()
