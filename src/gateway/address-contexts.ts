@@ -1,10 +1,7 @@
 import type { MessageLimits } from '../message/limits.ts'
 import { SharedObject } from './shared.ts'
 
-/**
- * The limit on the addresses whose contexts are kept. When one more address comes, all kept contexts are
- * dropped.
- */
+/** The limit on the number of kept contexts. When it is exceeded, all kept contexts are dropped. */
 const mostKept = 1_000
 
 /**

@@ -32,8 +32,8 @@ export function serveCalls(server: FastifyInstance, parts: GatewayParts): void {
 }
 
 /**
- * Decides how the body of a request is received. Uses only the head of the request. A body that the gateway
- * will refuse or discard isn't kept while it arrives.
+ * Decides from the head of a request how its body is received. If the gateway will refuse or discard the
+ * body, the body isn't kept while it arrives.
  */
 export function receptionOf(
   { tracking, serverCalls }: GatewayParts,
@@ -58,8 +58,8 @@ async function handle(
   trace?: RequestTrace,
 ): Promise<Answer> {
   const sent = request.body ?? Buffer.alloc(0)
-  // `sent` is an answer, not a body: the request was refused while it was received. The answer isn't thrown
-  // as an error, because Fastify would then close the connection.
+  // If `sent` is an answer, the request was refused while its body was received. The answer isn't thrown as
+  // an error, because Fastify would then close the connection.
   if (!Buffer.isBuffer(sent)) return sent
   // Frees the memory of the body while the call waits for its answer.
   request.body = undefined

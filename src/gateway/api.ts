@@ -9,7 +9,7 @@ import { maxRejectedNamed } from './message-outcomes.ts'
 
 /**
  * A call of the gateway. The server's routes and the OpenAPI document are made from the list of these calls.
- * A schema shows what clients should send. The gateway accepts more than the schemas allow (docs/gateway.md).
+ * The schemas show what clients should send. The gateway accepts more than that (docs/gateway.md).
  */
 export type ApiRoute = {
   readonly call: CallName
@@ -85,7 +85,7 @@ const batch = Type.Object(
 
 const done = Type.Object({ success: Type.Literal(true) }, { description: 'All of it is taken.' })
 
-/** The answer to tracking calls. Segment's clients only read the field `success`. */
+/** The answer to tracking calls. Segment's clients read only its field `success`. */
 const taken = Type.Object(
   {
     success: Type.Literal(true),

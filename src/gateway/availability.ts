@@ -9,8 +9,8 @@ export type Obstacle = {
 }
 
 /**
- * The availability of a topic. `refused`: the number of its partitions that accept no records. `reason`: why
- * the first of these partitions accepts no records; '' if all partitions accept records.
+ * The availability of a topic. `refused`: the number of its partitions that accept no records. `reason`: the
+ * reason of the first of these partitions; '' if all partitions accept records.
  */
 export type TopicAvailability = {
   readonly topic: string
@@ -37,20 +37,19 @@ export type AvailabilityOptions = {
 
 const everyMs = 500
 /**
- * The gateway calls `check` after this time (in milliseconds) without an acknowledgement or answer from
- * Kafka. While no messages come in, the gateway has no other way to find out that Kafka is down.
+ * If Kafka has acknowledged or answered nothing for this time (in milliseconds), the gateway calls `check`.
+ * While no messages come in, the gateway has no other way to find out that Kafka is down.
  */
 const silentMs = 5_000
 /**
- * The time for which a partition isn't refused after its first failure, in milliseconds. A change of the
- * partition's leader takes less time. Until this time is over, records for the partition wait, and no request
- * is refused because of the partition.
+ * A partition isn't refused until it has failed for this time, in milliseconds. Until then, records for the
+ * partition wait. This time is longer than a change of the partition's leader takes.
  */
 export const patienceMs = 1_000
 
 /**
- * The shortest time between a partition's last failed send and a check that makes the partition available
- * again, in milliseconds.
+ * A check makes a partition fully available again only if its last failed send was at least this time ago, in
+ * milliseconds.
  */
 const forgetMs = 5_000
 
@@ -58,25 +57,28 @@ type Failing = {
   readonly sinceMs: number
   readonly reason: string
   /**
-   * The time of the last failed send. -Infinity if no send has failed and only a check has found an obstacle.
+   * The time of the last failed send. It is -Infinity if no send has failed, because only a check has found
+   * an obstacle.
    */
   readonly failedMs: number
   /**
-   * True after a check in which Kafka reported no obstacle, although a send has failed recently. In that
-   * case, records are sent to the partition again. If a send fails again, the partition is refused at once.
+   * True if a check found no obstacle, although a send has failed recently. Records are then sent to the
+   * partition again. If a send fails again, the partition is refused at once.
    */
   readonly isOnTrial: boolean
 }
 
 /**
  * Tracks which partitions accept records. The outbox reports each successful and each failed send. A refused
- * partition gets no more sends, so nothing would ever be reported about it, and it would be refused forever.
- * So a timer asks Kafka about failing partitions.
+ * partition gets no more sends, so it would be refused forever. To prevent this, a timer asks Kafka about
+ * failing partitions.
  */
 export class Availability {
   readonly #options: AvailabilityOptions
   readonly #failing: ReadonlyMap<string, Map<number, Failing>>
-  /** For each topic, the state that was reported last: none, some or all of its partitions are refused. */
+  /**
+   * The state that was last reported for each topic: whether none, some or all of its partitions are refused.
+   */
   readonly #said = new Map<string, 'none' | 'some' | 'all'>()
   #lastSignMs: number
   #timer: NodeJS.Timeout | undefined
@@ -121,13 +123,13 @@ export class Availability {
     return ''
   }
 
-  /** Remembers that Kafka accepted records for a partition. */
+  /** Call this when Kafka has accepted records for a partition. */
   worked(topic: string, partition: number): void {
     this.#lastSignMs = this.#options.now()
     if (this.#failing.get(topic)?.delete(partition) === true) this.#tell(topic)
   }
 
-  /** Remembers that Kafka did not accept records for a partition. These records were sent at `sinceMs`. */
+  /** Call this when Kafka did not accept records for a partition. `sinceMs`: the time when they were sent. */
   failed(topic: string, partition: number, reason: string, sinceMs: number): void {
     const failing = this.#failing.get(topic)
     const before = failing?.get(partition)
@@ -177,8 +179,8 @@ export class Availability {
   }
 
   /**
-   * Makes a partition available again if Kafka reports no obstacle for it. Kafka may not know yet that a
-   * broker has died. So a partition whose last failed send is recent is only put on trial (`isOnTrial`).
+   * Makes a partition available again, because Kafka reports no obstacle for it. If its last failed send is
+   * recent, only puts it on trial (`isOnTrial`), because Kafka may not know yet that a broker has died.
    */
   #clear(failing: Map<number, Failing>, partition: number, before: Failing): void {
     const agoMs = this.#options.now() - before.failedMs

@@ -5,23 +5,23 @@ import { countLostDigits } from './lost-digits.ts'
 import { replaceNonNumbers } from './non-numbers.ts'
 
 /**
- * A JSON object that a client sent. It may have a key `__proto__`, which is a field like any other. So spread
- * such an object, and never assign its fields by name.
+ * A JSON object that a client sent. It may have a field `__proto__`. So copy its fields with the spread
+ * syntax, and never assign them by name.
  */
 export type JsonObject = { readonly [field: string]: unknown }
 
 /** The reason why a body can't be read. */
 export type BodyFault = 'too_large' | 'bad_gzip' | 'not_utf8' | 'not_json' | 'not_an_object'
 
-/** The object that was read from a body, with those faults for which the gateway doesn't refuse the body. */
+/** The object that was read from a body, with the faults that the gateway tolerates. */
 export type AcceptedBody = {
   readonly ok: true
   readonly body: JsonObject
   /** The length of the inflated text in bytes. */
   readonly bytes: number
   /**
-   * The messages that contained NaN or Infinity, by their indexes in the list `batch`. In these messages,
-   * null replaces such values.
+   * The indexes (in the list `batch`) of the messages that contained NaN or Infinity. In the object, null
+   * replaces these values.
    */
   readonly spoiled: ReadonlySet<number>
   /** The number of whole numbers beyond 2^53 that lost digits. */
@@ -33,10 +33,10 @@ export type ReadBody = AcceptedBody | { readonly ok: false; readonly fault: Body
 const none: ReadonlySet<number> = new Set()
 
 /**
- * Reads the body of a request: JSON, plain or in gzip. The first two bytes decide whether the body is gzip.
- * The headers don't decide, because some clients send gzip with the content type of a form, and some proxies
- * inflate a body without changing its header. A body that inflates to more than `maxBytes` is `too_large`,
- * and inflating stops at that size. Never throws.
+ * Reads the body of a request: JSON, plain or in gzip. The first two bytes tell whether the body is gzip. The
+ * headers aren't reliable, because some clients send gzip with the content type of a form, and some proxies
+ * inflate a body without changing its header. If a body inflates to more than `maxBytes`, inflating stops,
+ * and the body is `too_large`. Never throws.
  */
 export function readBody(sent: Buffer, maxBytes: number): ReadBody {
   const inflated = inflateBody(sent, maxBytes)
@@ -47,15 +47,15 @@ export type Inflated =
   | { readonly ok: true; readonly bytes: Buffer }
   | { readonly ok: false; readonly fault: BodyFault }
 
-/** Inflates a body if it is gzip. This is the first half of `readBody`. */
+/** If a body is gzip, inflates it. This is the first half of `readBody`. */
 export function inflateBody(sent: Buffer, maxBytes: number): Inflated {
   const inflated = isGzip(sent) ? inflate(sent, maxBytes) : { ok: true as const, bytes: sent }
   return inflated.ok && inflated.bytes.length > maxBytes ? { ok: false, fault: 'too_large' } : inflated
 }
 
 /**
- * Parses an inflated body. This is the second half of `readBody`. If `isBatch` is true, the messages of the
- * list `batch` that contain NaN or Infinity are added to `spoiled`, and the body is still accepted.
+ * Parses an inflated body. This is the second half of `readBody`. If `isBatch` is true, a body whose messages
+ * contain NaN or Infinity is still accepted, and the result's `spoiled` names these messages.
  */
 export function readInflated(bytes: Buffer, { isBatch = false } = {}): ReadBody {
   if (!isUtf8(bytes)) return { ok: false, fault: 'not_utf8' }
@@ -92,7 +92,7 @@ function isGzip(bytes: Buffer): boolean {
 
 /**
  * Inflates synchronously, not in libuv's threads. Threads would gain little, because the main thread has to
- * parse the result, and parsing takes as long as inflating. And many inflations at the same time would need
+ * parse the result, which takes as long as inflating. Besides, many inflations at the same time would need
  * much memory.
  */
 function inflate(sent: Buffer, maxBytes: number): Inflated {
@@ -111,12 +111,12 @@ const leastPieceBytes = 16 * 1_024
 
 /**
  * Returns the size of zlib's output buffer. The last four bytes of a gzip body contain the inflated length
- * (RFC 1952, ISIZE). With a buffer of this size, the output comes in one piece. A false length costs no more
- * than a body that really has this length.
+ * (RFC 1952, ISIZE). With a buffer of this length, the output comes in one piece. If a client states a false
+ * length, this costs no more than a body that really has this length.
  */
 function pieceBytes(sent: Buffer, maxBytes: number): number {
   const said = sent.length < 4 ? 0 : sent.readUInt32LE(sent.length - 4)
-  // One byte more than the length, because zlib asks for another buffer when its output fills a buffer.
+  // The buffer has one more byte, because zlib asks for another buffer as soon as its output fills the first.
   return Math.max(leastPieceBytes, Math.min(said, maxBytes) + 1)
 }
 

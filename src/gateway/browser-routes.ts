@@ -9,13 +9,13 @@ import { isTrackingKind } from './item.ts'
 import { notFound, traced } from './replies.ts'
 
 /**
- * Options of the routes for browsers. They keep Fastify from adding a HEAD route, which would handle HEAD
+ * Options of the routes for browsers. Without them, Fastify would add a HEAD route, which would handle HEAD
  * like GET.
  */
 const forBrowsers = { exposeHeadRoute: false }
 /**
- * The `Cache-Control` header of settings. After a change of the catalog, browsers may use the old settings
- * for at most two minutes.
+ * The `Cache-Control` header of settings. It lets browsers use old settings for at most two minutes after a
+ * change of the catalog.
  */
 const settingsCaching = 'public, max-age=120'
 const pixelHeaders = {
@@ -69,7 +69,7 @@ function servePixel(server: FastifyInstance, parts: GatewayParts): void {
 /** Serves the description of the API, as an OpenAPI document and as a page to read. */
 function serveDocs(server: FastifyInstance): void {
   const document = JSON.stringify(openApiDocument())
-  // A browser that shows the page at `/docs/` resolves the page's relative link to the second path.
+  // If a browser shows the page at `/docs/`, it resolves the page's relative link to the second path.
   for (const path of ['/openapi.json', '/docs/openapi.json']) {
     server.get(path, (_request, reply) => reply.headers(answerHeaders).send(document))
   }

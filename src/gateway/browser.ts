@@ -10,11 +10,10 @@ export type RequestAddress = {
 }
 
 /**
- * Answers `GET /v1/projects/KEY/settings`. By default, analytics.js requests these settings from Segment's
- * CDN. The answer is the same as Segment's for a source that has only Segment's own destination. So
- * analytics.js loads no further script and sends no metrics about itself. It sends messages to the host from
- * which it got the settings, unless the page names another host. Source: `CDNSettings` of
- * @segment/analytics-next.
+ * Answers `GET /v1/projects/KEY/settings`, which analytics.js requests from Segment's CDN by default. The
+ * answer is the same as Segment's for a source that has only Segment's own destination. So analytics.js loads
+ * no further script and sends no metrics about itself. If the page names no other host, analytics.js sends
+ * messages to the host from which it got the settings. Source: `CDNSettings` of @segment/analytics-next.
  */
 export function settingsOf(sources: Sources, writeKey: string, { host, protocol }: RequestAddress): Answer {
   if (sources.withWriteKey([writeKey]) === undefined) return unknownKey
@@ -37,8 +36,8 @@ function guessedProtocol(host: string): 'http' | 'https' {
 const unknownKey = problem('not_found', 'No source has this write key.')
 
 /**
- * Decodes the message in the URL of a pixel into the body of a request. The body is empty if there is no
- * message. The message is base64, in which a `+` may have arrived as a space.
+ * Decodes the message in the URL of a pixel into the body of a request. The message is in base64, and a `+`
+ * may have arrived as a space. If there is no message, the body is empty.
  */
 export function bodyOfPixel(data: unknown): Buffer {
   const text: unknown = Array.isArray(data) ? data[0] : data

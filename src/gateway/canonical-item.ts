@@ -8,8 +8,8 @@ import { maxMessageBytes } from './request-limits.ts'
 import type { SharedBytes } from './shared-bytes.ts'
 
 /**
- * A message in the body of a request, in canonical form (as JSON.stringify writes it). This object says where
- * the bytes and the fields of the message are.
+ * The places of the bytes and of the fields of a message in the body of a request. The message is in
+ * canonical form (as JSON.stringify writes it).
  */
 export type ScannedItem = {
   readonly bytes: Buffer
@@ -19,11 +19,11 @@ export type ScannedItem = {
 }
 
 /**
- * Limit on the keys that `CanonicalItems` adds to a message. The keys of the batch's shared objects are not
- * included.
+ * Limit on the keys that `CanonicalItems` adds to a message, not counting the keys of the batch's shared
+ * objects.
  */
 const mostAddedKeys = 8
-/** The longest `sentAt` that `CanonicalItems` accepts, in characters. A longer text can't be a time. */
+/** The longest `sentAt` that `CanonicalItems` accepts, in characters. No time is written as a longer text. */
 const mostSentAt = 100
 /** The length of a time that `formatTimestamp` wrote. */
 const timestampBytes = '2009-11-10T23:00:00.000Z'.length
@@ -49,7 +49,7 @@ type Plan = {
 
 /**
  * Completes the messages of one request by copying their bytes, without parsing them. This is possible only
- * for messages that are spelled as JSON.stringify would spell them. `checkItem` completes all other messages.
+ * if a message is spelled as JSON.stringify would spell it. `checkItem` completes all other messages.
  */
 export class CanonicalItems {
   readonly #surroundings: ItemContext
@@ -64,7 +64,7 @@ export class CanonicalItems {
    */
   readonly #tail: { readonly withoutSentAt: Buffer; readonly whole: Buffer }
   /**
-   * The fields of the present message that aren't copied together with their neighbours, in the order of
+   * The fields of the present message that are left out when the other fields are copied, in the order of
    * their places.
    */
   readonly #cuts: number[] = []
@@ -91,8 +91,8 @@ export class CanonicalItems {
   }
 
   /**
-   * Returns the complete message, with the same bytes that `checkItem` would return. Returns `undefined` if
-   * it isn't certain that the bytes would be the same, or if `checkItem` would leave the message out.
+   * Returns the complete message, with the same bytes that `checkItem` would return. If it isn't certain that
+   * they are the same, or if `checkItem` would leave the message out, returns `undefined`.
    */
   complete(item: ScannedItem): ReadyMessage | undefined {
     const plan = this.#isPossible ? this.#planOf(item) : undefined
@@ -130,15 +130,14 @@ export class CanonicalItems {
     if (occasion === undefined || places.isNull(Field.originalTimestamp)) return undefined
     const field = places.has(Field.timestamp) ? Field.timestamp : Field.originalTimestamp
     const original = places.textOf(field)
-    // If `field` is an empty text, the time may be in the other of the two fields. In that case, `checkItem`
-    // completes the message.
+    // If `timestamp` is an empty text, the time may be in `originalTimestamp`. `checkItem` handles this case.
     if (places.has(field) && (original === undefined || original === '')) return undefined
     return correctTimestamp(original, occasion)
   }
 
   /**
-   * Returns the times that complete a message (its occasion). For a message without a `sentAt` of its own,
-   * these are the times of its request.
+   * Returns the times that complete a message. If the message has no `sentAt` of its own, these are the times
+   * of its request.
    */
   #occasionOf(places: FieldPlaces): Occasion | undefined {
     if (!places.has(Field.sentAt)) return this.#surroundings
@@ -174,9 +173,7 @@ export class CanonicalItems {
     if (cuts.length > 1) cuts.sort((one, other) => places.keyStartOf(one) - places.keyStartOf(other))
   }
 
-  /**
-   * Returns the length in bytes of the message that `#write` writes. For each member, one comma is counted.
-   */
+  /** Returns the length in bytes of the message that `#write` writes. Each member counts with one comma. */
   #lengthOf({ bytes, start, end, places }: ScannedItem): number {
     let length = end - start + this.#tailOf(places).length + 1
     for (const field of this.#cuts) length -= places.endOf(field) - places.keyStartOf(field) + 1

@@ -2,10 +2,9 @@ import { isIP, isIPv4 } from 'node:net'
 import { Address, type AddressRange, rangeOf } from '../address/address.ts'
 
 /**
- * Returns a function that returns true for the address of a trusted proxy. Returns `false` instead of a
- * function if no proxies are trusted. Fastify goes through the addresses in `X-Forwarded-For` from the last
- * to the first, and calls the function for each. It stops at the first address that isn't trusted. This is
- * the client's address.
+ * Returns a function that tells whether an address is that of a trusted proxy. If no proxies are trusted,
+ * returns `false` instead. Fastify calls the function for each address in `X-Forwarded-For`, from the last to
+ * the first. The first address for which the function returns false is the client's address.
  */
 export function proxiesIn(cidrs: readonly string[]): false | ((address: string) => boolean) {
   if (cidrs.length === 0) return false
@@ -18,9 +17,9 @@ export function proxiesIn(cidrs: readonly string[]): false | ((address: string) 
 }
 
 /**
- * Normalizes an address for `context.ip`. An IPv4 address in its mapped IPv6 form (`::ffff:192.0.2.1`)
- * becomes plain IPv4. The port and the brackets that some proxies add are removed. Returns `undefined` if the
- * text is no address.
+ * Normalizes an address for `context.ip`. Changes an IPv4 address in its mapped IPv6 form
+ * (`::ffff:192.0.2.1`) to plain IPv4. Removes the port and the brackets that some proxies add. Returns
+ * `undefined` if the text is no address.
  */
 export function plainAddress(text: string): string | undefined {
   const bare = withoutPort(text.trim())

@@ -16,8 +16,8 @@ export class OpenAnswers {
   }
 
   /**
-   * Remembers that a connection has an error. Returns false if it had an error before: Node reports an error
-   * again for each further piece that arrives on the connection.
+   * Remembers that a connection has an error. Returns false if the connection already had an error, because
+   * Node reports an error again for each further piece that arrives.
    */
   isFirstError(socket: Socket): boolean {
     const isFirst = !this.#failed.has(socket)
@@ -37,8 +37,8 @@ export class OpenAnswers {
 
 /**
  * Answers a request that can't be parsed or didn't arrive in time, and closes its connection. First waits
- * until the earlier requests on the connection have been answered. Otherwise the client would treat this
- * answer as the answer to an earlier request. Calls `onAnswered` with the status of the answer.
+ * until all earlier requests on the connection have been answered. Otherwise the client would take this
+ * answer for the answer to an earlier request. Calls `onAnswered` with the status of the answer.
  */
 export async function answerClientError(
   { code }: { readonly code?: string },

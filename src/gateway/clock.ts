@@ -18,15 +18,15 @@ export type Occasion = {
   readonly arrival: Arrival
   readonly sentAt: unknown
   /**
-   * How far the client's clock is ahead of the gateway's clock: `sentAt − receivedAt`. `undefined` if
-   * `sentAt` can't come from a clock.
+   * How many milliseconds the client's clock is ahead of the gateway's clock: `sentAt − receivedAt`.
+   * `undefined` if `sentAt` can't come from a clock.
    */
   readonly leadMs: number | undefined
 }
 
 /**
- * Ten years, in milliseconds. A `sentAt` that is further from the time of arrival doesn't come from a clock,
- * but is a zero or a constant.
+ * Ten years, in milliseconds. If a `sentAt` is further from the time of arrival, it doesn't come from a
+ * clock, but is a zero or a constant.
  */
 const maxLeadMs = 3_652 * 24 * 60 * 60 * 1_000
 
@@ -39,10 +39,10 @@ export function occasionOf(sentAt: unknown, arrival: Arrival): Occasion {
 
 /**
  * Returns the time at which a message happened, by the gateway's clock: `receivedAt − (sentAt −
- * originalTimestamp)`. This formula removes the error of the client's clock. The client's time isn't
- * corrected if `sentAt` doesn't come from a clock, or if the corrected time would be outside of the years
- * 0000 to 9999. For a message without a time, returns the time of arrival. Returns `undefined` if the
- * message's time can't be read.
+ * originalTimestamp)`. This formula removes the error of the client's clock. If `sentAt` doesn't come from a
+ * clock, or if the corrected time would be outside of the years 0000 to 9999, returns the client's time as it
+ * is. If the message has no time, returns the time of arrival. Returns `undefined` if the message's time
+ * can't be read.
  */
 export function correctTimestamp(original: unknown, { arrival, leadMs = 0 }: Occasion): string | undefined {
   if (isAbsent(original)) return arrival.text

@@ -54,7 +54,7 @@ table { border-collapse: collapse; margin: .5rem 0 1rem }
 td { padding: .15rem .8rem .15rem 0; vertical-align: top }
 `
 
-/** A page that documents the API. It loads `openapi.json` by a relative link, and no other file. */
+/** A page that documents the API. It loads only `openapi.json`, by a relative link. */
 export const docsPage = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 
 const pollMs = 20
-/** Time without an open request after which the remaining connections count as unused, in milliseconds. */
+/** If there was no open request for this time in milliseconds, the remaining connections count as unused. */
 const quietMs = 200
 
 /** Counts the open requests of a server, and stops the server once all of them have been answered. */
@@ -60,9 +60,9 @@ export class GatewayDrain {
   }
 
   /**
-   * Counts the open requests of a connection. If a client sends requests before it has the answers to earlier
-   * ones, an answer waits for the answers before it. If the connection closes meanwhile, Node doesn't close
-   * each response that waits.
+   * Counts the open requests of a connection until it closes. A client may send several requests without
+   * waiting for answers. Each answer then waits for the answers before it. If the connection closes during
+   * this wait, Node doesn't close all responses that wait, so this method counts them as closed.
    */
   #follow(socket: Socket): { open: number } {
     const ofSocket = { open: 0 }
@@ -78,8 +78,8 @@ export class GatewayDrain {
 }
 
 /**
- * Stops listening and leaves the open connections alone. The `close` of Node's HTTP server would break off
- * connections that are idle at this moment.
+ * Stops listening, and keeps all open connections. The `close` of Node's HTTP server isn't used, because it
+ * would break off the connections that are idle at this moment.
  */
 function stopListening(server: FastifyInstance['server']): void {
   NetServer.prototype.close.call(server)

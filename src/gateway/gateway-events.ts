@@ -2,7 +2,8 @@ import type { LeftOutReason } from './reasons.ts'
 import type { TrackingKind } from './item.ts'
 
 /**
- * The calls to which a request may belong. The list is fixed, because the calls are values of a metric label.
+ * The calls to which a request may belong. The list is fixed, because its entries are values of a metric
+ * label.
  */
 export const calls = [
   'identify',
@@ -32,8 +33,8 @@ export type GatewayObserver = {
   /** Called when messages of a source were left out. `sourceId` is `undefined` if no source is known. */
   leftOut(reason: LeftOutReason, count: number, sourceId: string | undefined): void
   /**
-   * Called when messages were not written because identical messages were in flight. The outcome of the
-   * messages in flight is also the outcome of the messages that were not written.
+   * Called when messages were not written because identical messages were in flight. They have the same
+   * outcome as the messages in flight.
    */
   coalesced(count: number): void
   /** Called when whole numbers beyond 2^53 in a source's messages lost digits. */

@@ -91,8 +91,8 @@ function browserOperationOf({
 function securityOf(key: ApiRoute['key']): object[] {
   switch (key) {
     case 'write':
-      // The empty requirement (`{}`) says that a request may omit the header with the key, because the key
-      // may be in the body.
+      // The empty requirement (`{}`) means that a request may omit the header, because the key may be in the
+      // body.
       return [{ writeKey: [] }, {}]
     case 'server':
       return [{ serverKey: [] }]

@@ -28,13 +28,13 @@ export type GatewayServerOptions = {
   readonly observer: GatewayObserver
   /** The tracing of requests. If this option is absent, nothing is traced. */
   readonly tracing?: GatewayTracing | undefined
-  /** The limit on the bytes that all requests together hold for bodies that are still arriving. */
+  /** The limit on the bytes that are held for the bodies of all requests while these bodies arrive. */
   readonly receiveBytes: number
   /** The time that a client may take to send a whole request, in milliseconds. */
   readonly requestTimeoutMs: number
   /**
-   * The time for which a client may read nothing of its answers, in milliseconds. It must be longer than any
-   * request waits for its answer. Default: 70 s.
+   * If a client reads nothing of its answers for this time in milliseconds, its connection is closed. The
+   * time must be longer than any request waits for its answer. Default: 70 s.
    */
   readonly takenWithinMs?: number
   /** The limit on open connections of clients. Further connections are closed at once. */
@@ -71,16 +71,16 @@ export type GatewayServer = {
   /**
    * Retires the server, accepts no new connection, waits until the open requests have been answered, and
    * closes the server. After `timeoutMs`, closes the server even if requests are still open. Idle connections
-   * are closed last, because a request may be arriving on them.
+   * are closed only at the end, because a request may be arriving on them.
    */
   stop(timeoutMs: number): Promise<void>
 }
 
 const maxHeaderBytes = 16 * 1_024
 /**
- * The limit on the requests of one connection that haven't been answered yet. A client may send requests
- * without waiting for answers, and may never read an answer. Each such request takes 5 KB. Node stops reading
- * from such a connection only when it has answered, and by then 64 KiB may have brought 2,000 requests.
+ * The limit on the unanswered requests of one connection. A client may send requests without waiting for
+ * answers, and may never read an answer. Each such request takes 5 KB. Node stops reading from such a
+ * connection only after it has answered, and by then, 64 KiB of input may have brought 2,000 requests.
  */
 const maxOpenOfConnection = 100
 /** The interval between two checks for clients that are too slow, in milliseconds. */
@@ -88,8 +88,8 @@ const lookEveryMs = 1_000
 
 /**
  * Creates the gateway's HTTP server. It accepts paths with doubled and trailing slashes, never redirects, and
- * allows CORS for every origin. The content type that a client states is often wrong, so it is ignored, and
- * every body is read as JSON.
+ * allows CORS for every origin. It reads every body as JSON, and ignores the content type, because clients
+ * often state a wrong one.
  */
 export function createGatewayServer(options: GatewayServerOptions): GatewayServer {
   const receiver = new Receiver(options.receiveBytes)
@@ -104,14 +104,15 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
     receiver.receive(payload, receptionOf(parts, request), done),
   )
   server.addHook('onRequest', (request, reply, done) => {
-    // Requests that one read brought come even after their connection was closed because it had too many.
+    // If a connection was closed because it had too many requests, the other requests of the same read still
+    // come.
     if (request.raw.socket.destroyed) return void reply.hijack()
     if (request.raw.httpVersion === '1.1' && request.raw.headers.host === undefined) {
       replies.sendToNoCall(reply, malformed)
       return
     }
-    // Fastify would refuse a content type for which it has no parser, and a QUERY request without a content
-    // type.
+    // Without this, Fastify would refuse content types for which it has no parser, and QUERY requests without
+    // a content type.
     request.raw.headers['content-type'] = 'application/json'
     done()
   })
@@ -156,8 +157,8 @@ function openHttp(
     logger: false,
     routerOptions: { ignoreDuplicateSlashes: true, ignoreTrailingSlash: true, maxParamLength },
     requestTimeout: requestTimeoutMs,
-    // A connection is closed if no byte was sent or received on it for this time. This limits how long a
-    // client that never reads can keep the gateway's answers in memory.
+    // If no byte was sent or received on a connection for this time, the connection is closed. So a client
+    // that never reads can't keep the gateway's answers in memory for longer.
     connectionTimeout: requestTimeoutMs + takenWithinMs,
     // While the server closes, requests are answered as usual, but with `Connection: close`.
     return503OnClosing: false,
@@ -177,8 +178,9 @@ function openHttp(
   server.server.on('request', ({ socket }, response) => {
     answers.add(socket, response)
     const open = drain.opened(socket, response)
-    // Clients that wait for each answer have at most one open request for each connection. So if there are
-    // more open requests than connections are allowed, other clients hold them.
+    // A client that waits for each answer has at most one open request on a connection. So if there are more
+    // open requests than allowed connections, some clients don't wait. A connection of such a client is
+    // closed.
     if (open > maxOpenOfConnection || (open > 1 && drain.open > maxConnections)) socket.destroy()
   })
   // Node's own answer to an unknown `Expect` has no body. The gateway answers such a request like any other.

@@ -1,20 +1,20 @@
 import type { Socket } from 'node:net'
 
 /**
- * The time for which a client may go on sending after it has its answer, in milliseconds. `graceBytes`: the
- * limit on the bytes that the client may send in this time.
+ * A client may go on sending for this time in milliseconds after it has got its answer. In this time, it may
+ * send at most `graceBytes`.
  */
 const graceMs = 5_000
 const graceBytes = 32 * 1_024 * 1_024
 
 /**
- * Ends a connection whose client may still be sending, in such a way that the client can read the answer.
- * Sends FIN, and for a while reads and discards all bytes that arrive. If the connection were closed at once,
- * the system would answer further bytes with a reset, and the client could lose the answer (RFC 9112, 9.6).
+ * Ends a connection whose client may still be sending, so that the client can read the answer. Sends FIN, and
+ * for a while reads and discards all bytes that arrive. Without this, the system would answer further bytes
+ * with a reset, and the client could lose the answer (RFC 9112, section 9.6).
  */
 export function closeGracefully(socket: Socket): void {
   let left = graceBytes
-  // Removes the listeners of Node's HTTP server, because bytes that arrive now belong to no request.
+  // The bytes that arrive now belong to no request, so the listeners of Node's HTTP server are removed.
   socket.removeAllListeners('data')
   socket.on('data', (chunk: Buffer) => {
     left -= chunk.length

@@ -14,8 +14,8 @@ import type { LeftOutReason } from './reasons.ts'
 import type { SharedObject, WrittenObject } from './shared.ts'
 
 /**
- * The kinds of message that may be sent with a write key, which is public. `delete` is not one of these
- * kinds.
+ * The kinds of message that may be sent with a write key. `delete` is not one of them, because write keys are
+ * public.
  */
 export const trackingKinds = [
   'identify',
@@ -50,8 +50,8 @@ export type ReadyMessage = {
   /** The key of the message's record. */
   readonly key: string
   /**
-   * The value of the message's record, as JSON.stringify writes it. If this field is a buffer, it has the
-   * same text in UTF-8.
+   * The value of the message's record, as JSON.stringify writes it. If this is a buffer, it contains the text
+   * in UTF-8.
    */
   readonly value: string | Buffer
   /** The length of `value` in UTF-8, in bytes. */
@@ -63,12 +63,15 @@ export type ReadyMessage = {
 export type CheckedItem = ReadyMessage | LeftOut
 
 /**
- * Builds a message from an item that a client sent, or returns the reason why the item is left out. Adds
- * `type` (from the path), `messageId` (if absent), `receivedAt`, `sentAt` (from the batch) and
- * `originalTimestamp`. `originalTimestamp` is the client's time, before `timestamp` is corrected for the
- * error of the client's clock. Merges the batch's `context` and `integrations` into those of the message,
- * field by field. If both have a field, the message's own field stays. Removes a `writeKey`. Leaves all other
- * fields as the client sent them. Never throws.
+ * Builds a message from an item that a client sent, or returns the reason why the item is left out. Never
+ * throws. It changes the message in these ways:
+ *
+ * - It adds `type` (from the path), `messageId` (if absent), `receivedAt` and `sentAt` (from the batch).
+ * - It corrects `timestamp` for the error of the client's clock, and adds `originalTimestamp`, the client's
+ *   time before this correction.
+ * - It merges the batch's `context` and `integrations` into those of the message, field by field. If both
+ *   have a field, the message's own field stays.
+ * - It removes a `writeKey`.
  */
 export function checkItem(item: unknown, surroundings: ItemContext): CheckedItem {
   if (!isJsonObject(item)) return leaveOut('not_an_object')
@@ -113,8 +116,8 @@ type Message = {
 }
 
 /**
- * Adds the gateway's fields to a message. The client's fields may only be spread and never assigned by name,
- * because an assignment to `__proto__` would set the prototype.
+ * Adds the gateway's fields to a message. The client's fields are spread and never assigned by name, because
+ * an assignment to `__proto__` would set the prototype.
  */
 function complete(item: JsonObject, kind: TrackingKind, { sentAt, arrival }: ItemContext): Message {
   const message = {
@@ -140,25 +143,26 @@ function happenedAt({ timestamp, originalTimestamp }: JsonObject): unknown {
   return isAbsent(timestamp) ? originalTimestamp : timestamp
 }
 
-/** Returns the times that complete one message: `shared`, unless the message has a `sentAt` of its own. */
+/** Returns the times that complete one message. If it has no `sentAt` of its own, these are `shared`. */
 function occasionOfItem({ sentAt }: JsonObject, shared: Occasion): Occasion {
   return sentAt === undefined || sentAt === null ? shared : occasionOf(sentAt, shared.arrival)
 }
 
-/** `sharedKeys`: how many of the keys are from the batch's shared objects. */
+/** `sharedKeys`: the number of keys that come from the batch's shared objects. */
 type Written = { readonly ok: true; readonly sharedKeys: number } & WrittenObject
 
 /**
- * Limit on the keys that the worker adds to a complete message: the version, and the attributes or the second
- * spellings of an alias's ids.
+ * Limit on the keys that the worker adds to a complete message. It adds the version, and it may add the
+ * attributes, or the second spellings of an alias's ids.
  */
 const mostWorkerKeys = 3
-/** Limit on the bytes of these fields, without the ids. */
+/** Limit on the bytes of the fields that the worker adds, without the ids. */
 const mostWorkerBytes = 100
 
 /**
- * Returns true if a message of this length may be over `maxBytes` at the worker, which adds fields, among
- * them the ids of an alias, and counts the record's key too. The key and these ids are parts of the message.
+ * Returns true if a message of this length may be over `maxBytes` at the worker. The worker counts the
+ * record's key too, and adds fields, among them the ids of an alias. The key and these ids are parts of the
+ * message, so they are no longer than the message.
  */
 export function mayGrowTooLarge(bytes: number, { maxBytes }: Pick<MessageLimits, 'maxBytes'>): boolean {
   return 3 * bytes + mostWorkerBytes > maxBytes
@@ -181,11 +185,11 @@ function withoutShared(message: Message, item: JsonObject, { context, integratio
 }
 
 /**
- * Returns the reason why the worker would refuse a complete message because of its limits. `own` is the
- * message without the shared objects of the batch. What the worker adds to a message doesn't depend on these
- * objects. So the worker's code handles only `own`, and the cost doesn't grow with the shared objects, which
- * all messages of the batch have. It is still as much as the worker's own work, so this function is called
- * only for messages that are close to a limit.
+ * If the worker would refuse a complete message because of its limits, returns the reason. `own` is the
+ * message without the shared objects of the batch. The worker's code is run only on `own`, because its
+ * additions to a message don't depend on the shared objects. So the cost doesn't grow with these objects,
+ * which all messages of the batch have. But this function still costs as much as the worker's own work, so
+ * call it only for messages that are close to a limit.
  */
 function refusalByWorker(
   own: string,
@@ -202,7 +206,7 @@ function refusalByWorker(
   return keysIn(body) + sharedKeys > limits.maxKeys ? 'too_many_keys' : undefined
 }
 
-/** Counts the keys of a message that the worker has taken. */
+/** Counts the keys of a message in the form that the worker has given it. */
 function keysIn(body: Buffer): number {
   const parsed = parseJson(body.toString())
   const measured = measureStructure([parsed.ok && parsed.value], { maxDepth: Infinity, maxKeys: Infinity })
@@ -210,8 +214,8 @@ function keysIn(body: Buffer): number {
 }
 
 /**
- * Writes a message as JSON. The shared objects of the batch were turned into JSON once for the whole batch.
- * They come after the message's other fields.
+ * Writes a message as JSON. The shared objects of the batch, whose JSON was made only once for the whole
+ * batch, come after the message's other fields.
  */
 function write(message: Message, { context, integrations, limits }: ItemContext): Written | LeftOut {
   const fault = context?.fault ?? integrations?.fault
@@ -262,8 +266,8 @@ export function isTrackingKind(value: unknown): value is TrackingKind {
 }
 
 /**
- * Writes a value as JSON. Returns `undefined` if the value is nested too deeply for the stack. JSON.parse can
- * return such a value, because the stack doesn't limit JSON.parse.
+ * Writes a value as JSON. Returns `undefined` if the value is nested too deeply for the stack. Such a value
+ * can occur, because the stack doesn't limit JSON.parse.
  */
 function tryStringify(value: JsonObject): string | undefined {
   try {

@@ -4,8 +4,8 @@ import type { CheckedItem, ItemContext } from './item.ts'
 export type Items = {
   readonly length: number
   /**
-   * Returns the result of `checkItem` for a message. If the message contained NaN or Infinity, returns the
-   * reason `not_json` instead.
+   * Returns the same as `checkItem` for a message. But if the message contained NaN or Infinity, returns the
+   * reason `not_json`.
    */
   check(index: number, surroundings: ItemContext): CheckedItem
   /** Returns the parsed message. */

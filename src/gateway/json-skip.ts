@@ -8,8 +8,8 @@ import {
   quote,
 } from '../message/canonical-scan.ts'
 
-// Functions that skip JSON without checking it. The skipped JSON must be parsed before other code relies on
-// it.
+// Functions that skip JSON without checking it. Before other code relies on the skipped JSON, it must be
+// parsed.
 
 /** Returns the place of the next byte, from `start` on, that isn't white space of JSON. */
 export function skipSpace(bytes: Buffer, start: number): number {
@@ -55,7 +55,7 @@ export function skipValue(bytes: Buffer, start: number): number {
         break
       case closeBracket:
       case closeBrace:
-        // The value was a number or a word, and this bracket closes the list or the object that contains the
+        // The value was a number or a word. This bracket closes the list or the object that contains the
         // value.
         if (open === 0) return at
         at++

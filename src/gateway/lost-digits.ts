@@ -1,7 +1,10 @@
 import { endOfString } from './json-walk.ts'
 
 const mayLose = /\d{16}/
-/** The number of digits of the largest double. Numbers with more digits are out of range. */
+/**
+ * The number of digits of the largest double. Numbers with more digits are out of range, so they aren't
+ * counted.
+ */
 const mostDigits = 309
 
 const quote = 0x22
@@ -10,8 +13,8 @@ const nine = 0x39
 
 /**
  * Counts the whole numbers of a JSON text that lose digits when they are parsed. These are numbers beyond
- * 2^53 that no double can represent, such as 9007199254740993. Costs nearly nothing for a text without 16
- * digits in a row.
+ * 2^53 that no double can represent, such as 9007199254740993. If a text has no 16 digits in a row, this
+ * function costs nearly nothing.
  */
 export function countLostDigits(text: string): number {
   if (!mayLose.test(text)) return 0

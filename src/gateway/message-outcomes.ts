@@ -14,10 +14,7 @@ type Rejected = {
   readonly reason: LeftOutReason
 }
 
-/**
- * The limit on the left-out messages that an answer names. The field `rejectedCount` of the answer counts all
- * left-out messages.
- */
+/** An answer names at most this number of left-out messages. Its field `rejectedCount` counts all of them. */
 export const maxRejectedNamed = 100
 
 /**
@@ -50,7 +47,7 @@ export class MessageOutcomes {
 
   /**
    * True if a message can't be written because it is nested too deeply, has too many keys, or has too large a
-   * number. No normal client sends such a message by mistake.
+   * number. No client sends such a message by accident.
    */
   get isBeyondLimits(): boolean {
     return structuralReasons.some((reason) => this.#leftOut.has(reason))

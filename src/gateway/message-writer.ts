@@ -1,8 +1,7 @@
 import { closeBrace, comma, openBrace } from '../message/canonical-scan.ts'
 
 /**
- * The least number of bytes that are copied with `Buffer.copy`. Fewer bytes are copied one by one, which is
- * faster for them.
+ * `Buffer.copy` is used only to copy at least this number of bytes. Fewer bytes are copied faster one by one.
  */
 const leastCopied = 40
 
@@ -29,9 +28,9 @@ export class MessageWriter {
   }
 
   /**
-   * Writes one or more neighbouring members of an object. They are the bytes of `from` between `start` and
-   * `end`. Before them, writes a comma, or the opening brace if they are the first members of the message.
-   * Writes nothing if `end` is not after `start`, because then there is no member.
+   * Writes one or more neighbouring members of an object: the bytes of `from` between `start` and `end`.
+   * Before them, writes a comma, or the opening brace if they are the first members of the message. If `end`
+   * is not after `start`, there is no member, and nothing is written.
    */
   members(from: Buffer, start: number, end: number): void {
     if (end <= start) return
@@ -50,8 +49,8 @@ export class MessageWriter {
   }
 
   /**
-   * Closes the object and returns it. Throws if the length of the object isn't the `length` that was passed
-   * to `begin`. Without this check, uninitialized memory with other data in it could go to Kafka.
+   * Closes the object and returns it. If its length isn't the `length` that was passed to `begin`, throws an
+   * error. Without this check, uninitialized memory with other data in it could go to Kafka.
    */
   finished(): Buffer {
     const written = this.#to

@@ -20,10 +20,10 @@ const firstOfInfinity = 0x49
 const words = ['-Infinity', 'Infinity', 'NaN']
 
 /**
- * Replaces each value NaN, Infinity and -Infinity within a message of a batch by null, and returns which
- * messages had such a value. Returns `undefined` if there is no such value, or if such a value is outside of
- * the messages. The resulting text may still be invalid JSON. Reads each character once. Call this function
- * only for texts that JSON.parse has refused.
+ * In the messages of a batch, replaces each value NaN, Infinity and -Infinity by null, and returns which
+ * messages had such a value. If there is no such value, or if such a value is outside of the messages,
+ * returns `undefined`. The resulting text may still be invalid JSON. Reads each character once. Call this
+ * function only for texts that JSON.parse has refused.
  */
 export function replaceNonNumbers(text: string): Replaced | undefined {
   const items = new Set<number>()

@@ -14,8 +14,8 @@ export type Produce = {
 /** The method of a Kafka producer that the outbox uses. */
 export type ProduceSender = {
   /**
-   * Sends each of `produces` once, and calls `onSettled` once for each of them. `failure` is `undefined` if
-   * Kafka has acknowledged the records. Records of the route `isolated` never delay records of the route
+   * Sends each entry of `produces` once, and calls `onSettled` once for each entry. If Kafka has acknowledged
+   * its records, `failure` is `undefined`. Records of the route `isolated` never delay records of the route
    * `main`.
    */
   send(
@@ -29,31 +29,35 @@ export type OutboxOptions = {
   readonly sender: ProduceSender
   readonly availability: Availability
   /**
-   * The time for which a record waits for other records that can be sent together with it. This time applies
-   * only while no send is in flight.
+   * The time in milliseconds that a record waits for other records that can be sent together with it. A
+   * record waits for this time only if no send is in flight.
    */
   readonly lingerMs: number
-  /** The longest time for which a client's request waits for Kafka to acknowledge the request's records. */
+  /**
+   * The longest time that a client's request waits until Kafka has acknowledged its records, in milliseconds.
+   */
   readonly ackTimeoutMs: number
   /** The limit on the bytes of records that aren't acknowledged yet. */
   readonly bufferBytes: number
-  /** The topic's limit on one batch of records for a partition, in bytes. */
+  /** The topic's limit on the bytes of one batch of records for a partition. */
   readonly batchBytes: number
   /** Returns milliseconds of a monotonic clock. */
   readonly now: () => number
 }
 
-/** Limits on the records and bytes of one send. A larger send would block the event loop for too long. */
+/**
+ * Limits on the number of records and of bytes of one send. A larger send would block the event loop for too
+ * long.
+ */
 const most = { records: 2_000, bytes: 4_000_000 }
 const backoffs = { minBackoffMs: 50, maxBackoffMs: 400 }
 
 /**
- * Writes the records of many requests to Kafka in few sends, and reports to each request the outcome of the
- * request's own records. Holds the records that wait and the records that are in flight. A new send begins
- * when the previous send has ended or is slow. It takes the records that have arrived meanwhile. If Kafka
- * accepts no records for a partition, only the records for that partition fail. Records that Kafka did not
- * accept are sent again as long as a request waits for them. Records that are sent again are sent separately
- * from records for other partitions.
+ * Writes the records of many requests to Kafka in few sends, and reports to each request the outcome of its
+ * own records. Holds the records that wait and the records that are in flight. When a send has ended or is
+ * slow, a new send begins with the records that have arrived in the meantime. If Kafka accepts no records for
+ * a partition, only the records for that partition fail. They are sent again as long as a request waits for
+ * them, separately from records for other partitions.
  */
 export class Outbox {
   readonly #options: OutboxOptions
@@ -89,7 +93,7 @@ export class Outbox {
   }
 
   /**
-   * Returns the reason why the outbox accepts no records for a topic now. Returns `undefined` if it may
+   * If the outbox accepts no records for a topic now, returns the reason. Returns `undefined` if it may
    * accept some records.
    */
   obstacle(topic: string): 'unavailable' | 'full' | undefined {
@@ -99,8 +103,8 @@ export class Outbox {
   }
 
   /**
-   * Creates an empty parcel, which collects the records of one request. Messages are compared only with
-   * messages of the same `origin`, which is the id of a source.
+   * Creates an empty parcel, which collects the records of one request. `origin` is the id of the request's
+   * source. To find identical messages, messages are compared only with messages of the same `origin`.
    */
   parcel(topic: string, origin: string, occasion: Occasion): Parcel {
     let flights = this.#flights.get(origin)
@@ -114,7 +118,8 @@ export class Outbox {
   /**
    * Sends a parcel, which has the records of one request. Resolves once the parcel's outcome is known, and
    * after `ackTimeoutMs` at the latest. If one of the records can't be written now, no record of the parcel
-   * is sent. Otherwise the client would send all records again, and some records would be written twice.
+   * is sent. If the other records were sent, they would be written twice, because the client sends all
+   * records again.
    */
   async submit(parcel: Parcel): Promise<Delivered> {
     const { availability, bufferBytes, ackTimeoutMs } = this.#options
@@ -197,16 +202,17 @@ export class Outbox {
   }
 
   /**
-   * Answers a request that has timed out. Drops the unsent records of this request, except records for which
-   * another request waits too. The answer asks the client to send all messages again. The acknowledged parts
-   * are remembered, so that they aren't written a second time when the client sends them again.
+   * Answers a request that has timed out. The answer asks the client to send all messages again. Drops the
+   * unsent records of this request, except records for which another request waits too. Remembers its
+   * acknowledged parts, so that they aren't written a second time when the client sends them again.
    */
   #giveUp(ticket: Ticket, parts: readonly Part[]): void {
     finish(ticket, 'too_late')
     for (const part of parts) {
       if (part.isAcknowledged) this.#unanswered.keep(part)
       else {
-        // Parts time out in the order in which they arrived, so unwanted parts are at the head of the queue.
+        // Parts time out in the order in which they arrived, so parts for which no request waits are at the
+        // head of the queue.
         const queue = this.#dispatch.queueOf(part.topic, part.partition)
         for (const unwanted of queue.takeWhile(isUnwanted)) this.#release(unwanted)
       }

@@ -26,16 +26,19 @@ export function recordBytes(key: string, valueBytes: number): number {
 }
 
 /**
- * The outcome of a request's records. `acknowledged`: all in-sync replicas have all records. `too_late`: some
- * records weren't acknowledged in time, but may still be written. `unavailable`: Kafka accepts no records for
- * the partition of at least one record, so no record was sent. `full`: the buffer has no room, so no record
- * was sent.
+ * The outcome of a request's records.
+ *
+ * - `acknowledged`: all in-sync replicas have all records.
+ * - `too_late`: some records weren't acknowledged in time. They may still be written.
+ * - `unavailable`: no record was sent, because Kafka accepts no records for the partition of at least one
+ *   record.
+ * - `full`: no record was sent, because the buffer has no room.
  */
 export type Delivered = 'acknowledged' | 'too_late' | 'unavailable' | 'full'
 
 /**
- * The limit on the records of one part. A request's records for one partition are split into parts of this
- * size, so that a produce request can be filled with parts of several requests.
+ * The limit on the number of records of one part. A request's records for one partition are split into parts
+ * of this size, so that parts of several requests can fill one produce request.
  */
 const maxPartRecords = 2_000
 
@@ -49,13 +52,13 @@ export type Part = {
   /** For each record, the `messageId` from the client, if there is one. */
   readonly ids: (string | undefined)[]
   /**
-   * The parts of the same source, by `messageId`. Contains the parts in flight, and the acknowledged parts of
-   * requests that were not answered 200.
+   * Parts with messages of the same source, by `messageId`: the parts in flight, and the acknowledged parts
+   * of requests that were not answered 200.
    */
   readonly flights: Map<string, Part>
   /**
-   * The times that the messages of the request share. If another request has an identical message, that
-   * request has other times.
+   * The times that the messages of the request share. Another request with an identical message has other
+   * times.
    */
   readonly occasion: Occasion
   /** The requests that wait or have waited for this part. */
@@ -102,8 +105,8 @@ export class Parcel {
   }
 
   /**
-   * Adds a record. `id` is the `messageId` from the client. While the record is in flight, a message with the
-   * same `id` can be recognized as identical.
+   * Adds a record. `id` is the `messageId` from the client. It makes it possible to recognize an identical
+   * message while the record is in flight.
    */
   add(record: OutgoingRecord, id: string | undefined): void {
     const part = this.#partFor(record)

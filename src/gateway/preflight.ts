@@ -1,6 +1,6 @@
 /**
  * The headers that the answer to a preflight request allows by default. A browser sends a preflight request
- * before a page of another site sends anything but plain text.
+ * before a page of another site may send anything except plain text.
  */
 const defaultHeaders = 'authorization, content-type, x-retry-count'
 const maxReflected = 1_000
@@ -9,8 +9,8 @@ const names = /^[\w!#$%&'*+\-.^`|~]+(?:[ \t]*,[ \t]*[\w!#$%&'*+\-.^`|~]+)*$/
 
 /**
  * Returns the headers of the answer to a preflight request. `asked` is the `Access-Control-Request-Headers`
- * of the preflight request. The answer repeats this list, unless the list is too long or contains anything
- * but names of headers.
+ * of the preflight request. If this list isn't too long and contains only names of headers, the answer
+ * repeats it. Otherwise the answer allows the default headers.
  */
 export function preflightHeaders(asked: string | undefined): Readonly<Record<string, string>> {
   const isList = asked !== undefined && asked.length <= maxReflected && names.test(asked)

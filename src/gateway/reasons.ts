@@ -11,7 +11,7 @@ export type LeftOutReason =
   /** No source has the write key: 401. */
   | 'unknown_source'
   | 'source_disabled'
-  /** The message is over 32 KB. Its batch isn't too large. */
+  /** The message is over 32 KB, but its batch isn't too large. */
   | 'message_too_large'
 
 /** Reasons that occur only when the worker reads a record from Kafka. */

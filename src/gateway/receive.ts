@@ -4,8 +4,8 @@ import { tooMuchReceived } from './service-unavailable.ts'
 import { maxBatchBytes } from './request-limits.ts'
 
 /**
- * The error for a body that was refused before its end was read. The connection can't be used for another
- * request. The client gets `answer`.
+ * The error for a body that was refused before its end was read. The client gets `answer`, and the connection
+ * can't be used for another request.
  */
 export class RefusedBody extends Error {
   override name = 'RefusedBody'
@@ -21,29 +21,29 @@ export class RefusedBody extends Error {
 }
 
 /**
- * The limit on the bytes of a refused body that are read. A body over `maxBatchBytes` is read to its end and
- * discarded, because many clients read an answer only after they have sent everything. But once a body
+ * The limit on the bytes that are read of a refused body. Many clients read an answer only after they have
+ * sent everything. So if a body is over `maxBatchBytes`, it is read to its end and discarded. But once a body
  * exceeds `maxReadBytes`, its request is answered at once.
  */
 const maxReadBytes = 8 * 1_024 * 1_024
 
 /**
- * A body arrives in pieces of any size. After this number of pieces, their average size is checked. Even a
- * small piece takes as much time, and for a moment as much memory, as hundreds of bytes.
+ * After this number of pieces of a body, the average size of the pieces is checked, because even a tiny piece
+ * takes as much time, and for a moment as much memory, as hundreds of bytes.
  */
 const freePieces = 4_096
 const leastPieceBytes = 32
 const firstBytes = 4 * 1_024
 /**
  * The fraction of a body that must have come before memory is allocated for the whole length that the head of
- * the request announces. A client can announce any length without sending it. So the allocated memory must
- * not be many times the bytes that have come.
+ * the request announces. Otherwise a client could make the gateway allocate much memory, by announcing a
+ * large body without sending it.
  */
 const leastShare = 1 / 4
 
 /**
- * The treatment of a body. `keep`: the body is kept. `discard`: nobody needs the body. An answer: the body is
- * refused for a reason that the head shows.
+ * The treatment of a body. `keep`: the body is kept. `discard`: nobody needs the body. If it is an answer,
+ * the body is refused with this answer because of the head of its request.
  */
 export type Reception = 'keep' | 'discard' | Answer
 
@@ -68,9 +68,9 @@ export class Receiver {
   }
 
   /**
-   * Calls `done` once. If the body was read to its end, `done` gets the whole body, or the answer that
-   * refuses the body. A discarded body is passed as an empty one. If the end of the body will not come, or if
-   * the receiver doesn't wait for it, `done` gets a `RefusedBody`.
+   * Receives a body, and calls `done` once. If the body was read to its end, `done` gets the whole body, or
+   * the answer that refuses the body. If the body is to be discarded, `done` gets an empty body. If the end
+   * of the body will not come, or if the receiver doesn't wait for it, `done` gets a `RefusedBody`.
    */
   receive(request: IncomingMessage, reception: Reception, done: Done): void {
     const announced = Number(request.headers['content-length'] ?? 0)
@@ -109,8 +109,8 @@ export class Receiver {
 type Done = (refusal: RefusedBody | null, received?: Received) => void
 
 /**
- * Holds one body while it arrives. Bodies arrive in pieces of any size. The pieces of a body are copied into
- * one buffer, so that the body holds exactly the memory that is counted for it.
+ * Holds one body while it arrives, in pieces of any size. The pieces are copied into one buffer, so that the
+ * body takes exactly the memory that is counted for it.
  */
 class IncomingBody {
   readonly #reception: Reception
@@ -147,8 +147,8 @@ class IncomingBody {
     if (this.#pieces > freePieces && this.#seenBytes < this.#pieces * leastPieceBytes)
       return new RefusedBody(tooFine, true)
     if (this.#seenBytes > maxBatchBytes) {
-      // The answer is `tooLarge` even if the body was refused earlier because there was no room. The client
-      // shouldn't send it again, because it would be too large again.
+      // Even if the body was already refused because there was no room, the answer is now `tooLarge`, which
+      // tells the client not to send it again.
       if (!this.#isRefusedBefore) this.#refuse(tooLarge)
       if (this.#seenBytes > maxReadBytes) return new RefusedBody(this.#refusal ?? tooLarge, true)
     } else if (this.#isKept) this.#keep(chunk)

@@ -10,7 +10,7 @@ export const maxBatchMessages = 2_500
  */
 export const maxCompleteMessageBytes = 2 * maxMessageBytes
 /**
- * The limit on the sum of all complete messages of a batch. Because the batch's context is written into each
- * message, a batch of 500 KB could otherwise become gigabytes.
+ * The limit on the total bytes of all complete messages of a batch. Without this limit, a batch of 500 KB
+ * could become gigabytes, because the batch's context is written into each message.
  */
 export const maxCompleteBatchBytes = 16 * maxBatchBytes

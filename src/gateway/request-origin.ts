@@ -13,9 +13,9 @@ export class RequestOrigin {
   }
 
   /**
-   * Returns the client's address, which is added to the messages of its request. Returns `undefined` if no
-   * address is to be added. If the connection comes from a trusted proxy, `ip` is the address that Fastify
-   * has taken from `X-Forwarded-For`.
+   * Returns the client's address, which is added to the messages of its request, or `undefined` if no address
+   * is to be added. If the connection comes from a trusted proxy, `ip` is the address that Fastify has taken
+   * from `X-Forwarded-For`.
    */
   ipOf({ ip }: { ip: string }): string | undefined {
     return this.#addIp ? plainAddress(ip) : undefined

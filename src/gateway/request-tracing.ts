@@ -4,8 +4,8 @@ import type { Delivered } from './parcel.ts'
 /** The method of tracing that the gateway uses. If tracing is off, there is no such object. */
 export type GatewayTracing = {
   /**
-   * Begins the trace of a request, or continues the trace that the client began. `route` is the path of the
-   * API, without anything that a client wrote.
+   * Begins the trace of a request, or continues the trace that the client began. `route` is the path as the
+   * API defines it. It contains nothing that the client chose.
    */
   begin(method: string, route: string, headers: IncomingHttpHeaders): RequestTrace
 }
@@ -18,10 +18,10 @@ export type RequestTrace = {
 }
 
 export type SendTrace = {
-  /** Record headers with which readers of the topic continue the trace. */
+  /** The record headers with which readers of the topic continue the trace. */
   readonly headers: Readonly<Record<string, string>>
   /** The bytes that the headers add to a record. */
   readonly bytes: number
-  /** Ends the span. This method isn't called if no record was sent. */
+  /** Ends the span. If no record was sent, this method isn't called. */
   end(records: number, delivered: Delivered): void
 }

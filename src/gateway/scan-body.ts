@@ -21,12 +21,12 @@ import { countLostDigits } from './lost-digits.ts'
 import { maxBatchMessages } from './request-limits.ts'
 import { ScannedItems } from './scanned-items.ts'
 
-/** A body whose messages were found by scanning its bytes. It can be used until the next body is scanned. */
+/** A body whose messages were found by scanning its bytes. Don't use it after the next body is scanned. */
 export type ScannedBody = {
   readonly ok: true
   /**
-   * The body without its messages. For a batch, the list `batch` is empty. For a single message, there is
-   * only its `writeKey`.
+   * The body without its messages. If the body is a batch, its list `batch` is empty here. If it is a single
+   * message, only its `writeKey` is here.
    */
   readonly body: JsonObject
   readonly items: Items
@@ -59,11 +59,11 @@ export function scanSingle(bytes: Buffer, limits: Limits): ScannedBody | undefin
 }
 
 /**
- * Scans the body of a batch. Finds the places of its messages in one pass, and parses the rest of the body. A
- * message that isn't in canonical form (as JSON.stringify writes it) is parsed by itself. Returns `undefined`
- * if the body isn't a JSON object with exactly one list `batch`, or if there are too many messages. Also
- * returns `undefined` if the first message isn't in canonical form, because most likely no other message is
- * in this form either.
+ * Scans the body of a batch. Finds the places of its messages in one pass, and parses the rest of the body.
+ * If a message isn't in canonical form (as JSON.stringify writes it), parses this message too. Returns
+ * `undefined` if the body isn't a JSON object with exactly one list `batch`, or if there are too many
+ * messages. Also returns `undefined` if the first message isn't in canonical form, because then most likely
+ * no message is.
  */
 export function scanBatch(bytes: Buffer, limits: Limits): ScannedBody | undefined {
   if (!isUtf8(bytes)) return undefined

@@ -5,8 +5,9 @@ import { type CheckedItem, checkItem, type ItemContext } from './item.ts'
 import type { Items } from './items.ts'
 
 /**
- * The messages of a request whose body was scanned. A message in canonical form (as JSON.stringify writes it)
- * is parsed only if `CanonicalItems` can't complete it. All other messages were parsed during the scan.
+ * The messages of a request whose body was scanned. If a message is in canonical form (as JSON.stringify
+ * writes it), it is parsed only if `CanonicalItems` can't complete it. All other messages were parsed during
+ * the scan.
  */
 export class ScannedItems implements Items {
   readonly #bytes: Buffer
@@ -19,8 +20,8 @@ export class ScannedItems implements Items {
   #completing: { readonly surroundings: ItemContext; readonly items: CanonicalItems } | undefined
 
   /**
-   * `places`: the places of the fields of each message. The places of a parsed message are incomplete, so
-   * they aren't used.
+   * `places`: the places of the fields of each message. For messages that were parsed, they are incomplete
+   * and aren't used.
    */
   constructor(bytes: Buffer, places: FieldPlaces) {
     this.#bytes = bytes

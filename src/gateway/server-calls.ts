@@ -26,7 +26,7 @@ export type ServerCallsOptions = {
   readonly topics: { readonly deletions: string; readonly audienceChanges: string }
   /** The number of partitions of each topic. */
   readonly partitions: number
-  /** The worker's limits. What is over a limit is refused here, because the worker would refuse it. */
+  /** The worker's limits. The gateway refuses what the worker would refuse because of them. */
   readonly limits: MessageLimits
   /** Returns milliseconds since 1970. */
   readonly now: () => number
@@ -39,7 +39,7 @@ export type ServerCallsOptions = {
  */
 export type ServerCalls = {
   /**
-   * Returns the answer if the request is refused because of its `Authorization` header. Returns `undefined`
+   * If the request is refused because of its `Authorization` header, returns the answer. Returns `undefined`
    * if the answer depends on the body.
    */
   refusal(authorization: string | undefined): Answer | undefined
@@ -47,7 +47,7 @@ export type ServerCalls = {
   audienceChanges(sent: Buffer, authorization: string | undefined, trace?: RequestTrace): Promise<Answer>
 }
 
-/** The value of a record, with the user whose id is the record's key. */
+/** The value of a record, with the id of its user, which is the record's key. */
 type UserText = { readonly userId: string; readonly text: string }
 type Headers = Readonly<Record<string, string>>
 
@@ -181,7 +181,7 @@ const changesMissing = problem('invalid_body', 'Send changes as a list.')
 const tooManyChanges = problem('too_many_messages', `Send at most ${maxBatchMessages} changes.`)
 
 /**
- * Returns the answer to a change whose time the worker would refuse. The worker compares the time with the
+ * If the worker would refuse the time of a change, returns the answer. The worker compares the time with the
  * broker's clock.
  */
 function timeFault({ changedAt }: PropertyChange, where: string, nowMs: number): Answer | undefined {
@@ -194,7 +194,7 @@ function timeFault({ changedAt }: PropertyChange, where: string, nowMs: number):
   )
 }
 
-/** Returns the answer to a change from whose name and key no name of a property can be made. */
+/** If no property name can be made from the name and the key of a change, returns the answer. */
 function nameFault(change: PropertyChange, where: string): Answer | undefined {
   const [kind, name, key] =
     change.type === 'membership'

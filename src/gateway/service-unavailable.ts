@@ -2,16 +2,16 @@ import { type Answer, problem } from './answer.ts'
 import type { Delivered } from './parcel.ts'
 
 // All answers of the API with status 503. (The 503 of `/readyz` is in `src/roles/readiness.ts`.) The code of
-// each answer names the cause. `overloaded`: a limit of the gateway is reached. The limit is
-// `gateway.bufferBytes`, or the bytes that all requests may hold while they are received.
-// `kafka_unavailable`: Kafka doesn't accept records in time. Each answer has a `Retry-After`.
+// each answer names the cause. `overloaded`: a limit of the gateway is reached, either `gateway.bufferBytes`
+// or the limit on the bytes that are held while bodies are received. `kafka_unavailable`: Kafka doesn't
+// accept records in time. Each answer has a `Retry-After`.
 
 /** Returns the answer to a request that arrived while too many bytes were being received. */
 export function tooMuchReceived(): Answer {
   return problem('overloaded', 'Too much is being received. Send it again.', retryAfterS())
 }
 
-/** Returns the answer to a request if Kafka hasn't acknowledged all of its messages. */
+/** Returns the answer to a request of which Kafka hasn't acknowledged all messages. */
 export function serviceUnavailable(delivered: Exclude<Delivered, 'acknowledged'>): Answer {
   switch (delivered) {
     case 'full':

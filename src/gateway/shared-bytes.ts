@@ -12,9 +12,9 @@ type Known = Omit<SharedMember, 'name'> & { readonly name: Buffer }
 type Replaced = { readonly member: Known; readonly own: number }
 
 /**
- * The bytes of an object that a batch has for all of its messages. Merges this object with a scanned
- * message's own object. For parsed messages, `SharedObject.with` merges the objects. Call `measure` and then
- * `write` for each message, before the next message is measured.
+ * The bytes of an object that a batch has for all of its messages. This class merges the object with the own
+ * object of a message that was scanned. If a message was parsed, `SharedObject.with` does this. Call
+ * `measure` and then `write` for each message, before you call `measure` for the next message.
  */
 export class SharedBytes {
   readonly #text: Buffer

@@ -9,8 +9,8 @@ export type WrittenObject = {
   /** The length of the text in UTF-8, in bytes. */
   readonly bytes: number
   /**
-   * The number of keys, including the keys of nested objects. If a batch's object was merged with a message's
-   * own object, only the keys from the batch are counted.
+   * The number of keys, including the keys of nested objects. If an object of a batch was merged with a
+   * message's own object, this counts only the keys from the batch.
    */
   readonly keys: number
 }
@@ -31,19 +31,20 @@ type Member = {
 /**
  * An object that a batch has for all of its messages (`context` or `integrations`). The object is checked and
  * turned into JSON only once, and the JSON is copied into each message. So the work for a batch grows only
- * with the bytes of the batch and the bytes that are written for the batch.
+ * with the bytes that it has and the bytes that are written for it.
  */
 export class SharedObject {
   readonly #value: JsonObject
   readonly #written: WrittenObject
   #members: ReadonlyMap<string, Member> | undefined
   #asBytes: SharedBytes | undefined
-  /**
-   * The reason why the object can't be written. If there is a reason, no message of the batch can be written.
-   */
+  /** If the object can't be written, the reason. In that case, no message of the batch can be written. */
   readonly fault: Extract<Measured, { ok: false }>['fault'] | undefined
 
-  /** `value` must have at least one field. In a message, `value` is at the second level of nesting. */
+  /**
+   * `value` must have at least one field. `maxDepth` is the limit for a whole message, in which `value` is at
+   * the second level of nesting.
+   */
   constructor(value: JsonObject, { maxDepth, maxKeys }: MessageLimits) {
     const weighed = measureStructure(value, { maxDepth: maxDepth - 1, maxKeys })
     const text = weighed.ok ? JSON.stringify(value) : '{}'
@@ -74,8 +75,8 @@ export class SharedObject {
 
   /**
    * Returns the object merged with `own`, the message's own object. If both have a field, the field of `own`
-   * is used. The cost depends only on the size of `own`, because the text is joined from slices, which are
-   * copied only when the text is sent.
+   * is used. The cost depends only on the size of `own`, because the text is joined from slices, which
+   * JavaScript copies only when the text is sent.
    */
   with(own: unknown): WrittenObject {
     if (!isJsonObject(own)) return this.#written

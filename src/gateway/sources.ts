@@ -3,8 +3,8 @@ import type { Catalog, Source } from '../catalog/catalog.ts'
 import { TokenBucket } from '../pacing/token-bucket.ts'
 
 /**
- * Finds the sources of the catalog by their keys, and applies the rate limit of each source. Each search for
- * a key uses the present catalog.
+ * Finds the sources of the catalog by their keys, and applies the rate limit of each source. Always uses the
+ * present catalog.
  */
 export class Sources {
   readonly #current: () => Catalog
@@ -56,8 +56,8 @@ export class Sources {
 
   /**
    * Counts messages of a source against the source's rate limit. Returns 0 if the source may send the
-   * messages now, else the milliseconds until it may send them. If `messages` is 0, nothing is counted, and
-   * the result says whether the source may send now.
+   * messages now. Otherwise returns the milliseconds until it may send them. If `messages` is 0, counts
+   * nothing, and only says whether the source may send now.
    */
   take({ id, maxPerSecond }: Source, messages: number): number {
     if (maxPerSecond === undefined) return 0
@@ -75,8 +75,8 @@ export class Sources {
   }
 
   /**
-   * Undoes a call of `take` for these messages. Call this method if the gateway then refuses the messages for
-   * a reason that isn't the source's fault.
+   * Undoes a call of `take` for these messages. Call this method if the gateway refuses the messages after
+   * all, for a reason that isn't the source's fault.
    */
   giveBack({ id }: Source, messages: number): void {
     this.#buckets.get(id)?.bucket.giveBack(messages)

@@ -12,8 +12,8 @@ import { SharedObject } from './shared.ts'
 import { contextTooLarge, notAList, notObjects, tooManyMessages } from './tracking-refusals.ts'
 
 /**
- * The type of the body that a path of the tracking API accepts: one message of a kind, or a batch of messages
- * of any kind.
+ * The type of the body that a path of the tracking API accepts: one message of this kind, or a batch of
+ * messages of any kinds.
  */
 export type Call = TrackingKind | 'batch'
 
@@ -48,7 +48,7 @@ export function readCall(
     'items' in read ? read.items : new ParsedItems(values, read.spoiled)
   const arrival = arrivalAt(now())
   if (call !== 'batch') {
-    // A single message has a `sentAt` of its own, so there is no shared `sentAt`.
+    // A single message has its own `sentAt`, so there is no shared one.
     const context = ip === undefined ? undefined : addressContexts.of(ip)
     const own = { ...occasionOf(undefined, arrival), context, integrations: undefined }
     return { ok: true, items: itemsOf([body]), lostDigits, surroundings: { ...own, kind: call, limits } }

@@ -42,7 +42,7 @@ export type TrackingOptions = {
 /** Segment's tracking API. Turns the body of a request into records and into the request's answer. */
 export type Tracking = {
   /**
-   * Returns the answer if the request is refused because of its `Authorization` header. Returns `undefined`
+   * If the request is refused because of its `Authorization` header, returns the answer. Returns `undefined`
    * if the answer depends on the body.
    */
   refusal(authorization: string | undefined): Answer | undefined
@@ -91,8 +91,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Packs the messages of a call into a parcel. After this method, call `submit` without an `await` in
-   * between. Otherwise a part that the parcel waits for might leave the outbox before `submit` is called.
+   * Packs the messages of a call into a parcel. Call `submit` directly after this method, without an `await`
+   * in between. Otherwise a part that the parcel waits for might leave the outbox before that.
    */
   #pack(
     source: Source,
@@ -160,8 +160,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Looks for write keys in a request's unparsed body. Returns a refusal if there is no known key, or if the
-   * gateway would refuse requests with each of the known keys.
+   * Looks for write keys in a request's unparsed body. If there is no known key, or if the gateway would
+   * refuse the request whichever known key it has, returns a refusal.
    */
   #refusalByText(bytes: Buffer): Answer | undefined {
     const mayBeOf = this.#sources.withWriteKeys(keysIn(bytes))
@@ -185,8 +185,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Sends a parcel and answers its request. While this method waits, it keeps only the records of the request
-   * and not the parsed body, which would take several times as much memory.
+   * Sends a parcel and answers its request. While this method waits, it holds only the records of the
+   * request. The parsed body would take several times as much memory.
    */
   async #deliver(
     { parcel, outcomes, sending }: PackedCall,
@@ -239,9 +239,9 @@ type PackedCall = {
 type Packed = PackedCall | { readonly ok: false; readonly answer: Answer }
 
 /**
- * Returns true if an identical message of this source is in flight, and then makes the parcel wait for that
- * message. Messages contain the times of sending and receiving, so identical messages of two requests differ
- * in these times. For the comparison, the new message gets the times of the message in flight.
+ * If an identical message of this source is in flight, returns true and makes the parcel wait for that
+ * message. Identical messages of two requests still differ in their times of sending and receiving. So for
+ * the comparison, the new message gets the times of the message in flight.
  */
 function isInFlight(
   parcel: Parcel,

@@ -8,11 +8,10 @@ const keptMs = 60_000
 const maxBytes = 8_000_000
 
 /**
- * Keeps acknowledged parts of requests that were not answered 200. A part has the records of one request for
- * one partition. Such a request was not answered 200, because another part of the request was not written, or
- * because the acknowledgement came too late. The client then sends all messages of the request again. The
- * gateway finds a kept part in the same way as a part in flight, and doesn't write its messages a second
- * time.
+ * Keeps the acknowledged parts of requests that were not answered 200. A part has the records of one request
+ * for one partition. Such a request was not answered 200 because another part was not written, or because the
+ * acknowledgement came too late. The client then sends all messages of the request again. The gateway finds a
+ * kept part in the same way as a part in flight, and doesn't write its messages a second time.
  */
 export class Unanswered {
   readonly #now: () => number
@@ -56,8 +55,8 @@ export class Unanswered {
 }
 
 /**
- * Turns the record values of a part into texts, so that they don't use shared memory. Small buffers share
- * memory, and one kept buffer would keep all of the memory that it shares.
+ * Turns the record values of a part into texts. This is necessary because small buffers share memory, and a
+ * single kept buffer would keep all of this memory.
  */
 function detach({ records }: Part): void {
   for (const [index, record] of records.entries()) {

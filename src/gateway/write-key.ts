@@ -1,8 +1,8 @@
 /**
  * Returns the keys with which a request may have been sent. The most reliable key comes first. Clients send
  * their write key as `Basic base64(KEY:)` (some without the colon) or as `writeKey` in the body. Some clients
- * send the key in both places. A `Bearer` token isn't always a key. If the token is no key, the key may be in
- * the body. So the caller has to try all returned keys.
+ * send the key in both places. A `Bearer` token isn't always a key. If it is no key, the key may be in the
+ * body. So the caller has to try all returned keys.
  */
 export function keysOf(authorization: string | undefined, bodyKey?: unknown): readonly string[] {
   const inHeader = authorization === undefined ? undefined : keyOfHeader(authorization)
@@ -45,7 +45,9 @@ export function* keysIn(bytes: Buffer): Generator<string> {
   }
 }
 
-/** Yields the place after each `"writeKey"`. The places after those with an escape come last. */
+/**
+ * Yields the place after each `"writeKey"`. First come those without escapes, and then those with escapes.
+ */
 function* valuesIn(bytes: Buffer): Generator<number> {
   for (let at = bytes.indexOf(keyName); at !== -1; at = bytes.indexOf(keyName, at + keyName.length))
     yield at + keyName.length
@@ -71,7 +73,8 @@ function keyOfHeader(authorization: string): string | undefined {
   if (credentials === '') return undefined
   if (scheme.toLowerCase() === 'bearer') return credentials
   const decoded = Buffer.from(credentials, 'base64').toString('utf8')
-  // Clients send no password, so a colon at the end separates the key from nothing. A key may contain colons.
+  // Clients send no password. So if the text ends with a colon, everything before this colon is the key, even
+  // if the key itself contains colons.
   const colon = decoded.endsWith(':') ? decoded.length - 1 : decoded.indexOf(':')
   const key = colon === -1 ? decoded : decoded.slice(0, colon)
   return key === '' ? undefined : key
