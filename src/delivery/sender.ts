@@ -94,6 +94,13 @@ export type SenderOptions = {
 const connectSlackMs = 500
 
 /**
+ * How long before the end that a server announces (`Keep-Alive: timeout=5`) an idle connection is closed, in
+ * milliseconds. A request that leaves just before this time still has to reach the server in time. undici's
+ * default is 2 s. With it, no connection would be kept if a server announces 1 s or 2 s.
+ */
+const announcedSlackMs = 500
+
+/**
  * Time in milliseconds that a pool is kept after its idle connections have closed. So a hook that gets a
  * message only now and then doesn't need a new pool for each message, which would cost more than the message.
  */
@@ -166,6 +173,7 @@ function connectionOptions(connect: ConnectionOptions['connect'], poolIdleMs: nu
     bodyTimeout: 0,
     keepAliveTimeout: poolIdleMs,
     keepAliveMaxTimeout: poolIdleMs,
+    keepAliveTimeoutThreshold: announcedSlackMs,
   }
 }
 

@@ -11,8 +11,10 @@ import {
   type Behaviour,
   goodStatus,
   type HostileReceiver,
+  says,
   startHostileReceiver,
 } from '../../support/hostile-receiver.ts'
+import { until } from '../../support/until.ts'
 
 /** Tests of which connections are kept for the next request. With TLS, they are the same as without. */
 
@@ -58,6 +60,12 @@ const stopsReading: Behaviour = {
   },
 }
 
+/** Answers, and announces how long the server keeps an idle connection. */
+function announces(seconds: number): Behaviour {
+  const head = `HTTP/1.1 ${goodStatus} Good\r\nkeep-alive: timeout=${seconds}, max=100\r\ncontent-length: 0`
+  return { answers: says(`${head}\r\n\r\n`) }
+}
+
 describe.each(['http', 'https'] as const)('over %s', (scheme) => {
   const secured = scheme === 'https' ? { identity } : {}
 
@@ -100,6 +108,26 @@ describe.each(['http', 'https'] as const)('over %s', (scheme) => {
       expect(await post(by, to, body)).toEqual({ kind: 'answer', status: 200 })
     }
     expect(await server.connections()).toBe(1)
+  })
+
+  // Apache 2.4 writes such a header. Its KeepAliveTimeout is often set to one second or two.
+  test.each([1, 2])(
+    'a server that announces to keep an idle connection for %i s gets the next requests by it',
+    async (seconds) => {
+      const server = await receiver(announces(seconds))
+      const by = sender()
+      const to = targetOf(server)
+      for (let nth = 0; nth < 20; nth++) expect(await post(by, to, Buffer.from('body'))).toEqual(good)
+      expect(server.connections).toBe(1)
+    },
+  )
+
+  test('a connection is closed before the time is over that the server announces', async () => {
+    const server = await receiver(announces(1))
+    expect(await post(sender(), targetOf(server), Buffer.from('body'))).toEqual(good)
+    const sinceMs = performance.now()
+    await until('it is closed', () => server.open === 0)
+    expect(performance.now() - sinceMs).toBeLessThan(1_000)
   })
 
   test('a server that answers a large request without reading it loses its connection', async () => {
