@@ -65,7 +65,8 @@ export class Reading {
   }
 
   /**
-   * Returns the last acknowledged entry of a key that was added by `want`, from the ledger or the store.
+   * Returns the last acknowledged entry of a key, from the ledger or the store. The key must have been added
+   * with `want`.
    * Don't call this method for a key with a write in flight.
    */
   entry(key: string): Entry | undefined {

@@ -84,7 +84,7 @@ export class AudienceUnit {
   readonly #inbox = new Fifo<InboxItem>()
   /** Purges that wait for the end of a sync, because it isn't known earlier which users the sync confirms. */
   #heldPurges: Purge[] = []
-  /** The task that processes a part of a sync or expires syncs. No change is processed meanwhile. */
+  /** A running task of the syncs. No change is processed meanwhile. */
   #syncing: Promise<void> | undefined
   #turning: Promise<void> | undefined
   #isEnding = false

@@ -4,12 +4,14 @@ import { isCount, isFilled, readStanding, type Standing } from './standing.ts'
  * A record of the topic `backfills`. The records say which values of a space were sent to destinations, and
  * which destinations have missed a value and need a backfill. Their keys are JSON lists:
  * - `[destinationId, spaceId]`: the destination missed a value, shortly before the record was written;
- * - `[destinationId, spaceId, "begun"]`: a backfill of the whole space begins. If a value is missed after
- *   this record, workers write the mark again, because the backfill may already have read past this value;
+ * - `[destinationId, spaceId, "begun"]`: a backfill of the whole space begins. If the destination misses
+ *   another value after this record, workers write the mark again, because the backfill may already have read
+ *   past this value;
  * - `[destinationId, spaceId, "filled"]`: a backfill has made up for all marks at offsets below `upTo`;
- * - `[destinationId, spaceId, "unit", unit]`: the destination's standing to a unit, from the unit's owner;
- * - `[null, "tracked", unit]`: since this record, the unit's owners write standings. So a connection without
- *   a standing is new.
+ * - `[destinationId, spaceId, "unit", unit]`: how much of a unit's values the destination has got
+ *   (`Standing`), written by the unit's owner;
+ * - `[null, "tracked", unit]`: the owners of this unit write standings. So if a destination has no standing,
+ *   it was connected to the space after this record.
  *
  * Each kind of record has keys of its own, so that compaction keeps the last record of each kind.
  */

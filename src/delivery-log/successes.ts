@@ -8,7 +8,7 @@ export class Successes<D> {
   next: Successes<D> | undefined
   second = 0
   written = 0
-  /** The number of successes for each record now. If it is 10, every tenth success gets a record. */
+  /** Says which successes get a record at present. If it is 10, every tenth success gets one. */
   every = 1
   /** The number of successes since the last record. None of them has a record. */
   unlogged = 0

@@ -12,7 +12,7 @@ import { damage, isUnpolluted, shortest, timeOf } from '../support/mutation.ts'
 import { Random } from '../support/random.ts'
 import { parseBody } from '../unit/message/json-text.ts'
 
-/** Messages as SDKs send them. The changes by these tests keep much of their structure. */
+/** Messages as SDKs send them. The tests change them a little, so that most of the structure stays. */
 const samples = [
   '{"type":"track","userId":"u1","anonymousId":null,"event":"Order Completed","messageId":"m-1","timestamp":"2024-02-29T23:59:59.999Z","properties":{"order_id":"50314b8e","total":27.5,"revenue":25.00,"currency":"USD","products":[{"product_id":"507f","sku":"45790-32","price":19,"quantity":1,"category":"Games"},{"product_id":"505b","price":3.5e0}]},"context":{"ip":"::1","library":{"name":"analytics-go","version":"3.0.0"},"locale":"en-US","userAgent":"Mozilla/5.0","page":{"path":"/a","referrer":"","search":"?q=1","title":"A \\"B\\"","url":"https://example.com/a"}},"integrations":{"All":true,"Webhooks":{"a":1}}}',
   '{"type":"identify","anonymousId":"a","traits":{"email":"a@example.com","name":"J\\u00f6rg \\ud83d\\ude00","address":{"city":"Köln","postalCode":"01"},"logins":5,"tags":["a","b",null,true]},"timestamp":"2009-11-10T23:00:00+0000"}',

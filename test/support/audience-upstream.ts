@@ -244,7 +244,7 @@ export function createAudienceUpstream({
       await write(untilMs, { withSyncs: true })
       await end()
     },
-    /** Returns the properties of users whose value at the customer differs from the expected value. */
+    /** Returns each user and property for which the customer has another value than the expected one. */
     wrongAt({ valueOf }: Pick<AudienceCustomer, 'valueOf'>): WrongValue[] {
       return wanted()
         .map(([user, property, value]) => ({ user, property, value, has: valueOf(user, property) }))

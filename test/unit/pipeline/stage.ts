@@ -104,8 +104,8 @@ export type Stage = {
 
 export type StageOptions = Partial<PipelineOptions> & {
   /**
-   * Resolves when the marks for which `needsBackfill` was called are written. If it isn't given, they are
-   * written at once.
+   * The test resolves this promise when the marks are to be written that `needsBackfill` was called for.
+   * Without this promise, they are written at once.
    */
   marked?: PromiseWithResolvers<void>
   destinations?: readonly Destination[]
