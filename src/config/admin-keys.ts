@@ -6,13 +6,13 @@ export const adminKeys = {
   host: text({
     default: '127.0.0.1',
     description:
-      'The address that `sluice admin` listens on. The API speaks plain HTTP: put TLS in front of it before you open it to other machines.',
+      'The address that `sluice admin` listens on. The API uses plain HTTP. Before you open it to other machines, put a proxy with TLS in front of it.',
   }),
   port: integer({
     default: 9420,
     min: 0,
     max: 65_535,
-    description: 'The port that `sluice admin` listens on; 0 picks a free one.',
+    description: 'The port that `sluice admin` listens on. 0 picks a free port.',
   }),
   tokensFile: optionalText({
     description:

@@ -10,67 +10,68 @@ export const deliveryKeys = {
       min: 100,
       max: MINUTE,
       description:
-        'The deadline of a request, from the start of the connection to the complete response head.',
+        'The maximum duration of a request, from the start of the connection to the last response header.',
     }),
     maxInFlight: integer({
       default: 512,
       min: 1,
       max: 65_536,
       description:
-        'The most requests in flight in each process. The catalog sets a further limit for each destination, which holds for each process too.',
+        'The maximum number of requests in flight in each process. The catalog sets another limit for each destination (`maxInFlight`), which also applies to each process.',
     }),
     maxInFlightSick: integer({
       default: 8_192,
       min: 16,
       max: 65_536,
       description:
-        'The most requests in flight in each process to URLs that fail (their breaker is open) or asked for a pause, in addition to `delivery.maxInFlight`. One URL gets at most two thirds of them. As many requests again may wait. With the default `delivery.timeout`, a URL that never answers has 5 requests in flight for each message a second. If the system allows too few open files (`ulimit -n`), there may be fewer.',
+        'The maximum number of requests in flight in each process to URLs that fail (whose circuit breaker is open) or that asked for a pause. These requests do not count in `delivery.maxInFlight`. One URL gets at most two thirds of them. The same number of requests may wait. If a URL never answers and gets one message a second, it has 5 requests in flight with the default `delivery.timeout`. If the system allows too few open files (`ulimit -n`), the maximum is lower.',
     }),
     bufferRecords: integer({
       default: 2_000,
       min: 1,
       max: 1_000_000,
       description:
-        'The most records in each process that are read from Kafka and not settled yet. At this number, reading pauses.',
+        'The maximum number of records in each process that are read from Kafka but not yet delivered or written to another topic. At this number, the process pauses reading.',
     }),
     bufferBytes: bytes({
       default: 64 * MIB,
       min: MIB,
       max: 16 * 1024 * MIB,
-      description: 'The most bytes of unsettled records in each process. At this number, reading pauses.',
+      description:
+        'The maximum number of bytes of such records in each process (see `delivery.bufferRecords`). At this number, the process pauses reading.',
     }),
     lanePatience: duration({
       default: 500,
       min: 0,
       max: MINUTE,
       description:
-        'How long the lane of a destination may hold more than its share of the buffer. Then its new messages move to the retry ladder.',
+        'How long the queue (lane) of a destination may hold more than its share of the buffer. After this time, new messages for the destination go to a retry topic.',
     }),
     laneWait: duration({
       default: 5 * SECOND,
       min: 10,
       max: 10 * MINUTE,
       description:
-        "How long a delivery may wait in its destination's lane before it moves to the retry ladder.",
+        'How long a delivery may wait in the queue (lane) of its destination. After this time, it goes to a retry topic.',
     }),
     poolIdle: duration({
       default: 30 * SECOND,
       min: 100,
       max: 10 * MINUTE,
       description:
-        'How long an idle connection to a destination is kept, unless its server asks for less with `Keep-Alive`.',
+        'How long Sluice keeps an idle connection to a destination. If the server asks for a shorter time with `Keep-Alive`, this time applies.',
     }),
     maxIdleConnections: integer({
       default: 10_000,
       min: 16,
       max: 1_000_000,
       description:
-        'The most idle connections that each process keeps. Beyond this number, the one that has been idle for the longest time is closed. Each takes an open file and about 10 KB of memory, or more with HTTPS. If the system allows too few open files (`ulimit -n`), fewer are kept.',
+        'The maximum number of idle connections that each process keeps. If there are more, it closes the one that has been idle for the longest time. Each needs an open file and about 10 KB of memory (more with HTTPS). If the system allows too few open files (`ulimit -n`), the maximum is lower.',
     }),
     allowAddresses: cidrs({
       default: [],
       description:
-        'Address ranges to which deliveries are allowed although they are private, or kept by a cloud for its own machines (SECURITY.md). Sluice refuses every other such address, both in the catalog and at each connection.',
+        'Address ranges to which Sluice may deliver, although they are private or are used by a cloud for its own machines (SECURITY.md). Sluice refuses every other private address, both in the catalog and at each connection.',
     }),
     dnsServers: texts({
       default: [],
@@ -87,7 +88,7 @@ export const deliveryKeys = {
     traceparent: boolean({
       default: false,
       description:
-        'Whether requests to URLs have the header `traceparent` while tracing is on (docs/tracing.md). The ids in it mean nothing to anyone who lacks the trace. If the catalog sets a `traceparent` for a URL, this value takes precedence.',
+        'Whether requests to URLs have the header `traceparent` while tracing is on (docs/tracing.md). Its ids are random, and reveal nothing to people without the trace. If the catalog sets a `traceparent` for a URL, the value in the catalog takes precedence.',
     }),
   },
   breaker: {
@@ -96,34 +97,34 @@ export const deliveryKeys = {
       min: 1,
       max: 100,
       description:
-        'The percentage of failed requests at which the breaker of a URL opens. An open breaker slows requests to that URL.',
+        'The percentage of failed requests at which the circuit breaker of a URL opens. An open breaker makes requests to this URL rarer.',
     }),
     minResults: integer({
       default: 10,
       min: 1,
       max: 10_000,
       description:
-        'How many results in the window it takes to open a breaker. An open breaker closes when, of as many results in a row, fewer than `breaker.failurePercent` failed.',
+        'How many results there must be in `breaker.window` before a breaker can open. To decide when an open breaker closes, Sluice looks at the same number of results in a row. The breaker closes if fewer than `breaker.failurePercent` of them failed.',
     }),
     window: duration({
       default: 10 * SECOND,
       min: 100,
       max: 10 * MINUTE,
-      description: 'How far back the breaker counts results.',
+      description: 'The breaker counts the results of this period, up to now.',
     }),
     openFor: duration({
       default: 5 * SECOND,
       min: 100,
       max: HOUR,
       description:
-        'How long after the last request Sluice sends a probe to a URL whose breaker is open. The time doubles with each request that fails.',
+        'If a breaker is open, Sluice sends a probe to the URL this long after the last request. The time doubles with each request that fails.',
     }),
     maxOpenFor: duration({
       default: MINUTE,
       min: 100,
       max: HOUR,
       description:
-        'The longest wait before a probe. This is also the longest pause for all messages of a URL that the URL can ask for by `Retry-After`.',
+        'The longest wait before a probe. It is also the longest pause that a URL can ask for by `Retry-After` for all of its messages.',
     }),
   },
 } as const

@@ -11,39 +11,39 @@ export const deliveryLogKeys = {
     enabled: boolean({
       default: true,
       description:
-        'Write the outcome of each delivery to the topic `attempts` (docs/delivery-log.md). This never delays a delivery: records that Kafka does not accept in time are dropped and counted.',
+        'Whether workers write the outcome of each delivery to the topic `attempts` (docs/delivery-log.md). This never delays a delivery. If Kafka does not accept a record in time, the worker drops and counts the record.',
     }),
     retention: duration({
       default: 7 * 24 * HOUR,
       min: HOUR,
       max: 366 * 24 * HOUR,
       description:
-        'How long the topic `attempts` keeps its records, and the index with it. Run `sluice topics apply` after a change.',
+        'How long the topic `attempts` and the index keep their records. Run `sluice topics apply` after a change.',
     }),
     successes: integer({
       default: 100,
       min: 1,
       max: 1_000_000,
       description:
-        'How many deliveries that succeed at once get a record of their own in a second, for each URL and process. Beyond this number only every tenth gets a record, later only every hundredth. Each record also counts the deliveries before it that have no record. Failures and ends always get a record.',
+        'How many deliveries that succeed at the first attempt get a record, in a second, for each URL and process. Of further deliveries in this second, only every tenth gets a record, and later only every hundredth. Each record also counts the deliveries before it that have no record. A failure always gets a record.',
     }),
     bufferBytes: bytes({
       default: 4 * MIB,
       min: 64 * KIB,
       max: 1024 * MIB,
       description:
-        'The most bytes of records that wait in each process to be written to the topic `attempts`. Beyond this number records are dropped.',
+        'The maximum number of bytes of records that wait in each process for the topic `attempts`. The process drops further records.',
     }),
     answers: boolean({
       default: false,
       description:
-        'Keep the first 2 KiB of each unsuccessful answer in the log. What a receiver writes may be about a person: Sluice cuts out the secrets of the request and the id of the user, and nothing else (docs/delivery-log.md). With this setting, a failed attempt ends only when 10 KiB of its answer have arrived (secrets may cross the limit), when the answer is complete, or when its deadline passes.',
+        'Whether the delivery log keeps the first 2 KiB of each unsuccessful answer. An answer may contain personal data. Sluice removes only the secrets of the request and the id of the user (docs/delivery-log.md). With this setting, a failed attempt ends only when 10 KiB of its answer have arrived, when the answer is complete, or when its deadline passes. Sluice reads more than 2 KiB, because a secret may begin before this limit and end after it.',
     }),
     userKey: optionalText({
       isSecret: true,
       shape: { accepts: (given) => given.length >= 16, expected: 'at least 16 characters' },
       description:
-        'The key to hash users with: a search can then find a user, but no record says who a user is. Use the same key for all workers and for searches. Not set: records have no user.',
+        'The key with which the delivery log hashes the ids of users. You can then search for a user, but no record says who a user is. Use the same key for all workers and for searches. If no key is set, records have no user.',
     }),
     userKeyFile: optionalText({
       description: 'A file that holds the key of `attempts.userKey`. Read at the start.',
@@ -53,7 +53,7 @@ export const deliveryLogKeys = {
     folder: text({
       default: '.sluice/log',
       description:
-        'Where `sluice log serve` keeps the index of the delivery log: a cache of the topic `attempts`. If the folder is lost, the topic is read again. The `sluice log` commands read the index there, unless `index.url` is set.',
+        'The folder in which `sluice log serve` keeps the index of the delivery log. It is a cache of the topic `attempts`. If the folder is lost, `sluice log serve` reads the topic again. If `index.url` is not set, the `sluice log` commands read this folder.',
     }),
     host: text({
       default: '127.0.0.1',
@@ -64,7 +64,7 @@ export const deliveryLogKeys = {
       default: 9410,
       min: 0,
       max: 65_535,
-      description: 'The port that the index listens on; 0 picks a free one.',
+      description: 'The port that the index listens on. 0 picks a free port.',
     }),
     url: optionalText({
       shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
@@ -84,7 +84,7 @@ export const deliveryLogKeys = {
     url: optionalText({
       shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
       description:
-        'The HTTP interface of a ClickHouse that keeps the delivery log instead of `index.folder`, such as `https://clickhouse:8443`. `sluice log ddl` prints the statements for its tables (docs/delivery-log.md). If `index.url` is set, the commands ask the index there instead.',
+        'The HTTP interface of a ClickHouse that keeps the delivery log instead of `index.folder`, such as `https://clickhouse:8443`. `sluice log ddl` prints the statements for its tables (docs/delivery-log.md). If `index.url` is set too, the commands ask the index at that URL and not ClickHouse.',
     }),
     user: text({ default: 'default', description: 'The user to log in to ClickHouse as.' }),
     password: optionalText({ isSecret: true, description: 'The password of `clickhouse.user`.' }),

@@ -12,7 +12,7 @@ export const gatewayKeys = {
     default: 8080,
     min: 0,
     max: 65_535,
-    description: 'The port that the gateway listens on; 0 picks a free one.',
+    description: 'The port that the gateway listens on. 0 picks a free port.',
   }),
   linger: duration({
     default: 5,
@@ -25,14 +25,14 @@ export const gatewayKeys = {
     min: 100,
     max: MINUTE,
     description:
-      'How long a request waits for Kafka to acknowledge its messages. After that, it is answered 503.',
+      'How long a request waits for Kafka to acknowledge its messages. After this time, the gateway answers 503.',
   }),
   bufferBytes: bytes({
     default: 64 * MIB,
     min: 16 * MIB,
     max: 16 * 1024 * MIB,
     description:
-      'The most bytes of messages that Kafka has not acknowledged yet. Requests that are being received may hold as many bytes again. Beyond these limits, requests are answered 503.',
+      'The maximum number of bytes of messages that Kafka has not acknowledged yet. Requests that are being received have another limit of the same size. If one of the two limits is reached, the gateway answers 503.',
   }),
   requestTimeout: duration({
     default: 10 * SECOND,
@@ -45,22 +45,23 @@ export const gatewayKeys = {
     min: 1,
     max: 1_000_000,
     description:
-      'The most connections at once. Further connections are closed. If the system allows too few open files (`ulimit -n`), there may be fewer.',
+      'The maximum number of open connections. The gateway closes further connections. If the system allows too few open files (`ulimit -n`), the maximum is lower.',
   }),
   addIp: boolean({
     default: true,
-    description: 'Whether to set `context.ip` to the address of the client if a message has no `context.ip`.',
+    description:
+      'Whether the gateway sets `context.ip` to the address of the client if a message has no `context.ip`.',
   }),
   trustedProxies: cidrs({
     default: [],
     description:
-      'Address ranges of the proxies and load balancers in front of the gateway. Their `X-Forwarded-For` and `X-Forwarded-Proto` are trusted: Sluice sets `context.ip` to the last address in `X-Forwarded-For` that is not in one of these ranges. Empty: both headers are ignored, and `context.ip` is the address of the connection.',
+      'Address ranges of the proxies and load balancers in front of the gateway. The gateway trusts their headers `X-Forwarded-For` and `X-Forwarded-Proto`. It sets `context.ip` to the last address in `X-Forwarded-For` that is not in one of these ranges. If this setting is empty, the gateway ignores both headers, and `context.ip` is the address of the connection.',
   }),
   shutdownDelay: duration({
     default: 5 * SECOND,
     min: 0,
     max: MINUTE,
     description:
-      'How long the gateway still accepts connections after SIGTERM. It is no longer ready in this time, so that load balancers and Kubernetes stop sending to it. Requests in flight then have `shutdown.timeout`: set `terminationGracePeriodSeconds` above the sum of both. Set 0 if nothing stands in front of the gateway.',
+      'How long the gateway still accepts connections after SIGTERM. During this time it is not ready, so that load balancers and Kubernetes stop sending requests to it. After this time, requests in flight have `shutdown.timeout` to end. In Kubernetes, set `terminationGracePeriodSeconds` to more than the sum of both. Set 0 if there is no load balancer in front of the gateway.',
   }),
 } as const

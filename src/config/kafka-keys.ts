@@ -39,15 +39,13 @@ export const kafkaKeys = {
     },
     description:
       'The name of this worker in its group (static membership). It must be unique in the group and stay the same after a restart, like the name of the pod of a StatefulSet. ' +
-      'A restart within the session moves no partition. A worker that stops and does not come back keeps its partitions until its session is over: ' +
-      'set `kafka.leaveOnStop` if a stopped worker may not come back under its name, for example because an autoscaler removes pods. ' +
+      'If the worker restarts within the session, no partition moves. If it stops and does not come back, the group reserves its partitions until the session is over. To prevent this, for example because an autoscaler removes pods, set `kafka.leaveOnStop`. ' +
       'If a second worker starts with the same name, the first one ends with an error. In the group, process N of a worker has the name NAME-N.',
   }),
   leaveOnStop: boolean({
     default: false,
     description:
-      'What a worker with an instance id does when it stops in good order. `true`: it leaves its group, and its partitions move to other workers at once. ' +
-      '`false`: the group reserves its partitions, so a restart within the session moves nothing. A worker without an instance id always leaves.',
+      'Whether a worker with an instance id leaves its group when it stops gracefully. `true`: it leaves, and its partitions move to other workers at once. `false`: the group reserves its partitions, so none moves if the worker restarts within the session. A worker without an instance id always leaves.',
   }),
   topicPrefix: text({
     default: defaultTopicPrefix,
@@ -61,29 +59,27 @@ export const kafkaKeys = {
     default: 30 * SECOND,
     min: 6 * SECOND,
     max: 5 * MINUTE,
-    description: 'A worker that the group has not heard from for this long loses its partitions.',
+    description: 'If the group does not hear from a worker for this long, the worker loses its partitions.',
   }),
   commitInterval: duration({
     default: SECOND,
     min: 100,
     max: MINUTE,
     description:
-      'How often offsets are committed. After a crash, deliveries that were settled since the last commit are repeated.',
+      'How often offsets are committed. After a crash, deliveries that ended since the last commit are repeated.',
   }),
   onTruncation: choice({
     values: ['earliest', 'stop'],
     default: 'earliest',
     description:
-      'What a worker does when the log of a partition is not the one that it has read: because the topic was recreated or restored, or because a broker became the leader without ' +
-      'having all records. `earliest`: the worker reads on from the offset at which the logs differ, or from the beginning if this offset is not known. Messages that are then delivered twice have ' +
-      'the same messageId. `stop`: the worker stops reading the partition, and is not ready. Set the offsets of the group, and restart the worker.',
+      'What a worker does if a partition has another log than before. This happens if the topic was recreated or restored, or if a broker without all records became the leader. `earliest`: the worker reads on from the offset at which the logs differ, or from the beginning if this offset is not known. If a message is then delivered twice, both copies have the same messageId. `stop`: the worker stops reading the partition, and is not ready. To go on, set the offsets of the group, and restart the worker.',
   }),
   batchBytes: bytes({
     default: 880 * KIB,
     min: 16 * KIB,
     max: 8 * MIB,
     description:
-      'The most bytes that are written to a partition at once, except for a single larger message. A smaller `max.message.bytes` of the topic takes precedence. Lower this setting if the cluster has a limit that it does not report.',
+      'The maximum number of bytes in one write to a partition. Only a single message may be larger. A smaller `max.message.bytes` of the topic takes precedence. Lower this setting if the cluster has a limit that it does not report.',
   }),
   ssl: boolean({ default: false, description: 'Connect to the brokers over TLS.' }),
   caFile: optionalText({
@@ -105,7 +101,7 @@ export const kafkaKeys = {
   serverName: optionalText({
     shape: { accepts: (given) => /^[A-Za-z0-9._-]{1,253}$/.test(given), expected: 'a host name' },
     description:
-      'The host name to expect in the certificates of the brokers, if it differs from the host that Sluice connects to, for example behind a tunnel.',
+      'The host name that the certificates of the brokers must have. Set it only if it differs from the host to which Sluice connects, for example behind a tunnel.',
   }),
   saslMechanism: choice({
     values: ['none', 'plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer', 'aws-iam'],
@@ -123,9 +119,9 @@ export const kafkaKeys = {
   }),
   oauthTokenUrl: optionalText({
     shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
-    description: 'Where `oauthbearer` gets its tokens, by client credentials.',
+    description: 'The URL from which `oauthbearer` gets its tokens, with the client credentials grant.',
   }),
-  oauthClientId: optionalText({ description: 'The client that the tokens are for.' }),
+  oauthClientId: optionalText({ description: 'The id of the client for which Sluice gets the tokens.' }),
   oauthClientSecret: optionalText({ description: 'The secret of `kafka.oauthClientId`.', isSecret: true }),
   oauthClientSecretFile: optionalText({
     description: 'A file that holds the secret of `kafka.oauthClientId`. Read again for each token.',

@@ -12,7 +12,7 @@ export const noticesKeys = {
         expected: 'the id of a source: up to 100 of A-Z a-z 0-9 . _ -',
       },
       description:
-        'The source of notices about failing destinations (docs/notices.md). The destinations that the catalog connects to this source get the notices. If the catalog does not have the source, there are no notices.',
+        'The source of notices about failing destinations (docs/notices.md). Destinations that the catalog connects to this source get the notices. If the catalog does not have the source, Sluice makes no notices.',
     }),
     failingAfter: duration({
       default: 5 * MINUTE,
@@ -26,20 +26,20 @@ export const noticesKeys = {
       min: SECOND,
       max: 24 * HOUR,
       description:
-        'In this time, Sluice sends at most one notice of a kind about the same URL or destination. The next notice has the counts since the previous one.',
+        'Within this time, Sluice sends at most one notice of a kind about the same URL or destination. The counts of the next notice begin after the previous one.',
     }),
     deadLetters: integer({
       default: 10,
       min: 0,
       max: 1_000_000_000,
       description:
-        'How many dead letters a destination must have within `notices.window` before Sluice sends a notice. 0: there is no such notice.',
+        'How many dead letters a destination must have within `notices.window` before Sluice sends a notice. 0: Sluice sends no such notice.',
     }),
     autoPause: durationOrOff({
       default: 0,
       ...autoPauseLimits,
       description:
-        'How long all URLs of a destination must fail before Sluice pauses the destination, until somebody resumes it. Choose several days, such as `120h`. Its messages then become dead letters. The `autoPause` of a destination in the catalog takes precedence.',
+        'How long all URLs of a destination must fail before Sluice pauses the destination. Choose several days, such as `120h`. The messages of a paused destination become dead letters, until somebody resumes it. The `autoPause` of a destination in the catalog takes precedence.',
     }),
     secretEnding: duration({
       default: 7 * 24 * HOUR,
@@ -53,7 +53,7 @@ export const noticesKeys = {
       min: 0,
       max: 1_000_000_000,
       description:
-        'Sluice sends a notice when it has put off this many deliveries of a working destination within `notices.window` because the destination is too slow. 0: there is no such notice.',
+        'If Sluice has delayed this many deliveries to a working destination within `notices.window`, because the destination is too slow, it sends a notice. 0: Sluice sends no such notice.',
     }),
   },
 } as const

@@ -9,7 +9,8 @@ export const retryKeys = {
       min: 100,
       max: 24 * HOUR,
       maxItems: 20,
-      description: 'How long to wait before each further try. Each distinct wait has a retry topic.',
+      description:
+        'The waits before the second try of a message, before its third try, and so on (the ladder). Each distinct wait has a retry topic.',
     }),
     // oxlint-disable-next-line unicorn/no-thenable -- a key of the table; no function, so no await calls it
     then: duration({
@@ -17,14 +18,14 @@ export const retryKeys = {
       min: 100,
       max: 24 * HOUR,
       description:
-        'The wait after the last step of the ladder. It is repeated as often as it fits into `retry.limit`.',
+        'The wait before each further try, after all waits of `retry.ladder`. It is repeated as often as it fits into `retry.limit`.',
     }),
     limit: duration({
       default: 4 * HOUR,
       min: SECOND,
       max: 48 * HOUR,
       description:
-        'How long after the first attempt the last attempt may be due. If the last attempt fails too, the message becomes a dead letter. If it is longer than 24h, the retry topics have to keep records for longer: run `sluice topics apply` after a change.',
+        'How long after the first attempt the last attempt may be due. If the last attempt fails too, the message becomes a dead letter. If this limit is longer than 24h, the retry topics have to keep records for longer. So run `sluice topics apply` after a change.',
     }),
   },
 } as const

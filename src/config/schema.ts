@@ -24,7 +24,7 @@ const configTable = {
       min: 1,
       max: 256,
       description:
-        'The number of processes of `sluice worker`. Each is a member of the group. `auto`: one for each CPU that may be used, but no more than there are partitions.',
+        'The number of processes of `sluice worker`. Each is a member of the group. `auto`: one for each CPU that the worker may use, but at most one for each partition.',
     }),
   },
   admin: adminKeys,
@@ -33,7 +33,7 @@ const configTable = {
     file: text({
       default: 'catalog.yaml',
       description:
-        'Sources and destinations, as YAML or JSON. Sluice reads JSON ten times as fast, so use it for more than a thousand destinations. Edits are live within a second, plus the time to read the file. A faulty edit is refused as a whole.',
+        'The file of sources and destinations, as YAML or JSON. Sluice reads JSON ten times as fast, so use JSON for more than a thousand destinations. An edit takes effect within a second, plus the time to read the file. If an edit has a fault, Sluice refuses the whole edit.',
     }),
   },
   message: {
@@ -42,19 +42,19 @@ const configTable = {
       min: KIB,
       max: 16 * MIB,
       description:
-        'The largest message: its key and its value, also in canonical form. A larger message becomes a dead letter. Run `sluice topics apply` after a change: the retry topics need room for the message and its headers.',
+        'The maximum size of a message with its key. It applies to the message as it came, and to its canonical form. A larger message becomes a dead letter. After a change, run `sluice topics apply`, because the retry topics must allow for the message and its headers.',
     }),
     maxDepth: integer({
       default: 100,
       min: 10,
       max: 1_000,
-      description: 'The most levels of nested objects and arrays in a message.',
+      description: 'The maximum number of levels of nested objects and arrays in a message.',
     }),
     maxKeys: integer({
       default: 10_000,
       min: 100,
       max: 1_000_000,
-      description: 'The most keys in all objects of a message together.',
+      description: 'The maximum number of keys in all objects of a message together.',
     }),
   },
   repeats: {
@@ -63,20 +63,20 @@ const configTable = {
       min: 0,
       max: 24 * HOUR,
       description:
-        'If a source sends the same messageId again within this time, the repeated message is dropped. 0: no message is dropped.',
+        'If a source sends the same messageId again within this time, Sluice drops the repeated message. 0: Sluice drops no message.',
     }),
     messages: integer({
       default: 1_000_000,
       min: 1,
       max: 50_000_000,
       description:
-        'How many messages each process remembers to recognize repeats. Beyond this number the oldest message is forgotten. Each message takes 36 to 40 bytes. A process reserves the memory at its start, and uses all of it soon after its first messages.',
+        'How many messages each process remembers to recognize repeats. When it has this number, it forgets the oldest message for each new one. Each message takes 36 to 40 bytes. A process reserves the memory at its start, and uses all of it soon after its first messages.',
     }),
   },
   state: {
     folder: optionalText({
       description:
-        'The folder for the state of audiences, which is a cache of the topic memberships. If the folder is lost, the worker reads the topic again. To avoid this, put the folder on a volume that stays with the pod. Not set: a new folder in the temporary folder of the system.',
+        'The folder for the state of audiences, which is a cache of the topic memberships. If the folder is lost, the worker reads the topic again. To avoid this, put the folder on a volume that stays with the pod. If this setting is empty, Sluice uses a new folder in the temporary folder of the system.',
     }),
   },
   audiences: {
@@ -85,26 +85,26 @@ const configTable = {
       min: SECOND,
       max: 24 * HOUR,
       description:
-        'How long after the first part of a sync its other parts may arrive in a partition. After that, the whole sync is refused there, and no user leaves the audience.',
+        'How long after the first part of a sync its other parts may arrive in a partition. After this time, the worker refuses the whole sync in this partition, and no user of the partition leaves the audience.',
     }),
     firstSync: boolean({
       default: true,
       description:
-        'Whether a destination that is connected to an audience space later gets all of its present members. `false`: the destination gets only changes, and is marked as needing a backfill.',
+        'Whether a destination gets all present members of a source of audiences if it is connected to this source later. `false`: the destination gets only changes, and metrics and notices say that it needs a backfill.',
     }),
     firstSyncRate: integer({
       default: 200,
       min: 1,
       max: 100_000,
       description:
-        'The most members a second that a destination gets in its first sync, from all workers together. The `rateLimit` of the destination applies too.',
+        'The maximum number of members per second that a destination gets in its first sync, from all workers together. The `rateLimit` of the destination applies too.',
     }),
   },
   registry: {
     url: optionalText({
       shape: { accepts: isPlainUrl, expected: 'http://host:port/path or https://…, without a login' },
       description:
-        'The schema registry (Confluent API) for framed values. Not set: a framed value becomes a dead letter.',
+        'The schema registry (Confluent API) for framed values (docs/schema-registry.md). If this setting is empty, a framed value becomes a dead letter.',
     }),
     username: optionalText({ description: 'The user to log in to the schema registry as, or the API key.' }),
     password: optionalText({
@@ -123,7 +123,7 @@ const configTable = {
       min: 100,
       max: MINUTE,
       description:
-        'How long the registry may take to answer. Partitions that need the answer wait, and Sluice asks again.',
+        'How long the registry may take to answer. After this time, Sluice asks again. Partitions that need the answer wait meanwhile.',
     }),
   },
   ...retryKeys,
@@ -132,13 +132,13 @@ const configTable = {
     host: text({
       default: '0.0.0.0',
       description:
-        'The address that metrics and probes listen on. `::` is every address of the machine, including those of IPv4.',
+        'The address of metrics and probes. `::` is every address of the machine, including those of IPv4.',
     }),
     port: integer({
       default: 9400,
       min: 0,
       max: 65_535,
-      description: 'The port that metrics and probes listen on; 0 picks a free one.',
+      description: 'The port of metrics and probes. 0 picks a free port.',
     }),
   },
   shutdown: {
@@ -147,19 +147,19 @@ const configTable = {
       min: 100,
       max: 10 * MINUTE,
       description:
-        'How long a stopping process waits for requests in flight. Deliveries that take longer are repeated, not lost.',
+        'How long a stopping process waits for requests in flight. If a delivery takes longer, it is repeated and not lost.',
     }),
   },
   log: {
     level: choice({
       values: ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
       default: 'info',
-      description: 'The least severe log lines to write.',
+      description: 'The lowest level of log lines that are written.',
     }),
     attempts: boolean({
       default: true,
       description:
-        'Write one log line for each attempt of a delivery. `false`: only for timeouts, for refused certificates and addresses, and if no file can be opened, at most one line a second for each hook. Dead letters then also have at most one line a second for each reason and destination.',
+        'Whether Sluice writes one log line for each attempt of a delivery. `false`: it writes lines only for timeouts, for refused certificates and addresses, and if no file can be opened. Then it writes at most one line a second for each URL, and at most one line a second about dead letters for each reason and destination.',
     }),
   },
   ...deliveryLogKeys,
@@ -168,7 +168,7 @@ const configTable = {
     perDestination: boolean({
       default: false,
       description:
-        'Label metrics by destination. The number of series then grows with the number of destinations. The series of a removed destination end a day later.',
+        'Whether metrics have labels for the destination. The number of series then grows with the number of destinations. The series of a removed destination end a day later.',
     }),
   },
 } as const

@@ -7,14 +7,14 @@ export const topicsKeys = {
     min: 1,
     max: 1000,
     description:
-      'The number of partitions of each data topic. It is the same for all of them, and at most this many processes share the load. `sluice topics grow` takes an installation to more partitions (docs/growing.md).',
+      'The number of partitions of each topic, except for the few topics with one partition (docs/topics.md). At most as many processes can share the load. To change the number, use `sluice topics grow` (docs/growing.md).',
   }),
   generation: integer({
     default: 1,
     min: 1,
     max: 1000,
     description:
-      'Which generation of the topics that only Sluice writes is in use. Each growth makes a new generation, and prints the value to set here. The start fails if the value is not the newest generation.',
+      'The generation of the topics that only Sluice writes. Each `sluice topics grow` makes a new generation, and prints the value to set here. If the value is not the newest generation, the process does not start.',
   }),
   replication: integer({
     default: 3,
@@ -32,11 +32,11 @@ export const topicsKeys = {
     values: ['strict', 'warn', 'off'],
     default: 'strict',
     description:
-      'What to do at the start when replicas or settings of a topic differ, or when the cluster does not report them. `strict`: the start fails. `warn`: Sluice logs the difference and goes on, and `sluice topics apply` leaves out what the cluster refuses. `off`: replicas and settings are not checked. A missing topic, or another number of partitions, always fails the start.',
+      'What a process does at its start if replicas or settings of a topic differ, or if the cluster does not report them. `strict`: it does not start. `warn`: it logs the difference and goes on, and `sluice topics apply` leaves out settings that the cluster refuses. `off`: it does not check replicas and settings. If a topic is missing, or has another number of partitions, the process never starts.',
   }),
   development: boolean({
     default: false,
     description:
-      'Use one replica of everything, for a cluster of one broker. If this broker is lost, the data is lost.',
+      'Use only one replica for each partition, for a cluster with one broker. If this broker is lost, the data is lost.',
   }),
 } as const
