@@ -5,19 +5,20 @@ const introduction = `# Metrics
 
 Generated from the tables in \`src/telemetry\` by \`npm run generate\`.
 
-Every process answers \`/metrics\` in Prometheus' text format at \`http.port\` (9400). A worker of several processes answers
-for all of them with one page, and combines their values as the column "Processes" says. \`sluice up\` has the metrics of a
-worker and of a gateway. Labels come from closed lists, so the number of series doesn't grow with the number of
-customers. The exceptions are labels in brackets: only \`metrics.perDestination\` adds these. All processes also have
-prom-client's default metrics of the process and of Node.js: \`process_…\` and \`nodejs_…\`.
+Every process answers \`/metrics\` in Prometheus' text format at \`http.port\` (9400). If a worker has several processes, it combines
+their values on one page. The column "Processes" says how: by their sum, maximum or minimum.
+\`sluice up\` has the metrics of a worker and of a gateway. All processes also have prom-client's default metrics of the
+process and of Node.js (\`process_…\` and \`nodejs_…\`).
 
-- **Ages are reported as points in time** (\`…_timestamp_seconds\`): \`time() - min by (topic) (…)\` is the age of the oldest
-  record, whichever process owns it.
-- **Lag**: \`sluice_group_lag_records\` is the lag according to the brokers, and is there even while no worker runs.
-  \`sluice_consumer_lag_records\` is newer by some seconds, but is there only while the partition's owner runs. Sum it as
-  \`sum by (topic) (max by (topic, partition) (…))\`.
-- Rules and alerts that use these metrics are in \`deploy/prometheus\`, and dashboards are in \`deploy/grafana\`. Each alert
-  has a runbook in \`deploy/runbooks\`.
+- **Labels** have values from closed lists, so the number of series doesn't grow with the number of customers. Labels in
+  brackets are an exception. Sluice adds them only with \`metrics.perDestination\`.
+- **Ages** are points in time (\`…_timestamp_seconds\`). \`time() - min by (topic) (…)\` is the age of the oldest record of
+  all processes.
+- **Lag.** \`sluice_group_lag_records\` is the lag according to the brokers, and exists even while no worker runs.
+  \`sluice_consumer_lag_records\` is newer by some seconds, but exists only while the worker of the partition runs. To sum
+  it, use \`sum by (topic) (max by (topic, partition) (…))\`.
+- **Rules and alerts** that use these metrics are in \`deploy/prometheus\`, and dashboards are in \`deploy/grafana\`. Each
+  alert has a runbook in \`deploy/runbooks\`.
 `
 
 /** Returns the text of `docs/metrics.md`. */

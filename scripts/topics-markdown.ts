@@ -9,9 +9,9 @@ const introduction = `# Topics
 
 Generated from \`src/kafka/topic-list.ts\` by \`npm run generate\`, for the default settings and without the prefix (\`kafka.topicPrefix\`).
 
-\`sluice topics apply\` creates the topics and corrects their settings, and so does \`sluice up\`, which is for development. No other role ever creates a
-topic. Each role compares the topics with this table when it starts ([kafka.md](kafka.md)). \`sluice up\` reads and writes the same topics as a worker and a
-gateway. [growing.md](growing.md) says what \`sluice topics grow\` does, and [acls.md](acls.md) lists the rights of each role.
+\`sluice topics apply\` creates the topics and corrects their settings. \`sluice up\`, which is for development, does the same. \`sluice topics grow\` creates
+copies of some topics ([growing.md](growing.md)). No other role ever creates a topic. When a role starts, it compares the topics with this table
+([kafka.md](kafka.md)). \`sluice up\` reads and writes the same topics as a worker and a gateway. [acls.md](acls.md) lists the rights of each role.
 
 `
 

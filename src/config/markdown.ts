@@ -4,16 +4,18 @@ const introduction = `# Configuration
 
 Generated from \`src/config/schema.ts\` by \`npm run generate\`.
 
-Each key is a variable of the environment and a flag: \`kafka.groupId\` is \`SLUICE_KAFKA_GROUP_ID\` and
-\`--kafka-group-id\`. A flag takes precedence over a variable, and a variable over the default. An empty variable counts as
-unset. Sluice reports all faults at once. A \`SLUICE_\` variable that isn't listed here is a fault too. Secrets have no
-flag, because every process of the machine can read arguments. \`sluice config\` shows which values are in force, and
-where each value is from.
+You can set each key by an environment variable or a flag. For example, you can set \`kafka.groupId\` by
+\`SLUICE_KAFKA_GROUP_ID\` or \`--kafka-group-id\`. A flag takes precedence over a variable, and a variable over the
+default. An empty variable counts as unset. Secrets have no flag, because every process of the machine can read
+arguments. \`sluice config\` shows the present value of each key, and where the value comes from.
+
+If there are faults, Sluice reports all of them together. It is also a fault to set a \`SLUICE_\` variable that isn't
+listed here.
 
 A duration is a whole number with \`ms\`, \`s\`, \`m\` or \`h\`. A size is a whole number with \`B\`, \`KiB\`, \`MiB\` or \`GiB\`.
 
-Secrets and header values in the catalog can name variables too: \`\${CATALOG_X}\`. Only names that begin with \`CATALOG_\`
-are allowed.
+In the catalog, a secret or the value of a header can also come from a variable: write \`\${CATALOG_X}\`. The name of the
+variable must begin with \`CATALOG_\`.
 `
 
 /** Returns the text of `docs/configuration.md`, as the formatter would format it. */

@@ -19,14 +19,14 @@ export function destinationMetrics(registers: Registry[], perDestination: boolea
     }),
     hooksOmitted: new DestinationCounter({
       name: 'sluice_hook_requests_omitted_total',
-      help: 'Requests to a URL that were dropped, because another URL of the destination has accepted the message, by reason: full (no room left for requests to URLs that fail), waited (the turn of the request did not come in time), skipped (the URL could not be ready in time), changed (the catalog changed the destination), stopped (Kafka accepts no writes of the unit), proxy (the proxy failed), files (no more files could be opened), closed (the worker stopped) or abandoned (the partition moved).',
+      help: 'Requests that were dropped after another URL of the destination had accepted the message, by reason: full (there was no room for more requests to URLs that fail), waited (the turn of the request did not come in time), skipped (the URL could not be ready in time), changed (the catalog changed the destination), stopped (Kafka accepted no writes of the unit), proxy (the proxy failed), files (no more files could be opened), closed (the worker stopped) or abandoned (the partition moved to another worker).',
       labelNames: ['reason'],
       destinationLabels: ['destination', 'hook'],
       ...shared,
     }),
     firstSyncSent: new DestinationCounter({
       name: 'sluice_first_sync_sent_total',
-      help: 'Members and computed traits written to replays for destinations that were connected to their space later.',
+      help: 'Members and computed traits written to the topic replays, for destinations that were connected to their source later.',
       labelNames: [],
       ...shared,
     }),

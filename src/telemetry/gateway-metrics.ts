@@ -56,7 +56,7 @@ export function createGatewayMetrics(beside: CommonMetrics & { registry: Registr
     }),
     digitsLost: new Counter({
       name: 'sluice_gateway_lost_digits_total',
-      help: 'Whole numbers beyond 2^53 that lost digits in accepted messages, since JSON numbers are doubles. Send such ids as strings.',
+      help: 'Whole numbers beyond 2^53 that lost digits in accepted messages, because JSON numbers are doubles. Send such ids as strings.',
       registers,
     }),
     coalesced: new Counter({
@@ -76,12 +76,12 @@ export function createGatewayMetrics(beside: CommonMetrics & { registry: Registr
     }),
     connectionsLimit: new Gauge({
       name: 'sluice_gateway_connections_limit',
-      help: 'Limit of sluice_gateway_connections: gateway.maxConnections, or what the limit of open files (ulimit -n) allows if this is less.',
+      help: 'The limit of sluice_gateway_connections. It is gateway.maxConnections, or what the limit of open files (ulimit -n) allows if this is less.',
       registers,
     }),
     connectionsRefused: new Counter({
       name: 'sluice_gateway_connections_refused_total',
-      help: 'Connections of clients that were closed at once, because there were as many as sluice_gateway_connections_limit. Their clients try again or lose messages: run more gateways, or raise the limit.',
+      help: 'Connections of clients that were closed at once, because there were already sluice_gateway_connections_limit connections. Their clients try again or lose messages. Run more gateways, or raise the limit.',
       registers,
     }),
     receivingBytes: new Gauge({
@@ -101,12 +101,12 @@ export function createGatewayMetrics(beside: CommonMetrics & { registry: Registr
     }),
     bufferedBytesLimit: new Gauge({
       name: 'sluice_gateway_buffered_bytes_limit',
-      help: 'Limit of sluice_gateway_buffered_bytes, and also of sluice_gateway_receiving_bytes: gateway.bufferBytes. Beyond this limit requests are answered 503.',
+      help: 'The limit of sluice_gateway_buffered_bytes, and also of sluice_gateway_receiving_bytes (gateway.bufferBytes). If one of them reaches it, the gateway answers 503.',
       registers,
     }),
     produceFailures: new Counter({
       name: 'sluice_gateway_produce_failures_total',
-      help: 'Writes to a partition that Kafka did not accept. The gateway repeats a write for as long as a client waits for the answer.',
+      help: 'Writes to a partition that Kafka did not accept. The gateway repeats a write as long as a client waits for the answer.',
       registers,
     }),
     unavailable: new Gauge({

@@ -26,7 +26,7 @@ export function createLogMetrics(shared?: { registry: Registry }) {
     }),
     behind: new Gauge({
       name: 'sluice_log_index_behind_seconds',
-      help: 'How far the index is behind the topic attempts: the age of the last record that the index has read. 0 if the index has all records. -1 as long as this is not known, for example while the index can not be written. If Kafka stops answering: the time since its last answer.',
+      help: 'How far the index is behind the topic attempts, which is the age of the last record that the index has read. It is 0 if the index has all records. It is -1 while this is not known, for example because the index can not be written. If Kafka stops answering, it is the time since the last answer.',
       aggregator: 'max',
       registers,
     }),

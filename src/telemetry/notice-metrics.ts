@@ -17,7 +17,7 @@ export function noticeMetrics(registers: Registry[]) {
     }),
     noticeFailures: new Counter({
       name: 'sluice_notice_failures_total',
-      help: 'How often the topic notices could not be read or written. Sluice then makes no notices. The worker tries again, and the log says why.',
+      help: 'How often a worker could not read or write the topic notices. It then makes no notices, and tries again. The log gives the reason.',
       registers,
     }),
   }

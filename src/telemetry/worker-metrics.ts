@@ -47,12 +47,12 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     repeatsRemembered: new Gauge({
       name: 'sluice_repeats_remembered',
-      help: 'Messages that are remembered to recognize repeats. Beyond repeats.messages the oldest are forgotten.',
+      help: 'Messages that the process remembers to recognize repeats. There are at most repeats.messages. The process then forgets the oldest ones.',
       registers,
     }),
     repeatsReach: new Gauge({
       name: 'sluice_repeats_reach_seconds',
-      help: 'How far back repeats are recognized: repeats.window, or less if repeats.messages is too low.',
+      help: 'The age of the oldest message whose repeats are recognized. It is at most repeats.window, and less if repeats.messages is too low.',
       aggregator: 'min',
       registers,
     }),
@@ -82,17 +82,17 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     idleConnections: new Gauge({
       name: 'sluice_idle_connections',
-      help: 'Connections to URLs that carry no request and are kept for the next one, at most sluice_idle_connections_limit.',
+      help: 'Connections to URLs that have no request now and are kept for the next one, at most sluice_idle_connections_limit.',
       registers,
     }),
     idleConnectionsLimit: new Gauge({
       name: 'sluice_idle_connections_limit',
-      help: 'Limit of idle connections to URLs: delivery.maxIdleConnections, or the open files that the system allows if these are less.',
+      help: 'The limit of idle connections to URLs. It is delivery.maxIdleConnections, or the number of open files that the system allows if this is less.',
       registers,
     }),
     idleConnectionsClosed: new Counter({
       name: 'sluice_idle_connections_closed_total',
-      help: 'Idle connections to URLs that were closed because there were too many. If this happens often, deliveries cost more, because they open connections: raise delivery.maxIdleConnections, or the limit of open files (ulimit -n).',
+      help: 'Idle connections to URLs that were closed because there were too many. If this happens often, deliveries cost more, because they have to open connections. Then raise delivery.maxIdleConnections, or the limit of open files (ulimit -n).',
       registers,
     }),
     pacedHooks: new Gauge({
@@ -107,7 +107,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     pacedInFlightLimit: new Gauge({
       name: 'sluice_paced_requests_in_flight_limit',
-      help: 'Limit of requests in flight to URLs that fail: delivery.maxInFlightSick, or what the limit of open files (ulimit -n) leaves if this is less.',
+      help: 'The limit of sluice_paced_requests_in_flight. It is delivery.maxInFlightSick, or what the limit of open files (ulimit -n) allows if this is less.',
       registers,
     }),
     pacedQueued: new Gauge({
@@ -130,26 +130,26 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     firstAttemptSeconds: new TallyHistogram({
       name: 'sluice_append_to_first_attempt_seconds',
-      help: 'Time from the append of a message to Kafka to its first request, by way: direct (to a healthy endpoint; this is the latency that Sluice itself causes), paced (the URLs fail or asked for a pause), parked (the message waited on a retry topic because the catalog had its destination paused, or because the destination was overloaded) or replayed.',
+      help: 'Time from the append of a message to Kafka to its first request, by way: direct (the endpoint is healthy, so Sluice itself causes this latency), paced (the URLs fail or asked for a pause), parked (the message waited on a retry topic, because its destination was paused in the catalog or overloaded) or replayed.',
       labelNames: ['way'],
       buckets: deliveryBuckets,
       registers,
     }),
     retryLimitUsed: new TallyHistogram({
       name: 'sluice_parked_retry_limit_used_ratio',
-      help: 'Share of retry.limit (4 h) that a delivery had used up since its first attempt when it was written to a retry topic. At 1 a delivery becomes a dead letter. Deliveries that were never tried are not counted.',
+      help: 'The time since the first attempt of a delivery when it is written to a retry topic, divided by retry.limit (4 h). At 1, a delivery becomes a dead letter. Deliveries that were never tried are not counted.',
       buckets: usedBuckets,
       registers,
     }),
     openBreakers: new Gauge({
       name: 'sluice_open_breakers',
-      help: 'URLs with an open breaker, because most of their requests fail. If a worker has several processes: the highest count of one process, not the sum. URLs without a request for 65 minutes are left out.',
+      help: 'URLs with an open breaker, because most of their requests fail. If a worker has several processes, it is the highest count of a process, and not the sum. URLs that got no request for 65 minutes are not counted.',
       aggregator: 'max',
       registers,
     }),
     breakerOpen: new Gauge({
       name: 'sluice_breaker_open_seconds',
-      help: 'How long the longest-open breaker has been open. 0 while no breaker is open.',
+      help: 'How long a breaker has been open, for the breaker that has been open for the longest time. It is 0 while no breaker is open.',
       labelNames: perDestination ? ['destination', 'hook'] : [],
       aggregator: 'max',
       registers,
@@ -174,7 +174,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     proxyDown: new Gauge({
       name: 'sluice_proxy_down',
-      help: '1 while the proxy can not be used. Fetching is stopped meanwhile.',
+      help: '1 while the outbound proxy can not be used. The worker then fetches nothing.',
       aggregator: 'max',
       registers,
     }),
@@ -192,7 +192,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     registryDown: new Gauge({
       name: 'sluice_schema_registry_down',
-      help: '1 while a schema that is needed can not be had from the schema registry. Sluice asks again.',
+      help: '1 while the worker can not get a schema that it needs from the schema registry. It asks again.',
       aggregator: 'max',
       registers,
     }),
@@ -208,12 +208,12 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     inFlightLimit: new Gauge({
       name: 'sluice_deliveries_in_flight_limit',
-      help: 'Limit of sluice_deliveries_in_flight: delivery.maxInFlight, or what the limit of open files (ulimit -n) allows if this is less.',
+      help: 'The limit of sluice_deliveries_in_flight. It is delivery.maxInFlight, or what the limit of open files (ulimit -n) allows if this is less.',
       registers,
     }),
     queued: new Gauge({
       name: 'sluice_deliveries_queued',
-      help: 'Deliveries that wait in their lane, or for an older value of the same property.',
+      help: 'Deliveries that wait in the queue (lane) of their destination, or for an older value of the same property.',
       registers,
     }),
     heldRecords: new Gauge({
@@ -228,24 +228,24 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     heldRecordsLimit: new Gauge({
       name: 'sluice_held_records_limit',
-      help: 'Limit of records in memory, at which reading pauses: delivery.bufferRecords. Records that wait only for URLs that fail are not counted.',
+      help: 'The limit of records in memory (delivery.bufferRecords). At this limit, the worker pauses reading. Records that wait only for failing URLs do not count.',
       registers,
     }),
     heldBytesLimit: new Gauge({
       name: 'sluice_held_bytes_limit',
-      help: 'Limit of sluice_held_bytes, at which reading pauses: delivery.bufferBytes.',
+      help: 'The limit of sluice_held_bytes (delivery.bufferBytes). At this limit, the worker pauses reading.',
       registers,
     }),
     lag: new Gauge({
       name: 'sluice_consumer_lag_records',
-      help: 'Records not settled yet in the partitions that this member has started, by topic (with its prefix) and partition. A partition waits for its start while its previous owner finishes, or while the state of its unit is read. While a partition moves, two members report its lag: take the max by topic and partition before a sum.',
+      help: 'Records not settled yet in the partitions that this member has started, by topic (with its prefix) and partition. A partition waits for its start while its previous owner finishes, or while the state of its unit is read. While a partition moves, two members report its lag. So take the max by topic and partition before you sum.',
       labelNames: ['topic', 'partition'],
       aggregator: 'max',
       registers,
     }),
     retentionUsed: new Gauge({
       name: 'sluice_retention_used_ratio',
-      help: 'Age of the oldest unsettled record as a share of the retention of its topic (without the prefix). At 1 the broker may delete the record although it is undelivered. Above 0.5, start what is down, or raise retention.ms of the topic. No series if the topic keeps all records, or if none of its partitions has been started.',
+      help: 'The age of the oldest unsettled record, divided by the retention of its topic. At 1, the broker may delete the record although it is not delivered. Above 0.5, start the workers that are down, or raise retention.ms of the topic. The label is the topic without the prefix. There is no series if the topic keeps all records, or if none of its partitions has been started.',
       labelNames: ['topic'],
       aggregator: 'max',
       registers,
@@ -270,13 +270,13 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     rebalances: new Counter({
       name: 'sluice_rebalances_total',
-      help: 'Joins of the consumer group that this member has completed, without its first join. If a worker has several processes: the highest count of one process, because a rebalance concerns all of them.',
+      help: 'Joins of the consumer group that this member has completed, without its first join. If a worker has several processes, it is the highest count of a process, because a rebalance affects all of them.',
       aggregator: 'max',
       registers,
     }),
     oldestUnsettled: new Gauge({
       name: 'sluice_oldest_unsettled_timestamp_seconds',
-      help: 'When the oldest unsettled record was appended to its topic (without the prefix), in Unix seconds. For a retry topic: when the record that has waited longest was written there. No series while all records are settled.',
+      help: 'The time at which the oldest unsettled record was appended to its topic, in Unix seconds. The label is the topic without the prefix. There is no series while all records are settled.',
       labelNames: ['topic'],
       aggregator: 'min',
       registers,
@@ -289,14 +289,14 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     oldestDue: new Gauge({
       name: 'sluice_oldest_due_timestamp_seconds',
-      help: 'When the first record of a tier is due, in Unix seconds. No series while no record is known to wait.',
+      help: 'The time at which the first record of a tier (retry topic) is due, in Unix seconds. There is no series while no record is known to wait.',
       labelNames: ['tier'],
       aggregator: 'min',
       registers,
     }),
     commitAge: new Gauge({
       name: 'sluice_commit_age_seconds',
-      help: 'Time since the worker last knew that everything settled was committed.',
+      help: 'Time since the worker last knew that all of its settled records were committed.',
       aggregator: 'max',
       registers,
     }),
@@ -312,25 +312,25 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     failingPartitions: new Gauge({
       name: 'sluice_produce_partitions_failing',
-      help: 'Partitions that have not accepted writes of this member for some seconds, by topic (without the prefix). While a partition of a retry topic or of dead-letters fails, nothing of the same unit is fetched or tried. The log says which partitions, and why.',
+      help: 'Partitions that have not accepted writes of this member for some seconds, by topic (without the prefix). While a partition of a retry topic or of dead-letters fails, the worker fetches and tries no records of the same unit. The log says which partitions, and why.',
       labelNames: ['topic'],
       registers,
     }),
     stalled: new Gauge({
       name: 'sluice_produce_stalled',
-      help: '1 while Kafka does not accept writes to any partition. Fetching is stopped meanwhile.',
+      help: '1 while Kafka accepts no writes to any partition. The worker then fetches nothing.',
       aggregator: 'max',
       registers,
     }),
     audienceChanges: new TallyCounter({
       name: 'sluice_audience_changes_total',
-      help: 'Single changes of audiences and computed traits, by outcome: changed and confirmed (a newer version of the same value) were written to memberships. repeated, outdated, deleted and space_disabled were not written. moved were in a wrong partition, and were written to the partition of the user.',
+      help: 'Changes of audiences and computed traits, without syncs, by outcome. Changes with the outcome changed, or confirmed (a newer version of the same value), were written to memberships. Those with the outcome repeated, outdated, deleted or space_disabled were not written. Those with the outcome moved were in a wrong partition, and were written to the partition of the user.',
       labelNames: ['outcome'],
       registers,
     }),
     audienceSyncs: new Counter({
       name: 'sluice_audience_syncs_total',
-      help: 'Syncs of a unit that were applied (outcome applied) or refused as a whole (outcome is the reason).',
+      help: 'Syncs that were applied to a unit (outcome applied), or refused as a whole (the outcome is the reason).',
       labelNames: ['outcome'],
       registers,
     }),
@@ -342,7 +342,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     firstSyncs: new Gauge({
       name: 'sluice_first_syncs',
-      help: 'Destinations that were connected to an audience space later and do not have all members of the space yet, by state: under_way, or waiting (for the destination or the space to be on).',
+      help: 'Destinations that were connected to a source of audiences later and do not have all of its members yet, by state: under_way, or waiting (the destination or the source is not on).',
       labelNames: ['state', ...destination],
       aggregator: 'max',
       registers,
@@ -351,7 +351,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     ...noticeMetrics(registers),
     firstSyncLeft: new Gauge({
       name: 'sluice_first_sync_left',
-      help: 'Members and computed traits that are still to be written to replays for destinations that were connected to their space later.',
+      help: 'Members and computed traits that still have to be written to the topic replays, for destinations that were connected to their source later.',
       labelNames: destination,
       registers,
     }),
@@ -373,7 +373,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     needsBackfill: new Gauge({
       name: 'sluice_destination_needs_backfill',
-      help: 'Destinations that lack a value of an audience or a computed trait, because the value became a dead letter, because the destination was off, or because the destination was connected later while audiences.firstSync is off. Run `sluice audience backfill --with-left` for such destinations.',
+      help: 'Destinations that lack a value of an audience or a computed trait. The reason is that the value became a dead letter, that the destination was off, or that it was connected later while audiences.firstSync was off. Run `sluice audience backfill --with-left` for such destinations.',
       labelNames: destination,
       aggregator: 'max',
       registers,
@@ -390,7 +390,7 @@ function replayMetrics(registers: Registry[]) {
     }),
     replaySent: new TallyCounter({
       name: 'sluice_replay_sent_total',
-      help: 'Records that replays have written again: to replays, or to the topic that a dead letter came from.',
+      help: 'Records that replays have written again, to the topic replays or to the topic from which a dead letter came.',
       registers,
     }),
     replayFailures: new Counter({
