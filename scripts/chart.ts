@@ -136,17 +136,17 @@ helm install sluice deploy/helm/sluice --namespace sluice \\
   --set catalog.volume.secret.secretName=sluice-catalog
 \`\`\`
 
-If a release has published the image and this chart (docs/releasing.md), leave out the first line, set \`image.repository\` to the release's image, and install the chart from \`oci://…/sluice\`.
+If a release has published the image and this chart (docs/releasing.md), you need not build the image. Leave out the first line, set \`image.repository\` to the release's image, and install the chart from \`oci://…/sluice\`.
 
 ## What to know
 
-- **Worker pods.** A pod runs a process for each whole CPU of its limit. The consumer group knows a worker by the name of its pod. The state of audiences is on a volume of each pod, and is a cache. If there are more pods than
-  partitions divided by processes, the further pods get no partition, and are idle.
-- **Grace period.** It is the shutdown timeout and five seconds more. For gateways it also includes their shutdown delay.
-- **Security.** Containers don't run as root, have no capabilities and a read-only root file system. Pods get no token of their service account.
+- **Worker pods.** A pod runs a process for each whole CPU of its limit. The consumer group identifies a worker by the name of its pod. Each pod has a volume with the state of audiences, which is a cache. The number of partitions, divided by the processes of a pod, is the number of pods that
+  can have work. Further pods get no partition, and are idle.
+- **Grace period.** The grace period of a pod is the shutdown timeout plus five seconds. For gateways, it also includes their shutdown delay.
+- **Security.** Containers don't run as root. They have no capabilities, and their root file system is read-only. Pods get no token of their service account.
 - **Network.** Deliveries reach only public addresses. Sluice itself refuses private addresses (SECURITY.md). If the cluster enforces NetworkPolicies, the network refuses them too.
 - **For operators.** The admin API (\`admin.enabled\`) and the index of the delivery log (\`deliveryLog.index.enabled\`) show what became of a message. The admin API can also send messages again. Both need a Secret, so they are off
-  by default. To enable them:
+  by default. These commands enable them:
 
   \`\`\`
   sluice admin token create --name ann --right operate     # prints a token for ann, and a line for the file LINES
@@ -157,13 +157,13 @@ If a release has published the image and this chart (docs/releasing.md), leave o
     --set deliveryLog.index.enabled=true,deliveryLog.existingSecret=sluice-log,deliveryLog.userKeyKey=user-key
   \`\`\`
 
-- **Secrets.** Don't write secrets into values, because Helm stores the values with the release. The values name existing Secrets instead. A catalog contains secrets too: signing secrets and write keys. Keep the whole catalog in a
-  Secret, as above. Or write \`\${CATALOG_X}\` in place of each secret, and name the Secret with these variables in \`catalog.variablesSecret\`. Use \`catalog.file\` and \`catalog.inline\` only for a catalog without secrets, because
+- **Secrets.** Don't write secrets into values, because Helm stores the values with the release. Instead, set values to the names of existing Secrets. A catalog also contains secrets: signing secrets and write keys. There are two ways to keep them out of the values. You can keep the whole catalog in a
+  Secret, as above. Or you can write \`\${CATALOG_X}\` in place of each secret, and name the Secret with these variables in \`catalog.variablesSecret\`. Use \`catalog.file\` and \`catalog.inline\` only for a catalog without secrets, because
   the chart puts their text into a ConfigMap, and Helm stores it with the release.
-- **Catalog.** A ConfigMap or a Secret holds at most 1 MiB. After an edit, the kubelet updates the file in the pods within about a minute. The edit is live a second later. Put a larger catalog on another kind of volume
+- **Catalog.** A ConfigMap or a Secret holds at most 1 MiB. After an edit, the kubelet updates the file in the pods within about a minute. The edit takes effect a second later. If your catalog is larger, put it on another kind of volume
   (\`catalog.volume\`).
-- **Scaling.** \`worker.autoscaling\` sets the number of worker pods by three measures: the cores that are in use, together with the cores that the lag of \`events\` and \`replays\` needs; the requests in flight; and how late retries
-  are (docs/scaling.md). With \`kind: hpa\`, the Prometheus adapter must serve three recorded series as external metrics:
+- **Scaling.** \`worker.autoscaling\` changes the number of worker pods with the load. It looks at the CPU cores that are in use and those that the lag needs, the requests in flight, and the delay of retries
+  (docs/scaling.md). With \`kind: hpa\`, the Prometheus adapter must serve three recorded series as external metrics:
 
   \`\`\`yaml
   externalRules:
@@ -172,16 +172,16 @@ If a release has published the image and this chart (docs/releasing.md), leave o
       metricsQuery: max(<<.Series>>{<<.LabelMatchers>>})
   \`\`\`
 
-- **Alerts.** \`metrics.prometheusRule.enabled\` creates rules for this release, which see only the release's own pods. So several releases can share a Prometheus and a namespace. The rules select series by the labels \`namespace\`
+- **Alerts.** \`metrics.prometheusRule.enabled\` creates rules that apply only to the pods of this release. So several releases can share a Prometheus and a namespace. The rules select series by the labels \`namespace\`
   and \`pod\`, which the Prometheus operator sets. If your series have other labels, set \`metrics.prometheusRule.seriesMatchers\`. The runbooks are in \`files/runbooks\`. Set \`metrics.prometheusRule.runbookBaseUrl\` to the address
   where your people read them.
-- **Number of pods after an upgrade or a rollback.** If an autoscaler is on, an upgrade keeps the present number of pods. A rollback keeps it only if autoscaling has been on since the install. You can see this by the annotation
-  \`sluice/counted-by\`. Without the annotation, a rollback sets the number of the earlier revision. In that case, upgrade to the earlier version of the chart and of the image instead.
-- **Refused upgrades.** Kubernetes doesn't allow changes to a StatefulSet's volumes, or to the labels by which a StatefulSet or a Deployment selects its pods. The chart refuses an upgrade with such a change before anything is
-  changed, and its message says what to do. Do the same before a rollback across such a change.
-- **Without Helm's access to the cluster.** Both the present number of pods and the refusal of upgrades need a Helm that reads from the cluster. \`helm template\` and Argo CD only render the chart. If you use autoscaling with such a
+- **Number of pods after an upgrade or a rollback.** If an autoscaler is on, an upgrade keeps the present number of pods. A rollback keeps it only if autoscaling has been on since the install. In this case, the StatefulSet or Deployment has the annotation
+  \`sluice/counted-by\`. Without this annotation, a rollback sets the number of the earlier revision. So instead of the rollback, upgrade to the earlier version of the chart and of the image.
+- **Refused upgrades.** Kubernetes doesn't allow changes to a StatefulSet's volumes, or to the labels by which a StatefulSet or a Deployment selects its pods. If an upgrade has such a change, the chart refuses it before anything is
+  changed, and its message says what to do. Before a rollback over such a change, do what this message says.
+- **Tools that only render the chart.** The chart has to read from the cluster to keep the present number of pods, and to refuse upgrades. \`helm template\` and Argo CD only render the chart, so both don't work with them. If you use autoscaling with such a
   tool, configure the tool to leave \`spec.replicas\` unchanged.
-- **Uninstall.** It leaves volumes whose \`whenDeleted\` is \`Retain\`, and everything that the chart only names: Secrets, ConfigMaps and topics. It removes everything else.
+- **Uninstall.** An uninstall removes everything that the chart has created, except volumes whose \`whenDeleted\` is \`Retain\`. It doesn't remove Secrets, ConfigMaps and topics that the values only name.
 
 ## Values
 

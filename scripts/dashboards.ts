@@ -21,7 +21,7 @@ const introduction = `# Dashboards
 
 Generated from \`scripts/dashboard-panels.ts\` by \`npm run generate\`.
 
-Seven dashboards for Grafana, in \`deploy/grafana/dashboards\`. The Helm chart installs them as ConfigMaps (\`metrics.dashboards.enabled\`), and \`docker compose up\` has them built in. Each
+There are seven dashboards for Grafana, in \`deploy/grafana/dashboards\`. The Helm chart installs them as ConfigMaps (\`metrics.dashboards.enabled\`). The Grafana of \`docker compose up\` already has them. Each
 dashboard has the variables "Data source" and "Namespace".
 
 The pictures are drawings, not screenshots of Grafana. They show what a real Prometheus answers to the dashboards' queries. This Prometheus scraped a gateway, a worker, the admin API and the index of the delivery log for some
