@@ -126,13 +126,14 @@ export class BlockReader {
   }
 
   /**
-   * Reads the beginning of the next part of the block. Avro writes the records of a block in parts. Each part
-   * begins with the count of its records. A count of 0 ends the block. Returns false at the end.
+   * Reads the beginning of the next part of the block, and returns false if there are no more parts. Avro
+   * writes the records of a block in parts. Each part begins with the number of its records. The number 0
+   * ends the block.
    */
   #nextPart(): boolean {
     const count = this.#int()
     if (count === 0) return false
-    // A negative count is followed by the size of the part in bytes.
+    // If the count is negative, the size of the part in bytes follows.
     if (count < 0) this.#int()
     this.#left = Math.abs(count)
     return true
@@ -148,7 +149,7 @@ export class BlockReader {
     const bytes = this.#bytes
     let byte = bytes[this.#at++] ?? endless
     let value = byte & 0x7f
-    // Reads a number of any length. Most numbers have only one or two bytes.
+    // Most numbers have only one or two bytes, but this loop reads numbers of any length.
     for (let scale = 128; byte >= 0x80; scale *= 128) {
       byte = bytes[this.#at++] ?? endless
       if (byte === endless || scale > 2 ** 56)
@@ -190,8 +191,8 @@ export function readBlock(block: Buffer, unit: number): readonly LogRecord[] {
 
 /**
  * Returns the kind of record at a position of the list `logKinds`. A later version of Sluice may have added
- * kinds. For a position after the end of the list, returns the first kind, so that the other fields of the
- * record can be read.
+ * kinds. If the position is after the end of the list, returns the first kind, so that the other fields of
+ * the record can still be read.
  */
 export function kindOf(index: number): LogKind {
   return logKinds[index] ?? 'attempted'
@@ -206,5 +207,5 @@ export function outcomeOf(index: number): LogOutcome {
 }
 
 const empty = Buffer.alloc(0)
-/** Stands for a byte after the end of the block. No byte has this value. */
+/** The value that stands for a byte after the end of the block. No byte has this value. */
 const endless = 0x100

@@ -1,8 +1,8 @@
 import { blockFormat } from './log-record.ts'
 
 /**
- * The fields of a record to write, in the order of the schema. Some fields, such as `kind`, have a closed
- * list of words in `log-record.ts`. The value of such a field is the position of a word in the list.
+ * The fields of a record to write, in the order of the schema. Some fields, such as `kind`, have a list of
+ * allowed words in `log-record.ts`. The value of such a field is the position of a word in the list.
  */
 export type WrittenState = {
   kind: number
@@ -27,8 +27,8 @@ export type WrittenState = {
   waitMs: number
   firstSeenMs: number
   /**
-   * The keyed hash of the user, as a text with one character for each byte of the hash; empty if users aren't
-   * hashed or the delivery has no key.
+   * The keyed hash of the user, as a text with one character for each byte of the hash. It is empty if users
+   * aren't hashed, or if the delivery has no key.
    */
   user: string
   job: string
@@ -36,7 +36,7 @@ export type WrittenState = {
 }
 
 const initialBytes = 4_096
-/** An upper limit on the bytes of a record without its texts. A number takes at most ten bytes. */
+/** An upper limit on the bytes of a record without its texts. Each number takes at most ten bytes. */
 const fixedBytes = 240
 /**
  * The longest text that is written, in characters. Longer texts are cut off. Sluice's own texts are never
@@ -44,14 +44,14 @@ const fixedBytes = 240
  */
 const maxTextCharacters = 1_024
 /**
- * The room before the records, in bytes. It is used for the format version, the block's time and the number
- * of records.
+ * The number of bytes that are left free before the records, for the format version, the block's time and the
+ * number of records.
  */
 const headBytes = 32
 
 /**
  * Writes the records of one unit as one block, in Avro's binary encoding of `schemas/attempts.avsc`. No Avro
- * library is used: the values are written directly into a reused buffer, without creating objects.
+ * library is used. The values are written directly into a reused buffer, without creating objects.
  */
 export class BlockWriter {
   #bytes = Buffer.allocUnsafeSlow(initialBytes)
@@ -174,7 +174,7 @@ export class BlockWriter {
 
   /**
    * Writes the length of a text, and then one byte for each character. Sets `#isWide` to true if a character
-   * is not ASCII. The written bytes are then not the UTF-8 of the text.
+   * is not ASCII. In that case, the written bytes aren't the text in UTF-8.
    */
   #binary(text: string): void {
     this.#int(text.length)

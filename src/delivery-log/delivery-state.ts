@@ -1,8 +1,8 @@
 import type { LogKind, LogRecord } from './log-record.ts'
 
 /**
- * The states that a delivery can have according to the delivery log. A state says how the delivery ended, or
- * what happens next.
+ * The states that a delivery can have in the delivery log. A state says how the delivery ended, or what
+ * happens to it next.
  */
 export const deliveryStates = [
   'delivered',
@@ -18,9 +18,9 @@ export type DeliveryState = (typeof deliveryStates)[number]
 
 /**
  * Returns the state of a delivery. `records` are the delivery's records in the delivery log, in the order of
- * time. A replay starts a delivery from the beginning. So only the records since the latest replay are used,
- * or all records if there was no replay. The result's `dueMs` is the time when a waiting delivery is tried
- * again, and 0 for all other deliveries.
+ * time. If there was a replay, only the records since the latest replay are used, because a replay starts the
+ * delivery from the beginning. If the delivery waits, `dueMs` is the time when it is tried again. Otherwise
+ * `dueMs` is 0.
  */
 export function deliveryStateOf(records: readonly LogRecord[]): { state: DeliveryState; dueMs: number } {
   const newest = [...Map.groupBy(records, ({ job }) => job).values()].at(-1) ?? []

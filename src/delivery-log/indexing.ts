@@ -10,14 +10,14 @@ export type TopicBlock = {
 /** A writer that adds the blocks of the delivery log's topic to an index. */
 export type Indexing = {
   /**
-   * The offsets from which partitions must be read. A partition that isn't in this map must be read from its
-   * beginning.
+   * The offsets from which partitions must be read. If a partition isn't in this map, it must be read from
+   * its beginning.
    */
   readonly positions: ReadonlyMap<number, { next: number; topicId: string }>
   add(blocks: readonly TopicBlock[]): void
   /**
-   * Remembers that a partition is read from the offset `next` on. `isOther`: true if offsets may belong to
-   * other records than before, because the topic was created anew or lost records.
+   * Call this when a partition is read from the offset `next` on. `isOther`: true if offsets may belong to
+   * other records than before, because the topic was created anew or has lost records.
    */
   restart(partition: number, next: number, topicId: string, isOther: boolean): void
   /** The size of the blocks that were added and are not in the index yet, in bytes. */
@@ -36,8 +36,8 @@ export type IndexingEvents = {
 }
 
 /**
- * The longest time by which a worker's clock may be ahead of a block's append time, in milliseconds. If the
- * clock is further ahead, `believedMs` returns the append time.
+ * A worker's clock may be ahead of a block's append time by this time, in milliseconds. If the clock is
+ * further ahead, `believedMs` returns the append time.
  */
 const maxAheadMs = 5 * 60_000
 

@@ -83,8 +83,8 @@ function cellsOf(cells: readonly string[]): string {
 }
 
 /**
- * Replaces the control characters of a text. The text may come from any sender, and a terminal must not treat
- * it as commands.
+ * Replaces the control characters of a text. The text may come from any sender, and a terminal would treat
+ * some control characters as commands.
  */
 export function plain(text: string): string {
   // oxlint-disable-next-line no-control-regex -- this function looks for control characters

@@ -19,8 +19,8 @@ export type BlockOutlet = {
 export type LogObserverOptions = {
   readonly outlet: BlockOutlet
   /**
-   * The limit up to which each success of one URL in one second gets a record. Above this limit, only some
-   * successes get a record.
+   * If one URL has more successes than this number in one second, only some of the further successes get a
+   * record.
    */
   readonly successesPerSecond: number
   /** The keyed hash of users. If this option is absent, records name no user. */
@@ -39,8 +39,8 @@ export type LogObserver = Pick<
     /** Passes the written blocks to the outlet. Call this method a few times in each second. */
     flush(): void
     /**
-     * Writes a record for each URL with successes since its last record. Then flushes. Call this method once,
-     * at the end.
+     * Writes a record for each URL that had successes since its last record, and then flushes. Call this
+     * method once, at the end.
      */
     finish(): void
   }
@@ -63,10 +63,11 @@ const outcomeIndex = new Map<string, number>(logOutcomes.map((outcome, index) =>
 
 /**
  * Creates an observer that writes records about deliveries into blocks, one block for each unit. The observer
- * never waits and never throws. While the outlet is full, the observer drops records and counts them. It
- * writes a record for each failure, for each time that a delivery is parked, and for each success of a
- * delivery that already has a record. Of the other successes and of the filtered messages, only some get a
- * record. If a delivery has a record, its end is written too.
+ * never waits and never throws. While the outlet is full, the observer drops records and counts them.
+ *
+ * Failures, parked deliveries, and successes of deliveries that already have a record get a record each. Only
+ * some of the other successes and of the filtered messages get a record. If a delivery has a record, its end
+ * is written too.
  */
 export function createLogObserver(options: LogObserverOptions): LogObserver {
   return new StateWriter(options)
@@ -83,8 +84,8 @@ class StateWriter implements LogObserver {
   readonly #filtered: SuccessSampler<FilteredFrom>
   readonly #writers = new Map<number, BlockWriter>()
   /**
-   * The delivery whose record was written last, if the record's block hasn't been passed to the outlet yet.
-   * `#lastIn`: the writer of this block.
+   * The delivery of the record that was written last. It is `undefined` if the record's block has already
+   * been passed to the outlet. `#lastIn`: the writer of the block.
    */
   #lastOf: Delivery | undefined
   #lastIn: BlockWriter | undefined
@@ -121,7 +122,7 @@ class StateWriter implements LogObserver {
 
   delivered(delivery: Delivery): void {
     if (this.#lastOf === delivery && this.#lastIn !== undefined) {
-      // The last written record describes an attempt of this delivery, so that record is marked as the end.
+      // The record that was written last describes an attempt of this delivery, so it is marked as the end.
       this.#lastIn.markEnd()
       this.#lastOf = undefined
       return
@@ -266,7 +267,8 @@ class StateWriter implements LogObserver {
     const writer = this.#writerOf(unit)
     writer.add(this.#state)
     if (writer.length >= blockBytes) {
-      // The block leaves the writer now, so the end of this delivery gets a record of its own.
+      // The block leaves the writer now, so its last record can't be marked as the end of this delivery
+      // later. The end gets another record.
       this.#giveAway(unit, writer)
       return
     }
@@ -291,8 +293,8 @@ class StateWriter implements LogObserver {
 }
 
 /**
- * Returns true if a successful delivery has no record in the delivery log yet, and the success is most likely
- * the delivery's only event. Returns false for replayed deliveries, because each of their successes gets a
+ * Returns true if a successful delivery has no record in the delivery log yet, and if the success is most
+ * likely its only event. Returns false for a replayed delivery, because each success of a replay gets a
  * record.
  */
 function isOrdinary({ laneClass, attempts, isInLog, replayJob }: Delivery): boolean {
@@ -339,8 +341,8 @@ function answerOf(outcome: Outcome, { key }: Delivery): Uint8Array | undefined {
 }
 
 /**
- * Returns the error of an outcome. The returned text never contains a URL or a header. It is empty for the
- * kind `request`, because the detail of such an outcome might contain a URL or a header.
+ * Returns the error of an outcome, as a text that never contains a URL or a header. For the kind `request`,
+ * the text is empty, because the detail of such an outcome might contain a URL or a header.
  */
 function errorOf(outcome: Outcome): string {
   switch (outcome.kind) {

@@ -3,8 +3,8 @@ import type { LogKind, LogRecord } from './log-record.ts'
 /** A filter for records. A record must match all given fields. */
 export type LogFilter = {
   /**
-   * `fromMs`: the start of the time range, in epoch milliseconds. `toMs`: the end of the time range. Records
-   * with exactly this time aren't included.
+   * `fromMs`: the start of the time range, in epoch milliseconds. `toMs`: the end of the time range, which
+   * isn't included.
    */
   readonly fromMs: number
   readonly toMs: number
@@ -35,7 +35,7 @@ export type MinuteCount = {
   readonly kind: LogKind
   readonly verdict: string
   readonly reason: string
-  /** The sum of the records' weights, which is the number of deliveries that the records stand for. */
+  /** The number of deliveries that the records stand for, which is the sum of the records' weights. */
   readonly count: number
 }
 
@@ -59,12 +59,13 @@ export type LogStatus = {
   readonly oldestMs: number
   readonly newestMs: number
   /**
-   * The number of rows. ClickHouse counts a row that was written twice as two rows, until it has merged them.
+   * The number of rows. If a row was written twice to ClickHouse, it counts as two rows until ClickHouse has
+   * merged them.
    */
   readonly rows: number
   /**
-   * The age of the last indexed block, in milliseconds; 0 if the index has reached the end of the topic. -1
-   * if the age isn't known.
+   * The age of the last indexed block, in milliseconds. It is 0 if the index has reached the end of the
+   * topic, and -1 if the age isn't known.
    */
   readonly behindMs: number
 }
@@ -77,14 +78,11 @@ export type Asking = { readonly signal?: AbortSignal | undefined }
  * `QueryTooLongError`, and a query of ClickHouse rejects with a `QueryFailedError`.
  */
 export type LogQuery = {
-  /**
-   * Resolves with the records of a message, oldest first. If there are more than 10,000 records, only the
-   * newest 10,000 are returned.
-   */
+  /** Resolves with the newest 10,000 records of a message, oldest first. */
   find(messageId: string, asking?: Asking): Promise<readonly LogRecord[]>
   /**
-   * Resolves with a page of records, newest first. `limit`: 1 to 1,000. Rejects with a `BadCursorError` if
-   * the cursor is no cursor of this log.
+   * Resolves with a page of records, newest first. `limit`: 1 to 1,000. If the cursor doesn't come from this
+   * log, rejects with a `BadCursorError`.
    */
   search(
     filter: LogFilter,
@@ -103,10 +101,7 @@ export class BadCursorError extends Error {
   override readonly name = 'BadCursorError'
 }
 
-/**
- * Thrown when the index can't be queried, because it can't be reached, refuses the query, or answers with an
- * error.
- */
+/** Thrown when the index can't be reached, refuses a query, or answers a query with an error. */
 export class QueryFailedError extends Error {
   override readonly name = 'QueryFailedError'
 }
@@ -117,7 +112,7 @@ export class QueryTooLongError extends Error {
 }
 
 /**
- * Thrown when a query failed because of a bug in Sluice. The process or thread that answers the query reports
+ * Thrown when a query failed because of a bug in Sluice. The process or thread that runs the query reports
  * the bug.
  */
 export class QueryFaultError extends Error {
@@ -130,6 +125,6 @@ export class QueryFaultError extends Error {
  */
 export function isQueryFault(error: unknown): boolean {
   if (error instanceof QueryFaultError || error instanceof ReferenceError) return true
-  // `fetch` also throws a TypeError if a connection fails, but that TypeError has a `cause`.
+  // If a connection fails, `fetch` throws a TypeError too, but that error has a `cause`.
   return (error instanceof TypeError || error instanceof RangeError) && error.cause === undefined
 }

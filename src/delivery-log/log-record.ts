@@ -1,4 +1,4 @@
-// The words that are used in the delivery log's records, in its schema (`schemas/attempts.avsc`) and in its
+// The words that the delivery log uses in its records, in its schema (`schemas/attempts.avsc`) and in its
 // queries.
 
 /** The kinds of records, in the order of the schema. A new kind must be added at the end. */
@@ -38,8 +38,8 @@ export const blockFormat = 1
 export const userHashBytes = 6
 
 /**
- * A record of the delivery log. It describes one event of one delivery. A text that doesn't apply to the
- * event is empty.
+ * A record of the delivery log. It describes one event of one delivery. If a text doesn't apply to the event,
+ * it is empty.
  */
 export type LogRecord = {
   /** The time of the event, in epoch milliseconds. */
@@ -48,8 +48,8 @@ export type LogRecord = {
   /** True if this event ends its delivery. A successful attempt may end a delivery. */
   readonly isEnd: boolean
   /**
-   * The number of deliveries for which the record stands. It may be more than 1, because some successes and
-   * some filtered messages have no record of their own.
+   * The number of deliveries for which the record stands. It may be more than 1, because not every success
+   * and not every filtered message gets a record.
    */
   readonly weight: number
   readonly destination: string
@@ -60,8 +60,8 @@ export type LogRecord = {
   /** The place of the Kafka record with which the message came. */
   readonly origin: { readonly topic: string; readonly partition: number; readonly offset: number }
   /**
-   * The partition of the delivery log's topic that has this record. All records of the same message are in
-   * the same partition.
+   * The partition of the delivery log's topic in which this record is. All records of a message are in the
+   * same partition.
    */
   readonly unit: number
   /** The number of attempts so far; 0 before the first attempt. */

@@ -2,7 +2,7 @@ import type { MinuteCount, MinutePercentiles } from './log-query.ts'
 import type { LogKind } from './log-record.ts'
 
 /**
- * The summary of a minute: the number of successful and of failed attempts, the number of records of each
+ * The summary of a minute: the numbers of successful and of failed attempts, the number of events of each
  * other kind, and the percentiles of the attempts' durations.
  */
 export type LogMinute = Record<'minuteMs' | 'succeeded' | 'failed' | 'p50Ms' | 'p95Ms' | 'p99Ms', number> &

@@ -20,7 +20,8 @@ export function createQueryClient(url: string, token: string | undefined): LogQu
     const address = new URL(`v1/log/${name}`, url.endsWith('/') ? url : `${url}/`)
     const response = await post(address, body, token, signal)
     const answer: unknown = await response.json().catch(() => undefined)
-    // A login page of a proxy answers 200 too, and a server may hang in the middle of its answer.
+    // An answer 200 isn't always a result. It may be the login page of a proxy, or may have broken off in the
+    // middle.
     if (response.ok && (typeof answer !== 'object' || answer === null))
       throw new QueryFailedError(
         `The index at ${url} does not answer: what came is no JSON, or not all of it.`,

@@ -1,6 +1,6 @@
 /**
- * The counts of one URL: how many records were written in the present second, and how many successes came
- * after the last record.
+ * The counts of one URL: how many records it got in the present second, and how many successes came after its
+ * last record.
  */
 export class Successes<D> {
   readonly hook: string
@@ -27,15 +27,16 @@ export class Successes<D> {
  * The factor by which `every` grows each time that `perSecond` records have been written within one second.
  */
 const thinning = 10
-/** The interval at which URLs without a success in the present second are forgotten, in seconds. */
+/** The interval in seconds at which `#forget` is called. */
 const forgetEverySeconds = 60
 
 /**
  * Decides which successes get a record. In each second, each of the first `perSecond` successes of a URL gets
- * a record. After these, every tenth success gets a record. After another `perSecond` records, every
- * hundredth success gets a record, and so on. The weight of such a record is 1 plus the number of successes
- * since the previous record. When a second is over, `leftover` reports the successes after that second's last
- * record. So every success is counted.
+ * a record. After that, every tenth success gets a record, and after another `perSecond` records, every
+ * hundredth success, and so on.
+ *
+ * The weight of a record counts its own success and the successes without a record before it. When a second
+ * is over, `leftover` reports the successes that came after the last record. So every success is counted.
  */
 export class SuccessSampler<D extends { readonly destinationId: string }> {
   readonly #perSecond: number
@@ -48,9 +49,7 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
     this.#perSecond = perSecond
   }
 
-  /**
-   * Counts a success. Returns the weight of the record for this success, or 0 if this success gets no record.
-   */
+  /** Counts a success. Returns the weight of its record, or 0 if it gets no record. */
   weightOf(delivery: D, hook: string, status: number, durationMs: number, atMs: number): number {
     const of = this.#of(delivery.destinationId, hook)
     const second = Math.floor(atMs / 1_000)
@@ -77,8 +76,8 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
   }
 
   /**
-   * Reports, for each URL, the successes of other seconds since the URL's last record. After the clock was
-   * set back, these may be later seconds.
+   * For each URL, reports the successes since its last record, unless they are of the present second. If the
+   * clock was set back, they may be of a later second.
    */
   leftover(atMs: number, tell: (of: Successes<D>, last: D) => void): void {
     const second = Math.floor(atMs / 1_000)
@@ -105,8 +104,9 @@ export class SuccessSampler<D extends { readonly destinationId: string }> {
   }
 
   /**
-   * Forgets the URLs without a success in the present second. The catalog may not have them any more. A URL
-   * that gets a success later begins with new counts, as each URL does in a new second.
+   * Forgets the URLs that have neither a success in the present second nor a success that must still be
+   * reported, because the catalog may not have them any more. If such a URL has a success later, it begins
+   * with new counts, as each URL does in a new second.
    */
   #forget(second: number): void {
     this.#forgotAtSecond = second

@@ -9,7 +9,7 @@ const roomBytes = 64 + 4_096
 /**
  * Creates a function that hashes users' ids in UTF-8. A hash is the first 48 bits of HMAC-SHA256 with the
  * key. Without the key, nobody can find out to which user a hash belongs, or test whether it belongs to a
- * given user. Only the first 4,096 bytes of an id are hashed. Longer ids are not expected.
+ * given user. If an id is longer than 4,096 bytes, only its first 4,096 bytes are hashed.
  */
 export function createUserHash(key: string): UserHash {
   const hmac = new Hmac('sha256', Buffer.from(key, 'utf8'), 'binary')

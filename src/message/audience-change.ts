@@ -89,8 +89,8 @@ export type SyncPart = Static<typeof sync>
 
 export const propertyChangeCheck = Compile(propertyChange)
 /**
- * The same check for a change whose `type` is known. Its errors concern only the fields of that type. The
- * errors of `propertyChangeCheck` concern the fields of both types.
+ * Checks for a change whose `type` is known. Unlike the errors of `propertyChangeCheck`, their errors concern
+ * only the fields of that type.
  */
 export const propertyChangeChecks = { membership: Compile(membership), trait: Compile(trait) } as const
 export const syncPartCheck = Compile(sync)

@@ -1,13 +1,13 @@
 import { messageKinds } from './message-schemas.ts'
 
-// The contracts of the topics in Avro, for producers that use a schema registry. `schemas/*.avsc` are
-// generated from them. A value that is encoded with one of these schemas and decoded again is valid by the
-// JSON Schema of its topic. Producers don't have to use these schemas. They may use any Avro schema whose
-// values, as JSON, are valid.
+// Avro schemas of the values in the topics, for producers that use a schema registry. `schemas/*.avsc` are
+// generated from them. A value that was encoded with one of these schemas is valid by the JSON Schema of its
+// topic when it is decoded again. Producers may also use any other Avro schema whose values, as JSON, are
+// valid.
 //
-// An optional field has the default null, which means "absent". In a union, no value fits two branches, so a
-// client in any language knows which branch to write. For example, the only branch for numbers is double, in
-// which whole numbers are exact up to 2^53.
+// An optional field has the default null, which means "absent". No value fits two branches of a union, so a
+// client in any language knows which branch to write. For example, the only branch for numbers is double, so
+// whole numbers are exact only up to 2^53.
 
 const namespace = 'sluice'
 
@@ -98,7 +98,7 @@ export const traitAvro = record('AudienceTrait', 'A computed trait of a user has
   ),
   optional('traitKey', 'string', 'The name of the property. Never changes.'),
   userId,
-  // This field has no default, because null is a valid value of a trait.
+  // This field has no default null, because null is also a valid value of a trait.
   field('value', anyValue, 'The new value.'),
   changedAt,
 ])

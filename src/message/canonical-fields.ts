@@ -25,7 +25,7 @@ export const Field = {
 const names = Object.keys(Field)
 
 /**
- * Creates the object that holds the places of the fields of messages. If `nested` is true, it also holds the
+ * Creates an object for the places of the fields of messages. If `nested` is true, the object also stores the
  * places of the members of `context` and `integrations`.
  */
 export function messagePlaces({ nested }: { nested: boolean }): FieldPlaces {
@@ -36,7 +36,10 @@ export function messagePlaces({ nested }: { nested: boolean }): FieldPlaces {
 export const plainKinds = ['identify', 'track', 'page', 'screen', 'group'] as const
 export type PlainKind = (typeof plainKinds)[number]
 
-/** The number of the field that has the attributes of a message (`properties` or `traits`), by kind. */
+/**
+ * The number of the field with the attributes of a message (`properties` or `traits`), by the kind of the
+ * message.
+ */
 export const attributesOf: Readonly<Record<PlainKind, number>> = {
   identify: Field[attributesFields.identify],
   track: Field[attributesFields.track],
@@ -52,8 +55,8 @@ export function isPlainKind(type: string | undefined): type is PlainKind {
 }
 
 /**
- * Returns true if a message meets the event schema's rules for its kind. The rules for `timestamp` and
- * `messageId` aren't checked. Also returns false for a few valid messages.
+ * Returns true if a message meets the event schema's rules for its kind. Doesn't check the rules for
+ * `timestamp` and `messageId`. Wrongly returns false for a few valid messages.
  */
 export function isSound(places: FieldPlaces, kind: PlainKind): boolean {
   return (

@@ -7,8 +7,8 @@ const point = 0x2e
 const zero = 0x30
 const nine = 0x39
 /**
- * Limit on the digits of a decimal number. Up to this limit, JSON.stringify certainly writes the same digits,
- * because a double keeps 15 digits.
+ * Limit on the digits of a decimal number. A number with so few digits is certainly written with the same
+ * digits by JSON.stringify, because a double keeps 15 digits.
  */
 const mostDigits = 15
 const mostZeros = 5

@@ -13,27 +13,30 @@ export const closeBracket = 0x5d
 export const openBrace = 0x7b
 export const closeBrace = 0x7d
 
-// Only one object is scanned at a time, and these variables keep the state of the scan. A new state object
-// for each scan would double the cost.
+// These variables keep the state of the scan, because only one object is scanned at a time. A new state
+// object for each scan would double the cost.
 /** Hashes of the keys of all open objects. The keys of the innermost object come last. */
 const openKeys = new Int32Array(256)
 let openKeyCount = 0
 let keyHash = 0
 let keysLeft = 0
 
-/** Limit on nesting, because this scan is recursive. Deeper messages are parsed instead (`enterParsed`). */
+/**
+ * Limit on nesting, which is necessary because this scan is recursive. Deeper messages are parsed
+ * (`enterParsed`).
+ */
 const mostLevels = 64
 
 /**
- * Table of bytes: 1 for each byte that stands for itself in a JSON string. The caller has checked that bytes
- * above ASCII form valid UTF-8.
+ * Table of bytes. It has a 1 for each byte that stands for itself in a JSON string. All bytes above ASCII
+ * count too, because the caller has checked that they form valid UTF-8.
  */
 const plain = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x20 && byte !== quote && byte !== backslash ? 1 : 0,
 )
 /**
- * Table of bytes: 1 for each byte that may follow a backslash. The bytes of `\/` and `\u` are left out,
- * because JSON.stringify spells such characters differently.
+ * Table of bytes. It has a 1 for each byte that may follow a backslash. The escapes `\/` and `\u` are left
+ * out, because JSON.stringify spells such characters differently.
  */
 const escapable = Uint8Array.from({ length: 256 }, (_, byte) =>
   '"\\bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0,
@@ -41,8 +44,8 @@ const escapable = Uint8Array.from({ length: 256 }, (_, byte) =>
 const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
 
 /**
- * Parameters of FNV-1a with 32 bits. An object in which two keys have the same hash doesn't count as
- * canonical.
+ * Parameters of the hash function FNV-1a with 32 bits. If two keys of an object have the same hash, the
+ * object doesn't count as canonical.
  */
 const hashSeed = 0x811c9dc5 | 0
 const hashFactor = 0x01000193
@@ -53,10 +56,9 @@ export function hashOf(name: string): number {
 }
 
 /**
- * Scans the object that begins at `start`, and stores the places of its fields. Returns the place after the
- * object. Returns `invalid` if it isn't certain that the object's spelling is canonical, if the object is
- * empty, or if the object is over the limits. The bytes must be UTF-8. The object itself counts as the first
- * level of nesting.
+ * Scans the object that begins at `start`, stores the places of its fields, and returns the place after the
+ * object. If the object is empty or over the limits, or if it isn't certain that its spelling is canonical,
+ * returns `invalid`. The bytes must be UTF-8. The object itself counts as the first level of nesting.
  */
 export function scanObject(
   bytes: Buffer,
@@ -95,8 +97,8 @@ export function isAt(bytes: Buffer, start: number, end: number, sought: Buffer):
 }
 
 /**
- * Returns the place after the value that begins at `at`. Returns `invalid` if the value may not be in
- * canonical spelling. The functions `endOf…` below do the same for parts of a value.
+ * Returns the place after the value that begins at `at`. If it isn't certain that the value's spelling is
+ * canonical, returns `invalid`. The functions `endOf…` below do the same for parts of a value.
  */
 function endOfValue(bytes: Buffer, at: number, levels: number): number {
   const first = bytes[at]

@@ -16,14 +16,14 @@ import { attributesFields } from './message-schemas.ts'
 import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timestamp.ts'
 
 /**
- * Brings a message into canonical form by copying its bytes, without parsing it. This is possible only for
- * messages that are spelled as JSON.stringify would spell them. Most producers spell messages in this way.
- * The cost is a fraction of the cost of parsing and writing a message.
+ * Brings a message into canonical form by copying its bytes, without parsing it. This costs a fraction of
+ * parsing and writing a message. It is possible only if a message is spelled as JSON.stringify would spell
+ * it. Most producers spell messages in this way.
  *
- * Returns `undefined` if the message has odd spaces, needless escapes, long numbers, or keys that repeat or
- * begin with a digit. Also returns `undefined` if the message's kind isn't one of `plainKinds`, or if the
- * message would be refused. In these cases, call `enterParsed`. If there is a result, it is byte for byte the
- * same as the result of `enterParsed`.
+ * If the message has odd spaces, needless escapes, long numbers, or keys that repeat or begin with a digit,
+ * returns `undefined`. Also returns `undefined` if the message's kind isn't one of `plainKinds`, or if the
+ * message would be refused. In these cases, call `enterParsed`. Any other result is byte for byte the same as
+ * the result of `enterParsed`.
  */
 export function enterCanonical(
   value: Uint8Array,
@@ -75,8 +75,8 @@ function timestampOf(origin: Origin): Timestamp {
 let lastIntegrations: { text: string; value: Readonly<Record<string, unknown>> } | undefined
 
 /**
- * Returns the message's `integrations`. If the text is the same as in the last call, returns the last result
- * again. This is often so, because most messages of a source have the same `integrations`.
+ * Returns the message's `integrations`. If their text is the same as in the last call, returns the last
+ * result again, which saves time because most messages of a source have the same `integrations`.
  */
 function integrationsOf(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
   if (!places.isObject(Field.integrations)) return undefined
@@ -90,7 +90,10 @@ const defaultVersion = Buffer.from('1')
 const typeKey = Buffer.from(',"type":')
 const addedVersionBytes = '"version":1,'.length
 
-/** The member that is added to a message without attributes, by kind. Each text begins with a comma. */
+/**
+ * The member that is added to a message without attributes, by the kind of the message. It begins with a
+ * comma.
+ */
 const emptyAttributes: Readonly<Record<PlainKind, string>> = {
   identify: emptyMember(attributesFields.identify),
   track: emptyMember(attributesFields.track),
@@ -144,7 +147,7 @@ function write(bytes: Buffer, kind: PlainKind, timestamp: string | undefined, me
 
 const cuts: number[] = []
 
-/** Returns the fields that aren't copied together with their neighbours, in the order of their places. */
+/** Returns the fields that are left out when the other fields are copied, in the order of their places. */
 function cutsFor(isRewritten: boolean, nullField: number): readonly number[] {
   cuts.length = 0
   cuts.push(Field.type)
@@ -157,8 +160,8 @@ function cutsFor(isRewritten: boolean, nullField: number): readonly number[] {
 }
 
 /**
- * Copies the members between `from` and `until`. `until` is the place of the next member, or the end of the
- * object. The byte before `until`, which is a comma or a brace, isn't copied.
+ * Writes a comma and the members from `from` on. `until` is the place of the next member, or the end of the
+ * object. The byte before `until` is a comma or a brace, so it isn't copied.
  */
 function writeRun(bytes: Buffer, from: number, until: number, to: Buffer, at: number): number {
   const end = until - 1

@@ -1,8 +1,8 @@
-// Reasons why a record or a delivery ends in the dead letters. They are values of the header `reason` and of
-// metric labels. The lists are fixed. `describeDeath` in `src/pipeline/dead-letter.ts` describes in words why
-// a delivery was given up, and what to do.
+// Reasons why a record or a delivery ends in the dead letters. The lists are fixed, because the reasons are
+// values of the header `reason` and of metric labels. `describeDeath` in `src/pipeline/dead-letter.ts`
+// describes in words why a delivery was given up, and what to do.
 
-/** Reasons to refuse a message of `events` because of a fault in the message. */
+/** Reasons to refuse a record of `events` because of a fault in its message. */
 export const refusalReasons = [
   'empty_value',
   'not_utf8',

@@ -10,8 +10,8 @@ import { isAbsent, refuse, validate, type Refusal } from './validate.ts'
 export type EnterResult = { ok: true; message: Entered } | Refusal
 
 /**
- * A message in the form in which receivers get it. It has the producer's fields, and fields that are always
- * present.
+ * A message in the form in which receivers get it. It has the fields that the producer sent, and the fields
+ * that every message has.
  */
 type CanonicalMessage = {
   type: MessageKind
@@ -27,16 +27,16 @@ type CanonicalMessage = {
 }
 
 /**
- * The decoder of values. It removes a byte order mark at the start. This does no harm, because the body is
- * written anew in any case.
+ * The decoder of values. It removes a byte order mark at the start, which does no harm because the body is
+ * written anew.
  */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Brings a record's value into canonical form. All fields pass through. The following fields are added if
- * they are absent. Null and '' count as absent.
+ * Brings a record's value into canonical form. Keeps all fields, and adds the following fields if they are
+ * absent. Null and '' count as absent.
  *
- * - `version: 1`, except on a `delete`. A version that isn't a number is also replaced by 1.
+ * - `version: 1`, except on a `delete`. If the version isn't a number, it is also replaced by 1.
  * - `context: {}`.
  * - `properties: {}` on `track`, `page` and `screen`, or `traits: {}` on `identify` and `group`.
  * - `timestamp`: the record's timestamp. A `timestamp` that is present is rewritten as
@@ -44,9 +44,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
  * - `messageId`, made from topic, partition and offset.
  * - The second spelling of each id of an alias (`userId` and `User ID`, `previousId` and `Previous ID`).
  *
- * Numbers become what JSON.parse makes of them. A number that becomes infinite is refused, because
- * JSON.stringify would write null. A message over a limit is refused. The limit on bytes applies to the value
- * and also to the body. The body can be longer than the value, because for example 1e20 is written out.
+ * Numbers are changed as JSON.parse and JSON.stringify change them. If a number becomes infinite, the message
+ * is refused, because JSON.stringify would write null. A message over a limit is refused too. The limit on
+ * bytes applies to the value and also to the body. The body can be longer than the value, because for example
+ * 1e20 is written with all of its digits.
  *
  * Never throws, whatever the bytes are. If the value is a `body` that an earlier call returned, the result
  * has the same `body`.
@@ -67,8 +68,8 @@ export function enter(
 }
 
 /**
- * Brings a record's value into canonical form by parsing it. This is possible for all messages, but it costs
- * several times as much as `enterCanonical`. `value` must not be longer than `maxBytes`.
+ * Brings a record's value into canonical form by parsing it. This works for all messages, but costs several
+ * times as much as `enterCanonical`. `value` must not be longer than `maxBytes`.
  */
 export function enterParsed(value: Uint8Array, origin: Origin, limits: MessageLimits): EnterResult {
   const text = decode(value)
@@ -88,8 +89,8 @@ export function enterParsed(value: Uint8Array, origin: Origin, limits: MessageLi
   if (excess !== undefined) return refuseExcess(excess, limits)
 
   const json = JSON.stringify(message)
-  // JSON.stringify writes an infinite number as null. So a message whose JSON has no null contains no
-  // infinite number.
+  // JSON.stringify writes an infinite number as null. So if the JSON of a message has no null, the message
+  // contains no infinite number.
   if (json.includes('null') && holdsInfinite(message)) {
     return refuse('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
   }

@@ -10,15 +10,15 @@ export type Entered = {
   isIdGiven: boolean
   integrations: Readonly<Record<string, unknown>> | undefined
   /**
-   * The bytes that are signed and sent, which equal `JSON.stringify(JSON.parse(body))`. They must not be
+   * The bytes that are signed and sent. They equal `JSON.stringify(JSON.parse(body))`, and must not be
    * changed.
    */
   body: Buffer
 }
 
 /**
- * Makes the `messageId` for a message that has none. Each time the same record is read, the id is the same.
- * If the id is too long, only its end is kept, which contains the partition and the offset.
+ * Makes the `messageId` for a message that has none. The id is the same each time the record is read. If the
+ * id is too long, only its end is kept, which contains the partition and the offset.
  */
 export function madeMessageId({ topic, partition, offset }: Origin): string {
   return `${topic}-${partition}-${offset}`.slice(-MAX_MESSAGE_ID_CHARACTERS)

@@ -1,6 +1,6 @@
 import { hashOf, isAt, openBrace, quote } from './canonical-scan.ts'
 
-/** Stands for the number of an unknown field, and for the place of a field that an object doesn't have. */
+/** The value for the number of an unknown field, and for the place of a field that an object doesn't have. */
 export const absent = -1
 
 const firstOfNull = 0x6e
@@ -11,8 +11,7 @@ const perMember = 3
 
 /**
  * The places of known fields in objects that `scanObject` has scanned, as indexes into the bytes. One array
- * has the places of many objects. All methods concern the object for which `begin` or `select` was called
- * last.
+ * has the places of many objects. `begin` and `select` set the object that all other methods use.
  */
 export class FieldPlaces {
   readonly #byHash: ReadonlyMap<number, { readonly field: number; readonly name: Buffer }>
@@ -33,8 +32,8 @@ export class FieldPlaces {
   generation = 0
 
   /**
-   * `names`: the known fields. The index of a field is its number. For the first `nested` fields, the places
-   * of their members are stored too.
+   * `names`: the names of the known fields. A field's index in this list is its number. For the first
+   * `nested` fields, the places of their members are stored too.
    */
   constructor(names: readonly string[], nested: number) {
     this.#byHash = new Map(names.map((name, field) => [hashOf(name), { field, name: Buffer.from(name) }]))
@@ -43,7 +42,7 @@ export class FieldPlaces {
     this.#notes = new Int32Array(this.#perObject)
   }
 
-  /** Forgets all objects. The objects that are scanned next are in `bytes`. */
+  /** Forgets all objects. `bytes`: the bytes of the objects that are scanned next. */
   reset(bytes: Buffer = nothing): void {
     this.generation++
     this.#bytes = bytes
@@ -106,8 +105,8 @@ export class FieldPlaces {
     this.#notes[this.#membersAt + 2 * field + 1] = this.#memberCount
   }
 
-  // The members of a nested field have numbers. The first number is `firstMember`, and the last number is one
-  // below `endOfMembers`. The functions `…OfMember` return the stored values of one member.
+  // The members of a nested field are numbered from `firstMember` to one below `endOfMembers`. The functions
+  // `…OfMember` return the stored values of one member.
   firstMember(field: number): number {
     return this.#notes[this.#membersAt + 2 * field] ?? absent
   }
@@ -167,7 +166,7 @@ export class FieldPlaces {
     return this.#bytes[this.startOf(field)]
   }
 
-  /** Returns a field's value if it is a string without escapes, else `undefined`. */
+  /** If a field's value is a string without escapes, returns it. Otherwise returns `undefined`. */
   textOf(field: number): string | undefined {
     if (!this.has(field) || this.firstByte(field) !== quote) return undefined
     const text = this.#bytes.toString('utf8', this.startOf(field) + 1, this.endOf(field) - 1)

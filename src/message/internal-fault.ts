@@ -1,10 +1,7 @@
 /** A bug in Sluice that has shown up while a record was processed. */
 export type InternalFault = { ok: false; reason: 'internal_error'; detail: string }
 
-/**
- * Describes where an error was thrown. Leaves out the error's message, because the message may quote the
- * content of the record.
- */
+/** Describes where an error was thrown. Leaves out the error's message, because it may quote the record. */
 export function internalFault(error: unknown): InternalFault {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
   const place = /^ +at .*$/m.exec(stack)?.[0].trim() ?? 'nowhere'
@@ -17,8 +14,8 @@ export function internalFault(error: unknown): InternalFault {
 }
 
 /**
- * Calls a function that reads a record. If the function throws, there is a bug in Sluice. The bug must not
- * stop the reader, so this function returns an `InternalFault`, with which the record is refused.
+ * Calls a function that reads a record. If the function throws, there is a bug in Sluice. To keep the bug
+ * from stopping the reader, returns an `InternalFault`, with which the record is refused.
  */
 export function guarded<T>(read: () => T): T | InternalFault {
   try {

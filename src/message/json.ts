@@ -1,11 +1,11 @@
 /**
- * Parses JSON text from an untrusted producer. Returns the same as JSON.parse, but avoids a bug of V8 in Node
- * 24 and 26 (nodejs/node#63785). In these versions, JSON.parse can misread a key that is spelled with an
- * escape. Once an object with a key `\` has been parsed, a key spelled `"\n"` in the same place becomes `\`.
+ * Parses JSON text from an untrusted producer. Does the same as JSON.parse, but avoids a bug of V8 in Node 24
+ * and 26 (nodejs/node#63785). In these versions, JSON.parse can misread a key that is spelled with an escape.
+ * For example, after an object with a key `\` was parsed, a key spelled `"\n"` in the same place becomes `\`.
  * So the keys of one producer could change the keys of another producer.
  *
- * For a misread key, JSON.parse returns the beginning of the key's spelling, up to and including a backslash.
- * So if no returned key contains a backslash, no key was misread.
+ * Instead of a misread key, JSON.parse returns the beginning of its spelling, up to and including a
+ * backslash. So if no returned key contains a backslash, no key was misread.
  */
 export function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
   let value: unknown
@@ -20,7 +20,7 @@ export function parseJson(text: string): { ok: true; value: unknown } | { ok: fa
 
 /**
  * Returns true if `isSought` returns true for at least one member, at any depth. Members of arrays have the
- * key ''. This function uses a list instead of recursion, because deep nesting could exhaust the stack.
+ * key ''. Uses a list instead of recursion, because deep nesting could exhaust the stack.
  */
 export function hasMember(root: unknown, isSought: (key: string, value: unknown) => boolean): boolean {
   const pending = [root]
@@ -52,15 +52,15 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Returns true if a colon comes directly after a string that has an escape in it. Checks only the places of
- * escapes, because most texts have few escapes.
+ * Returns true if a text has a string with an escape in it, and a colon after this string. Looks only at the
+ * places of escapes, because most texts have few escapes.
  */
 function mayHaveEscapedKey(text: string): boolean {
   let quote = -1
   for (let escape = text.indexOf('\\'); escape !== -1;) {
     const rest = escape + 2
-    // `quote` is searched for again only when it lies before `rest`, because many escapes of a long string
-    // have the same next quotation mark.
+    // The next quotation mark is searched for only if it isn't known yet, because many escapes of a long
+    // string have the same next quotation mark.
     if (quote < rest) quote = text.indexOf('"', rest)
     const next = text.indexOf('\\', rest)
     const isLastOfString = next === -1 || quote < next
@@ -89,8 +89,8 @@ const closeBrace = 0x7d
 const space = 0x20
 
 /**
- * Reads a text that JSON.parse has accepted, key by key. Uses a list of the open containers and no recursion,
- * because deep nesting could exhaust the stack.
+ * Parses a text that JSON.parse has accepted, key by key. Uses a list of the open containers instead of
+ * recursion, because deep nesting could exhaust the stack.
  */
 function readAgain(text: string): unknown {
   const root: unknown[] = []
@@ -122,8 +122,8 @@ function readAgain(text: string): unknown {
 }
 
 /**
- * Creates an object for which V8 makes no hidden class. With hidden classes, tens of thousands of objects
- * that each have a different field would cost four times as much.
+ * Creates an object for which V8 makes no hidden class. With hidden classes, a text with tens of thousands of
+ * objects, each with a different field, would cost four times as much.
  */
 function dictionary(): Record<string, unknown> {
   const fields: Record<string, unknown> = Object.create(null)
@@ -132,8 +132,8 @@ function dictionary(): Record<string, unknown> {
 }
 
 /**
- * Reads a string. JSON.parse reads a single string correctly, because it has no keys. JSON.parse is called
- * only for strings with escapes, because a call costs more than a slice of the text.
+ * Reads a string. If it has escapes, calls JSON.parse, which reads a string correctly because a string has no
+ * keys. Otherwise takes a slice of the text, which costs less.
  */
 function readString(token: string): string {
   return token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1)
@@ -153,8 +153,8 @@ function readLiteral(token: string): unknown {
 }
 
 /**
- * Adds a value to a container. The field `__proto__` is added by `defineProperty`, because an assignment
- * would set the prototype. All other fields are assigned, because `defineProperty` costs many times as much.
+ * Adds a value to a container. Adds the field `__proto__` by `defineProperty`, because an assignment would
+ * set the prototype. Assigns all other fields, because `defineProperty` costs many times as much.
  */
 function put(container: Container, value: unknown): void {
   if ('items' in container) {
@@ -171,8 +171,8 @@ function put(container: Container, value: unknown): void {
 }
 
 /**
- * Returns true for a separator between tokens. Control characters count as spaces. JSON.parse has accepted
- * the text, so it has control characters only where spaces are allowed.
+ * Returns true for a separator between tokens. Control characters count as separators, because a text that
+ * JSON.parse has accepted has them only where spaces are allowed.
  */
 function isBetween(character: number): boolean {
   return character <= space || character === comma || character === colon

@@ -6,7 +6,7 @@ export type WaitingDelivery = {
   readonly sourceId: string
   /** The time when the delivery's message was first appended, in epoch milliseconds. */
   readonly firstSeenMs: number
-  /** If the delivery is an Identify with one property: the property, and the version of its value. */
+  /** The property and the version of its value, if the delivery is an Identify with one property. */
   readonly property?: PropertyHeader | undefined
   readonly body: Buffer
   /** True if a server may still act on an earlier attempt of the delivery. */
@@ -14,10 +14,13 @@ export type WaitingDelivery = {
 }
 
 /**
- * The decision about a delivery that has waited. `superseded`: it is dropped, because a newer value of the
- * property has been routed or will be routed. `suppressed`: it is dropped, because the user was deleted after
- * the message came. `send_current`: another message is sent instead, with the present value. `messageId`,
- * `body` and `since` belong to that message.
+ * The decision about a delivery that has waited.
+ *
+ * - `superseded`: it is dropped, because a newer value of the property has been routed or will be routed.
+ * - `suppressed`: it is dropped, because the user was deleted after the message came.
+ * - `send`: it is sent.
+ * - `send_current`: another message, with the present value, is sent instead. `messageId`, `body` and `since`
+ *   belong to that message.
  */
 export type Judgement =
   | { readonly kind: 'send' }

@@ -7,8 +7,8 @@ export const messageKinds = ['identify', 'track', 'page', 'screen', 'group', 'al
 export type MessageKind = (typeof messageKinds)[number]
 
 /**
- * The name of the field that has the attributes of a message, by kind. Receivers always get an object in this
- * field.
+ * The name of the field with the attributes of a message, by the kind of the message. Receivers always get an
+ * object in this field.
  */
 export const attributesFields = {
   identify: 'traits',
@@ -53,7 +53,7 @@ const everywhere = {
 const traits = object('Traits of the user or group. Absent: an empty object is sent.')
 const properties = object('Properties of the event, page or screen. Absent: an empty object is sent.')
 
-/** Makes a schema that demands that at least one of the fields is a string that isn't empty. */
+/** Makes a schema that requires at least one of the fields to be a string that isn't empty. */
 const someOf = (...names: string[]) => ({
   anyOf: names.map((name) => ({
     required: [name],
@@ -114,8 +114,8 @@ export const eventSchema = {
 export type Message = Static<typeof event>
 
 /**
- * The schemas of the kinds in `eventSchema`, each compiled separately. So a fault is reported for the kind
- * that the message's `type` names.
+ * The schemas of the kinds in `eventSchema`. Each is compiled separately, so that the errors concern only the
+ * kind that the message's `type` names.
  */
 export const kindChecks = {
   identify: Compile(kindSchemas.identify),

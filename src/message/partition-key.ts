@@ -1,9 +1,9 @@
 import { isAbsent } from './validate.ts'
 
 /**
- * Returns the record key for a validated message: its `userId`, or its `anonymousId` if it names no user.
- * With this key, all messages of a user are in one partition. An alias may name its user only as `User ID`,
- * which is the spelling that receivers get.
+ * Returns the record key for a validated message: its `userId`, or its `anonymousId` if it has no user id.
+ * With this key, all messages of a user are in one partition. An alias may have its user id only in the field
+ * `User ID`.
  */
 export function partitionKey(message: {
   type?: unknown

@@ -1,8 +1,8 @@
 /**
  * Returns the partition of a key in a topic with `partitions` partitions. The partition is computed from the
  * murmur2 hash of the key's UTF-8 bytes. Java's clients and kafkajs choose partitions in the same way, so all
- * producers put a user into the same partition. The function of kafkajs isn't used, because it computes the
- * hash with BigInts and takes 5 µs for each key.
+ * producers put a user into the same partition. kafkajs' function isn't used, because it computes with
+ * BigInts and takes 5 µs for each key.
  */
 export function partitionOf(key: string, partitions: number): number {
   return (murmur2(key) & 0x7fffffff) % partitions

@@ -4,8 +4,7 @@ export type PropertyHeader = {
   readonly spaceId: string
   readonly property: string
   /**
-   * The version since which the property has this value. Such texts may be compared for equality, but not for
-   * order.
+   * The version since which the property has this value. Compare such texts only for equality, not for order.
    */
   readonly since: string
 }

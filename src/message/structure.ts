@@ -14,8 +14,8 @@ const maxAddedKeys = 8
 
 /**
  * Finds out whether a message is nested too deeply or has too many keys. `text` is the JSON from which the
- * message was parsed. Most texts are too short to have too many keys, and open too few brackets to have too
- * many levels. For such a text, the members of the message don't have to be visited.
+ * message was parsed. Most texts are too short for too many keys, and have too few brackets for too many
+ * levels. In that case, the members of the message aren't visited.
  */
 export function findExcess(
   text: string,
@@ -27,8 +27,9 @@ export function findExcess(
 }
 
 /**
- * Returns true if the text opens more than `count` brackets. Brackets inside strings count too. So the result
- * may wrongly be true, and then the members of the message are visited without need.
+ * Returns true if the text opens more than `count` brackets. Counts brackets inside strings too, so the
+ * result may wrongly be true. In that case, the members of the message are visited although this would not be
+ * necessary.
  */
 function opensMore(text: string, count: number): boolean {
   let opened = 0
@@ -69,8 +70,8 @@ function isContainer(value: unknown): value is Fields {
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * The result of `measureStructure`. `keys` counts the keys of all objects. `number_out_of_range`: JSON.parse
- * has read a number as infinite, such as 1e999.
+ * The result of `measureStructure`. `keys`: the number of keys of all objects. `number_out_of_range`:
+ * JSON.parse has read a number as infinite, such as 1e999.
  */
 export type Measured =
   | { readonly ok: true; readonly keys: number }
@@ -81,10 +82,10 @@ let keysFound = 0
 let isInfiniteFound = false
 
 /**
- * Counts the keys of a value that JSON.parse has read. Returns a fault instead if the value is over a limit
- * or has an infinite number. Visits each member once, and stops at the limits on levels and keys, so it may
- * be called for any value. Call this function before JSON.stringify, because JSON.stringify could exhaust the
- * stack if the value is nested too deeply.
+ * Counts the keys of a value that JSON.parse has read. If the value is over a limit or has an infinite
+ * number, returns a fault instead. It may be called for any value, because it visits each member once and
+ * stops at the limits on levels and keys. Call this function before JSON.stringify, because JSON.stringify
+ * could exhaust the stack if the value is nested too deeply.
  */
 export function measureStructure(
   value: object,

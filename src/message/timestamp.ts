@@ -4,9 +4,10 @@ const EARLIEST_MS = -62_167_219_200_000 // 0000-01-01T00:00:00.000Z
 const LATEST_MS = 253_402_300_799_999 // 9999-12-31T23:59:59.999Z
 
 /**
- * The spellings that `parseTimestamp` reads, as the pattern of a JSON Schema. These are the spellings of RFC
+ * The spellings that `parseTimestamp` reads, as the pattern of a JSON Schema. They are the spellings of RFC
  * 3339, and other spellings that clients send: a zone without a colon or without minutes, a date without a
- * time, a time without seconds or without a zone. The pattern doesn't check how many days a month has.
+ * time, and a time without seconds or without a zone. The pattern also accepts days that a month doesn't
+ * have.
  */
 export const timestampPattern =
   '^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])' +
@@ -15,9 +16,9 @@ export const timestampPattern =
 
 /**
  * Parses an ISO 8601 timestamp. Returns milliseconds since 1970, or `undefined` if the text isn't such a
- * timestamp. Fractions of a millisecond are cut off. A text without a zone is read as UTC. A date without a
- * time means midnight at the start of the day. Second 60 (RFC 3339) means second 0 of the next minute. The
- * result is always within the years 0000 to 9999 in UTC, so that `formatTimestamp` can write it.
+ * timestamp. Cuts off fractions of a millisecond. Reads a text without a zone as UTC, a date without a time
+ * as the start of the day, and second 60 (RFC 3339) as second 0 of the next minute. The result is always
+ * within the years 0000 to 9999 in UTC, so that `formatTimestamp` can write it.
  */
 export function parseTimestamp(text: string): number | undefined {
   const year = digits(text, 0, 4)
@@ -50,8 +51,8 @@ export function parseTimestamp(text: string): number | undefined {
 }
 
 // A cache of the minutes that were written last, with their texts. The index of a minute is its number modulo
-// `keptMinutes`. The cache is useful because messages come roughly in the order of their times, so most
-// messages have the same minute as the message before. The same is true for their times of arrival.
+// `keptMinutes`. Messages come roughly in the order of their times, so most messages have the same minute as
+// the message before. The same is true for their times of arrival.
 
 const keptMinutes = 64
 const writtenMinutes = new Float64Array(keptMinutes).fill(Number.NaN)
@@ -108,9 +109,7 @@ function endOfDigits(text: string, from: number): number {
   return at
 }
 
-/**
- * Returns true if a date exists. The comparisons are written in such a way that the result is false for NaN.
- */
+/** Returns true if a date exists. If one of the numbers is NaN, returns false. */
 function isDate(year: number, month: number, day: number): boolean {
   return year >= 0 && month >= 1 && month <= 12 && day >= 1 && day <= daysOf(year, month)
 }
@@ -121,8 +120,8 @@ function daysOf(year: number, month: number): number {
 }
 
 /**
- * Returns the offset of the zone in minutes east of UTC. The zone is the rest of the text from `at` on.
- * Returns `undefined` if the rest is no zone.
+ * Returns the offset of the zone in minutes east of UTC. The zone is the text from `at` on. If this text is
+ * no zone, returns `undefined`.
  */
 function zoneOffset(text: string, at: number): number | undefined {
   const sign = text[at]
@@ -138,9 +137,9 @@ function zoneOffset(text: string, at: number): number | undefined {
 }
 
 /**
- * Returns milliseconds since 1970, or `undefined` if the time isn't within the years 0000 to 9999. `Date.UTC`
- * treats the years 0 to 99 as 1900 to 1999. So the result is computed for the same day 400 years later, and
- * then the 400 years are subtracted.
+ * Returns milliseconds since 1970, or `undefined` if the time isn't within the years 0000 to 9999. Computes
+ * the same day 400 years later, and then subtracts the 400 years, because `Date.UTC` treats the years 0 to 99
+ * as 1900 to 1999.
  */
 function utc(year: number, month: number, day: number, timeMs: number): number | undefined {
   const ms = Date.UTC(year + 400, month - 1, day) - FOUR_CENTURIES_MS + timeMs

@@ -9,14 +9,14 @@ import type { RefusalReason } from './dead-letter-reasons.ts'
 import { parseTimestamp } from './timestamp.ts'
 
 /**
- * The refusal of a message. `detail` is one sentence for the producer, which says what is wrong and what to
- * do. It never quotes the message.
+ * The refusal of a message. `detail` tells the producer in one sentence what is wrong and what to do. It
+ * never quotes the message.
  */
 export type Refusal = { ok: false; reason: RefusalReason; detail: string }
 
 /**
- * The result of a check. `timestampMs` is the message's `timestamp` in milliseconds since 1970; `undefined`
- * if the message has no timestamp.
+ * The result of a check. `timestampMs` is the message's `timestamp` in milliseconds since 1970. It is
+ * `undefined` if the message has no timestamp.
  */
 export type Validated = { ok: true; message: Message; timestampMs: number | undefined } | Refusal
 
@@ -65,8 +65,8 @@ const explained = new Map<string, Refusal>()
 const mostExplained = 1_000
 
 /**
- * Finds the reason to refuse a message, and remembers the reason for similar messages. To find the fault
- * costs many times as much as to notice that there is a fault.
+ * Finds the reason to refuse a message, and remembers the reason for similar messages, because finding a
+ * fault costs many times as much as noticing that there is one.
  */
 function explain(kind: MessageKind, message: JsonObject): Refusal {
   const look = lookOf(kind, message)
@@ -94,7 +94,7 @@ const checkedFields = [
 
 /**
  * Describes the kinds of values in all fields that the schema checks. Messages with the same description have
- * the same fault. Returns `undefined` if the kinds of values aren't enough to determine the fault.
+ * the same fault. If the fault may depend on more than the kinds of values, returns `undefined`.
  */
 function lookOf(kind: MessageKind, message: JsonObject): string | undefined {
   const { timestamp, messageId } = message
