@@ -9,7 +9,10 @@ export type NoticeRecord = {
   readonly value: Buffer | null
 }
 
-/** The counts of one kind for a destination, by reason, since the destination's last notice of this kind. */
+/**
+ * The counts of one kind for a destination, by reason. They began after the destination's last notice of this
+ * kind.
+ */
 export type Tally = { readonly sinceMs: number; readonly counts: Readonly<Record<string, number>> }
 
 export type CountedKind = 'paced' | 'dead_letters'
@@ -60,8 +63,8 @@ export class Board {
     this.#told.set(key, told)
     const { notice } = told
     if (told.isSent) {
-      // This record says that the notice was sent. Compaction may have removed the earlier record of the
-      // notice. In that case, only this record shows which counts the notice contained.
+      // This record says that the notice was sent. Compaction may have removed the notice's earlier record.
+      // In that case, only this record shows which counts were in the notice, so they are dropped here.
       if (notice.kind === 'paced' || notice.kind === 'dead_letters') this.#dropBefore(notice)
       return
     }
@@ -94,7 +97,7 @@ export class Board {
   ): void {
     if (sumOf(counts) === 0) return
     const before = this.#tallies[kind].get(destinationId)
-    // If the clock was set back, the former time lies in the future.
+    // The lower time is used, because the former time lies in the future if the clock was set back.
     const sinceMs = Math.min(before?.sinceMs ?? seenMs, seenMs)
     this.#tallies[kind].set(destinationId, { sinceMs, counts: added(before?.counts ?? {}, counts) })
   }
@@ -108,7 +111,7 @@ export class Board {
     return [...this.#told]
   }
 
-  /** Returns the notices that were decided and that no record reports as sent. */
+  /** Returns the notices that were decided, but that no record reports as sent. */
   unsent(): readonly Notice[] {
     return [...this.#told.values()].flatMap(({ notice, isSent }) => (isSent ? [] : [notice]))
   }
@@ -117,14 +120,14 @@ export class Board {
     return this.#tallies[kind]
   }
 
-  /** Drops the counts of one kind for a destination, which have come since its last notice of this kind. */
+  /** Drops the counts of one kind for a destination. */
   dropTally(kind: CountedKind, destinationId: string): void {
     this.#tallies[kind].delete(destinationId)
   }
 
   /**
-   * Returns the time when a hook last accepted a request after its `failing` notice. Returns 0 if it has
-   * accepted no request since.
+   * Returns the time when a hook last accepted a request. Returns 0 if it has accepted none since its
+   * `failing` notice.
    */
   answeredMs(hook: HookName): number {
     return this.#answered.get(hookKey(hook)) ?? 0
@@ -132,7 +135,8 @@ export class Board {
 
   /**
    * Returns the hooks that fail, each hook once. Ignores reports from before `sinceMs`. If several processes
-   * report a hook, the result has the hook's earliest start of failing, and the outcome of its last failure.
+   * report a hook, the result has the earliest time at which the hook began to fail, and the outcome of its
+   * last failure.
    */
   failing(sinceMs: number): ReadonlyMap<string, SeenHook> {
     const failing = new Map<string, SeenHook>()

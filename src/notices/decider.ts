@@ -6,11 +6,11 @@ import { toldKey } from './notice-record.ts'
 export type Terms = {
   /** Time for which a destination must need a backfill before a notice about this is made. */
   readonly failingAfterMs: number
-  /** The window: the time in which at most one notice of a kind is made about the same subject. */
+  /** The window: within this time, at most one notice of a kind is made about the same subject. */
   readonly windowMs: number
-  /** A notice of a kind is made once the count in a window is this high. 0: no such notice is ever made. */
+  /** A notice of a kind is made when its count in a window is this high. 0: no such notice is ever made. */
   readonly least: Readonly<Record<CountedKind, number>>
-  /** The age from which on a report is ignored. */
+  /** Reports that are older than this are ignored. */
   readonly staleMs: number
   /** Time that a hook must work without a reported failure before it counts as recovered. */
   readonly wellMs: number
@@ -36,30 +36,27 @@ export type Situation = {
 export type Decided = {
   readonly notices: readonly Notice[]
   /**
-   * Keys of notices to forget. A notice is forgotten when the catalog no longer has its hook or destination.
-   * A `needs_backfill` notice is also forgotten when it is over (`#isOver`).
+   * The keys of the notices to forget. A notice is forgotten if the catalog no longer has its hook or
+   * destination. A `needs_backfill` notice is also forgotten if it is over (`#isOver`).
    */
   readonly forgotten: readonly string[]
   /**
-   * Number of hooks that have begun to fail again without a new notice, because the window of the previous
-   * notice isn't over.
+   * Number of hooks that have begun to fail again, but get no new notice yet, because the window of the
+   * previous notice isn't over.
    */
   readonly coalesced: number
 }
 
-/**
- * Limit on the notices of one decision. Further notices wait for the next decision, so an outage of all
- * destinations is reported in steps.
- */
+/** Limit on the notices of one decision. Further notices wait for the next decision. */
 const mostAtOnce = 100
 
 /**
- * Decides which notices are made. A decider may be replaced at any time. A new decider, for example in
- * another process, makes the same decisions from the board, but a little later.
+ * Decides which notices are made. A decider may be replaced at any time, for example by one in another
+ * process. The new decider makes the same decisions from the board, but a little later.
  */
 export class Decider {
   readonly #terms: Terms
-  /** Hooks that fail without a new notice, because the window of the previous notice isn't over. */
+  /** Hooks that fail, but get no new notice yet, because the window of the previous notice isn't over. */
   #heldBack = new Set<string>()
   readonly #times = new Map<string, number>()
   /**
@@ -77,7 +74,7 @@ export class Decider {
   decide(board: Board, situation: Situation): Decided {
     const { nowMs, isKnown } = situation
     if (this.#begunMs === undefined) dropInherited(board, nowMs - this.#terms.windowMs)
-    // If the clock was set back, the former time lies in the future.
+    // The lower time is used, because the former time lies in the future if the clock was set back.
     this.#begunMs = Math.min(this.#begunMs ?? nowMs, nowMs)
     const failing = board.failing(nowMs - this.#terms.staleMs)
     const begun = this.#begun(board, failing, situation)
@@ -121,7 +118,7 @@ export class Decider {
         this.#times.set(key, (this.#times.get(key) ?? 0) + 1)
         continue
       }
-      // If the hook's notice was held back until now, this failure has already been counted in `#times`.
+      // If the hook's notice was held back until now, `#times` has already counted this failure.
       const times = Math.max(1, (this.#times.get(key) ?? 0) + (this.#heldBack.has(key) ? 0 : 1))
       notices.push({ kind: 'failing', destinationId, hookId, sinceMs, atMs: nowMs, lastOutcome, times })
       // The notice may have to wait for the next decision, which must not count this failure again.
@@ -132,8 +129,8 @@ export class Decider {
   }
 
   /**
-   * Decides about hooks that have a `failing` notice and have accepted a request after this notice. A hook
-   * has not recovered if a process has reported a failure of the hook after that request.
+   * Decides about hooks that have a `failing` notice and have accepted a request after it. If a process
+   * reports a failure of a hook after that request, the hook has not recovered.
    */
   #recovered(
     board: Board,
@@ -158,9 +155,8 @@ export class Decider {
   }
 
   /**
-   * Decides about notices with counts. If a destination has a failing hook, its deliveries are put off
-   * because of this hook, and there is a notice about the hook itself. So the destination's `paced` counts
-   * are dropped.
+   * Decides about notices with counts. If a destination has a failing hook, its `paced` counts are dropped,
+   * because deliveries are put off because of this hook, and there is a notice about the hook itself.
    */
   #counted(
     kind: CountedKind,
@@ -202,13 +198,14 @@ export class Decider {
   }
 
   /**
-   * Returns true if a `needs_backfill` notice is over: its destination has all of its values again, and the
-   * time `windowMs` has passed since the notice. Another notice about the destination may then be made.
+   * Returns true if a `needs_backfill` notice is over, so that another notice about the destination may be
+   * made. It is over if the destination has all of its values again, and if `windowMs` has passed since the
+   * notice.
    */
   #isOver(notice: Notice, { nowMs }: Situation): boolean {
     if (notice.kind !== 'needs_backfill') return false
     const { failingAfterMs } = this.#terms
-    // A process that began to decide only a short time ago may not know yet which destinations need a
+    // If this process began to decide only a short time ago, it may not know yet which destinations need a
     // backfill.
     const isNew = nowMs - (this.#begunMs ?? nowMs) < failingAfterMs
     const key = toldKey('needs_backfill', notice.destinationId, notice.spaceId)
@@ -217,7 +214,7 @@ export class Decider {
 
   /**
    * Returns true if a notice with the time `atMs` was made less than a window ago. A time in the far future
-   * is of a clock that was wrong, and must not prevent notices until then.
+   * comes from a wrong clock, and must not prevent notices until this time.
    */
   #isInWindow(atMs: number, nowMs: number): boolean {
     return Math.abs(nowMs - atMs) < this.#terms.windowMs
@@ -225,8 +222,8 @@ export class Decider {
 }
 
 /**
- * Decides about secrets that end soon. A secret gets one notice. If the time of its end changes, it gets
- * another.
+ * Decides about secrets that end soon. A secret gets one notice, and another one if the time of its end
+ * changes.
  */
 function secretsEnding(
   board: Board,
@@ -242,8 +239,8 @@ function secretsEnding(
 }
 
 /**
- * Drops counts from a time in which another process made the decisions. This process can't know which windows
- * were over at that time, or which destinations were failing.
+ * Drops the counts that came while another process made the decisions. This process can't know which windows
+ * ended in that time, or which destinations were failing.
  */
 function dropInherited(board: Board, windowFromMs: number): void {
   for (const [destinationId] of board.tallies('paced')) board.dropTally('paced', destinationId)

@@ -5,12 +5,12 @@ import { decodePause, type PauseRecord } from './pause-record.ts'
 
 // The records of the topic `notices`. Their keys are JSON lists:
 //
-// - `["report", REPORTER]`: the observations of a process about hooks and destinations. The process writes
-//   the record a few times a minute while it has observations. If one record is too small for them, the
-//   process writes several records, each with a reporter of its own.
+// - `["report", REPORTER]`: the observations of a process about hooks and destinations. While a process has
+//   observations, it writes this record a few times a minute. If there are too many observations for one
+//   record, it writes several records, each with another REPORTER.
 // - `["told", KIND, DESTINATION, SUBJECT]`: the last notice of a kind about a subject. A process writes this
-//   record before it sends the notice, and again after it has sent the notice. After a crash, the next
-//   process sends every notice whose second record is missing.
+//   record before it sends the notice, and once more after that. After a crash, the next process sends every
+//   notice whose second record is missing.
 //
 // `pause-record.ts` has the records about pauses.
 
@@ -40,7 +40,7 @@ const reportSchema = Type.Object({
 
 /** A failing hook, as one process has observed it. Times are epoch milliseconds. */
 export type FailingHook = Readonly<Static<typeof failingHook>>
-/** A hook that `Watch.follow` got, and that has accepted a request since the previous report. */
+/** A hook that was passed to `Watch.follow`, and has accepted a request since the previous report. */
 export type AnsweredHook = Readonly<Static<typeof answeredHook>>
 /** The numbers of a destination's paced deliveries and dead letters since the previous report, by reason. */
 export type CountedDestination = Readonly<Static<typeof countedDestination>>
@@ -121,12 +121,15 @@ export function encodeTold(told: Told): Encoded {
   return { key: Buffer.from(toldKeyOf(told.notice)), value: encode(told) }
 }
 
-/** Limit on the entries in each list of a record. A record with three such lists fits into the topic. */
+/**
+ * Limit on the entries in each list of a record. With this limit, a record with three lists isn't too large
+ * for the topic.
+ */
 const mostOfEach = 500
 
 /**
- * Divides a report among as many reporters as it needs records. If `atLeast` is higher than this number, the
- * further reports are empty, so they replace what these reporters have reported before.
+ * Divides a report into as many records as it needs, each with another reporter. If `atLeast` is higher than
+ * this number, adds empty reports, which replace what their reporters have reported before.
  */
 export function pagesOf(
   reporter: string,

@@ -2,13 +2,12 @@ import { createHash } from 'node:crypto'
 import { deadFromMs } from './pause-record.ts'
 
 /**
- * A notice to a customer about a destination. Times are epoch milliseconds. Once a notice has been decided,
- * it never changes. So if another process sends it again, it has the same `messageId`.
+ * A notice to a customer about a destination. Times are epoch milliseconds. A notice that was decided never
+ * changes. So if another process sends it again, it has the same `messageId`.
  */
 export type Notice =
   /**
-   * `times`: how often the hook has begun to fail since its previous `failing` notice. The present failure is
-   * included.
+   * `times`: how often the hook has begun to fail since its previous `failing` notice, including this time.
    */
   | (OfHook & { readonly kind: 'failing'; readonly lastOutcome: string; readonly times: number })
   | (OfHook & { readonly kind: 'recovered' })
@@ -39,8 +38,8 @@ export type Notice =
       readonly lastOutcome: string
     }
   /**
-   * The end of an automatic pause. `sinceMs`: the time when the pause began. `cause`: the pause was ended by
-   * a request (`asked`) or by an edit of the catalog (`catalog`).
+   * The end of an automatic pause. `sinceMs`: the time when the pause began. `cause`: what ended the pause, a
+   * request (`asked`) or an edit of the catalog (`catalog`).
    */
   | {
       readonly kind: 'resumed'
@@ -80,8 +79,8 @@ export const noticeKinds: readonly NoticeKind[] = [
 ]
 
 /**
- * A notice as a Segment message for the topic `events`. `key` is the key of its record. The key is the same
- * for all notices about a destination, so these notices are all in one partition.
+ * A notice as a Segment message for the topic `events`. `key` is the key of its record. All notices about a
+ * destination have the same key, so they are in one partition.
  */
 export type NoticeMessage = { readonly messageId: string; readonly key: string; readonly text: string }
 
@@ -106,8 +105,8 @@ export function subjectOf(notice: Notice): string {
 }
 
 /**
- * Returns the message of a notice. `nameOf` returns the name that the catalog has for a destination. Two
- * calls with the same notice and the same name return the same text.
+ * Returns the message of a notice. `nameOf` returns the name of a destination in the catalog. The same notice
+ * with the same name always gives the same text.
  */
 export function messageOf(notice: Notice, nameOf: (destinationId: string) => string): NoticeMessage {
   const { destinationId, atMs } = notice
@@ -203,8 +202,8 @@ function adviceOf(notice: Notice): string {
 }
 
 /**
- * Returns the `messageId` of a notice. The `messageId` depends only on what the notice reports, so that
- * receivers and Sluice itself recognize a repeat.
+ * Returns the `messageId` of a notice. It depends only on what the notice reports, so that receivers and
+ * Sluice itself recognize a repeat.
  */
 function idOf(notice: Notice): string {
   const { kind, destinationId } = notice

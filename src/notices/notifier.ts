@@ -17,15 +17,14 @@ export type ReadRecord = {
 }
 
 export type NotifierOptions = {
-  /** The name of this process, which is different for each process that reports. */
+  /** The name of this process. Each process that reports has another name. */
   readonly reporter: string
   readonly terms: Terms
   /** Time between two readings of the topic, in milliseconds. At each reading, the hooks are checked too. */
   readonly everyMs: number
   readonly watch: Watch
   /**
-   * Reads the records of the topic `notices` from an offset to the end that the topic has at the time of the
-   * call.
+   * Reads the records of the topic `notices`, from an offset to the end of the topic at the time of the call.
    */
   readonly read: (from: number) => AsyncIterable<readonly ReadRecord[]>
   /**
@@ -64,14 +63,14 @@ export type PausesPort = {
 export type NotifierObserver = {
   sent(notice: Notice): void
   /**
-   * Called when this process has decided that a destination is paused automatically, or that an automatic
-   * pause is over.
+   * Called when this process has decided to pause a destination automatically, or has decided that an
+   * automatic pause is over.
    */
   paused(record: PauseRecord & { readonly kind: 'paused' | 'resumed' }): void
   dropped(kind: NoticeKind, why: 'coalesced' | 'refused', count: number): void
   /**
    * Called when a round failed. A round is one reading of the topic with the steps that follow it. The
-   * notifier tries again. `isNew`: true if the previous round succeeded.
+   * notifier goes on with the next round. `isNew`: true if the previous round succeeded.
    */
   failed(error: unknown, isNew: boolean): void
   /**
@@ -81,14 +80,16 @@ export type NotifierObserver = {
   recovered(): void
 }
 
-/** Time without a report after which a process counts as gone, and its record is removed. */
+/**
+ * If a process has not reported for this time in milliseconds, it counts as gone, and its record is removed.
+ */
 const goneAfterMs = 3_600_000
 
 /**
- * Reports the failing hooks that this process has observed. One unit is chosen for decisions. If this process
- * owns the chosen unit, it also decides about notices and automatic pauses for all processes. A notice is
- * written to the topic `notices`, then sent, and then written again as sent. If the chosen unit gets another
- * owner before the last step, the new owner continues with the same `messageId`.
+ * Reports the failing hooks that this process has observed. The owner of one chosen unit also decides about
+ * notices and automatic pauses, for all processes. A notice is written to the topic `notices`, then sent, and
+ * then written again as sent. If the chosen unit gets another owner before the last step, the new owner
+ * continues with the same `messageId`.
  */
 export class Notifier {
   readonly #options: NotifierOptions
@@ -97,10 +98,11 @@ export class Notifier {
   #pauseDecider: PauseDecider
   /**
    * The time when the topic was last read to its end, in epoch milliseconds. If this was long ago, for
-   * example because the process was suspended, the timestamp of a record says how old the record is.
+   * example because the process was suspended, new records may be old. In that case, the age of a record is
+   * taken from its timestamp.
    */
   #caughtUpMs = -Infinity
-  /** The number of records that the last report took. */
+  /** The number of records of the last report. */
   #pages = 0
   #isDeciding = false
   #hasFailed = false
@@ -151,12 +153,12 @@ export class Notifier {
 
   async #look(): Promise<void> {
     const { watch, isWanted, pauses } = this.#options
-    // A pause that this process has read must still be ended, although the catalog may pause no destination
-    // any more. Otherwise the pause would apply again after a later edit of the catalog.
+    // If this process has read a pause, it must still end this pause, even if the catalog no longer allows
+    // automatic pauses. Otherwise the pause would apply again after a later edit of the catalog.
     const isOn = isWanted() || pauses.isOn() || this.#board.pauses.paused.size > 0
     watch.isOn = isOn
     if (!isOn) {
-      // When the topic is read again later, its next records may have been written long before.
+      // The records that are read next may have been written long before they are read.
       this.#caughtUpMs = -Infinity
       return
     }
@@ -177,8 +179,9 @@ export class Notifier {
   }
 
   /**
-   * Returns the hooks of each destination with a failure clock. The clock says since when all URLs of the
-   * destination have failed. If one of its hooks accepts a request, the clock starts anew.
+   * Returns the hooks of each destination with a failure clock, which says since when all URLs of the
+   * destination have failed. The successes of these hooks must be reported, because a success makes the clock
+   * start anew.
    */
   #timedHooks(): readonly HookName[] {
     const { destinationOf } = this.#options.pauses.situation()
@@ -203,13 +206,13 @@ export class Notifier {
 
   /**
    * Writes a report with all failing hooks, in as many records as are needed. As long as a hook fails, a
-   * report is written after each reading of the topic `notices`. If a process stops reporting, its failing
-   * hooks don't count any more.
+   * report is written after each reading of the topic `notices`, because the failing hooks of a process that
+   * stops reporting don't count any more.
    */
   async #report(): Promise<void> {
     const { watch, openHooks, write, reporter } = this.#options
     const pages = pagesOf(reporter, watch.take(openHooks()), this.#pages)
-    // If a write fails, the next report also replaces what the failed one may have written.
+    // If a write fails, the next report must also replace the records that this report may have written.
     this.#pages = pages.length
     for (const page of pages) await write(encodeReport(page.reporter, page.report))
     this.#pages = pages.filter(({ report }) => isAny(report)).length

@@ -36,13 +36,13 @@ export class PauseBook {
   }
 
   #takeClock(destinationId: string, clock: FailureClock | undefined, { seenMs }: Seen): void {
-    // The writer of this record may not yet have read the report of a success when it wrote the clock again.
-    // So the success is kept.
+    // The time of the last success is kept, because the writer of this record may not have read the report of
+    // that success yet.
     const answeredMs = this.#clocks.get(destinationId)?.answeredMs ?? 0
     set(this.#clocks, destinationId, clock && { ...clock, seenMs, answeredMs })
   }
 
-  /** Remembers that a URL of a destination has accepted a request, according to a report. */
+  /** Call this when a report says that a URL of a destination has accepted a request. */
   answered(destinationId: string, seenMs: number): void {
     const clock = this.#clocks.get(destinationId)
     if (clock !== undefined) this.#clocks.set(destinationId, { ...clock, answeredMs: seenMs })
@@ -62,8 +62,8 @@ export class PauseBook {
   }
 
   /**
-   * Returns the pause of a destination if the pause has not ended. A pause also counts as ended if the
-   * process that decided the pause had not yet read the last resumption of the destination.
+   * Returns the pause of a destination if it has not ended. A pause also counts as ended if the process that
+   * decided it had not yet read the end of the destination's previous pause.
    */
   pauseOf(destinationId: string): Pause | undefined {
     const pause = this.#pauses.get(destinationId)

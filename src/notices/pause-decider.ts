@@ -11,18 +11,17 @@ export type PausableDestination = {
   /** The digest of the destination's URLs, which changes when a URL changes. */
   readonly urls: string
   /**
-   * The time for which all URLs must fail before the destination is paused, in milliseconds. 0: the
-   * destination is never paused automatically.
+   * The destination is paused automatically after all of its URLs have failed for this time, in milliseconds.
+   * 0: it is never paused automatically.
    */
   readonly autoPauseMs: number
 }
 
 export type PauseTerms = {
-  /** The age from which on a report is ignored, in milliseconds. */
+  /** Reports that are older than this, in milliseconds, are ignored. */
   readonly staleMs: number
   /**
-   * The time for which a decider must have decided without a gap before it pauses a destination, in
-   * milliseconds.
+   * A decider pauses a destination only after it has decided without a gap for this time, in milliseconds.
    */
   readonly steadyMs: number
 }
@@ -37,19 +36,17 @@ export type PauseSituation = {
 }
 
 /**
- * The age at which a failure clock becomes void, in milliseconds. A failure clock says since when all URLs of
- * a destination have failed. If no record of the clock was written for this time, no process has watched the
- * URLs, so the URLs may have worked.
+ * A failure clock says since when all URLs of a destination have failed. If no record of a clock was written
+ * for this time, in milliseconds, the clock becomes void. In that time, no process has watched the URLs, so
+ * they may have worked.
  */
 const clockKeptMs = 3_600_000
-/**
- * The age at which the record of a failure clock is written again, in milliseconds. The record says since
- * when all URLs of a destination have failed.
- */
+/** If the record of a failure clock has this age, in milliseconds, it is written again. */
 const clockRenewedMs = clockKeptMs / 4
 /**
- * If there are too many clocks for one decision, those whose records have this age come first, so that none
- * becomes void. Then come destinations without a clock, and then younger clocks. In milliseconds.
+ * If there are too many clocks for one decision, clocks whose records are older than this, in milliseconds,
+ * come first, so that they don't become void. Then come destinations without a clock, and then all other
+ * clocks.
  */
 const clockUrgentMs = 3 * clockRenewedMs
 /** Limit on the records of one decision. Further records wait for the next decision. */
@@ -57,10 +54,10 @@ const mostAtOnce = 200
 
 /**
  * Decides which destinations are paused automatically, and when an automatic pause is over. Each decision is
- * written to the topic `notices` before it takes effect, so another decider can continue from the topic.
+ * written to the topic `notices` before it takes effect, so that another decider can continue from there.
  *
- * The length of a failure is measured by the clock of the process that decides. So a wrong clock in another
- * process can't cause a pause.
+ * The duration of a failure is measured only by the clock of the process that decides. So a wrong clock in
+ * another process can't cause a pause.
  */
 export class PauseDecider {
   readonly #terms: PauseTerms
@@ -78,7 +75,7 @@ export class PauseDecider {
   /** Returns the records that have to be written. Pauses and ends of pauses come first. */
   decide(board: Board, situation: PauseSituation): readonly PauseRecord[] {
     const { nowMs, isSound, destinationOf } = situation
-    // If the clock was set back, it isn't known how long ago the last decision was.
+    // A clock that was set back counts as a gap, because it isn't known how long ago the last decision was.
     const isGap = nowMs < this.#decidedMs || nowMs - this.#decidedMs > this.#terms.staleMs
     this.#decidedMs = nowMs
     if (!isSound) this.#steadySinceMs = undefined
@@ -116,8 +113,8 @@ export class PauseDecider {
   }
 
   /**
-   * Decides about the failure clock of a destination, which says since when all URLs of the destination have
-   * failed. Call this only for a destination that may be paused automatically and isn't paused.
+   * Starts, renews or ends the failure clock of a destination, or pauses the destination. Call this only for
+   * a destination that may be paused automatically and isn't paused.
    */
   #aboutClock({
     destinationId,
@@ -151,8 +148,8 @@ export class PauseDecider {
 
   /**
    * Returns true if this process has decided for at least `steadyMs` without a gap or a problem, and if each
-   * hook of the destination has failed within this time. Earlier failures don't prove that the hooks fail,
-   * because Sluice itself may have had a problem.
+   * hook of the destination has failed within this time. Earlier failures don't count, because Sluice itself
+   * may have had a problem when they happened.
    */
   #isSure(failures: Subject['failures'], nowMs: number): failures is readonly SeenHook[] {
     const sinceMs = this.#steadySinceMs
@@ -165,8 +162,8 @@ export class PauseDecider {
 }
 
 /**
- * A destination, with the values that a decision about it needs. `failures`: the destination's hooks with
- * their failures; `undefined` if not all hooks fail.
+ * A destination, with the values that a decision about it needs. `failures`: the failures of the
+ * destination's hooks; `undefined` if not all of its hooks fail.
  */
 type Subject = PausableDestination &
   Pick<PauseSituation, 'nowMs' | 'isSound'> & {
@@ -176,9 +173,13 @@ type Subject = PausableDestination &
   }
 
 /**
- * Returns true if a failure clock is void. This is so if its last record is too old, if the URLs have changed
- * since the clock started, or if the clock started before the end of the last pause. A clock that starts in
- * the future is void too: the clock of the machine was set back, so a later success could seem to be earlier.
+ * Returns true if a failure clock is void, for one of these reasons:
+ *
+ * - Its last record is too old.
+ * - The URLs have changed since it started.
+ * - It started before the end of the last pause.
+ * - It starts in the future, because the clock of the machine was set back. A later success could then seem
+ *   to be earlier.
  */
 function isVoid(
   clock: SeenClock,
@@ -189,8 +190,8 @@ function isVoid(
 }
 
 /**
- * Sorts failure clocks so that the most urgent clock comes first. Otherwise the clocks that are renewed could
- * take the place of new ones for ever, if very many destinations fail.
+ * Sorts failure clocks so that the most urgent clock comes first. Without this order, if very many
+ * destinations fail, the clocks that are renewed could keep new clocks from ever being written.
  */
 function byUrgency(clocks: readonly PauseRecord[], board: Board, nowMs: number): readonly PauseRecord[] {
   const seenMs = ({ destinationId }: PauseRecord): number => {
@@ -213,9 +214,9 @@ function lastOutcomeOf(failures: readonly SeenHook[]): string {
 }
 
 /**
- * Returns two lists. `notices`: new notices, which report pauses and ends of pauses. If `isWanted` is false,
- * this list is empty. `over`: records for the topic, each of which removes the record of a pause that is over
- * and needs no notice any more.
+ * Returns two lists. `notices` has new notices about pauses and ends of pauses. If `isWanted` is false, it is
+ * empty. `over` has records for the topic. Each of these removes the record of a pause that is over and needs
+ * no notice any more.
  */
 export function noticesOfPauses(
   board: Board,

@@ -6,8 +6,8 @@ import { Compile } from 'typebox/compile'
 // - `["clock", DESTINATION]`: a failure clock, which says since when all URLs of a destination have failed.
 //   The decider writes it again from time to time, as long as all URLs fail.
 // - `["paused", DESTINATION]`: a pause, written by the decider.
-// - `["resumed", DESTINATION]`: the end of the pause. A later pause is void too if its decider had not
-//   yet read this record. The decider, a command or the admin API writes the record.
+// - `["resumed", DESTINATION]`: the end of the pause. The decider, a command or the admin API writes it. If
+//   the decider of a later pause had not yet read this record, the record ends that pause too.
 
 const clockSchema = Type.Object({ sinceMs: Type.Number(), urls: Type.String() })
 const pauseSchema = Type.Object({
@@ -31,8 +31,8 @@ export type FailureClock = Readonly<Static<typeof clockSchema>>
 
 /**
  * An automatic pause. `sinceMs`: the time since which all URLs had failed. `urls`: the digest of the URLs.
- * The pause ends when the catalog has other URLs. `readTo`: an offset. The process that decided the pause had
- * read all records of the topic before this offset.
+ * The pause ends when the catalog has other URLs. `readTo`: the offset up to which the process that decided
+ * the pause had read the topic.
  */
 export type Pause = Readonly<Static<typeof pauseSchema>>
 
@@ -48,7 +48,7 @@ export type PauseRecord =
   | { readonly kind: 'resumed'; readonly destinationId: string; readonly content: Resumption | undefined }
 
 /**
- * Encodes a record. A record without content removes the previous record with the same key from the topic.
+ * Encodes a record. If it has no content, it removes the previous record with the same key from the topic.
  */
 export function encodePause({ kind, destinationId, content }: PauseRecord): {
   readonly key: Buffer
@@ -80,12 +80,13 @@ export function decodePause(names: readonly unknown[], content: unknown): PauseR
   }
 }
 
-/** How far the clock of the process that decides pauses may be ahead of a broker's, in milliseconds. */
+/** How many milliseconds the clock of the process that decides pauses may be ahead of a broker's clock. */
 const clocksDifferMs = 60_000
 
 /**
- * Returns the time from which on messages may have become dead letters because of a pause that was decided at
- * `atMs`. The times of dead letters are times of a broker's clock. Both times are in epoch milliseconds.
+ * Returns the time of the first messages that may have become dead letters because of a pause. `atMs` is the
+ * time when the pause was decided. The result is earlier, because the times of dead letters come from a
+ * broker's clock. Both times are in epoch milliseconds.
  */
 export function deadFromMs(atMs: number): number {
   return atMs - clocksDifferMs

@@ -5,15 +5,16 @@ import type { OpenHook, ParkReason, PipelineObserver } from '../pipeline/pipelin
 import type { AnsweredHook, CountedDestination, FailingHook, Report } from './notice-record.ts'
 
 /**
- * A period in which the network of this process was suspect. Times are milliseconds of a monotonic clock.
- * Failures in this period say nothing about the hooks. `untilMs` is `Infinity` while the network is suspect.
+ * A period in which the network of this process was suspect. Failures in this period say nothing about the
+ * hooks. Times are milliseconds of a monotonic clock. `untilMs` is `Infinity` while the network is still
+ * suspect.
  */
 export type EgressOutage = { readonly sinceMs: number; readonly untilMs: number }
 
 export type WatchOptions = {
   /** The id of the source of notices. The watch ignores deliveries of that source's own messages. */
   readonly sourceId: string
-  /** Time for which a hook must have failed before the watch reports it as failing, in milliseconds. */
+  /** The watch reports a hook as failing when it has failed for this time, in milliseconds. */
   readonly failingAfterMs: number
   /** Returns the last outage of the network of this process, if there was one. */
   readonly egressOutage?: () => EgressOutage | undefined
@@ -26,25 +27,25 @@ export type WatchOptions = {
 /** The least number of failures at which a hook is reported as failing. */
 const leastFailures = 3
 /**
- * Time without a request after which nobody knows whether a hook works, in milliseconds. While there are
+ * If a hook has got no request for this time in milliseconds, nobody knows whether it works. While there are
  * messages for a hook, it gets a request at least once an hour.
  */
 const quietMs = 65 * 60_000
 
 /**
  * A hook that has failed, or whose successes are reported (`follow`). Times are milliseconds of a monotonic
- * clock, so no hook seems to have failed for an hour because the clock of the machine was set.
+ * clock, so that a change of the machine's clock doesn't change how long a hook seems to have failed.
  */
 type Watched = {
-  /** Number of failures since the last success. */
+  /** The number of failures since the last success. */
   failures: number
   sinceMs: number
-  /** The time of the third failure since the last success, from which on the hook counts as failing. */
+  /** The time of the third failure since the last success. From then on, the hook counts as failing. */
   downMs: number
   lastFailedMs: number
   lastOutcome: Outcome | undefined
   /**
-   * The time when the hook last accepted a request; 0 if this was already reported, or if the hook has
+   * The time when the hook last accepted a request. It is 0 if this was already reported, or if the hook has
    * accepted no request.
    */
   answeredMs: number
@@ -54,9 +55,9 @@ type Watched = {
 type Counts = { readonly paced: Map<string, number>; readonly deadLetters: Map<string, number> }
 
 /**
- * Collects the content of the next report of one process: failing hooks, and counts of dead letters and of
- * deliveries that are put off. While the watch is off, it collects nothing. The success of a hook that has
- * never failed costs hardly more than one comparison.
+ * Collects the content of the next report of this process: failing hooks, and counts of dead letters and of
+ * deliveries that are put off. While the watch is off, it collects nothing. If a hook has never failed, its
+ * successes cost hardly more than one comparison each.
  */
 export class Watch {
   readonly #options: WatchOptions
@@ -93,9 +94,8 @@ export class Watch {
   }
 
   /**
-   * Sets the hooks whose successes are reported. These are the hooks with a `failing` notice, and the hooks
-   * of destinations that have a failure clock. A failure clock says since when all URLs of a destination have
-   * failed.
+   * Sets the hooks whose successes are reported. Pass the hooks with a `failing` notice, and the hooks of
+   * destinations with a failure clock. A failure clock says since when all URLs of a destination have failed.
    */
   follow(hooks: readonly { readonly destinationId: string; readonly hookId: string }[]): void {
     for (const ofDestination of this.#hooks.values())
@@ -118,7 +118,8 @@ export class Watch {
       for (const [hookId, watched] of ofDestination) {
         const hook = { destinationId, hookId }
         this.#forgive(watched)
-        // If a breaker opened in an outage, its open time is counted only from the end of the outage.
+        // If a breaker opened during an outage, the time for which it has been open counts only from the end
+        // of the outage.
         const openMs = Math.min(openForMs.get(keyOf(hook)) ?? 0, nowMs - soundMs)
         const sinceMs = this.#failingSince(watched, openMs, nowMs)
         if (sinceMs !== undefined)
@@ -172,8 +173,8 @@ export class Watch {
   }
 
   /**
-   * Forgets the failures of a hook if the hook didn't count as failing before the last outage of the network,
-   * and hasn't failed since the outage.
+   * If a hook didn't count as failing before the last outage of the network, and hasn't failed since the
+   * outage, forgets its failures.
    */
   #forgive(watched: Watched): void {
     const outage = this.#outage
@@ -185,8 +186,8 @@ export class Watch {
 
   /**
    * Returns the time since which the hook has failed. Returns `undefined` if the hook doesn't fail, or has
-   * failed for less than `failingAfterMs`. A hook whose breaker has been open for `failingAfterMs` counts as
-   * failing, even if it accepts a request now and then.
+   * failed for less than `failingAfterMs`. If a hook's breaker has been open for `failingAfterMs`, the hook
+   * counts as failing, even if it accepts a request now and then.
    */
   #failingSince(
     { failures, sinceMs, lastFailedMs }: Watched,
@@ -237,8 +238,8 @@ export class Watch {
   }
 
   /**
-   * Returns the counts, without those of deliveries that were put off because a hook or the network of this
-   * process has just stopped working.
+   * Returns the counts. Leaves out deliveries that were put off because a hook is failing, and all counts
+   * while the network of this process is suspect.
    */
   #takeCounts(): readonly CountedDestination[] {
     if (this.#isSuspect) this.#counts.clear()
@@ -257,8 +258,8 @@ export class Watch {
 }
 
 /**
- * Returns true if the answer shows that the hook works. A final refusal of a message makes a dead letter and
- * is no failure of the hook.
+ * Returns true if the answer shows that the hook works. This is also true if the hook refuses a message for
+ * good, which makes the message a dead letter.
  */
 function hasAnswered(outcome: Outcome, verdict: HookResult['verdict']): boolean {
   return outcome.kind === 'answer' && (verdict.kind !== 'retry' || isThrottled(outcome))
@@ -270,15 +271,15 @@ function isThrottled(outcome: Outcome): boolean {
 }
 
 /**
- * Returns true if a delivery was put off without a failed attempt. The reason is that the delivery's
- * destination gets more than it accepts, asks for pauses, or has failing hooks. The owner of unit 0 drops the
- * counts of such deliveries for destinations with failing hooks.
+ * Returns true if a delivery was put off without a failed attempt, because its destination gets more than it
+ * accepts, asks for pauses, or has failing hooks. If a destination has failing hooks, the decider drops the
+ * counts of such deliveries.
  */
 function isPaced(why: ParkReason): boolean {
   return why === 'paced' || why === 'overflow' || why === 'not_before'
 }
 
-/** `aheadMs`: how far epoch milliseconds are ahead of the clock of `watched`. */
+/** `aheadMs`: by how much epoch milliseconds are higher than the times in `watched`. */
 function lastOf(
   { lastFailedMs, lastOutcome }: Watched,
   aheadMs: number,
@@ -290,8 +291,8 @@ function lastOf(
 }
 
 /**
- * Describes an outcome in a text that a customer may read. It names no address that isn't allowed. Otherwise,
- * a customer whose URL has an internal name would learn the private address of this name.
+ * Describes an outcome in a text that a customer may read. The text names no address that isn't allowed. If
+ * it did, a customer could use a URL with an internal name to learn the private address of this name.
  */
 function describeForCustomer(outcome: Outcome): string {
   return outcome.kind === 'address' ? 'address not allowed' : describeOutcome(outcome)
