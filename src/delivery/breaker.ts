@@ -5,8 +5,9 @@
 // - The first and the last try of a message need no credit.
 // - Each other try costs a credit. Each success earns credits (additive increase). Fifty results in a row
 //   without a success halve the saved credits (multiplicative decrease). A hook that fails nine of ten
-//   requests earns credits for all its tries. A hook that is down earns no credits. Now and then it gets one
-//   of these tries without a credit (a probe). A probe may take the place of the last try of another message.
+//   requests earns credits for all its tries. A hook that is down earns no credits. Now and then, one of
+//   these tries is made without a credit (a probe). A probe may take the place of the last try of another
+//   message.
 // - A hook that still accepts some requests has a limit on requests in flight. Each success raises the limit
 //   by one. Results are judged in groups (runs). If the limit was reached during a run, and at least half of
 //   the run's requests timed out, the limit is halved. So an overloaded server gets fewer requests at once.
@@ -112,7 +113,8 @@ export class Breaker {
   #credits = 0
   /**
    * Number of last tries that will still be left out, because probes took their places. A probe of class
-   * `again` takes the place of one last try. A probe of class `between` doesn't.
+   * `again` takes the place of one last try. A probe of class `between` takes no place, because it is only
+   * the second try of its message.
    */
   #borrowed = 0
   /** The limit on requests in flight while the hook still accepts some requests. */

@@ -7,7 +7,10 @@ export type PacedTry = {
   readonly hook: PacedHook
   readonly tryClass: TryClass
   readonly bytes: number
-  /** If the try must not start any more, the reason. The bulkhead then passes this reason to `dropped`. */
+  /**
+   * The reason why the try must not start any more, which the bulkhead then passes to `dropped`. `undefined`:
+   * the try may start.
+   */
   readonly obstacle: 'abandoned' | 'changed' | 'stopped' | undefined
   /** Sends the request. When the request ends, call `Bulkhead.ended`. */
   start(): void

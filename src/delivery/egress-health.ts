@@ -2,8 +2,8 @@ import { isOwnFault, type Outcome } from './outcome.ts'
 
 /**
  * Called when the network of this process becomes suspect, and when it is no longer suspect. `failingForMs`:
- * the time since the first failure of the servers because of which the network is suspect. It is 0 when the
- * network is no longer suspect.
+ * the time since the first of the failures that made the network suspect. It is 0 when the network is no
+ * longer suspect.
  */
 export type OnEgressSuspect = (isSuspect: boolean, evidence: EgressEvidence, failingForMs: number) => void
 

@@ -57,8 +57,8 @@ export type EndpointHook = {
   readonly cap: number | undefined
   readonly laneCap: number
   /**
-   * If no request can be made to the hook, the reason. The catalog already refuses such hooks. This is a
-   * second check, before a request is passed to undici.
+   * The reason why no request can be made to the hook. `undefined`: requests can be made. The catalog already
+   * refuses hooks with such a reason. This is a second check, before a request is passed to undici.
    */
   readonly refusal: string | undefined
 }

@@ -4,7 +4,7 @@ import { isFileShortage } from './file-shortage.ts'
 import type { Outcome } from './outcome.ts'
 
 /**
- * Node's code for a certificate that isn't trusted for a reason that has no code of its own. Examples of such
+ * Node's code for an untrusted certificate if there is no special code for the reason. Examples of such
  * reasons are a key that is too short, and a critical extension that OpenSSL doesn't know. The error's
  * message names the reason.
  */

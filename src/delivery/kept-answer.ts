@@ -82,8 +82,8 @@ export function withoutSecrets(body: Uint8Array, secrets: readonly string[]): Bu
 }
 
 /**
- * Returns with how many characters of the secret's beginning the text ends. Returns 0 if it ends with fewer
- * than `minBrokenCharacters` of them.
+ * If a text ends in the middle of a secret, returns how many characters of the secret it contains. Returns 0
+ * if these are fewer than `minBrokenCharacters`.
  */
 function brokenOff(text: string, secret: string): number {
   for (let length = secret.length - 1; length >= minBrokenCharacters; length--)

@@ -42,7 +42,10 @@ export class Lane<D> {
   /** The destination's limit on deliveries in flight. */
   cap: number
   inFlight = 0
-  /** If the destination has a rate limit, the token bucket for this worker's fraction of the limit. */
+  /**
+   * The token bucket for this worker's fraction of the destination's rate limit. `undefined`: there is no
+   * limit.
+   */
   bucket: TokenBucket | undefined
   /**
    * The end of the pause (`performance.now()`) that began when a delivery was postponed; 0 if there is no

@@ -1,9 +1,8 @@
 // The limits of `Retry-After`. With this header, a hook that answers 429 or 503 may ask for a wait:
 //
 // - `parseRetryAfter`: the wait is at most a year, whatever the header says.
-// - `heldUntil`: only the last tries of messages are sent to the hook during the wait, but for no longer than
-//   `breaker.maxOpenFor`. This limit is necessary because the answer to one message must not make all other
-//   messages fail.
+// - `heldUntil`: during the wait, only the last tries of messages are sent to the hook. This lasts for at
+//   most `breaker.maxOpenFor`, because the answer to one message must not make all other messages fail.
 // - `notBefore`: the message that got this answer isn't sent to the hook again before the wait ends. If the
 //   wait is longer than the ladder, the message still gets its last try.
 

@@ -94,9 +94,9 @@ export type SenderOptions = {
 const connectSlackMs = 500
 
 /**
- * How long before the end that a server announces (`Keep-Alive: timeout=5`) an idle connection is closed, in
- * milliseconds. A request that leaves just before this time still has to reach the server in time. undici's
- * default is 2 s. With it, no connection would be kept if a server announces 1 s or 2 s.
+ * If a server announces when it closes an idle connection (`Keep-Alive: timeout=5`), the connection is closed
+ * this number of milliseconds earlier, because the last request still has to reach the server in time. With
+ * undici's default of 2 s, no connection would be kept if a server announces 1 s or 2 s.
  */
 const announcedSlackMs = 500
 

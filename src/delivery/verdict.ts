@@ -19,8 +19,8 @@ const final: Verdict = { kind: 'final' }
 const retriableClientErrors: ReadonlySet<number> = new Set([408, 423, 425, 429])
 
 /**
- * Node's code for a self-signed certificate. Self-signed certificates aren't supported. After all other
- * faults of a certificate, the request is tried again, because such faults are often corrected within hours.
+ * Node's code for a self-signed certificate. Self-signed certificates aren't supported. If a certificate has
+ * any other fault, the request is tried again, because such faults are often corrected within hours.
  */
 const selfSigned = 'DEPTH_ZERO_SELF_SIGNED_CERT'
 

@@ -38,7 +38,10 @@ export class SharedObject {
   readonly #written: WrittenObject
   #members: ReadonlyMap<string, Member> | undefined
   #asBytes: SharedBytes | undefined
-  /** If the object can't be written, the reason. In that case, no message of the batch can be written. */
+  /**
+   * The reason why the object, and so every message of the batch, can't be written. `undefined`: it can be
+   * written.
+   */
   readonly fault: Extract<Measured, { ok: false }>['fault'] | undefined
 
   /**

@@ -46,8 +46,8 @@ export type RecordContent = {
   /** The epoch of the leader that appended the record. -1 or absent if it isn't known. */
   readonly leaderEpoch?: number
   /**
-   * If the content could not be read from Kafka, the reason. In that case, the content has neither key nor
-   * value.
+   * The reason why the content could not be read from Kafka. It is absent if the content was read. If there
+   * is a reason, the content has neither key nor value.
    */
   readonly unreadable?: string
 }

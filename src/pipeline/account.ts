@@ -40,8 +40,8 @@ export class Account {
   readonly #stopped = new Set<number>()
   readonly #aside: UnitHolding = emptyUnit()
   /**
-   * The number of records of which only a note must still be written. A note is a mark in `backfills`. The
-   * content of such records isn't held any more.
+   * The number of records that only wait until a note about them is written. A note is a mark in `backfills`.
+   * The content of these records isn't held any more.
    */
   #onlyNoted = 0
   readonly #listener: PendingRecordListener = {

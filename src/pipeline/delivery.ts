@@ -36,7 +36,7 @@ export class PendingRecord {
   /** The number of the record's deliveries that wait only for failing hooks. */
   #detached = 0
   #isDetached = false
-  /** The number of notes about the record that are not written yet. The record is settled only after them. */
+  /** The number of notes about the record that must still be written before the record is settled. */
   #notes = 0
   #takesRoom = true
   #isBegun = false

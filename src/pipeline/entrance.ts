@@ -112,8 +112,8 @@ export class Entrance {
     const about = { sourceId: spaceId, messageId, record }
     const to = space.enabled ? this.#route({ type: 'identify' }, connected, about) : []
     // A destination that doesn't get the Identify is marked, even if the Identify is superseded. A previous
-    // owner may have sent the Identify to this destination. If it then takes effect late, nothing corrects it
-    // there.
+    // owner may have sent the Identify to this destination. If the Identify then takes effect late, nothing
+    // corrects it.
     const marked = to.length < connected.length ? backfillNeeds.tellOfUnrouted(connected, to, spaceId) : none
     const message: OwnMessage = {
       sourceId: spaceId,
