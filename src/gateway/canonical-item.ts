@@ -63,10 +63,7 @@ export class CanonicalItems {
    * its own `sentAt`. `whole`: the members for a message without a `sentAt`.
    */
   readonly #tail: { readonly withoutSentAt: Buffer; readonly whole: Buffer }
-  /**
-   * The fields of the present message that are left out when the other fields are copied, in the order of
-   * their places.
-   */
+  /** The fields of the present message that aren't copied as they are, in the order of their places. */
   readonly #cuts: number[] = []
 
   constructor(surroundings: ItemContext) {

@@ -33,8 +33,8 @@ export type GatewayServerOptions = {
   /** The time that a client may take to send a whole request, in milliseconds. */
   readonly requestTimeoutMs: number
   /**
-   * If a client reads nothing of its answers for this time in milliseconds, its connection is closed. The
-   * time must be longer than any request waits for its answer. Default: 70 s.
+   * A client may read nothing of its answers for at least this time, in milliseconds, before its connection
+   * is closed. The time must be longer than any request waits for its answer. Default: 70 s.
    */
   readonly takenWithinMs?: number
   /** The limit on open connections of clients. Further connections are closed at once. */
@@ -64,8 +64,8 @@ export type GatewayServer = {
   /** Number of open connections of clients. */
   readonly connections: number
   /**
-   * From now on, closes each connection after its next answer (`Connection: close`). New connections
-   * are still accepted.
+   * From now on, closes each connection after its next answer (`Connection: close`). Still accepts new
+   * connections.
    */
   retire(): void
   /**

@@ -147,7 +147,7 @@ function write(bytes: Buffer, kind: PlainKind, timestamp: string | undefined, me
 
 const cuts: number[] = []
 
-/** Returns the fields that are left out when the other fields are copied, in the order of their places. */
+/** Returns the fields that aren't copied as they are, in the order of their places. */
 function cutsFor(isRewritten: boolean, nullField: number): readonly number[] {
   cuts.length = 0
   cuts.push(Field.type)
