@@ -45,9 +45,11 @@ function rowOf(topic: Topic, { settings, partitions }: TopicDefinition): string[
 function keptOf(settings: ReadonlyMap<string, string>): string {
   const forMs = settings.get('retention.ms')
   const isCompacted = settings.get('cleanup.policy')?.startsWith('compact') === true
-  if (forMs !== undefined) return `${isCompacted ? 'the latest of each key, ' : ''}${days(forMs)}`
+  if (forMs !== undefined) return `${isCompacted ? 'the latest record of each key, for ' : ''}${days(forMs)}`
   const lag = settings.get('min.compaction.lag.ms') ?? '0'
-  return lag === '0' ? 'the latest of each key' : `the latest of each key, and all of ${days(lag)}`
+  return lag === '0'
+    ? 'the latest record of each key'
+    : `the latest record of each key, and all records of the last ${days(lag)}`
 }
 
 function days(ms: string): string {

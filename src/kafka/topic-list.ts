@@ -164,8 +164,8 @@ export const topics = {
   },
   memberships: {
     name: 'memberships',
-    purpose: 'the values of audiences and computed traits; each new value is delivered from here',
-    key: 'a JSON list: user, space and property; for a floor: user and source, or space and audience',
+    purpose: 'the values of audiences and computed traits. Workers deliver each new value from this topic',
+    key: 'a JSON list of user, space and property. For a floor, it is user and source, or space and audience',
     kept: () => ({ latestOfKey: true, noneBeforeMs: sourceKeptMs, deletionsForMs: deletionsKeptMs }),
     maxBytes: maxRetryRecordBytes,
     readers: [...worker, 'log find', 'audience backfill'],
@@ -209,8 +209,8 @@ export const topics = {
   backfills: {
     name: 'backfills',
     purpose:
-      'which destinations have missed a value of an audience, and need a backfill; the progress of first syncs and of a growth',
-    key: 'a JSON list: what the record is about',
+      'which destinations have missed a value of an audience and need a backfill, and the progress of first syncs and of `sluice topics grow`',
+    key: 'a JSON list that names the subject of the record',
     kept: () => ({ latestOfKey: true, noneBeforeMs: 0, deletionsForMs: day }),
     maxBytes: kafkaDefault,
     readers: [...worker, 'topics apply', 'topics check', 'audience sync', 'audience backfill'],
@@ -219,7 +219,7 @@ export const topics = {
   },
   attempts: {
     name: 'attempts',
-    purpose: 'the delivery log: what became of each delivery',
+    purpose: 'the delivery log, which says what became of each delivery',
     key: 'the partition of the record with the message',
     kept: ({ attemptsKeptMs }) => ({ forMs: attemptsKeptMs }),
     maxBytes: kafkaDefault,
@@ -229,8 +229,8 @@ export const topics = {
   },
   replayJobs: {
     name: 'replay-jobs',
-    purpose: 'replays: who asked for what, and their progress',
-    key: 'a JSON list: the replay, and the part of it that the record has',
+    purpose: 'the requests for replays, who made them, and their progress',
+    key: 'a JSON list of the replay and the part of it that the record contains',
     kept: () => replayJobsKept,
     maxBytes: kafkaDefault,
     readers: [...worker, 'replay', 'admin'],
@@ -242,7 +242,7 @@ export const topics = {
     name: 'notices',
     purpose:
       'what workers report about destinations, which notices were sent, and which destinations Sluice has paused',
-    key: 'a JSON list: the worker that reports, or a notice or a pause and its destination',
+    key: 'a JSON list. It names the worker that reports, or a notice or pause and its destination',
     kept: () => ({ latestOfKey: true, noneBeforeMs: 0, deletionsForMs: day }),
     maxBytes: kafkaDefault,
     readers: [...worker, 'destinations', 'admin'],
