@@ -168,7 +168,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     proxyConnects: new TallyCounter({
       name: 'sluice_proxy_connects_total',
-      help: 'Tunnels requested from the proxy, by outcome: tunnel (opened), target (the target can not be reached), fault (the proxy failed) or down (the proxy fails for every target).',
+      help: 'Tunnels requested from the proxy, by outcome: tunnel (opened), target (the target can not be reached), fault (the proxy failed, or no file could be opened) or down (the proxy fails for every target).',
       labelNames: ['outcome'],
       registers,
     }),
