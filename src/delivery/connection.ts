@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { buildConnector, Dispatcher } from 'undici'
 import Client from 'undici/lib/dispatcher/client.js'
+import { readBeforeFailedWrite } from './failed-write.ts'
 import type { IdleOwner } from './open-connections.ts'
 
 /**
@@ -172,6 +173,7 @@ export class Connection extends Client {
       this.#tickets++
       if (this.#tickets > maxTickets) socket.destroy(answerTooLong)
     })
+    readBeforeFailedWrite(socket)
     const read = socket.read.bind(socket)
     socket.read = (size) => {
       const isRest = size === undefined && socket.readableLength > pieceBytes
