@@ -40,10 +40,15 @@ function isSlow({ moduleId }: TestSpecification): boolean {
   return slow.some((name) => moduleId.endsWith(`${name}.test.ts`))
 }
 
+/** Tests that measure the memory of their own process. So no other file may have used the process before. */
+const measuring = [
+  'test/integration/delivery/{hook-pool,hostile-answers,left-behind,resumed-sessions}.test.ts',
+]
+
 /**
  * The projects (groups of tests). `unit` needs no Kafka. `quick` has the unit tests that take little
- * time, and a smoke test. `quick`, `integration`, `e2e`, `long`, `package` and `clients` share one real
- * Kafka, which `test/support/global-kafka.ts` starts once. Each test uses topics that no other test uses.
+ * time, and a smoke test. `memory` has the files of `measuring`. `quick`, `integration`, `memory`, `e2e`,
+ * `long`, `package` and `clients` share one real Kafka, which `test/support/global-kafka.ts` starts once. Each test uses topics that no other test uses.
  * `package` runs the tests of `e2e` with the package as npm installs it. `imports` checks the import map.
  * `deploy` checks the deployment files. `clients` runs published clients, which `npm run test:clients`
  * installs.
@@ -116,6 +121,19 @@ export default defineConfig({
           maxWorkers: 4,
           sequence: { groupOrder: 1 },
           include: ['test/integration/**/*.test.ts'],
+          exclude: measuring,
+          globalSetup: ['test/support/global-kafka.ts'],
+          setupFiles: ['test/support/delete-topics.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+        },
+      },
+      {
+        test: {
+          name: 'memory',
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
+          include: measuring,
           globalSetup: ['test/support/global-kafka.ts'],
           setupFiles: ['test/support/delete-topics.ts'],
           testTimeout: 60_000,
