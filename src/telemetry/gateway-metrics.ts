@@ -50,7 +50,7 @@ export function createGatewayMetrics(beside: CommonMetrics & { registry: Registr
     }),
     leftOut: new Counter({
       name: 'sluice_gateway_left_out_total',
-      help: 'Messages that are not in Kafka although their request was answered 200 (or 401 for unknown_source), by reason.',
+      help: 'Messages that are not in Kafka although their request was answered 200, by reason. For unknown_source it counts requests, which were answered 401.',
       labelNames: ['reason'],
       registers,
     }),
