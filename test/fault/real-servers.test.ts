@@ -116,6 +116,16 @@ describe.each(realServers)('%s', (name) => {
       expect(connections - before).toBeGreaterThan(3 * atOnce)
     })
 
+    test('keeps its connections for the next messages', async () => {
+      const post = poster(server[scheme], `/kept-${scheme}`)
+      const before = connections
+      async function postInTurn(): Promise<void> {
+        for (let nth = 0; nth < 50; nth++) expect(await post()).toBe(200)
+      }
+      await Promise.all(Array.from({ length: atOnce }, postInTurn))
+      expect(connections - before).toBeLessThanOrEqual(2 * atOnce)
+    })
+
     // Only nginx answers 413 before it has read the body.
     if (name !== 'nginx') return
     test.each([5_000, 1_000_000])(
