@@ -7,9 +7,9 @@ import { portOf } from './receiver.ts'
 
 /**
  * A server that answers 401 when the first bytes of a request arrive, and then closes the connection with the
- * rest of the request unread. axum 0.8 (hyper 1) and Jetty 12 do this if a handler doesn't read the body:
- * strace shows the answer, `shutdown(SHUT_WR)` and `close` within a tenth of a millisecond. The server runs
- * in a worker thread, so that this can happen while the client writes.
+ * rest of the request unread. axum 0.8 does this if a handler doesn't read the body: strace shows its answer,
+ * and then `shutdown(SHUT_WR)` and `close`, while the client still writes. The server runs in a worker
+ * thread, so that this can happen here too.
  */
 export type EarlyReceiver = { origin: string; stop(): Promise<void> }
 
