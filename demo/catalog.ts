@@ -3,7 +3,10 @@ import { stringify } from 'yaml'
 import type { Customers } from './customers.ts'
 import { destinations, sourceIds, spaceId, writeKeyOf } from './script.ts'
 
-/** Writes the catalog file with the sources, and with the customers' URLs, secrets and sources. */
+/**
+ * Writes the catalog file. It lists the demo's sources, and each customer as a destination with its URL, its
+ * secret and the ids of its sources.
+ */
 export async function writeCatalog(path: string, customers: Customers): Promise<void> {
   const catalog = {
     sources: [

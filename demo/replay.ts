@@ -34,7 +34,10 @@ export async function replayErp(options: ReplayOptions): Promise<Check[]> {
 /** Time that the index of the delivery log may be behind, in milliseconds. */
 const indexedWithinMs = 20_000
 
-/** Asks the delivery log until it reports the wanted standing of the message at `erp`, or the time is up. */
+/**
+ * Asks the delivery log what became of a message at the destination `erp`. Asks again until the log says
+ * `standing`, and for `indexedWithinMs` at most.
+ */
 async function findInErp(
   messageId: string,
   standing: 'dead' | 'delivered',

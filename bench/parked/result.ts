@@ -14,13 +14,13 @@ type Measured = {
   destinations: number
   lateness: Lateness
   phases: ReadonlyMap<PhaseName, Phase>
-  /** The number of records that were parked once more. */
+  /** The number of records that the worker parked again after they were due, because it had no room for them. */
   hops: number
   repeats: number
 }
 
 /**
- * The CPU share above which the worker is saturated. It is also saturated if a record was parked once more.
+ * The CPU share above which the worker is saturated. It is also saturated if it had no room for a due record.
  * The throughput of a saturated worker decides the lateness.
  */
 const saturatedShare = 0.9

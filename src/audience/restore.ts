@@ -16,7 +16,8 @@ export type RestoreOptions = {
   readonly records: AsyncIterable<readonly LoggedState[]>
   readonly checkpoint: Checkpoint
   /**
-   * The keys of the store's deletion floors. The keys of floors that are read from `memberships` are added.
+   * The keys of the store's deletion floors. `restore` adds the keys of the floors that it reads from
+   * `memberships`.
    */
   readonly deletions: KeyFilter
   /** Returns the operation that writes the position to the store. */

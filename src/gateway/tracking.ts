@@ -160,8 +160,8 @@ class TrackingCalls implements Tracking {
   }
 
   /**
-   * Looks for write keys in a request's unparsed body. If there is no known key, or if the gateway would
-   * refuse the request whichever known key it has, returns a refusal.
+   * Looks for write keys in a request's unparsed body. Returns a refusal if the body has no known key, or if
+   * the gateway would refuse the request with every known key that the body has.
    */
   #refusalByText(bytes: Buffer): Answer | undefined {
     const mayBeOf = this.#sources.withWriteKeys(keysIn(bytes))

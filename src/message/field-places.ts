@@ -50,7 +50,7 @@ export class FieldPlaces {
     this.#memberCount = 0
   }
 
-  /** Begins the next object, for which no places are stored yet. */
+  /** Adds the next object, and selects it. None of its fields has a place yet. */
   begin(): void {
     this.select(this.#count++)
     const end = this.#base + this.#perObject

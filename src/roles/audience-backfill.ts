@@ -275,13 +275,20 @@ class Run {
   }
 
   async #read(unit: number, end: number, states: CurrentStates): Promise<void> {
-    const { reader, topics } = this.#given
+    const { reader, topics, progress } = this.#given
+    const { sent } = this.#position
     const where = { topic: topics.memberships, partition: unit, from: 0, stallTimeoutMs: readStallMs }
     for await (const records of reader.read(where)) {
       await readingInput('the spool', async () => {
         for (const record of records) if (record.offset < end) states.add(record)
       })
-      if ((records.at(-1)?.offset ?? 0) >= end - 1) return
+      const read = (records.at(-1)?.offset ?? 0) + 1
+      progress.at(
+        unit,
+        () =>
+          `${counted(sent, 'Identify')}; reading partition ${unit}, offset ${grouped(read)} of ${grouped(end)}`,
+      )
+      if (read >= end) return
     }
   }
 

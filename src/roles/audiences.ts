@@ -1,6 +1,3 @@
-import { mkdirSync, mkdtempSync, rmdirSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { Logger } from 'pino'
 import type { SpaceStanding } from '../audience/audience-ports.ts'
 import type { SyncPorts } from '../audience/syncs.ts'
@@ -18,7 +15,7 @@ import { createAudienceObserver } from '../telemetry/audience-observer.ts'
 import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import { askKafka } from './ask-kafka.ts'
 import { topicNames } from './settings.ts'
-import { StartError } from './start-error.ts'
+import { stateFolder } from './state-folder.ts'
 
 export type AudiencesOptions = {
   config: Config
@@ -100,26 +97,4 @@ function standingOf({ sources }: Catalog, sourceId: string): SpaceStanding {
   if (source === undefined) return 'unknown'
   if (source.kind !== 'audiences') return 'no_space'
   return source.enabled ? 'enabled' : 'disabled'
-}
-
-/**
- * Returns the folder in which the states for this topic prefix and group are stored. Creates the folder if it
- * doesn't exist. Other installations may have their folders in the same parent folder.
- */
-function stateFolder({ state, kafka }: Config): string {
-  const parent = state.folder ?? join(tmpdir(), 'sluice-state')
-  const folder = join(parent, encodeURIComponent(`${kafka.topicPrefix}${kafka.groupId}`))
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-    // A folder is created as a trial, because an existing folder may be on a full or read-only disk, or may
-    // belong to another user.
-    rmdirSync(mkdtempSync(join(folder, 'trial-')))
-  } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : String(cause)
-    throw new StartError(
-      `The state can not be kept in ${folder} (${code}): set SLUICE_STATE_FOLDER to a folder that this user may write to.`,
-      { cause },
-    )
-  }
-  return folder
 }

@@ -271,8 +271,8 @@ async function runAdvice(text: string): Promise<void> {
 }
 
 /**
- * Makes the HorizontalPodAutoscaler that KEDA would make for the ScaledObject of the release, with the name
- * that the ScaledObject gives it.
+ * KEDA isn't installed here. In its place, creates the HorizontalPodAutoscaler of the release's ScaledObject.
+ * The ScaledObject says what name this HorizontalPodAutoscaler has.
  */
 async function makeAsKeda({ namespace }: Release): Promise<void> {
   const [scaled] = await kubernetes.get(['scaledobjects', '-n', namespace])

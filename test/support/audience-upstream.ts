@@ -139,8 +139,8 @@ export function createAudienceUpstream({
   }
 
   /**
-   * Ends the deletions whose `delete` has come. For each of their users, sends late changes that aren't newer
-   * than the deletion.
+   * Ends each deletion whose `delete` message has reached the receiver. Then sends changes of the deleted user
+   * that aren't newer than the deletion, as an upstream service that is late would.
    */
   async function endDeletions(): Promise<void> {
     for (const [user, atMs] of deleting) {

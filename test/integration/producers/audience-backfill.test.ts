@@ -3,13 +3,16 @@ import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { encodeState, encodeStateKey } from '../../../src/audience/state-record.ts'
 import { encodeMark } from '../../../src/backfill/marks.ts'
 import { encodePosition } from '../../../src/backfill/position.ts'
+import { readConfig } from '../../../src/config/read.ts'
 import { encodeGrowth } from '../../../src/growth/journal.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'
 import { decodeRetryState } from '../../../src/retry/retry-state.ts'
+import { backfill } from '../../../src/roles/audience-backfill.ts'
 import { createTopic, produce, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { runSluice, writeCatalog } from '../../support/worker-process.ts'
@@ -108,6 +111,8 @@ async function replayed() {
 
 const outputOf = async (args: readonly string[]): Promise<string> => (await runSluice(args, variables)).stdout
 
+const numberOf = (text: string | undefined): number => Number(text?.replaceAll(',', ''))
+
 const usersOf = (records: Awaited<ReturnType<typeof replayed>>): string[] =>
   records.map(({ userId }) => userId).toSorted()
 
@@ -154,6 +159,33 @@ describe('a backfill', () => {
     const { stdout } = await runSluice([...backfillArgs, 'crm', '--dry-run'], variables)
     expect(stdout).toBe('members  1 of space personas for destination crm\nnothing sent\n')
     expect(await readAll(`${prefix}replays`)).toEqual([])
+  })
+
+  test('shows its progress while it reads values that it does not send', async () => {
+    const others = Array.from({ length: 30_000 }, (_, at) =>
+      membership({ userId: `user_${at}`, spaceId: 'other space' }),
+    )
+    await produce(`${prefix}memberships`, others)
+    const read = readConfig({ env: variables })
+    if (!read.ok) throw new Error(read.message)
+    const written: string[] = []
+    const screen = { isTerminal: true, columns: () => 200, write: (text: string) => void written.push(text) }
+    const options = {
+      spaceId: 'personas',
+      destinationId: 'crm',
+      audienceId: undefined,
+      property: undefined,
+      withLeft: false,
+      rate: undefined,
+      stateFile: undefined,
+      isDryRun: true,
+    }
+    await backfill(read.config, pino({ level: 'silent' }), options, screen)
+    const [, partition, at, end] =
+      /0 Identifys?; reading partition (\d), offset ([\d,]+) of ([\d,]+)/.exec(written.join('\n')) ?? []
+    expect(Number(partition)).toBeLessThan(partitions)
+    expect(numberOf(at)).toBeGreaterThan(0)
+    expect(numberOf(at)).toBeLessThanOrEqual(numberOf(end))
   })
 
   test('that was killed goes on where it was, at its rate', async () => {

@@ -2,7 +2,10 @@ import { expect, test } from 'vitest'
 import { addUpMetrics, snapshotMetrics } from '../../../src/telemetry/add-up.ts'
 import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
 
-/** Returns the page of a worker with `processes` processes. `happen` is called with the metrics of each. */
+/**
+ * Returns what `/metrics` shows for a worker with several processes. `happen` is called with the metrics and
+ * the number of each process.
+ */
 async function pageOf(
   processes: number,
   happen: (metrics: ReturnType<typeof createWorkerMetrics>, number: number) => void,
