@@ -247,10 +247,7 @@ class BoundedProducer implements LossyProducer {
     return true
   }
 
-  /**
-   * Sends the next values of a queue to their leader. Returns false if the leader stored none of them, and at
-   * least one partition got no answer.
-   */
+  /** Sends the next values of a queue. Returns false if none was stored, and a partition got no answer. */
   async #sendSome(line: Line): Promise<boolean> {
     try {
       // If the connections can't be opened, nothing was sent, so the values can stay in the queue.
