@@ -75,7 +75,7 @@ export type Outcome = {
    * rate of new messages.
    */
   behindS: number
-  /** The largest lag from five minutes after the rise on, in seconds. */
+  /** The largest lag in seconds, once five minutes have passed since the rise. */
   laterBehindS: number
   /**
    * The largest lag of one partition from the beginning of the fall on, in seconds. In this time, pods leave.

@@ -7,7 +7,7 @@ import { percentile } from './statistics.ts'
 type Counts = { requests: number; distinct: number }
 
 /**
- * Records everything that arrives in a run. The sums are made only at the end, so that percentiles are exact.
+ * Records everything that arrives in a run. Keeps each single time until the end, so that percentiles are exact.
  */
 export class Arrivals {
   readonly #special: ReadonlyMap<number, { index: number; answerAfterMs: number | 'never' }>

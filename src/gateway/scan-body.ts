@@ -148,7 +148,7 @@ class ItemScan {
     return this.items.length === 0 ? invalid : this.#parse(start)
   }
 
-  /** Parses a message that isn't in canonical form (as JSON.stringify writes it). */
+  /** Parses a message that isn't written as JSON.stringify writes it (in canonical form). */
   #parse(start: number): number {
     const end = skipValue(this.#bytes, start)
     const text = this.#bytes.toString('utf8', start, end)

@@ -40,8 +40,8 @@ export type LinkTimeouts = {
 }
 
 /**
- * Builds the request for some records. If `ProduceLink` gets no such function, the broker answers only when
- * all in-sync replicas have the records.
+ * Builds the request for some records. By default, `ProduceLink` builds requests that the broker answers only
+ * when all in-sync replicas have the records.
  */
 export type MakeRequest = (
   topicData: readonly ProducedTopic[],

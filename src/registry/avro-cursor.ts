@@ -17,10 +17,10 @@ export class AvroFault extends Error {
  */
 const spareItems = 1_000
 /**
- * The limit on the fields of a value is `spareFields` plus `fieldsPerByte` for each byte of the value. The
- * limit is needed because a record adds no bytes to those of its fields. For example, a record may contain a
- * second record twice, and the second may contain a third twice. After a few more levels, there are more
- * fields than fit into memory.
+ * The limit on the fields of a value is `spareFields` plus `fieldsPerByte` for each byte of the value.
+ * Without this limit, a value of a few bytes could have more fields than fit into memory. For example, a
+ * record may contain a second record twice, the second a third twice, and so on. Only the fields of the last
+ * record take bytes, and these may be nulls, which take none.
  */
 const spareFields = 10_000
 const fieldsPerByte = 8

@@ -61,8 +61,9 @@ export type RetryState = {
    */
   isUncertain?: boolean
   /**
-   * True if an uncertain delivery has succeeded. The delivery then stays on the ladder only to be judged
-   * again later, when there may be a newer value.
+   * True if an uncertain delivery has succeeded. The delivery stays on the ladder nevertheless, because a
+   * newer value may come meanwhile. If one has come when the delivery falls due, this newer value is sent
+   * once more.
    */
   isDelivered?: boolean
   /** The id of the last replay that sent the delivery. It is '' if no replay did. */

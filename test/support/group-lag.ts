@@ -12,8 +12,8 @@ export type GroupStand = {
 }
 
 /**
- * Returns how many records the group has not committed. Counts all topics with the prefix that the group
- * reads.
+ * Returns how many records the group has not committed. Adds up all topics of the group whose names begin
+ * with the prefix.
  */
 export async function groupLag(admin: Admin, groupId: string, prefix: string): Promise<number> {
   return (await groupStand(admin, groupId, prefix)).lag

@@ -37,8 +37,8 @@ export function stepOf(id: number): number {
 }
 
 /**
- * Returns the lowest id of a time within a slot, which is one hour. For a time before the slot, returns 0.
- * For a time after the slot, returns a number that is higher than all ids.
+ * Returns the lowest id that a row of this time may have in a slot. (A slot is one hour.) For a time before
+ * the slot, returns 0. For a time after the slot, returns a number that is higher than all ids.
  */
 export function firstIdAt(slot: number, atMs: number): number {
   return Math.min(Math.max(0, Math.ceil(atMs - slot * slotMs)), slotMs) * perMs

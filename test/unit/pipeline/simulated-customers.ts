@@ -40,7 +40,7 @@ export class SimulatedCustomers {
   requests: Request[] = []
   late: Late[] = []
   readonly faults: string[] = []
-  /** The last value that each customer applied, by `stateKeyOf`. */
+  /** The last value that each customer applied. The keys come from `stateKeyOf`. */
   readonly applied = new Map<string, number>()
   /** The kinds of events that have happened. */
   readonly #seen: Set<string>

@@ -30,9 +30,9 @@ type Surroundings = {
   }
   /** The kinds of events that have happened. */
   readonly seen: Set<string>
-  /** The properties for which a destination needs a backfill, by `stateKeyOf`. */
+  /** The keys (`stateKeyOf`) of the properties for which a destination needs a backfill. */
   readonly behind: Set<string>
-  /** The last judgement about each delivery that waited, by its body. */
+  /** The last judgement about each delivery that waited. The key is the body of the delivery. */
   readonly verdicts: WeakMap<Buffer, Judgement>
   readonly nowMs: number
   catalog(): ReturnType<PipelineOptions['catalog']>
@@ -55,8 +55,8 @@ export class Owner {
   isDead = false
   readonly #unit: Surroundings
   /**
-   * The first records of the deliveries that the owner has taken and not finished yet, by `stateKeyOf`, in
-   * order.
+   * The first records of the deliveries that the owner has taken and not finished yet, in order. The keys come
+   * from `stateKeyOf`.
    */
   readonly #fresh = new Map<string, string[]>()
 

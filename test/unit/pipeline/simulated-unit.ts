@@ -36,7 +36,7 @@ export class SimulatedUnit {
   readonly state = new Map<string, number>()
   readonly log: Logged[] = []
   readonly parked: Parked[] = []
-  /** The properties for which a destination needs a backfill, by `stateKeyOf`. */
+  /** The keys (`stateKeyOf`) of the properties for which a destination needs a backfill. */
   readonly behind = new Set<string>()
   produces: Produce[] = []
   questions: Question[] = []
@@ -47,7 +47,7 @@ export class SimulatedUnit {
   readonly users: readonly string[]
   readonly destinationIds: readonly string[]
   readonly settings: Settings
-  /** The last judgement about each delivery that waited, by its body. */
+  /** The last judgement about each delivery that waited. The key is the body of the delivery. */
   readonly verdicts = new WeakMap<Buffer, Judgement>()
   nowMs = startMs
   readonly #states = new Map<string, DestinationDefinition['state']>()

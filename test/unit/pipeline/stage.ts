@@ -104,8 +104,8 @@ export type Stage = {
 
 export type StageOptions = Partial<PipelineOptions> & {
   /**
-   * The test resolves this promise when the marks are to be written that `needsBackfill` was called for.
-   * Without this promise, they are written at once.
+   * After a call of `needsBackfill`, its mark counts as written only when the test resolves this promise. Without
+   * this promise, the mark counts as written at once.
    */
   marked?: PromiseWithResolvers<void>
   destinations?: readonly Destination[]
