@@ -1,7 +1,11 @@
 import { Type, type Static } from 'typebox'
+import { messageKinds } from '../message/message-schemas.ts'
 import { timestampPattern } from '../message/timestamp.ts'
 import { autoPauseExpected, autoPausePattern } from './auto-pause.ts'
 import { maxHeaderBytes, maxHeaders, maxUrlCharacters } from './hook-rules.ts'
+
+/** The kinds of messages that a filter can name. A `delete` passes every filter. */
+const filteredKinds = messageKinds.filter((kind) => kind !== 'delete')
 
 const id = (description: string) =>
   Type.String({
@@ -111,6 +115,37 @@ const destination = Type.Object(
       description: 'The sources that it is connected to; [] for none yet.',
       examples: [['shop']],
     }),
+    filter: Type.Optional(
+      Type.Object(
+        {
+          types: Type.Optional(
+            Type.Array(Type.Enum(filteredKinds, { description: 'A type of messages.' }), {
+              minItems: 1,
+              uniqueItems: true,
+              description: 'The types of messages that it gets. Absent: all.',
+              examples: [['identify', 'track']],
+            }),
+          ),
+          events: Type.Optional(
+            Type.Array(Type.String({ minLength: 1, maxLength: 500, description: 'A name.' }), {
+              minItems: 1,
+              maxItems: 200,
+              uniqueItems: true,
+              description:
+                'The names of the track events that it gets, spelled as the messages spell them. Absent: all. Other types than track are not affected.',
+              examples: [['Order Completed']],
+            }),
+          ),
+        },
+        {
+          additionalProperties: false,
+          minProperties: 1,
+          description:
+            'Which messages of its event sources it gets. Deletes and the Identifies of audiences always pass. Absent: all.',
+          examples: [{ types: ['track'], events: ['Order Completed'] }],
+        },
+      ),
+    ),
     sharedSecret: Type.Optional(
       Type.String({
         minLength: 1,

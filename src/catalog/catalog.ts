@@ -1,4 +1,5 @@
 import isEqual from 'fast-deep-equal'
+import type { MessageFilter } from '../message/message-filter.ts'
 
 /** The kind of a source's records: Segment messages, or changes of audiences and computed traits. */
 export type SourceKind = 'events' | 'audiences'
@@ -65,6 +66,8 @@ export type Destination = {
   readonly state: DestinationState
   /** The ids of the sources to which the destination is connected. The catalog has all of these sources. */
   readonly sources: readonly string[]
+  /** The messages of event sources that the destination gets. `undefined`: all. */
+  readonly filter?: MessageFilter | undefined
   /**
    * The secret with which `X-Signature` is made. `undefined`: requests aren't signed. The secret must never
    * be logged.

@@ -72,6 +72,11 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
     // TypeBox also reports this fault under `additionalProperties`, where it names the key.
     case 'boolean':
       return []
+    case 'minProperties':
+      return say(
+        'is empty',
+        `write one of ${Object.keys(recordOf(recordOf(schema)['properties'])).join(', ')}, or remove the key`,
+      )
     case 'minItems':
       return say('has too few entries', `write at least ${error.params.limit}`)
     case 'maxItems':

@@ -118,6 +118,7 @@ function build(definition: CatalogDefinition, variables: Variables, text: string
       name,
       state,
       sources: rest.sources,
+      filter: rest.filter && { types: rest.filter.types, events: rest.filter.events },
       sharedSecret: rest.sharedSecret === undefined ? undefined : filledIn(rest.sharedSecret, variables),
       nextSharedSecret:
         rest.nextSharedSecret === undefined ? undefined : filledIn(rest.nextSharedSecret, variables),

@@ -57,11 +57,26 @@ export function checkRules(
       checkKnown([...path, 'sources'], listOf(destination['sources']), sourceIds, faults)
     }
     checkSigning(path, destination, check)
+    checkFilter([...path, 'filter'], recordOf(destination['filter']), faults)
     const autoPausePath = [...path, 'autoPause']
     const tooLong = faults.has(autoPausePath) ? undefined : autoPauseBreach(destination['autoPause'])
     if (tooLong !== undefined) faults.add(autoPausePath, tooLong)
     checkHooks([...path, 'hooks'], recordsOf(destination['hooks']), check)
   }
+}
+
+/** Reports names of events that have no effect, because no `track` passes the filter. */
+function checkFilter(
+  path: Path,
+  { types, events }: Readonly<Record<string, unknown>>,
+  faults: FaultSink,
+): void {
+  if (!Array.isArray(types) || events === undefined || types.includes('track')) return
+  if (faults.has([...path, 'types'])) return
+  faults.add([...path, 'events'], {
+    problem: 'has no effect, because types lacks track',
+    advice: 'add track to types, or remove events',
+  })
 }
 
 type Entry = readonly [index: number, record: Readonly<Record<string, unknown>>]

@@ -223,27 +223,17 @@ export class Entrance {
   #route(
     message: Parameters<typeof route>[0],
     connected: readonly DestinationDefinition[],
-    about: RoutedRecord,
-  ): readonly DestinationDefinition[] {
-    const { to } = route(message, connected)
-    if (connected.length === 0) this.#options.observer.notRouted('no_destination')
-    else if (to.length < connected.length) this.#tellSkipped(message.type, connected, to, about)
-    return to
-  }
-
-  #tellSkipped(
-    kind: string,
-    connected: readonly DestinationDefinition[],
-    to: readonly DestinationDefinition[],
     { sourceId, messageId, record }: RoutedRecord,
-  ): void {
+  ): readonly DestinationDefinition[] {
     const { observer } = this.#options
-    for (const destination of connected) {
-      if (to.includes(destination)) continue
-      const reason = destination.state === 'off' ? 'destination_off' : 'filtered_by_integrations'
+    const { to, skipped } = route(message, connected)
+    if (connected.length === 0) observer.notRouted('no_destination')
+    for (const { destination, reason } of skipped) {
       observer.notRouted(reason)
-      observer.filtered?.(reason, { destinationId: destination.id, sourceId, messageId, kind }, record)
+      const filtered = { destinationId: destination.id, sourceId, messageId, kind: message.type }
+      observer.filtered?.(reason, filtered, record)
     }
+    return to
   }
 
   /**

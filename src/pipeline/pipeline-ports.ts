@@ -44,6 +44,7 @@ export type NotRoutedReason =
   | 'no_destination'
   | 'destination_off'
   | 'filtered_by_integrations'
+  | 'filtered_by_destination'
 
 /**
  * The way in which a delivery came to its first try. `direct`: from its lane, without the bulkhead. `paced`:

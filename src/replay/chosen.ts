@@ -1,3 +1,4 @@
+import type { MessageFilter } from '../message/message-filter.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import type { ReceivedHeaders } from '../message/record-headers.ts'
 import type { Selection } from './selection.ts'
@@ -38,7 +39,8 @@ export type ReplayedRecord = {
  *   allow that the record is sent.
  * - `auto_paused`: Sluice has paused the destination automatically. The record would become a dead letter
  *   again.
- * - `filtered`: the message's `integrations` exclude webhooks.
+ * - `filtered`: the message's `integrations` exclude webhooks, or the destination's filter excludes the
+ *   message.
  * - `too_large`: no topic accepts the record.
  */
 export const leftOutReasons = [
@@ -70,6 +72,7 @@ export type ReplayCatalog = {
       readonly id: string
       readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
       readonly sources: readonly string[]
+      readonly filter?: MessageFilter | undefined
     }
   >
 }

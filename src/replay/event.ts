@@ -30,8 +30,9 @@ export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
   if (!entered.ok) return leaveOut('unreadable')
   const { message } = entered
   if (selection.messageId !== undefined && message.messageId !== selection.messageId) return notAsked
-  const { to, skipped } = route(message, [destination])
-  if (to.length === 0) return leaveOut(skipped.destination_off > 0 ? 'destination_off' : 'filtered')
+  const [skipped] = route(message, [destination]).skipped
+  if (skipped !== undefined)
+    return leaveOut(skipped.reason === 'destination_off' ? 'destination_off' : 'filtered')
   const headers = encodeRetryState({
     sourceId,
     destinationId,

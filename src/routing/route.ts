@@ -1,3 +1,4 @@
+import { filtering, type MessageFilter } from '../message/message-filter.ts'
 import type { MessageKind } from '../message/message-schemas.ts'
 
 /**
@@ -5,45 +6,62 @@ import type { MessageKind } from '../message/message-schemas.ts'
  * or `auto_paused`. The deliveries of a `paused` destination wait on the retry ladder until the destination
  * is `on` again. The deliveries of an `auto_paused` destination become dead letters.
  */
-export type Routable = { id: string; state: 'on' | 'off' | 'paused' | 'auto_paused' }
+export type Routable = {
+  id: string
+  state: 'on' | 'off' | 'paused' | 'auto_paused'
+  filter?: MessageFilter | undefined
+}
 
 /** The fields of a message that routing needs. */
 export type Routed = {
   type: MessageKind
   integrations?: Readonly<Record<string, unknown>> | null | undefined
+  /**
+   * The canonical body of a message from the topic of events. A message that Sluice makes itself has none
+   * here, so no filter applies to it. These are the Identifies of audiences, and each `delete` of a deletion
+   * request.
+   */
+  body?: Uint8Array
 }
 
 /** The reason why a connected destination doesn't get a message. Reasons are values of a metric label. */
-export type SkipReason = 'destination_off' | 'filtered_by_integrations'
+export type SkipReason = 'destination_off' | 'filtered_by_integrations' | 'filtered_by_destination'
+
+/** A connected destination that doesn't get a message. */
+export type Skipped<D extends Routable> = { readonly destination: D; readonly reason: SkipReason }
 
 /**
  * The result of routing. `to`: the destinations that get the message; it may be the given list itself.
- * `skipped`: the number of other destinations by reason. One that is off always has `destination_off`.
+ * `skipped`: all other destinations. One that is off always has `destination_off`.
  */
-export type Route<D extends Routable> = { to: readonly D[]; skipped: Readonly<Record<SkipReason, number>> }
-
-const NONE_SKIPPED: Route<Routable>['skipped'] = Object.freeze({
-  destination_off: 0,
-  filtered_by_integrations: 0,
-})
+export type Route<D extends Routable> = { to: readonly D[]; skipped: readonly Skipped<D>[] }
 
 /**
  * Decides which destinations get a message. `destinations` are the destinations that are connected to the
  * message's source. If the message's `integrations` exclude webhooks, no destination gets the message.
- * Otherwise all destinations that aren't off get the message, and `to` keeps their order. For a `delete`,
- * `integrations` is ignored.
+ * Otherwise each destination gets the message that isn't off, and whose filter lets the message pass. `to`
+ * keeps their order. A `delete` is sent whatever `integrations` and filters say.
  */
 export function route<D extends Routable>(message: Routed, destinations: readonly D[]): Route<D> {
-  const off = countOff(destinations)
-  if (message.type !== 'delete' && !allowsWebhooks(message.integrations)) {
-    const filtered = destinations.length - off
-    return { to: [], skipped: { destination_off: off, filtered_by_integrations: filtered } }
+  const isForbidden = message.type !== 'delete' && !allowsWebhooks(message.integrations)
+  if (!isForbidden && takeAll(destinations)) return { to: destinations, skipped: [] }
+  const passes = message.body === undefined ? undefined : filtering(message.type, message.body)
+  const to: D[] = []
+  const skipped: Skipped<D>[] = []
+  for (const destination of destinations) {
+    const { state, filter } = destination
+    if (state === 'off') skipped.push({ destination, reason: 'destination_off' })
+    else if (isForbidden) skipped.push({ destination, reason: 'filtered_by_integrations' })
+    else if (filter === undefined || (passes?.(filter) ?? true)) to.push(destination)
+    else skipped.push({ destination, reason: 'filtered_by_destination' })
   }
-  if (off === 0) return { to: destinations, skipped: NONE_SKIPPED }
-  return {
-    to: destinations.filter((destination) => destination.state !== 'off'),
-    skipped: { destination_off: off, filtered_by_integrations: 0 },
-  }
+  return { to, skipped }
+}
+
+/** Returns true if no destination is off or has a filter, which is the usual case. */
+function takeAll(destinations: readonly Routable[]): boolean {
+  for (const { state, filter } of destinations) if (state === 'off' || filter !== undefined) return false
+  return true
 }
 
 /**
@@ -57,10 +75,4 @@ function allowsWebhooks(integrations: Routed['integrations']): boolean {
   const webhooks = integrations['Webhooks'] ?? undefined
   if (webhooks !== undefined) return Boolean(webhooks)
   return (integrations['All'] ?? integrations['all']) !== false
-}
-
-function countOff(destinations: readonly Routable[]): number {
-  let off = 0
-  for (const destination of destinations) if (destination.state === 'off') off += 1
-  return off
 }

@@ -36,7 +36,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     notRouted: new Counter({
       name: 'sluice_not_routed_total',
-      help: 'Messages, or single destinations of a message, for which Sluice made no delivery, by reason. destination_off and filtered_by_integrations count destinations. The other reasons count messages.',
+      help: 'Messages, or single destinations of a message, for which Sluice made no delivery, by reason. destination_off, filtered_by_integrations and filtered_by_destination count destinations. The other reasons count messages.',
       labelNames: ['reason'],
       registers,
     }),

@@ -8,6 +8,7 @@ export type DestinationEntry = {
   sources: readonly string[]
   hooks: readonly { url: string; id?: string; headers?: Record<string, string> }[]
   state?: 'on' | 'off' | 'paused'
+  filter?: { types?: readonly string[]; events?: readonly string[] }
   sharedSecret?: string
   nextSharedSecret?: string
   signing?: { standardWebhooks?: boolean }

@@ -21,6 +21,7 @@ beforeAll(async () => {
       destination('down'),
       destination('recovers'),
       destination('off', { state: 'off' }),
+      destination('orders', { filter: { types: ['track'], events: ['Order Completed'] } }),
     ],
     otherSources: [{ id: 'unconnected' }, { id: 'disabled', enabled: false }],
     variables: {
@@ -148,6 +149,7 @@ describe('a message that is routed to nobody', () => {
       reason: 'filtered_by_integrations',
       message: ping('nobody-4', { integrations: { All: false } }),
     },
+    { source: 'orders', reason: 'filtered_by_destination', message: ping('nobody-5') },
   ])('is settled, and counted: $reason', async ({ source, reason, message }) => {
     const before = { attempts: await attempts(), deadLetters: await deadLetters() }
     await sluice.send(source, [{ value: message }])
@@ -155,6 +157,19 @@ describe('a message that is routed to nobody', () => {
     await until('it is settled', async () => (await lagOfEvents()) === 0)
     expect({ attempts: await attempts(), deadLetters: await deadLetters() }).toEqual(before)
   })
+})
+
+test('a destination with a filter gets only the messages that pass', async () => {
+  await sluice.send('orders', [
+    { value: ping('ping') },
+    { value: { type: 'page', userId: 'u1', messageId: 'page' } },
+    { value: ping('order', { event: 'Order Completed' }) },
+    { value: { type: 'delete', userId: 'u1', messageId: 'delete' } },
+  ])
+  await arrived('/orders', 'order')
+  await arrived('/orders', 'delete')
+  await until('all are settled', async () => (await lagOfEvents()) === 0)
+  expect(messageIdsAt('/orders').toSorted()).toEqual(['delete', 'order'])
 })
 
 describe('while 1,000 deliveries wait on a tier', () => {

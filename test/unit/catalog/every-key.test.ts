@@ -24,6 +24,7 @@ destinations:
     name: CRM of Acme
     state: paused
     sources: [space, shop]
+    filter: { types: [track, identify], events: [Order Completed] }
     sharedSecret: s3cret
     nextSharedSecret: n3xt
     signing: { standardWebhooks: true }
@@ -57,6 +58,7 @@ test('every key is read', () => {
     name: 'CRM of Acme',
     state: 'paused',
     sources: ['space', 'shop'],
+    filter: { types: ['track', 'identify'], events: ['Order Completed'] },
     sharedSecret: 's3cret',
     nextSharedSecret: 'n3xt',
     standardWebhooks: true,
@@ -89,6 +91,7 @@ test('a destination has its defaults', () => {
   expect(parsed(full).destinations.get('mail')).toMatchObject({
     name: 'mail',
     state: 'on',
+    filter: undefined,
     sharedSecret: undefined,
     nextSharedSecret: undefined,
     standardWebhooks: false,

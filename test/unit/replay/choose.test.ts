@@ -24,6 +24,10 @@ const catalog: ReturnType<Choice['catalog']> = {
     ['away', { id: 'away', state: 'off', sources: ['shop'] }],
     ['waits', { id: 'waits', state: 'paused', sources: ['shop'] }],
     ['failing', { id: 'failing', state: 'auto_paused', sources: ['shop'] }],
+    [
+      'orders',
+      { id: 'orders', state: 'on', sources: ['shop'], filter: { types: undefined, events: ['Order'] } },
+    ],
   ]),
 }
 
@@ -236,10 +240,12 @@ describe('an event', () => {
     ['source_off', event({}, 'closed'), toCrm],
     ['unreadable', event({ type: 'nonsense' }), toCrm],
     ['filtered', event({ integrations: { All: false } }), toCrm],
+    ['filtered', event({}), choiceOf({ from: 'events', destinationId: 'orders' })],
+    ['send', event({ event: 'Order' }), choiceOf({ from: 'events', destinationId: 'orders' })],
     ['destination_off', event({}), choiceOf({ from: 'events', destinationId: 'away' })],
     ['auto_paused', event({}), choiceOf({ from: 'events', destinationId: 'failing' })],
     ['destination_removed', event({}), choiceOf({ from: 'events', destinationId: 'gone' })],
-  ])('is not sent: %s', (why, given, choice) => {
+  ])('gives: %s', (why, given, choice) => {
     const chosen = chooseEvent(given, choice)
     expect(chosen.kind === 'left_out' ? chosen.why : chosen.kind).toBe(why)
   })

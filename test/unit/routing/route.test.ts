@@ -1,23 +1,26 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { messageKinds, type MessageKind } from '../../../src/message/message-schemas.ts'
-import { route, type Routable } from '../../../src/routing/route.ts'
+import { route, type Routable, type Route } from '../../../src/routing/route.ts'
 
 const on: Routable = { id: 'on', state: 'on' }
 const off: Routable = { id: 'off', state: 'off' }
 const paused: Routable = { id: 'paused', state: 'paused' }
-const nothingSkipped = { destination_off: 0, filtered_by_integrations: 0 }
+
+/** Returns the reason for each skipped destination, as `id: reason`. */
+const reasons = ({ skipped }: Route<Routable>): string[] =>
+  skipped.map(({ destination, reason }) => `${destination.id}: ${reason}`)
 
 describe('by state', () => {
   test.each(messageKinds)('a message of kind %s goes to destinations that are on or paused', (type) => {
     expect(route({ type }, [on, off, paused])).toEqual({
       to: [on, paused],
-      skipped: { destination_off: 1, filtered_by_integrations: 0 },
+      skipped: [{ destination: off, reason: 'destination_off' }],
     })
   })
 
   test('a source without destinations routes to nobody', () => {
-    expect(route({ type: 'track' }, [])).toEqual({ to: [], skipped: nothingSkipped })
+    expect(route({ type: 'track' }, [])).toEqual({ to: [], skipped: [] })
   })
 })
 
@@ -52,23 +55,78 @@ describe('by integrations', () => {
     [JSON.parse('{"__proto__":{"Webhooks":false,"All":false}}'), true],
   ])('%j lets webhooks have it: %s', (integrations, expected) => {
     const message = JSON.parse('{"type":"track"}')
-    const { to, skipped } = route({ ...message, integrations }, [on, paused])
-    expect(to).toEqual(expected ? [on, paused] : [])
-    expect(skipped.filtered_by_integrations).toBe(expected ? 0 : 2)
+    const routed = route({ ...message, integrations }, [on, paused])
+    expect(routed.to).toEqual(expected ? [on, paused] : [])
+    const filtered = ['on: filtered_by_integrations', 'paused: filtered_by_integrations']
+    expect(reasons(routed)).toEqual(expected ? [] : filtered)
   })
 
   test('a destination that is off is counted as off, not as filtered', () => {
-    expect(route({ type: 'track', integrations: { All: false } }, [on, off])).toEqual({
-      to: [],
-      skipped: { destination_off: 1, filtered_by_integrations: 1 },
-    })
+    const routed = route({ type: 'track', integrations: { All: false } }, [on, off])
+    expect(routed.to).toEqual([])
+    expect(reasons(routed)).toEqual(['on: filtered_by_integrations', 'off: destination_off'])
   })
 
   test('a delete ignores them', () => {
     expect(route({ type: 'delete', integrations: { All: false, Webhooks: false } }, [on])).toEqual({
       to: [on],
-      skipped: nothingSkipped,
+      skipped: [],
     })
+  })
+})
+
+const bodyOf = (message: object): Buffer => Buffer.from(JSON.stringify(message))
+const filtered = (id: string, filter: Partial<NonNullable<Routable['filter']>>): Routable => ({
+  id,
+  state: 'on',
+  filter: { types: undefined, events: undefined, ...filter },
+})
+
+describe('by the filter of a destination', () => {
+  const tracks = filtered('tracks', { types: ['track'] })
+  const people = filtered('people', { types: ['identify', 'group'] })
+  const orders = filtered('orders', { events: ['Order Completed', 'Order Refunded'] })
+  const onlyOrders = filtered('only orders', { types: ['track'], events: ['Order Completed'] })
+  const all = [on, tracks, people, orders, onlyOrders]
+
+  test.each<[MessageKind, string | undefined, string[]]>([
+    ['track', 'Order Completed', ['on', 'tracks', 'orders', 'only orders']],
+    ['track', 'Order Refunded', ['on', 'tracks', 'orders']],
+    ['track', 'order completed', ['on', 'tracks']],
+    ['track', 'Order Completed ', ['on', 'tracks']],
+    ['identify', undefined, ['on', 'people', 'orders']],
+    ['page', 'Order Completed', ['on', 'orders']],
+    ['delete', undefined, ['on', 'tracks', 'people', 'orders', 'only orders']],
+  ])('a %s %j goes to those that want it', (type, event, expected) => {
+    const routed = route(
+      { type, body: bodyOf({ type, event, properties: { event: 'Order Completed' } }) },
+      all,
+    )
+    expect(routed.to.map(({ id }) => id)).toEqual(expected)
+    const others = all.filter(({ id }) => !expected.includes(id))
+    expect(reasons(routed)).toEqual(others.map(({ id }) => `${id}: filtered_by_destination`))
+  })
+
+  test('the name of the event is compared as it was meant, however the JSON spells it', () => {
+    const body = Buffer.from(String.raw`{"type":"track","event":"Order \u0043ompleted"}`)
+    expect(route({ type: 'track', body }, [onlyOrders]).to).toEqual([onlyOrders])
+  })
+
+  test('what Sluice makes itself passes every filter', () => {
+    expect(route({ type: 'identify' }, all)).toEqual({ to: all, skipped: [] })
+  })
+
+  test('one that is off is counted as off, and integrations come before filters', () => {
+    const closed: Routable = { ...tracks, state: 'off' }
+    const body = bodyOf({ type: 'page' })
+    expect(reasons(route({ type: 'page', body }, [closed, people]))).toEqual([
+      'tracks: destination_off',
+      'people: filtered_by_destination',
+    ])
+    expect(reasons(route({ type: 'page', body, integrations: { All: false } }, [closed, people]))).toEqual([
+      'tracks: destination_off',
+      'people: filtered_by_integrations',
+    ])
   })
 })
 
@@ -81,7 +139,9 @@ test('each destination is either routed, in its order, or counted once', () => {
   fc.assert(
     fc.property(destinations, type, integrations, (given, kind, choice) => {
       const { to, skipped } = route({ type: kind, integrations: choice }, given)
-      expect(to.length + skipped.destination_off + skipped.filtered_by_integrations).toBe(given.length)
+      const left = skipped.map(({ destination }) => destination)
+      expect(given.filter((destination) => left.includes(destination))).toEqual(left)
+      expect(to.length + left.length).toBe(given.length)
       expect(given.filter((destination) => to.includes(destination))).toEqual(to)
       expect(to.every(({ state }) => state !== 'off')).toBe(true)
     }),

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { formatFault } from '../../../src/catalog/fault.ts'
+import { parseCatalog } from '../../../src/catalog/parse.ts'
+
+/** Returns the faults of a catalog whose only destination has this filter. */
+function faultsOf(filter: string): readonly string[] {
+  const text = `
+sources: [{ id: shop }]
+destinations:
+  - id: crm
+    sources: [shop]
+    filter: ${filter}
+    hooks: [{ url: https://example.com/hook }]
+`
+  const parsed = parseCatalog(text, { file: 'catalog.yaml', variables: {} })
+  return parsed.ok ? [] : parsed.faults.map(formatFault)
+}
+
+test.each([
+  '{ types: [track, identify, page, screen, group, alias] }',
+  '{ events: [Order Completed] }',
+  '{ types: [page, track], events: [Order Completed, "1"] }',
+])('the filter %s is accepted', (filter) => {
+  expect(faultsOf(filter)).toEqual([])
+})
+
+const unknownType = 'is not a value that is known here; write identify, track, page, screen, group or alias'
+
+test.each([
+  ['{}', ':6:13: destinations[0].filter: is empty; write one of types, events, or remove the key'],
+  ['{ types: [] }', ':6:22: destinations[0].filter.types: has too few entries; write at least 1'],
+  ['{ types: [track, event] }', `:6:30: destinations[0].filter.types[1]: ${unknownType}`],
+  ['{ types: [delete] }', `:6:23: destinations[0].filter.types[0]: ${unknownType}`],
+  [
+    '{ events: Order Completed }',
+    ':6:23: destinations[0].filter.events: must be a list, and is text; write each entry after "- "',
+  ],
+  ['{ events: [a, b, a] }', ':6:23: destinations[0].filter.events: names something twice; name each once'],
+  [
+    '{ types: [page], events: [a] }',
+    ':6:38: destinations[0].filter.events: has no effect, because types lacks track; add track to types, or remove events',
+  ],
+])('the filter %s is refused, and the fault says where and what to write', (filter, fault) => {
+  expect(faultsOf(filter)).toEqual([`catalog.yaml${fault}`])
+})
