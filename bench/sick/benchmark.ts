@@ -6,8 +6,8 @@ import { destinationsOf, ladderOf, type Scene, scenes } from './scenes.ts'
 import { simulate } from './simulation.ts'
 
 /**
- * `minutes` is how long messages arrive. `rate` is the number of messages a second to each sick hook. With
- * `rate`, only the scenes of that rate are simulated.
+ * `minutes`: for how many minutes of simulated time messages come in. `rate`: if it is given, only those scenes
+ * are simulated in which each sick hook gets this number of messages a second.
  */
 export type SickSettings = Settings & { minutes?: number }
 

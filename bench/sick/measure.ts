@@ -12,8 +12,8 @@ export type HookMeasure = {
   untried: number
   taken: number
   /**
-   * The accepted messages, divided by those that the patient retrier delivers, which makes every try on time.
-   * `undefined` if the patient retrier delivers nothing.
+   * The accepted messages, divided by the messages that the patient retrier delivers. The patient retrier has no
+   * breaker, and makes every try on time. `undefined` if it delivers nothing.
    */
   deliveredRatio: number | undefined
   requestsEach: number

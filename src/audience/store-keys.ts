@@ -83,7 +83,10 @@ export function deletionPrefix(sourceId: string): string {
   return `d${escapeId(sourceId)}${parted}`
 }
 
-/** Returns the key in the store for the key of a record of `memberships`. */
+/**
+ * Returns the key under which the store keeps a state. `stateKey`: the key of the state's record in
+ * `memberships`.
+ */
 export function storeKeyOf(stateKey: StateKey): string {
   switch (stateKey.kind) {
     case 'property':

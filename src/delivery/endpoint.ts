@@ -80,7 +80,7 @@ export type Endpoints = {
    * same definition.
    */
   of(definition: DestinationDefinition): Endpoint
-  /** Returns the endpoint of a destination if `of` has created it, else `undefined`. */
+  /** Returns the endpoint of a destination. Returns `undefined` if no call of `of` has created it yet. */
   known(definition: DestinationDefinition): Endpoint | undefined
 }
 

@@ -1,6 +1,6 @@
 /** Number of servers whose sessions are kept. A session takes about 2 KiB. */
 const maxServers = 10_000
-/** Limit on the length of a session, which the server chooses. Longer sessions aren't kept. */
+/** The server chooses how long a session is. Sessions longer than this limit aren't kept. */
 const maxSessionBytes = 8 * 1024
 /**
  * The time in milliseconds after which a server has to show its certificate again. Until then, sessions with

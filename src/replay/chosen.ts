@@ -91,7 +91,7 @@ export type Choice = {
   readonly topics: ReplayTopics
   readonly catalog: () => ReplayCatalog
   readonly limits: MessageLimits
-  /** The present number of units. */
+  /** The present number of partitions, and so of units. */
   readonly partitions: number
 }
 

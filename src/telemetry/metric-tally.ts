@@ -24,7 +24,10 @@ export class CountedSeries {
   }
 }
 
-/** A counter that looks up a series once for each caller. The caller keeps the series, and counts in it. */
+/**
+ * A counter whose users look up a series only once. A user keeps the object of the series, and adds to its
+ * count without another lookup.
+ */
 export class TallyCounter<L extends string> {
   readonly #counter: Counter<L>
   readonly #series = new Map<CountedSeries, LabelValues<L>>()

@@ -41,8 +41,8 @@ const page = readFileSync(new URL('../../../docs/deletions.md', import.meta.url)
 const published: unknown = JSON.parse(/```json\n(.*?)```/s.exec(page)?.[1] ?? '')
 
 /**
- * Returns the source of each message that is left after repeats are dropped, by `messageId`. We tell
- * receivers to drop repeats like this.
+ * Drops each message whose `messageId` has come before, as we tell receivers to do. Returns the sources of the
+ * other messages. The keys are their `messageId`s.
  */
 function takenBySource(): Map<string, string> {
   const seen = new Map<string, string>()

@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts'
 import { type Deployment, type DestinationEntry, deploy } from '../delivery/deployment.ts'
 
 /**
- * Tests of section 5 of the specification that this folder is named after, the seed. Receivers verify
+ * Tests of section 5 of the specification (the seed, which gives this folder its name). Receivers verify
  * `X-Signature` over the body that they have parsed and serialized again. One receiver runs the sample of
  * Segment's documentation under Express. The other is written in Python.
  */

@@ -42,7 +42,7 @@ type Value = { readonly isMember: boolean; readonly at: number }
 type Replayed = { readonly userId: string; readonly at: number; readonly isMember: boolean }
 type Logged = { readonly offset: number; readonly key: Buffer; readonly value: Buffer }
 
-/** Everything that survives the workers. */
+/** The topics and stores. They stay when a simulated worker ends, and the next worker reads them. */
 class World {
   readonly log: Logged[] = []
   /** The contents of the store of each unit, by unit. */

@@ -22,7 +22,7 @@ const Long = require('kafkajs/src/utils/long.js') as { fromValue: (value: bigint
 
 const timestampAt = [27, 35]
 
-/** Returns the request that kafkajs writes. The batches in it have the time of the clock. */
+/** Returns the request that kafkajs writes. Its batches have the present time, as kafkajs always writes it. */
 async function writtenByKafkajs(
   topicData: TopicData,
   producerId: bigint,

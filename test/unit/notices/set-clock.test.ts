@@ -5,7 +5,7 @@ import type { Notice } from '../../../src/notices/notice.ts'
 import { encodeForgotten, encodeReport, encodeTold, type Report } from '../../../src/notices/notice-record.ts'
 import { hour, minute, second, terms } from './terms.ts'
 
-/** Tests of what a decider does when the clock of its machine is set. */
+/** Tests of what a decider does when somebody sets the clock of its machine forward or back. */
 
 const nothing: Report = { failing: [], answered: [], counts: [] }
 const main = { destinationId: 'crm', hookId: 'main' }
