@@ -247,6 +247,7 @@ function definitionOf({ id, hooks, strategy = 'all' }: SimulatedDestination): De
     state: 'on',
     maxInFlight: 64,
     strategy,
+    filter: undefined,
     sharedSecret: undefined,
     nextSharedSecret: undefined,
     standardWebhooks: false,

@@ -127,7 +127,7 @@ const destination = Type.Object(
             }),
           ),
           events: Type.Optional(
-            Type.Array(Type.String({ minLength: 1, maxLength: 500, description: 'A name.' }), {
+            Type.Array(Type.String({ minLength: 1, maxLength: 500, description: 'The name of an event.' }), {
               minItems: 1,
               maxItems: 200,
               uniqueItems: true,
@@ -141,7 +141,7 @@ const destination = Type.Object(
           additionalProperties: false,
           minProperties: 1,
           description:
-            'Which messages of its event sources it gets. Deletes and the Identifies of audiences always pass. Absent: all.',
+            'Which messages of its event sources it gets, notices included. Deletes and the Identifies of audiences always pass. Absent: all.',
           examples: [{ types: ['track'], events: ['Order Completed'] }],
         },
       ),

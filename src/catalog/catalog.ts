@@ -67,7 +67,7 @@ export type Destination = {
   /** The ids of the sources to which the destination is connected. The catalog has all of these sources. */
   readonly sources: readonly string[]
   /** The messages of event sources that the destination gets. `undefined`: all. */
-  readonly filter?: MessageFilter | undefined
+  readonly filter: MessageFilter | undefined
   /**
    * The secret with which `X-Signature` is made. `undefined`: requests aren't signed. The secret must never
    * be logged.

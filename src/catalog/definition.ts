@@ -75,7 +75,7 @@ function explain(error: SchemaError, root: unknown): readonly SchemaFault[] {
     case 'minProperties':
       return say(
         'is empty',
-        `write one of ${Object.keys(recordOf(recordOf(schema)['properties'])).join(', ')}, or remove the key`,
+        `write ${either(Object.keys(recordOf(recordOf(schema)['properties'])))}, or remove the key`,
       )
     case 'minItems':
       return say('has too few entries', `write at least ${error.params.limit}`)

@@ -72,7 +72,12 @@ function checkFilter(
   faults: FaultSink,
 ): void {
   if (!Array.isArray(types) || events === undefined || types.includes('track')) return
-  if (faults.has([...path, 'types'])) return
+  const places: Path[] = [
+    [...path, 'types'],
+    [...path, 'events'],
+    ...types.map((_, at): Path => [...path, 'types', at]),
+  ]
+  if (places.some((place) => faults.has(place))) return
   faults.add([...path, 'events'], {
     problem: 'has no effect, because types lacks track',
     advice: 'add track to types, or remove events',

@@ -1,3 +1,4 @@
+import type { Destination } from '../catalog/catalog.ts'
 import { hookBreach } from '../catalog/hook-rules.ts'
 import { Breaker, type BreakerOptions } from './breaker.ts'
 import { secretsOf } from './kept-answer.ts'
@@ -19,6 +20,7 @@ export type HookDefinition = {
 export type DestinationDefinition = {
   readonly id: string
   readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
+  readonly filter: Destination['filter']
   readonly sharedSecret: string | undefined
   /**
    * The secret that will replace `sharedSecret`. It is set only together with `standardWebhooks` or

@@ -36,6 +36,8 @@ export type Skipped<D extends Routable> = { readonly destination: D; readonly re
  */
 export type Route<D extends Routable> = { to: readonly D[]; skipped: readonly Skipped<D>[] }
 
+const noneSkipped: readonly never[] = Object.freeze([])
+
 /**
  * Decides which destinations get a message. `destinations` are the destinations that are connected to the
  * message's source. If the message's `integrations` exclude webhooks, no destination gets the message.
@@ -44,8 +46,9 @@ export type Route<D extends Routable> = { to: readonly D[]; skipped: readonly Sk
  */
 export function route<D extends Routable>(message: Routed, destinations: readonly D[]): Route<D> {
   const isForbidden = message.type !== 'delete' && !allowsWebhooks(message.integrations)
-  if (!isForbidden && takeAll(destinations)) return { to: destinations, skipped: [] }
-  const passes = message.body === undefined ? undefined : filtering(message.type, message.body)
+  if (!isForbidden && takeAll(destinations)) return { to: destinations, skipped: noneSkipped }
+  const { type, body } = message
+  const passes = isForbidden || body === undefined ? undefined : filtering(type, body)
   const to: D[] = []
   const skipped: Skipped<D>[] = []
   for (const destination of destinations) {

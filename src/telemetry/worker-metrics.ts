@@ -34,7 +34,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       labelNames: ['topic'],
       registers,
     }),
-    notRouted: new Counter({
+    notRouted: new TallyCounter({
       name: 'sluice_not_routed_total',
       help: 'Messages, or single destinations of a message, for which Sluice made no delivery, by reason. destination_off, filtered_by_integrations and filtered_by_destination count destinations. The other reasons count messages.',
       labelNames: ['reason'],

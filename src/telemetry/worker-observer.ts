@@ -124,12 +124,13 @@ function observeRecords(
   log: Logger,
 ): Observed<'notRouted' | 'unknownSource' | 'repeated' | 'failed'> {
   const repeatsDropped = metrics.repeatsDropped.series({})
+  const notRouted = memo((reason: NotRoutedReason | 'unknown_source') => metrics.notRouted.series({ reason }))
   return {
     notRouted(reason: NotRoutedReason) {
-      metrics.notRouted.inc({ reason })
+      notRouted(reason).inc()
     },
     unknownSource(source: string, { topic, partition, offset }: HeldRecord) {
-      metrics.notRouted.inc({ reason: 'unknown_source' })
+      notRouted('unknown_source').inc()
       log.warn(
         { source: source.slice(0, maxIdCharacters), topic, partition, offset },
         'the catalog has no such source',

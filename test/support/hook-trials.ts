@@ -229,6 +229,7 @@ function definitionAsWritten({ url, headers }: Trial): DestinationDefinition {
   return {
     id: 'crm',
     state: 'on',
+    filter: undefined,
     sharedSecret: secret,
     nextSharedSecret: undefined,
     standardWebhooks: true,

@@ -27,7 +27,7 @@ test.each([
 const unknownType = 'is not a value that is known here; write identify, track, page, screen, group or alias'
 
 test.each([
-  ['{}', ':6:13: destinations[0].filter: is empty; write one of types, events, or remove the key'],
+  ['{}', ':6:13: destinations[0].filter: is empty; write types or events, or remove the key'],
   ['{ types: [] }', ':6:22: destinations[0].filter.types: has too few entries; write at least 1'],
   ['{ types: [track, event] }', `:6:30: destinations[0].filter.types[1]: ${unknownType}`],
   ['{ types: [delete] }', `:6:23: destinations[0].filter.types[0]: ${unknownType}`],
@@ -36,6 +36,11 @@ test.each([
     ':6:23: destinations[0].filter.events: must be a list, and is text; write each entry after "- "',
   ],
   ['{ events: [a, b, a] }', ':6:23: destinations[0].filter.events: names something twice; name each once'],
+  ['{ types: [Track], events: [a] }', `:6:23: destinations[0].filter.types[0]: ${unknownType}`],
+  [
+    '{ types: [page], events: [] }',
+    ':6:38: destinations[0].filter.events: has too few entries; write at least 1',
+  ],
   [
     '{ types: [page], events: [a] }',
     ':6:38: destinations[0].filter.events: has no effect, because types lacks track; add track to types, or remove events',

@@ -154,7 +154,7 @@ test('a dead letter that is no delivery is told by its record', () => {
   ])
 })
 
-test.each(['destination_off', 'filtered_by_integrations'] as const)(
+test.each(['destination_off', 'filtered_by_integrations', 'filtered_by_destination'] as const)(
   'a destination that does not get a message since it is %s has a record',
   (reason) => {
     const message = { destinationId: 'crm', sourceId: 'shop', messageId: 'm1', kind: 'track' }

@@ -20,6 +20,7 @@ const paused: DestinationDefinition = {
   state: 'paused',
   maxInFlight: 1,
   strategy: 'all',
+  filter: undefined,
   sharedSecret: undefined,
   nextSharedSecret: undefined,
   standardWebhooks: false,

@@ -25,6 +25,7 @@ const destination: DestinationDefinition = {
   state: 'on',
   maxInFlight: 100,
   strategy: 'all',
+  filter: undefined,
   sharedSecret: undefined,
   nextSharedSecret: undefined,
   standardWebhooks: false,

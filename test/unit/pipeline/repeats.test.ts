@@ -38,6 +38,7 @@ function destination(): DestinationDefinition {
     state,
     maxInFlight: 1,
     strategy: 'all',
+    filter: undefined,
     sharedSecret: undefined,
     nextSharedSecret: undefined,
     standardWebhooks: false,

@@ -29,6 +29,7 @@ export function destinationOf(id: string, settings: Partial<Destination> = {}): 
   return {
     id,
     state: 'on',
+    filter: undefined,
     maxInFlight: 100,
     strategy: 'all',
     sharedSecret: undefined,

@@ -112,6 +112,12 @@ describe('by the filter of a destination', () => {
     expect(route({ type: 'track', body }, [onlyOrders]).to).toEqual([onlyOrders])
   })
 
+  test('the body is read only for names of events', () => {
+    const body = Buffer.from('not JSON')
+    expect(route({ type: 'track', body }, [tracks, people]).to).toEqual([tracks])
+    expect(route({ type: 'page', body }, [orders, onlyOrders]).to).toEqual([orders])
+  })
+
   test('what Sluice makes itself passes every filter', () => {
     expect(route({ type: 'identify' }, all)).toEqual({ to: all, skipped: [] })
   })
@@ -132,13 +138,25 @@ describe('by the filter of a destination', () => {
 
 test('each destination is either routed, in its order, or counted once', () => {
   const destinations = fc.array(
-    fc.record({ id: fc.string(), state: fc.constantFrom<Routable['state']>('on', 'off', 'paused') }),
+    fc.record({
+      id: fc.string(),
+      state: fc.constantFrom<Routable['state']>('on', 'off', 'paused'),
+      filter: fc.option(
+        fc.record({
+          types: fc.option(fc.subarray<MessageKind>([...messageKinds]), { nil: undefined }),
+          events: fc.option(fc.subarray(['a', 'b']), { nil: undefined }),
+        }),
+        { nil: undefined },
+      ),
+    }),
   )
   const type = fc.constantFrom<MessageKind>(...messageKinds)
   const integrations = fc.option(fc.dictionary(fc.constantFrom('All', 'all', 'Webhooks'), fc.jsonValue()))
+  const named = Buffer.from('{"event":"a"}')
   fc.assert(
     fc.property(destinations, type, integrations, (given, kind, choice) => {
-      const { to, skipped } = route({ type: kind, integrations: choice }, given)
+      const { to, skipped } = route({ type: kind, integrations: choice, body: named }, given)
+      if (kind === 'delete') expect(to).toEqual(given.filter(({ state }) => state !== 'off'))
       const left = skipped.map(({ destination }) => destination)
       expect(given.filter((destination) => left.includes(destination))).toEqual(left)
       expect(to.length + left.length).toBe(given.length)
