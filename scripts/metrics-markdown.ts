@@ -12,8 +12,8 @@ process and of Node.js (\`process_…\` and \`nodejs_…\`).
 
 - **Labels** have values from closed lists, so the number of series doesn't grow with the number of customers. Labels in
   brackets are an exception. Sluice adds them only with \`metrics.perDestination\`.
-- **Ages.** A metric whose name ends in \`_timestamp_seconds\` is a point in time, not an age. \`time() - min by (topic) (…)\` is the age of the oldest record of
-  all processes.
+- **Ages.** A metric whose name ends in \`_timestamp_seconds\` is a point in time, not an age.
+  \`time() - min by (topic) (…)\` is the age of the oldest record of all processes.
 - **Lag.** \`sluice_group_lag_records\` is the lag according to the brokers, and exists even while no worker runs.
   \`sluice_consumer_lag_records\` is newer by some seconds, but exists only while the worker of the partition runs. To sum
   it, use \`sum by (topic) (max by (topic, partition) (…))\`.
