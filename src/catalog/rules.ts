@@ -45,7 +45,7 @@ export function checkRules(
 ): void {
   const check: Check = { faults, variables, policy }
   const catalog = recordOf(root)
-  const sourceIds = checkSources(catalog['sources'], check)
+  const kinds = checkSources(catalog['sources'], check)
   checkUnique(
     recordsOf(catalog['destinations']).map(([index, { id }]) => [['destinations', index, 'id'], id]),
     'is the id of another destination',
@@ -54,10 +54,11 @@ export function checkRules(
   for (const [index, destination] of recordsOf(catalog['destinations'])) {
     const path = ['destinations', index]
     if (Array.isArray(catalog['sources'])) {
-      checkKnown([...path, 'sources'], listOf(destination['sources']), sourceIds, faults)
+      checkKnown([...path, 'sources'], listOf(destination['sources']), kinds, faults)
     }
     checkSigning(path, destination, check)
     checkFilter([...path, 'filter'], recordOf(destination['filter']), faults)
+    checkFilterSources(path, destination, kinds, faults)
     const autoPausePath = [...path, 'autoPause']
     const tooLong = faults.has(autoPausePath) ? undefined : autoPauseBreach(destination['autoPause'])
     if (tooLong !== undefined) faults.add(autoPausePath, tooLong)
@@ -84,6 +85,21 @@ function checkFilter(
   })
 }
 
+/** Reports a filter that has no effect, because the destination has sources of audiences only. */
+function checkFilterSources(
+  path: Path,
+  { sources, filter }: Readonly<Record<string, unknown>>,
+  kinds: ReadonlyMap<unknown, unknown>,
+  faults: FaultSink,
+): void {
+  const ids = listOf(sources)
+  if (filter === undefined || ids.length === 0 || ids.some((id) => kinds.get(id) !== 'audiences')) return
+  faults.add([...path, 'filter'], {
+    problem: 'has no effect, because all sources of the destination are audiences',
+    advice: 'remove the filter, or add a source of events to sources',
+  })
+}
+
 type Entry = readonly [index: number, record: Readonly<Record<string, unknown>>]
 
 /** Returns the items of a list. For an item that is no record, returns an empty record. */
@@ -91,7 +107,8 @@ function recordsOf(value: unknown): readonly Entry[] {
   return listOf(value).map((item, index): Entry => [index, recordOf(item)])
 }
 
-function checkSources(value: unknown, check: Check): ReadonlySet<string> {
+/** Checks the sources. Returns the kind of each source by its id. */
+function checkSources(value: unknown, check: Check): ReadonlyMap<string, unknown> {
   const { faults } = check
   const sources = recordsOf(value)
   const ids = sources.map(([index, { id }]): [Path, unknown] => [['sources', index, 'id'], id])
@@ -107,7 +124,7 @@ function checkSources(value: unknown, check: Check): ReadonlySet<string> {
       checkFilledIn(path, key, (secret) => serverKeyBreach(secret, isPublic), check)
     }
   }
-  return new Set(ids.map(([, id]) => id).filter(isString))
+  return new Map(sources.flatMap(([, { id, kind }]) => (isString(id) ? [[id, kind]] : [])))
 }
 
 /**
@@ -144,12 +161,12 @@ function checkUnique(
 function checkKnown(
   path: Path,
   named: readonly unknown[],
-  sourceIds: ReadonlySet<string>,
+  kinds: ReadonlyMap<string, unknown>,
   faults: FaultSink,
 ): void {
   for (const [index, id] of named.entries()) {
-    if (!isString(id) || sourceIds.has(id) || faults.has([...path, index])) continue
-    const known = [...sourceIds].slice(0, 10).join(', ')
+    if (!isString(id) || kinds.has(id) || faults.has([...path, index])) continue
+    const known = [...kinds.keys()].slice(0, 10).join(', ')
     faults.add([...path, index], {
       problem: `names the source ${JSON.stringify(id)}, which is not in the catalog`,
       advice: `add it to sources${known === '' ? '' : `, or name one of ${known}`}`,

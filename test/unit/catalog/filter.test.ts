@@ -48,3 +48,30 @@ test.each([
 ])('the filter %s is refused, and the fault says where and what to write', (filter, fault) => {
   expect(faultsOf(filter)).toEqual([`catalog.yaml${fault}`])
 })
+
+/** Returns the faults of a catalog whose only destination has a filter and these sources. */
+function faultsWithSources(sources: string): readonly string[] {
+  const text = `
+sources: [{ id: shop }, { id: vips, kind: audiences }]
+destinations:
+  - id: crm
+    sources: ${sources}
+    filter: { types: [track] }
+    hooks: [{ url: https://example.com/hook }]
+`
+  const parsed = parseCatalog(text, { file: 'catalog.yaml', variables: {} })
+  return parsed.ok ? [] : parsed.faults.map(formatFault)
+}
+
+test('a filter that only audiences would reach is refused, because it would filter nothing', () => {
+  expect(faultsWithSources('[vips]')).toEqual([
+    'catalog.yaml:6:13: destinations[0].filter: has no effect, because all sources of the destination are audiences; remove the filter, or add a source of events to sources',
+  ])
+})
+
+test.each(['[vips, shop]', '[shop]', '[]'])(
+  'a filter of a destination with the sources %s is accepted',
+  (sources) => {
+    expect(faultsWithSources(sources)).toEqual([])
+  },
+)
