@@ -8,10 +8,10 @@ import { createInterface } from 'node:readline'
  * Checks the Go client with gofmt, go vet and go test -race. The arguments are a command that runs at the
  * same time. The script fails if a check or this command fails. If Go isn't installed, the script prints a
  * warning, and only the command counts. The variable TEST_GO_RESULTS names a file for the result:
- * `{"passed":N,"failed":N}`.
+ * `{"passed":N,"failed":N,"failures":["what failed"]}`.
  */
 
-type Outcome = { passed: number; failed: number }
+type Outcome = { passed: number; failed: number; failures: string[] }
 
 const folder = resolve(import.meta.dirname, '../clients/go')
 
@@ -19,7 +19,7 @@ async function checkGoClient(): Promise<Outcome> {
   const version = await run('go', ['version'])
   if (version.code !== 0) {
     say(noGo)
-    return { passed: 0, failed: 0 }
+    return { passed: 0, failed: 0, failures: [] }
   }
   const unformatted = await run('gofmt', ['-l', '.'])
   // With `-race`, vet uses the build that the tests need anyway.
@@ -30,7 +30,11 @@ async function checkGoClient(): Promise<Outcome> {
     ...(vetted.code === 0 ? [] : [`go vet:\n${vetted.text}`]),
   ]
   for (const fault of faults) say(fault)
-  const outcome = { passed: tested.passed, failed: tested.failed + faults.length }
+  const outcome = {
+    passed: tested.passed,
+    failed: tested.failed + faults.length,
+    failures: [...tested.failures, ...faults],
+  }
   say(`Go client: ${outcome.passed} passed, ${outcome.failed} failed (gofmt, go vet, go test -race)`)
   return outcome
 }
@@ -43,15 +47,18 @@ async function runTests(): Promise<Outcome> {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const outcome = { passed: 0, failed: 0 }
+  const outcome: Outcome = { passed: 0, failed: 0, failures: [] }
   const said = new Map<string, string>()
   const ended = new Promise<number>((done) => child.once('close', (code) => done(code ?? 1)))
   for await (const line of createInterface({ input: child.stdout })) {
     const { Action: action, Test: test = '', Output: output = '' } = readEvent(line)
     said.set(test, (said.get(test) ?? '') + output)
     if (test.includes('/') || (action !== 'pass' && action !== 'fail')) continue
-    if (action === 'fail')
-      say([...said].flatMap(([of, text]) => (of.startsWith(test) ? [text] : [])).join(''))
+    if (action === 'fail') {
+      const text = [...said].flatMap(([of, lines]) => (of.startsWith(test) ? [lines] : [])).join('')
+      say(text)
+      if (test !== '') outcome.failures.push(text)
+    }
     if (test === '') continue
     outcome[action === 'pass' ? 'passed' : 'failed']++
   }

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { freePorts } from '../../src/development/free-ports.ts'
 import type { Identity } from './certificates.ts'
 import { ensureCommands } from './debian.ts'
+import { envoyArguments, envoyCommand, envoyConfig, writeListeners } from './envoy.ts'
 import { until } from './until.ts'
 
 /** A web server as customers have it, in front of a receiver. */
@@ -14,41 +15,41 @@ export type RealServer = {
   /** The origins by which the server is reached without and with TLS. */
   readonly http: string
   readonly https: string
-  /** Replaces the server's processes, as an administrator does after a change of its configuration. */
+  /**
+   * Replaces the server's processes, or Envoy's listeners, as an administrator or a control plane does to
+   * change the configuration.
+   */
   reload(): void
   stop(): Promise<void>
 }
 
-export const realServers = ['nginx', 'HAProxy', 'Apache'] as const
+export const realServers = ['nginx', 'HAProxy', 'Apache', 'Envoy'] as const
 export type RealServerName = (typeof realServers)[number]
 
 /** How long the servers keep an idle connection, in milliseconds. */
 export const idleMs = 1_000
 
-/** The largest body that nginx takes at the path `/small`, in bytes. */
+/** The largest body that nginx and Envoy take at the path `/small`, in bytes. */
 export const smallBytes = 1_024
 
 type Setup = { folder: string; plain: number; secure: number; receiver: number }
 
 type Program = {
-  command: string
-  /** The Debian package of the command. */
-  package: string
+  /** The command, and the Debian package that has it. Envoy has no such package. */
+  debian?: { command: string; package: string }
   args(file: string): string[]
   config(setup: Setup): string
-  /** The signal that makes the server replace its processes. */
-  reloadSignal: NodeJS.Signals
-  /** The signal that ends the server at once. */
-  stopSignal: NodeJS.Signals
+  /** `version` is the number of reloads before, plus one. */
+  reload(child: ChildProcess, setup: Setup, version: number): void
+  /** Writes the files that the server needs beside its configuration. */
+  prepare?(setup: Setup): void
 }
 
 const programs: Readonly<Record<RealServerName, Program>> = {
   nginx: {
-    command: 'nginx',
-    package: 'nginx-light',
+    debian: { command: 'nginx', package: 'nginx-light' },
     args: (file) => ['-c', file, '-g', 'daemon off;'],
-    reloadSignal: 'SIGHUP',
-    stopSignal: 'SIGTERM',
+    reload: (child) => void child.kill('SIGHUP'),
     config: ({ folder, plain, secure, receiver }) => `
       user root; worker_processes 2; pid ${folder}/pid; error_log ${folder}/log;
       events { worker_connections 1024; }
@@ -69,11 +70,9 @@ const programs: Readonly<Record<RealServerName, Program>> = {
       }`,
   },
   HAProxy: {
-    command: 'haproxy',
-    package: 'haproxy',
+    debian: { command: 'haproxy', package: 'haproxy' },
     args: (file) => ['-W', '-db', '-f', file],
-    reloadSignal: 'SIGUSR2',
-    stopSignal: 'SIGTERM',
+    reload: (child) => void child.kill('SIGUSR2'),
     config: ({ folder, plain, secure, receiver }) => `
 global
   stats socket ${folder}/socket mode 600 level admin expose-fd listeners
@@ -92,11 +91,9 @@ backend receivers
 `,
   },
   Apache: {
-    command: 'apache2',
-    package: 'apache2-bin',
+    debian: { command: 'apache2', package: 'apache2-bin' },
     args: (file) => ['-f', file, '-D', 'FOREGROUND'],
-    reloadSignal: 'SIGUSR1',
-    stopSignal: 'SIGTERM',
+    reload: (child) => void child.kill('SIGUSR1'),
     config: ({ folder, plain, secure, receiver }) => `
 ServerRoot ${folder}
 ServerName 127.0.0.1
@@ -120,11 +117,19 @@ ProxyPass / http://127.0.0.1:${receiver}/
 </VirtualHost>
 `,
   },
+  Envoy: {
+    args: envoyArguments,
+    config: envoyConfig,
+    prepare: (setup) => writeListeners({ ...setup, idleMs, smallBytes }, 0),
+    reload: (_, setup, version) => writeListeners({ ...setup, idleMs, smallBytes }, version),
+  },
 }
 
 /** Installs the servers that this machine lacks. They aren't started as services of the machine. */
-export function ensureRealServers(): void {
-  ensureCommands(Object.fromEntries(Object.values(programs).map((one) => [one.command, one.package])))
+export async function ensureRealServers(): Promise<void> {
+  const needed = Object.values(programs).flatMap(({ debian }) => debian ?? [])
+  ensureCommands(Object.fromEntries(needed.map((one) => [one.command, one.package])))
+  await envoyCommand()
 }
 
 /** Starts a server that passes all requests to the receiver at the port `receiver` of 127.0.0.1. */
@@ -140,16 +145,20 @@ export async function startRealServer(
   writeFileSync(join(folder, 'key.pem'), identity.key)
   writeFileSync(join(folder, 'both.pem'), identity.cert + identity.key)
   const file = join(folder, 'config')
-  writeFileSync(file, program.config({ folder, plain, secure, receiver }))
-  const child = spawn(program.command, program.args(file), { stdio: 'ignore' })
+  const setup = { folder, plain, secure, receiver }
+  writeFileSync(file, program.config(setup))
+  program.prepare?.(setup)
+  const command = program.debian?.command ?? (await envoyCommand())
+  const child = spawn(command, program.args(file), { stdio: 'ignore' })
+  let version = 0
   const exited = once(child, 'exit')
   for (const port of [plain, secure]) await until(`${name} listens`, () => canConnect(port))
   return {
     http: `http://127.0.0.1:${plain}`,
     https: `https://127.0.0.1:${secure}`,
-    reload: () => void child.kill(program.reloadSignal),
+    reload: () => program.reload(child, setup, ++version),
     async stop() {
-      child.kill(program.stopSignal)
+      child.kill('SIGTERM')
       await exited
       rmSync(folder, { recursive: true, force: true })
     },
