@@ -1,6 +1,6 @@
 import type { AdminRoute } from './admin-route.ts'
 
-// Routes about destinations that Sluice has paused automatically.
+// Routes that test destinations, and routes about destinations that Sluice has paused automatically.
 
 const time = { type: 'string', format: 'date-time' }
 const pausedProperties = {
@@ -32,7 +32,99 @@ const paused = {
   lastOutcome: 'status 503',
 }
 
+const destination = {
+  schema: { type: 'string', minLength: 1, maxLength: 100 },
+  description: 'The id of a destination.',
+  example: 'crm',
+} as const
+
+const textOrNull = { type: ['string', 'null'] }
+const trialProperties = {
+  hook: { type: 'string', description: 'The id of the URL.' },
+  origin: { type: 'string', description: 'The scheme, host and port of the URL.' },
+  verdict: {
+    type: 'string',
+    enum: ['delivered', 'retry', 'final'],
+    description: 'What a delivery would come to: `retry`: it is tried again; `final`: it fails for good.',
+  },
+  outcome: { type: 'string', description: 'As in the delivery log.' },
+  status: { type: ['integer', 'null'], description: 'The status of the answer. Null: there is none.' },
+  durationMs: { type: 'integer', minimum: 0, description: 'Until the outcome, with the connection.' },
+  answer: {
+    ...textOrNull,
+    description: 'The first 2 KB of the body of an answer that is no 2xx. Secrets in it are masked.',
+  },
+  advice: { ...textOrNull, description: 'What can be done. Null if the URL accepts the message.' },
+}
+const testProperties = {
+  destination: { type: 'string' },
+  messageId: { type: 'string', description: 'The `messageId` of the message that was sent.' },
+  isAccepted: { type: 'boolean', description: 'Whether every URL accepts the message.' },
+  hooks: {
+    type: 'array',
+    items: { type: 'object', required: Object.keys(trialProperties), properties: trialProperties },
+  },
+  notes: {
+    type: 'array',
+    items: { type: 'string' },
+    description: 'Why a worker would not send this message now, such as a filter or the state.',
+  },
+}
+
 export const destinationRoutes: readonly AdminRoute[] = [
+  {
+    call: 'test_destination',
+    method: 'POST',
+    path: '/v1/destinations/{destination}/test',
+    right: 'operate',
+    summary: 'Send a test message to a destination',
+    description:
+      'Sends one message to the URLs of a destination, as a worker with the same settings would, with the header `X-Sluice-Test: true` added. It is sent whatever the state, the filter and the rate limit of the destination are, and is not in the delivery log. Kafka is not needed.',
+    params: { destination },
+    body: {
+      schema: {
+        type: 'object',
+        additionalProperties: false,
+        properties: {
+          hook: {
+            type: 'string',
+            minLength: 1,
+            maxLength: 100,
+            description: 'The id of the only URL to send to. Absent: all URLs.',
+          },
+          message: {
+            type: 'object',
+            description: 'A Segment message. Absent: a `track` with the event `Sluice Test`.',
+          },
+        },
+      },
+      example: { message: { type: 'identify', userId: 'u1', traits: { plan: 'pro' } } },
+    },
+    status: 200,
+    answer: {
+      schema: { type: 'object', required: Object.keys(testProperties), properties: testProperties },
+      example: {
+        destination: 'crm',
+        messageId: 'test-0-1785317403000',
+        isAccepted: false,
+        hooks: [
+          {
+            hook: 'a1b2c3d4',
+            origin: 'https://crm.example.com',
+            verdict: 'final',
+            outcome: 'status 401',
+            status: 401,
+            durationMs: 84,
+            answer: '{"error":"bad signature"}',
+            advice:
+              "The endpoint refuses the signature or a header. Compare the endpoint's secret with sharedSecret, and check the headers of the hook.",
+          },
+        ],
+        notes: [],
+      },
+    },
+    problems: ['busy'],
+  },
   {
     call: 'list_paused',
     method: 'GET',
@@ -60,13 +152,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
     summary: 'Resume a destination that Sluice has paused',
     description:
       'New messages are sent to it again. What has become a dead letter meanwhile stays one until a replay: `reason` is `auto_paused`.',
-    params: {
-      destination: {
-        schema: { type: 'string', minLength: 1, maxLength: 100 },
-        description: 'The id of a destination.',
-        example: 'crm',
-      },
-    },
+    params: { destination },
     status: 200,
     answer: {
       schema: { type: 'object', required: Object.keys(resumedProperties), properties: resumedProperties },

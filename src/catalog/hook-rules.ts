@@ -142,7 +142,7 @@ export function hookIdOf(url: string): string {
 
 /**
  * The headers that a hook can't set. Some are needed for the request itself, and some control the connection.
- * The others tell receivers that a request is signed or replayed.
+ * The others tell receivers that a request is signed, replayed or a test.
  */
 const reservedHeaders: ReadonlySet<string> = new Set([
   'connection',
@@ -160,6 +160,7 @@ const reservedHeaders: ReadonlySet<string> = new Set([
   'user-agent',
   'x-signature',
   'x-sluice-replay',
+  'x-sluice-test',
 ])
 const reservedPrefixes = ['proxy-', 'webhook-']
 

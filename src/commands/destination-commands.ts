@@ -1,11 +1,50 @@
+import type { Command } from 'commander'
 import type * as destinations from '../roles/destinations.ts'
 import { type CommandTools, type Flags, textOf } from './tools.ts'
 
 /** Adds `sluice destinations …`. */
-export function addDestinationCommands({ program, command, once, screen }: CommandTools): void {
-  const parent = program
+export function addDestinationCommands(tools: CommandTools): void {
+  const parent = tools.program
     .command('destinations')
-    .description('list and resume destinations that Sluice has paused since their URLs fail for too long')
+    .description(
+      'test destinations; list and resume those that Sluice has paused since their URLs fail for too long',
+    )
+  addTest(parent, tools)
+  addPaused(parent, tools)
+  addResume(parent, tools)
+}
+
+function addTest(parent: Command, { command, once }: CommandTools): void {
+  command('test', 'send one test message to the URLs of a destination, without Kafka', { parent })
+    .argument('<destination>', 'its id in the catalog')
+    .argument('[message]', 'a Segment message as JSON (default: a track, "Sluice Test")')
+    .option('--hook <id>', 'only to this URL (default: to all)')
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice destinations test crm
+  sluice destinations test crm '{"type":"identify","userId":"u1","traits":{"plan":"pro"}}' --hook primary
+
+The request is the one that a worker would make, with the header X-Sluice-Test added. It is sent whatever the
+state, the filter and the rate limit of the destination are, and is not in the delivery log.
+
+The exit code is 0 if every URL accepts the message, and 1 if any does not.`,
+    )
+    .action((destinationId: string, message: string | undefined, flags: Flags) =>
+      once(flags, async (config) => {
+        const order = { destinationId, message, hookId: textOf(flags['hook']) }
+        const { lines, areAllAccepted } = await (
+          await load()
+        ).tryDestination(config, order, { asJson: flags['json'] === true })
+        if (!areAllAccepted) process.exitCode = 1
+        return lines
+      }),
+    )
+}
+
+function addPaused(parent: Command, { command, once, screen }: CommandTools): void {
   command('paused', 'list destinations that Sluice has paused', { parent })
     .option('--json', 'print JSON, one object a line')
     .action((flags: Flags) =>
@@ -13,6 +52,9 @@ export function addDestinationCommands({ program, command, once, screen }: Comma
         (await load()).listPaused({ config, log, screen }, { asJson: flags['json'] === true }),
       ),
     )
+}
+
+function addResume(parent: Command, { command, once, screen }: CommandTools): void {
   command('resume', 'send to a destination again that Sluice has paused', { parent })
     .argument('[destination]', 'its id in the catalog')
     .option('--all', 'all that Sluice has paused')

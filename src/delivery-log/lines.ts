@@ -47,7 +47,9 @@ export function timelineOf(records: readonly LogRecord[]): string[] {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   return [...byDestination].flatMap(([destination, ofIt]) => [
     `${destination === '' ? 'no destination' : plain(destination)}: ${stateText(ofIt)}`,
-    ...ofIt.flatMap((record) => [timelineLine(record), ...answerLines(record)]).map((line) => `  ${line}`),
+    ...ofIt
+      .flatMap((record) => [timelineLine(record), ...answerLines(record.answer)])
+      .map((line) => `  ${line}`),
   ])
 }
 
@@ -66,8 +68,8 @@ function timelineLine(record: LogRecord): string {
     .join('  ')
 }
 
-/** Returns the lines for the answer to a failed request, if the answer was stored. */
-function answerLines({ answer }: LogRecord): string[] {
+/** Returns the lines for the answer to a failed request. Returns none if the answer is '' (not stored). */
+export function answerLines(answer: string): string[] {
   return answer === '' ? [] : answer.split(/\r?\n/).map((line) => `  | ${plain(line)}`)
 }
 

@@ -11,7 +11,7 @@ import { buildInfo } from '../telemetry/build-info.ts'
 import { replayCalls } from './admin-calls.ts'
 import { openTokens } from './admin-tokens.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
-import { destinationCalls } from './destination-calls.ts'
+import { destinationCalls, testCall } from './destination-calls.ts'
 import { type Listening, listening } from './listening.ts'
 import { logCalls } from './log-calls.ts'
 import { openCatalog } from './open-catalog.ts'
@@ -100,6 +100,7 @@ export async function startAdminPart({
     calls: {
       ...replayCalls(desk, log),
       ...destinationCalls(pauseDesk, config, log),
+      ...testCall(catalog, config, log),
       ...deliveryLog.calls,
     },
     tokens,

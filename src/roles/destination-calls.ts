@@ -1,9 +1,52 @@
-import { done } from '../admin/problem.ts'
+import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls } from '../admin/server.ts'
+import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { asked, type Log, refused } from './admin-calls.ts'
+import { testDestination, type TestOrder } from './destination-test.ts'
+import { testData } from './destination-test-text.ts'
 import { pausedData, resumedData } from './destinations.ts'
 import type { PauseDesk } from './pause-desk.ts'
+
+/** How many tests of destinations may run at the same time. Each has sockets of its own. */
+const testsAtOnce = 4
+const busy = `${testsAtOnce} tests are under way: try again when one of them is done.`
+
+/**
+ * Creates the handler of the call that tests a destination. Kafka isn't needed for it.
+ */
+export function testCall(
+  catalog: () => Catalog,
+  config: Config,
+  log: Log,
+): Pick<AdminCalls, 'test_destination'> {
+  let underWay = 0
+  return {
+    async test_destination({ params: { destination = '' }, body, token }): Promise<AdminAnswer> {
+      if (underWay >= testsAtOnce) return problem('busy', busy)
+      const order = orderOf(destination, body)
+      underWay++
+      try {
+        log.info({ destination, hook: order.hookId, by: token.name }, 'a destination is to be tested')
+        const tested = await testDestination(config, catalog(), order)
+        return tested.ok ? done(testData(tested.value)) : refused(tested)
+      } finally {
+        underWay--
+      }
+    },
+  }
+}
+
+/** Returns the order of a body that has passed schema validation. */
+function orderOf(destinationId: string, body: unknown): TestOrder {
+  const given: { hook?: unknown; message?: unknown } = typeof body === 'object' && body !== null ? body : {}
+  const { hook, message } = given
+  return {
+    destinationId,
+    hookId: typeof hook === 'string' ? hook : undefined,
+    message: message === undefined ? undefined : JSON.stringify(message),
+  }
+}
 
 /**
  * Creates the handlers of the admin API's calls about destinations that Sluice has paused. When Kafka doesn't

@@ -3,6 +3,9 @@ import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import { deadFromMs } from '../notices/pause-record.ts'
 import { askKafka } from './ask-kafka.ts'
+import { testDestination, type TestOrder } from './destination-test.ts'
+import { isAccepted, testData, testLines } from './destination-test-text.ts'
+import { readCatalog } from './open-catalog.ts'
 import {
   knownWithinMs,
   openPauseDesk,
@@ -28,6 +31,24 @@ export function listPaused(run: Run, { asJson }: { asJson: boolean }): Promise<s
       [destinationId, `paused at ${timeOf(atMs)}`, `fails since ${timeOf(sinceMs)}`, lastOutcome].join('  '),
     )
   })
+}
+
+/**
+ * Sends a test message to a destination, and describes in lines what came of it. `areAllAccepted`: true if
+ * every hook accepted the message.
+ */
+export async function tryDestination(
+  config: Config,
+  order: TestOrder,
+  { asJson }: { asJson: boolean },
+): Promise<{ lines: readonly string[]; areAllAccepted: boolean }> {
+  const tested = await testDestination(config, await readCatalog(config), order)
+  if (!tested.ok) throw new WrongUseError(tested.problem)
+  const test = tested.value
+  return {
+    lines: asJson ? [JSON.stringify(testData(test))] : testLines(test),
+    areAllAccepted: isAccepted(test),
+  }
 }
 
 export type ResumeCommand = {

@@ -75,6 +75,33 @@ export function createOutbound(options: OutboundOptions): Outbound {
   }
 }
 
+/**
+ * Connects the parts between a command and the hooks that it sends a few requests to. The requests take the
+ * same way as those of a worker with the same configuration.
+ */
+export function createPlainOutbound({ delivery }: Config): Pick<Outbound, 'sender' | 'close'> {
+  const { allowAddresses, dnsServers, timeoutMs, poolIdleMs, proxy: url } = delivery
+  const resolver = createResolver({ servers: dnsServers })
+  const proxy = url === undefined ? undefined : createProxy({ url, resolver, timeoutMs })
+  const policy = createAddressPolicy(allowAddresses)
+  const sender = createSender({
+    policy,
+    resolver,
+    proxy,
+    timeoutMs,
+    poolIdleMs,
+    keptAnswerBytes: answerBytes,
+  })
+  return {
+    sender,
+    async close() {
+      await sender.close()
+      await proxy?.close()
+      resolver.close()
+    },
+  }
+}
+
 function showEgress({ metrics, log }: OutboundOptions, isSuspect: boolean, evidence: EgressEvidence): void {
   metrics.egressSuspect.set(isSuspect ? 1 : 0)
   if (isSuspect) log.error(evidence, egressSuspected)

@@ -5,6 +5,7 @@ import { passed } from '../replay/pieces.ts'
 import { describeSelection } from '../replay/selection.ts'
 import { leftOutCount, type Tally } from '../replay/replay-tally.ts'
 import type { LeftOutReason } from '../replay/chosen.ts'
+import { aligned } from './aligned.ts'
 import type { Preview } from './replay-desk.ts'
 import { counted, grouped } from './progress.ts'
 
@@ -77,14 +78,7 @@ export function jobTable(jobs: readonly Job[]): string[] {
       describeSelection(order.selection),
     ].map(plain)
   })
-  const all = [['replay', 'state', 'sent', 'by', 'of'], ...rows]
-  const widths = all[0]?.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0))) ?? []
-  return all.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  )
+  return aligned([['replay', 'state', 'sent', 'by', 'of'], ...rows])
 }
 
 /** Returns a replay as the HTTP API and `--json` show it. */

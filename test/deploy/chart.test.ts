@@ -257,38 +257,43 @@ describe('scaling', () => {
   )
 })
 
-test('the network lets deliveries go where Sluice itself does, and nowhere else', async () => {
-  const policies = (await rendered()).filter(
-    ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name.endsWith('-worker'),
-  )
-  type Peer = { ipBlock?: { cidr: string; except?: string[] } }
-  const egress: { to?: Peer[] }[] = policies.flatMap(({ spec }) => Object(spec)['egress'])
-  const blocks = egress.flatMap(({ to = [] }) =>
-    to.flatMap(({ ipBlock }) => (ipBlock?.except === undefined ? [] : [ipBlock])),
-  )
-  expect(blocks.map(({ cidr }) => cidr)).toEqual(['0.0.0.0/0', '2000::/3'])
-  const denied = new BlockList()
-  for (const range of blocks.flatMap(({ except = [] }) => except)) {
-    const [address = '', bits] = range.split('/')
-    denied.addSubnet(address, Number(bits), isIPv4(address) ? 'ipv4' : 'ipv6')
-  }
-  const globalUnicast = new BlockList()
-  globalUnicast.addSubnet('2000::', 3, 'ipv6')
-  const policy = createAddressPolicy([])
-  fc.assert(
-    fc.property(fc.ipV4(), (address) => denied.check(address) === isRefusedHost(address, policy)),
-    { numRuns: 20_000 },
-  )
-  fc.assert(
-    fc.property(fc.ipV6(), (address) => {
-      // A network policy can't recognize an IPv4 address that is written as an IPv6 address. Such an address
-      // isn't in `globalUnicast`, so it counts as not public.
-      const isPublic = globalUnicast.check(address, 'ipv6') && !denied.check(address, 'ipv6')
-      return !isPublic || !isRefusedHost(`[${address}]`, policy)
-    }),
-    { numRuns: 20_000 },
-  )
-})
+// The admin API sends to endpoints too, because it tests destinations.
+test.each(['worker', 'admin'])(
+  'the network lets requests of the %s pods go where Sluice itself does, and nowhere else',
+  async (component) => {
+    const on = ['admin.enabled=true', 'admin.tokens.existingSecret=tokens'].flatMap((one) => ['--set', one])
+    const policies = (await rendered(...on)).filter(
+      ({ kind, metadata }) => kind === 'NetworkPolicy' && metadata.name.endsWith(`-${component}`),
+    )
+    type Peer = { ipBlock?: { cidr: string; except?: string[] } }
+    const egress: { to?: Peer[] }[] = policies.flatMap(({ spec }) => Object(spec)['egress'])
+    const blocks = egress.flatMap(({ to = [] }) =>
+      to.flatMap(({ ipBlock }) => (ipBlock?.except === undefined ? [] : [ipBlock])),
+    )
+    expect(blocks.map(({ cidr }) => cidr)).toEqual(['0.0.0.0/0', '2000::/3'])
+    const denied = new BlockList()
+    for (const range of blocks.flatMap(({ except = [] }) => except)) {
+      const [address = '', bits] = range.split('/')
+      denied.addSubnet(address, Number(bits), isIPv4(address) ? 'ipv4' : 'ipv6')
+    }
+    const globalUnicast = new BlockList()
+    globalUnicast.addSubnet('2000::', 3, 'ipv6')
+    const policy = createAddressPolicy([])
+    fc.assert(
+      fc.property(fc.ipV4(), (address) => denied.check(address) === isRefusedHost(address, policy)),
+      { numRuns: 20_000 },
+    )
+    fc.assert(
+      fc.property(fc.ipV6(), (address) => {
+        // A network policy can't recognize an IPv4 address that is written as an IPv6 address. Such an address
+        // isn't in `globalUnicast`, so it counts as not public.
+        const isPublic = globalUnicast.check(address, 'ipv6') && !denied.check(address, 'ipv6')
+        return !isPublic || !isRefusedHost(`[${address}]`, policy)
+      }),
+      { numRuns: 20_000 },
+    )
+  },
+)
 
 describe('for operators', () => {
   const values = ['-f', join(chart, 'ci/operators-values.yaml')]

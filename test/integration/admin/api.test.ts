@@ -9,6 +9,7 @@ import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
 import { letterOf, writeLetters } from '../../support/dead-letters.ts'
 import { writePause } from '../../support/pauses.ts'
+import { answer, neverAnswer, type Receiver, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { runToEnd, type SluiceProcess, startSluice } from '../../support/worker-process.ts'
 
@@ -17,8 +18,10 @@ let tokens: AdminTokens
 let admin: SluiceProcess
 let index: SluiceProcess
 let folder: string
+let receiver: Receiver
 
 beforeAll(async () => {
+  receiver = await startReceiver({ '/good': answer(200), '/silent': neverAnswer })
   tokens = await makeTokens()
   folder = mkdtempSync(join(tmpdir(), 'sluice-index-'))
   scene = await setScene({
@@ -27,9 +30,21 @@ beforeAll(async () => {
       destinations: [
         { id: 'erp', sources: ['shop'], hooks: [{ url: 'https://example.com/' }] },
         { id: 'away', state: 'off', sources: ['shop'], hooks: [{ url: 'https://example.com/' }] },
+        {
+          id: 'tested',
+          sources: ['shop'],
+          hooks: [
+            { id: 'good', url: `${receiver.origin}/good` },
+            { id: 'silent', url: `${receiver.origin}/silent` },
+          ],
+        },
       ],
     },
-    variables: { SLUICE_ADMIN_TOKENS_FILE: tokens.file, SLUICE_INDEX_FOLDER: folder },
+    variables: {
+      SLUICE_ADMIN_TOKENS_FILE: tokens.file,
+      SLUICE_INDEX_FOLDER: folder,
+      SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.1',
+    },
   })
   const letters = ['a', 'b', 'c'].map((messageId) =>
     letterOf({ destinationId: 'erp', messageId, atMs: Date.now() }, scene.prefix),
@@ -43,6 +58,7 @@ afterAll(async () => {
   await Promise.all([admin, index].map((one) => one?.kill()))
   scene.close()
   tokens.remove()
+  await receiver.stop()
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -186,7 +202,47 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
   ])
 })
 
+test('a destination is tested with a message of one’s own, and the answer says what its URL answered', async () => {
+  const body = { hook: 'good', message: { type: 'identify', userId: 'u1', messageId: 'm1' } }
+  const tested = await call('POST', '/v1/destinations/tested/test', { token: tokens.operate, body })
+  expect(tested).toMatchObject({
+    status: 200,
+    json: {
+      destination: 'tested',
+      messageId: 'm1',
+      isAccepted: true,
+      hooks: [{ hook: 'good', verdict: 'delivered', status: 200, answer: null, advice: null }],
+      notes: [],
+    },
+  })
+  const [request] = receiver.requestsTo('/good')
+  expect(request?.headers['x-sluice-test']).toBe('true')
+  expect(JSON.parse(String(request?.body))).toMatchObject({ version: 1, type: 'identify', messageId: 'm1' })
+  await until('the log says who tested it', () =>
+    admin.log.some((line) => line['destination'] === 'tested' && line['by'] === 'operate-er'),
+  )
+})
+
+function testAll() {
+  return call('POST', '/v1/destinations/tested/test', { token: tokens.operate, body: {} })
+}
+
+test('only some destinations are tested at the same time, and then others again', async () => {
+  const all = await Promise.all(Array.from({ length: 6 }, testAll))
+  const done = all.filter(({ status }) => status === 200)
+  expect(done).toHaveLength(4)
+  for (const { json } of done) expect(json).toMatchObject({ isAccepted: false })
+  for (const refused of all.filter((one) => !done.includes(one)))
+    expect(refused).toMatchObject({ status: 429, json: { type: '/problems/busy' } })
+  expect(await testAll()).toMatchObject({ status: 200 })
+})
+
 test.each([
+  ['POST', '/v1/destinations/nobody/test', {}, 404],
+  ['POST', '/v1/destinations/tested/test', { hook: 'nobody' }, 400],
+  ['POST', '/v1/destinations/tested/test', { message: { type: 'nothing' } }, 400],
+  ['POST', '/v1/destinations/tested/test', { message: 'text' }, 400],
+  ['POST', '/v1/destinations/tested/test', { other: 1 }, 400],
   ['POST', '/v1/replays/preview', '{', 400],
   ['POST', '/v1/replays/preview', { of: 'nothing' }, 400],
   ['POST', '/v1/replays/preview', { of: 'events' }, 400],

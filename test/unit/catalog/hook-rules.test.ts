@@ -128,6 +128,7 @@ describe('headerNameBreach', () => {
     'User-Agent',
     'X-Signature',
     'X-Sluice-Replay',
+    'X-Sluice-Test',
     'webhook-id',
     'Webhook-Signature',
     'Content-Encoding',

@@ -418,6 +418,19 @@ SLUICE_INDEX_PORT: 9410
 {{- end }}
 {{- end -}}
 
+{{/* Renders the variable of pods that send requests to endpoints: workers, and the admin API (tests of destinations). */}}
+{{- define "sluice.proxyEnv" -}}
+{{- with .Values.proxy }}
+{{- if .existingSecret }}
+- name: SLUICE_DELIVERY_PROXY
+  valueFrom:
+    secretKeyRef:
+      name: {{ .existingSecret }}
+      key: {{ .urlKey }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
 {{- define "sluice.registryMount" -}}
 {{- if .Values.registry.existingSecret }}
 - name: registry-login

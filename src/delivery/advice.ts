@@ -1,0 +1,91 @@
+import type { Outcome } from './outcome.ts'
+
+/**
+ * Returns what can be done about the outcome of a request, for the person who operates Sluice or the
+ * endpoint. Returns `undefined` for a success. `timeoutMs`: the deadline of the request, in milliseconds.
+ */
+export function adviceOn(outcome: Outcome, timeoutMs: number): string | undefined {
+  switch (outcome.kind) {
+    case 'answer':
+      return adviceOnStatus(outcome.status)
+    case 'timeout':
+      return `No answer came within ${timeoutMs} ms (delivery.timeout). The endpoint should answer first and work afterwards. If the request didn't reach the endpoint, a firewall may drop its packets.`
+    case 'connection':
+      return adviceOnConnection(outcome.code)
+    case 'dns':
+      return outcome.code === 'ENOTFOUND'
+        ? 'The DNS has no address for the host. Check the url of the hook. If the name is private, check delivery.dnsServers.'
+        : "The DNS servers didn't answer. Check delivery.dnsServers and the network of this process."
+    case 'proxy':
+      return 'The proxy failed, so nothing is known about the endpoint. Check delivery.proxy and the proxy.'
+    case 'files':
+      return 'This process may open no more files. Raise the limit of open files (ulimit -n).'
+    case 'certificate':
+      return adviceOnCertificate(outcome.code)
+    case 'address':
+      return 'Sluice sends nothing to private addresses. If this address is yours, add it to delivery.allowAddresses.'
+    case 'request':
+      return 'Correct the hook in the catalog.'
+  }
+}
+
+function adviceOnStatus(status: number): string | undefined {
+  if (status >= 200 && status < 300) return undefined
+  if (status >= 500) return "The endpoint's own log says why it failed."
+  if (status < 400) return 'Sluice follows no redirects. Write the final URL into the catalog.'
+  return clientErrors[status] ?? 'The endpoint refuses the request. Its answer or its own log says why.'
+}
+
+const unauthorized =
+  "The endpoint refuses the signature or a header. Compare the endpoint's secret with sharedSecret, and check the headers of the hook."
+const notFound = 'The endpoint has nothing at this path. Check the url of the hook.'
+
+const clientErrors: Readonly<Record<number, string>> = {
+  401: unauthorized,
+  403: unauthorized,
+  404: notFound,
+  405: 'The endpoint accepts no POST at this path. Check the url of the hook.',
+  408: 'The endpoint says that the request came too slowly. Check the network between Sluice and the endpoint.',
+  410: notFound,
+  413: 'The endpoint accepts only smaller bodies. Raise its limit.',
+  429: 'The endpoint asks for fewer requests. Set rateLimit for the destination, or raise the limit of the endpoint.',
+}
+
+/** `code` is the code of an error of Node, OpenSSL, llhttp or undici. */
+function adviceOnConnection(code: string): string {
+  if (code === 'ECONNREFUSED')
+    return 'Nothing listens at this host and port. Check the url of the hook, and whether the endpoint runs.'
+  if (code === 'EHOSTUNREACH' || code === 'ENETUNREACH')
+    return 'There is no route to the address of the host. Check the network and the firewall of this process.'
+  if (code.startsWith('HPE_'))
+    return 'The answer is not HTTP/1.1. If the port expects TLS, begin the url with https.'
+  if (code.startsWith('ERR_SSL') || code === 'EPROTO')
+    return 'The TLS handshake failed. If the port expects no TLS, begin the url with http. Otherwise, the endpoint must support TLS 1.2 or later.'
+  return "The connection was lost before the endpoint answered. The endpoint's own log may say why."
+}
+
+const privateAuthority =
+  'If an authority of your own issued the certificate, name its file in NODE_EXTRA_CA_CERTS when you start Sluice.'
+
+/** `code` is a code of OpenSSL or Node, or the message of an error without a special code. */
+function adviceOnCertificate(code: string): string {
+  switch (code) {
+    case 'DEPTH_ZERO_SELF_SIGNED_CERT':
+      return 'Sluice trusts no self-signed certificate. The endpoint needs a certificate of an authority.'
+    case 'CERT_HAS_EXPIRED':
+      return 'The certificate, or one of its chain, has expired. Renew it.'
+    case 'CERT_NOT_YET_VALID':
+      return 'The certificate is not valid yet. Check the clocks of this machine and of the endpoint.'
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+    case 'HOSTNAME_MISMATCH':
+      return 'The certificate is for other names than the host of the url. The endpoint needs one for this name.'
+    case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
+    case 'UNABLE_TO_GET_ISSUER_CERT':
+    case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
+      return `The endpoint must also send the intermediate certificates. ${privateAuthority}`
+    case 'SELF_SIGNED_CERT_IN_CHAIN':
+      return privateAuthority
+    default:
+      return 'The endpoint needs another certificate.'
+  }
+}

@@ -1,0 +1,117 @@
+import { randomUUID } from 'node:crypto'
+import type { Catalog, Destination } from '../catalog/catalog.ts'
+import type { Config } from '../config/schema.ts'
+import { createEndpoints, type Endpoint, type EndpointHook } from '../delivery/endpoint.ts'
+import type { Outcome } from '../delivery/outcome.ts'
+import type { Sender } from '../delivery/sender.ts'
+import { enter } from '../message/enter.ts'
+import type { Entered } from '../message/entered.ts'
+import { createPlainOutbound } from './outbound.ts'
+import { counted } from './progress.ts'
+import type { DeskAnswer, DeskRefusal } from './replay-desk.ts'
+import { pipelineSettings } from './settings.ts'
+
+/** The header that the requests of a test have in addition to those of a delivery. */
+const testHeader = ['X-Sluice-Test', 'true'] as const
+
+/** What to test. */
+export type TestOrder = {
+  readonly destinationId: string
+  /** The id of the only hook to send to. `undefined`: the message is sent to all hooks of the destination. */
+  readonly hookId: string | undefined
+  /** The message as JSON. `undefined`: a `track` that Sluice makes. */
+  readonly message: string | undefined
+}
+
+/** The result of a request to a hook. `durationMs` counts from its start to its outcome. */
+export type HookTrial = {
+  readonly hook: EndpointHook
+  readonly outcome: Outcome
+  readonly durationMs: number
+}
+
+export type DestinationTest = {
+  readonly destination: Destination
+  readonly message: Entered
+  readonly trials: readonly HookTrial[]
+  /** The deadline of each request, in milliseconds. */
+  readonly timeoutMs: number
+}
+
+/**
+ * Sends one message to the hooks of a destination, all at once. The requests are those that a worker with the
+ * same configuration would make, with one more header. The state, the filter, the rate limit and the breakers
+ * of the destination have no effect. Kafka isn't needed, and the delivery log doesn't have these requests.
+ */
+export async function testDestination(
+  config: Config,
+  catalog: Catalog,
+  { destinationId, hookId, message: given }: TestOrder,
+): Promise<DeskAnswer<DestinationTest>> {
+  const destination = catalog.destinations.get(destinationId)
+  if (destination === undefined) {
+    const what = `The catalog has no destination ${JSON.stringify(destinationId)}`
+    return refusal('notFound', `${what}: it has ${someOf([...catalog.destinations.keys()])}.`)
+  }
+  const endpoint = createEndpoints(pipelineSettings(config).breaker).of(destination)
+  const hooks = endpoint.hooks.filter(({ id }) => hookId === undefined || id === hookId)
+  if (hooks.length === 0) {
+    const what = `${destinationId} has no hook ${JSON.stringify(hookId)}`
+    return refusal('invalid', `${what}: it has ${someOf(endpoint.hooks.map(({ id }) => id))}.`)
+  }
+  const nowMs = Date.now()
+  const value = Buffer.from(given ?? JSON.stringify(madeMessage(new Date(nowMs).toISOString())))
+  const origin = { topic: 'test', partition: 0, offset: nowMs, timestampMs: nowMs }
+  const entered = enter(value, origin, config.message)
+  if (!entered.ok) return refusal('invalid', `${entered.reason}: ${entered.detail}`)
+  const { message } = entered
+  const outbound = createPlainOutbound(config)
+  try {
+    const { sender } = outbound
+    const trials = await Promise.all(hooks.map((hook) => tryHook({ sender, endpoint, hook, message })))
+    return { ok: true, value: { destination, message, trials, timeoutMs: config.delivery.timeoutMs } }
+  } finally {
+    await outbound.close()
+  }
+}
+
+function refusal(kind: DeskRefusal['kind'], problem: string): DeskRefusal {
+  return { ok: false, kind, problem }
+}
+
+const mostNamed = 10
+
+function someOf(ids: readonly string[]): string {
+  if (ids.length === 0) return 'none'
+  const others = ids.length - mostNamed
+  return ids.slice(0, mostNamed).join(', ') + (others > 0 ? ` and ${counted(others, 'other')}` : '')
+}
+
+/** Returns a message with the fields that messages from the gateway have. */
+function madeMessage(now: string): object {
+  return {
+    type: 'track',
+    userId: 'sluice-test',
+    event: 'Sluice Test',
+    properties: {},
+    messageId: `test-${randomUUID()}`,
+    timestamp: now,
+    receivedAt: now,
+  }
+}
+
+type TrialParts = { sender: Sender; endpoint: Endpoint; hook: EndpointHook; message: Entered }
+
+function tryHook({ sender, endpoint, hook, message }: TrialParts): Promise<HookTrial> {
+  const { target, refusal: detail } = hook
+  if (detail !== undefined)
+    return Promise.resolve({ hook, outcome: { kind: 'request', detail }, durationMs: 0 })
+  const startedMs = performance.now()
+  const headers = [...endpoint.sign(message, Date.now()), ...testHeader]
+  return new Promise((resolve) => {
+    sender.post(target, message.body, headers, {
+      answered: (outcome) => resolve({ hook, outcome, durationMs: performance.now() - startedMs }),
+      released: () => undefined,
+    })
+  })
+}

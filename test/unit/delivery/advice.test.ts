@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { adviceOn } from '../../../src/delivery/advice.ts'
+import type { Outcome } from '../../../src/delivery/outcome.ts'
+
+const status = (code: number): Outcome => ({ kind: 'answer', status: code })
+
+test.each([200, 204, 299])('a success (%i) needs no advice', (code) => {
+  expect(adviceOn(status(code), 5_000)).toBeUndefined()
+})
+
+test.each<[Outcome, string]>([
+  [status(302), 'Write the final URL into the catalog.'],
+  [status(400), 'Its answer or its own log says why.'],
+  [status(401), 'Compare the endpoint’s secret with sharedSecret'],
+  [status(404), 'Check the url of the hook.'],
+  [status(405), 'accepts no POST'],
+  [status(429), 'Set rateLimit for the destination'],
+  [status(503), 'own log says why it failed'],
+  [{ kind: 'timeout' }, 'within 5000 ms (delivery.timeout)'],
+  [{ kind: 'connection', code: 'ECONNREFUSED' }, 'Nothing listens at this host and port.'],
+  [{ kind: 'connection', code: 'EHOSTUNREACH' }, 'There is no route'],
+  [{ kind: 'connection', code: 'HPE_INVALID_CONSTANT' }, 'begin the url with https'],
+  [{ kind: 'connection', code: 'ERR_SSL_WRONG_VERSION_NUMBER' }, 'begin the url with http.'],
+  [{ kind: 'connection', code: 'ECONNRESET' }, 'was lost before the endpoint answered'],
+  [{ kind: 'dns', code: 'ENOTFOUND' }, 'has no address for the host'],
+  [{ kind: 'dns', code: 'ETIMEOUT' }, 'delivery.dnsServers'],
+  [{ kind: 'proxy', code: 'ECONNREFUSED', isDown: true }, 'delivery.proxy'],
+  [{ kind: 'files', code: 'EMFILE' }, 'ulimit -n'],
+  [{ kind: 'certificate', code: 'CERT_HAS_EXPIRED' }, 'Renew it.'],
+  [{ kind: 'certificate', code: 'ERR_TLS_CERT_ALTNAME_INVALID' }, 'for other names'],
+  [{ kind: 'certificate', code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' }, 'intermediate certificates'],
+  [{ kind: 'certificate', code: 'SELF_SIGNED_CERT_IN_CHAIN' }, 'NODE_EXTRA_CA_CERTS'],
+  [{ kind: 'certificate', code: 'ee key too small' }, 'needs another certificate'],
+  [{ kind: 'address', address: '10.0.0.1' }, 'delivery.allowAddresses'],
+  [{ kind: 'request', detail: 'invalid path' }, 'Correct the hook in the catalog.'],
+])('%o has the advice that helps', (outcome, advice) => {
+  expect(adviceOn(outcome, 5_000)?.replaceAll("'", '’')).toContain(advice)
+})
