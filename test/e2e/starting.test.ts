@@ -49,29 +49,39 @@ function portOf(server: Server): number {
   return typeof address === 'object' && address !== null ? address.port : 0
 }
 
+/** The number of starts of which one has to end in time. Other tests may use all CPUs during some of them. */
+const mostStarts = 3
+
 /**
  * Starts a role that must fail to start. Checks that it ended as it should, and returns its standard error.
- * `loadingMs` is the time that this machine now takes to load the role. This time doesn't count towards the
- * limit.
+ * If the start took too long, starts the role again. `loadingMs` is the time that this machine now takes to
+ * load the role. This time doesn't count towards the limit.
  */
 async function failingStart(
   args: readonly string[],
   variables: Record<string, string>,
   { lines = 1, loadingMs = 0 } = {},
 ): Promise<string> {
-  // Every process of this start has this mark in its command line.
-  const mark = `start-${randomPrefix()}`
-  const ended = await runToEnd([...args, '--kafka-client-id', mark], { ...scene.variables, ...variables })
-  expect(processesWith(mark)).toEqual([])
-  expectOneError({ ...ended, tookMs: (ended.tookMs - loadingMs) / (args === processes.args ? 2 : 1) }, lines)
-  return ended.stderr
+  const limitMs = loadingMs + endedWithinMs * (args === processes.args ? 2 : 1)
+  const tookMs: number[] = []
+  for (;;) {
+    // Every process of this start has this mark in its command line.
+    const mark = `start-${randomPrefix()}`
+    const ended = await runToEnd([...args, '--kafka-client-id', mark], { ...scene.variables, ...variables })
+    expect(processesWith(mark)).toEqual([])
+    expectOneError(ended, lines)
+    tookMs.push(ended.tookMs)
+    if (ended.tookMs < limitMs) return ended.stderr
+    expect(tookMs.length, `starts took ${tookMs.join(', ')} ms; the limit is ${limitMs}`).toBeLessThan(
+      mostStarts,
+    )
+  }
 }
 
-function expectOneError({ code, stdout, stderr, tookMs }: Ended, lines: number): void {
+function expectOneError({ code, stdout, stderr }: Ended, lines: number): void {
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^sluice: /) })
   expect(stderr.trimEnd().split('\n')).toHaveLength(lines)
   expect(stderr + stdout).not.toMatch(/^\s+at |"fatal"|"stack"/m)
-  expect(tookMs).toBeLessThan(endedWithinMs)
 }
 
 async function membersOfGroup(): Promise<number> {
