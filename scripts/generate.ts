@@ -10,6 +10,7 @@ import { deletionAvro, eventAvro, membershipAvro, syncAvro, traitAvro } from '..
 import { deletionSchema } from '../src/message/deletion.ts'
 import { eventSchema } from '../src/message/message-schemas.ts'
 import { architectureMarkdown } from './architecture-markdown.ts'
+import { catalogMarkdown } from './catalog-markdown.ts'
 import { chartFiles, leftCopies } from './chart.ts'
 import { dashboardFiles, dashboardsMarkdown } from './dashboards.ts'
 import { metricsMarkdown } from './metrics-markdown.ts'
@@ -40,6 +41,7 @@ const generated: Record<string, string> = {
   'schemas/admin-openapi.json': asJson(adminOpenApi()),
   'schemas/catalog.schema.json': asJson(catalogSchema),
   'docs/configuration.md': configMarkdown(),
+  'docs/catalog.md': catalogMarkdown(),
   ...chartFiles(root),
   ...under('deploy/grafana/dashboards', dashboardFiles()),
   ...under('deploy/helm/sluice/files/dashboards', dashboardFiles()),

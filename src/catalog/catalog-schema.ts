@@ -10,25 +10,26 @@ const filteredKinds = messageKinds.filter((kind) => kind !== 'delete')
 const id = (description: string) =>
   Type.String({
     pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$',
-    description: `${description} 1 to 100 of A-Z a-z 0-9 . _ -, the first a letter or a digit.`,
+    description: `${description} It has 1 to 100 of the characters A-Z a-z 0-9 . _ - and begins with a letter or a digit.`,
   })
 
 const name = Type.Optional(
-  Type.String({ minLength: 1, maxLength: 200, description: 'A name for people. Default: the id.' }),
+  Type.String({ minLength: 1, maxLength: 200, description: 'The name for people. Absent: the id.' }),
 )
 
 const source = Type.Object(
   {
-    id: id('The source-id header of its records, unique among the sources.'),
+    id: id('The id, which records have in the header source-id. It is unique among the sources.'),
     name,
     kind: Type.Optional(
       Type.Enum(['events', 'audiences'], {
         default: 'events',
-        description: 'What its records are: Segment messages, or changes of audiences and computed traits.',
+        description:
+          'What the records of the source are. events: Segment messages. audiences: changes of audiences and computed traits.',
       }),
     ),
     enabled: Type.Optional(
-      Type.Boolean({ default: true, description: 'false: its records go to no destination.' }),
+      Type.Boolean({ default: true, description: 'false: the records of the source go to no destination.' }),
     ),
     writeKeys: Type.Optional(
       Type.Array(
@@ -38,7 +39,7 @@ const source = Type.Object(
         }),
         {
           maxItems: 100,
-          description: 'Keys that clients of the gateway send. No two sources may share one.',
+          description: 'The keys that clients of the gateway send. No two sources may have the same key.',
         },
       ),
     ),
@@ -47,13 +48,13 @@ const source = Type.Object(
         Type.String({
           minLength: 1,
           maxLength: 200,
-          description: 'A server key. ${CATALOG_X} reads a variable.',
+          description: 'A server key. ${CATALOG_X} stands for the value of a variable.',
           examples: ['${CATALOG_SHOP_SERVER_KEY}'],
         }),
         {
           maxItems: 20,
           description:
-            'Secret keys of servers that send deletions and audience changes to the gateway, each 16 to 200 visible ASCII characters. Sources may share one.',
+            'The secret keys of servers that send deletions and audience changes to the gateway. A key has 16 to 200 visible ASCII characters. Several sources may have the same key.',
         },
       ),
     ),
@@ -61,7 +62,8 @@ const source = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 1_000_000,
-        description: 'Most messages a second that a gateway process takes of it. Absent: no limit.',
+        description:
+          'The most messages per second that one gateway process accepts from the source. Absent: no limit.',
         examples: [1_000],
       }),
     ),
@@ -79,40 +81,41 @@ const hook = Type.Object(
     }),
     id: Type.Optional(
       id(
-        'Names this hook in logs and metrics, unique within the destination. Default: the first 8 hex characters of the SHA-1 of the URL.',
+        'The name of the hook in logs and metrics, unique within the destination. Absent: the first 8 hex characters of the SHA-1 of the URL.',
       ),
     ),
     headers: Type.Optional(
       Type.Record(
         Type.String(),
         Type.String({
-          description: 'The value: visible Latin-1, spaces and tabs inside. ${CATALOG_X} reads a variable.',
+          description:
+            'The value: visible Latin-1 characters, with spaces and tabs only inside. ${CATALOG_X} stands for the value of a variable.',
         }),
         {
           maxProperties: maxHeaders,
-          description: `Added to each request to this URL: at most ${maxHeaders}, together at most ${maxHeaderBytes} bytes.`,
+          description: `Headers that each request to this URL gets: at most ${maxHeaders}, with at most ${maxHeaderBytes} bytes together.`,
           examples: [{ 'X-Team': 'crm' }],
         },
       ),
     ),
   },
-  { additionalProperties: false, description: 'One URL that is posted to.' },
+  { additionalProperties: false, description: 'A URL to which messages are posted.' },
 )
 
 const destination = Type.Object(
   {
-    id: id('Unique among the destinations.'),
+    id: id('The id, which is unique among the destinations.'),
     name,
     state: Type.Optional(
       Type.Enum(['on', 'off', 'paused'], {
         default: 'on',
         description:
-          'off: nothing is routed to it. paused: messages are parked, and delivered when it is on again.',
+          'off: the destination gets no messages. paused: its messages wait on the retry topics, and are delivered when it is on again.',
       }),
     ),
     sources: Type.Array(id('The id of a source of this catalog.'), {
       uniqueItems: true,
-      description: 'The sources that it is connected to; [] for none yet.',
+      description: 'The sources whose messages the destination gets. []: none yet.',
       examples: [['shop']],
     }),
     filter: Type.Optional(
@@ -122,7 +125,7 @@ const destination = Type.Object(
             Type.Array(Type.Enum(filteredKinds, { description: 'A type of messages.' }), {
               minItems: 1,
               uniqueItems: true,
-              description: 'The types of messages that it gets. Absent: all.',
+              description: 'The types of messages that the destination gets. Absent: all.',
               examples: [['identify', 'track']],
             }),
           ),
@@ -132,7 +135,7 @@ const destination = Type.Object(
               maxItems: 200,
               uniqueItems: true,
               description:
-                'The names of the track events that it gets, spelled as the messages spell them. Absent: all. Other types than track are not affected.',
+                'The names of the track events that the destination gets, spelled as in the messages. Absent: all. Messages of other types are not affected.',
               examples: [['Order Completed']],
             }),
           ),
@@ -141,7 +144,7 @@ const destination = Type.Object(
           additionalProperties: false,
           minProperties: 1,
           description:
-            'Which messages of its event sources it gets, notices included. Deletes and the Identifies of audiences always pass. Absent: all.',
+            'The messages that the destination gets from sources of events, notices included. Deletes and the Identifies of audiences pass every filter. Absent: all messages.',
           examples: [{ types: ['track'], events: ['Order Completed'] }],
         },
       ),
@@ -151,7 +154,7 @@ const destination = Type.Object(
         minLength: 1,
         maxLength: 1024,
         description:
-          'Signs each request (X-Signature: hex HMAC-SHA1 of the body). Absent: not signed. ${CATALOG_X} reads a variable.',
+          'The secret with which each request is signed (X-Signature, the hex HMAC-SHA1 of the body). Absent: requests are not signed. ${CATALOG_X} stands for the value of a variable.',
         examples: ['${CATALOG_CRM_SECRET}'],
       }),
     ),
@@ -160,7 +163,7 @@ const destination = Type.Object(
         minLength: 1,
         maxLength: 1024,
         description:
-          'The secret that is to replace sharedSecret. Until it is written there, webhook-signature carries the signatures of both, X-Signature that of sharedSecret. Only with signing.standardWebhooks or sharedSecretEndsAt.',
+          'The secret that will replace sharedSecret. Until then, webhook-signature has a signature of each secret, and X-Signature is made with sharedSecret. Needs signing.standardWebhooks or sharedSecretEndsAt.',
         examples: ['${CATALOG_CRM_NEXT_SECRET}'],
       }),
     ),
@@ -168,7 +171,7 @@ const destination = Type.Object(
       Type.String({
         pattern: timestampPattern,
         description:
-          'The time from which sharedSecret signs no more, and nextSharedSecret signs alone: ISO 8601; without a zone it is UTC, a date alone is its midnight.',
+          'The time from which requests are signed with nextSharedSecret only (ISO 8601). A time without a zone is in UTC. A date alone means midnight.',
         examples: ['2026-09-30T12:00:00Z'],
       }),
     ),
@@ -179,13 +182,13 @@ const destination = Type.Object(
             Type.Boolean({
               default: false,
               description:
-                'true: adds webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks) to X-Signature. The key is what follows whsec_ in the secret, decoded from base64, or else the UTF-8 bytes of the secret.',
+                'true: requests also have webhook-id, webhook-timestamp and webhook-signature (Standard Webhooks). If the secret begins with whsec_, the key is the rest of it, decoded from base64. Otherwise, the key is the UTF-8 bytes of the secret.',
             }),
           ),
         },
         {
           additionalProperties: false,
-          description: 'How requests are signed beside X-Signature.',
+          description: 'How requests are signed in addition to X-Signature.',
           examples: [{ standardWebhooks: true }],
         },
       ),
@@ -194,7 +197,7 @@ const destination = Type.Object(
       Type.Enum(['all', 'failover'], {
         default: 'all',
         description:
-          'all: post to every hook at once, one success is enough. failover: one after the other, in this order.',
+          'The order of the requests. all: Sluice posts to all hooks at once, and one success is enough. failover: Sluice posts to one hook after the other, in the order of the catalog, until one accepts the message.',
       }),
     ),
     maxInFlight: Type.Optional(
@@ -203,7 +206,7 @@ const destination = Type.Object(
         maximum: 1024,
         default: 64,
         description:
-          'Most deliveries in flight at once in each process, 1 to 1024; each may have a request to every hook. Given, it holds for a URL that fails as well; not given, one that fails may have more: a try for each message.',
+          'The most deliveries in flight at once in each process. Each of them may have a request to every hook. If the field is given, the limit also applies to a failing URL. If it is absent, a failing URL may have more requests, so that each message gets its try.',
       }),
     ),
     rateLimit: Type.Optional(
@@ -212,19 +215,21 @@ const destination = Type.Object(
           perSecond: Type.Number({
             exclusiveMinimum: 0,
             maximum: 100_000,
-            description: 'Attempts a second, over all workers together; 0.5 is one in two seconds.',
+            description:
+              'The most attempts per second of all workers together. 0.5: one attempt in two seconds.',
           }),
           burst: Type.Optional(
             Type.Integer({
               minimum: 1,
               maximum: 1_000_000,
-              description: 'How many at once after a pause; without it, as many as in a second.',
+              description: 'The most attempts at once after an idle time. Absent: as many as in a second.',
             }),
           ),
         },
         {
           additionalProperties: false,
-          description: 'Most attempts in a time; what is more waits in the lane. Absent: no limit.',
+          description:
+            'The limit on the rate of attempts. Other messages wait in the lane of the destination. Absent: no limit.',
           examples: [{ perSecond: 50 }],
         },
       ),
@@ -232,14 +237,14 @@ const destination = Type.Object(
     autoPause: Type.Optional(
       Type.String({
         pattern: autoPausePattern,
-        description: `How long all of its URLs must fail before Sluice pauses it: off, or ${autoPauseExpected}. Absent: as notices.autoPause says.`,
+        description: `The time for which all URLs must fail before Sluice pauses the destination: off, or ${autoPauseExpected}. Absent: the setting notices.autoPause applies.`,
         examples: ['120h', 'off'],
       }),
     ),
     hooks: Type.Array(hook, {
       minItems: 1,
       maxItems: 5,
-      description: 'The URLs that are posted to, 1 to 5.',
+      description: 'The URLs to which messages are posted.',
       examples: [[{ url: 'https://example.com/hook' }]],
     }),
   },
@@ -252,8 +257,8 @@ const destination = Type.Object(
  */
 export const catalogSchema = Type.Object(
   {
-    sources: Type.Array(source, { description: 'All sources; [] for none.' }),
-    destinations: Type.Array(destination, { description: 'All destinations; [] for none.' }),
+    sources: Type.Array(source, { description: 'All sources. []: none.' }),
+    destinations: Type.Array(destination, { description: 'All destinations. []: none.' }),
   },
   {
     additionalProperties: false,

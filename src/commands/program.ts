@@ -4,6 +4,7 @@ import { StartError, WrongUseError } from '../roles/start-error.ts'
 import { buildInfo, describeBuild } from '../telemetry/build-info.ts'
 import { addAdminCommands } from './admin-commands.ts'
 import { addAudienceCommands } from './audience-commands.ts'
+import { addCatalogCommands } from './catalog-commands.ts'
 import { addConfigCommand } from './config-command.ts'
 import { addDestinationCommands } from './destination-commands.ts'
 import { addLogCommands } from './log-commands.ts'
@@ -24,6 +25,7 @@ export async function runCommand(surroundings: Surroundings): Promise<void> {
   addRoleCommands(tools)
   addLogCommands(tools)
   addTopicCommands(tools)
+  addCatalogCommands(tools)
   addSendCommand(tools)
   addAudienceCommands(tools)
   addReplayCommands(tools)
@@ -60,6 +62,7 @@ Examples:
   sluice worker --processes 4                 four of them
   sluice topics apply                         create the topics, correct their settings
   sluice topics grow 48                       more partitions, with the state and all that waits
+  sluice catalog check catalog.yaml           every fault of a catalog, before it is used
   sluice send --source shop '{"type":"track","userId":"u1","event":"Hello"}'
   sluice audience sync vips.csv --space personas --audience aud_1 --name "Big spenders"
   sluice audience change --space personas --audience aud_1 --name "Big spenders" --user u1 --member true

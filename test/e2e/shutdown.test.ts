@@ -94,14 +94,16 @@ describe('SIGTERM under load drains within 10 s, and nothing is repeated', () =>
         ],
       },
       // A parked message must not be tried again while the test runs.
-      variables: { SLUICE_RETRY_LADDER: '1h', SLUICE_RETRY_THEN: '1h', SLUICE_DELIVERY_TIMEOUT: '2s' },
+      variables: { SLUICE_RETRY_LADDER: '1h', SLUICE_RETRY_THEN: '1h', SLUICE_DELIVERY_TIMEOUT: '4s' },
     })
     const ids = newIds(messages)
-    const hung = newIds(40)
-    await of.send('app', hung)
+    const hung: string[] = []
     await of.send('shop', ids)
     for (let round = 1; round <= restarts; round++) {
       await until('a part has arrived', async () => (await receiver.count('/slow')).requests >= 450 * round)
+      const ofRound = newIds(20)
+      hung.push(...ofRound)
+      await of.send('app', ofRound)
       await until('requests hang', async () => (await receiver.count('/hung')).inFlight > 0)
       await restart(of)
     }

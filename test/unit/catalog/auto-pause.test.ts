@@ -47,7 +47,10 @@ describe('the time after which a destination is paused', () => {
   })
 
   test.each([
-    ['autoPause: 5 days', 'is not written as it has to be; write it so: how long all of its URLs must fail'],
+    [
+      'autoPause: 5 days',
+      'is not written as it has to be; write it so: the time for which all URLs must fail',
+    ],
     ['autoPause: 5', 'must be text, and is'],
     ['autoPause: 500ms', 'is out of range; write off, or a duration from 1s to 2160h, such as 120h'],
     ['autoPause: 9000h', 'is out of range; write off, or a duration from 1s to 2160h, such as 120h'],

@@ -158,7 +158,7 @@ describe('parseCatalog', () => {
     [
       'an id with a space',
       'sources: [{ id: a b }]\ndestinations: []',
-      ':1:17: sources[0].id: is not written as it has to be; write it so: the source-id header of its records',
+      ':1:17: sources[0].id: is not written as it has to be; write it so: the id, which records have in the header source-id',
     ],
     [
       'two sources with one id',

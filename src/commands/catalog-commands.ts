@@ -1,0 +1,29 @@
+import type { CommandTools, Flags } from './tools.ts'
+
+/** Adds `sluice catalog …`. */
+export function addCatalogCommands({ program, command, once }: CommandTools): void {
+  const parent = program.command('catalog').description('check a catalog before it is used')
+  command('check', 'name every fault of a catalog, as a worker would', { parent })
+    .argument('[file]', 'the file (default: the setting catalog.file)')
+    .option(
+      '--allow-unset',
+      'accept ${CATALOG_X} variables that are not set here, as in continuous integration',
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice catalog check catalog.yaml
+  sluice catalog check catalog.yaml --allow-unset
+
+The exit code is 0 if the catalog has no faults, and 1 if it has any. docs/catalog.md lists all fields.`,
+    )
+    .action((path: string | undefined, flags: Flags) =>
+      once(flags, async (config) =>
+        (await import('../roles/catalog-check.ts')).checkCatalog(config, {
+          path,
+          mayLackVariables: flags['allowUnset'] === true,
+        }),
+      ),
+    )
+}
