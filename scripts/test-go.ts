@@ -55,9 +55,11 @@ async function runTests(): Promise<Outcome> {
     said.set(test, (said.get(test) ?? '') + output)
     if (test.includes('/') || (action !== 'pass' && action !== 'fail')) continue
     if (action === 'fail') {
-      const text = [...said].flatMap(([of, lines]) => (of.startsWith(test) ? [lines] : [])).join('')
+      const isOf = (of: string): boolean => test === '' || of === test || of.startsWith(`${test}/`)
+      const text = [...said].flatMap(([of, lines]) => (isOf(of) ? [lines] : [])).join('')
       say(text)
-      if (test !== '') outcome.failures.push(text)
+      // If a package can't be built, none of its tests has failed.
+      if (test !== '' || outcome.failures.length === 0) outcome.failures.push(text)
     }
     if (test === '') continue
     outcome[action === 'pass' ? 'passed' : 'failed']++

@@ -45,21 +45,29 @@ const trialProperties = {
   verdict: {
     type: 'string',
     enum: ['delivered', 'retry', 'final'],
-    description: 'What a delivery would come to: `retry`: it is tried again; `final`: it fails for good.',
+    description:
+      'What would become of a request of a delivery to this URL. `retry`: the URL would be tried again. `final`: it would not.',
   },
   outcome: { type: 'string', description: 'As in the delivery log.' },
   status: { type: ['integer', 'null'], description: 'The status of the answer. Null: there is none.' },
   durationMs: { type: 'integer', minimum: 0, description: 'Until the outcome, with the connection.' },
   answer: {
     ...textOrNull,
-    description: 'The first 2 KB of the body of an answer that is no 2xx. Secrets in it are masked.',
+    description:
+      'The first 2 KB of the body of an answer that is no 2xx and is not compressed. Secrets of the destination are masked where they appear as they are.',
   },
   advice: { ...textOrNull, description: 'What can be done. Null if the URL accepts the message.' },
 }
 const testProperties = {
   destination: { type: 'string' },
   messageId: { type: 'string', description: 'The `messageId` of the message that was sent.' },
-  isAccepted: { type: 'boolean', description: 'Whether every URL accepts the message.' },
+  isAccepted: { type: 'boolean', description: 'Whether every tested URL accepts the message.' },
+  verdict: {
+    type: ['string', 'null'],
+    enum: ['delivered', 'retry', 'dead_letter', null],
+    description:
+      'What would become of a delivery, which is delivered if one URL accepts it. Null: only one of several URLs was tested.',
+  },
   hooks: {
     type: 'array',
     items: { type: 'object', required: Object.keys(trialProperties), properties: trialProperties },
@@ -79,7 +87,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
     right: 'operate',
     summary: 'Send a test message to a destination',
     description:
-      'Sends one message to the URLs of a destination, as a worker with the same settings would, with the header `X-Sluice-Test: true` added. It is sent whatever the state, the filter and the rate limit of the destination are, and is not in the delivery log. Kafka is not needed.',
+      'Sends one message to the URLs of a destination, as a worker with the same settings would, with the header `X-Sluice-Test: true` added. It is sent whatever the state, the filter and the rate limit of the destination are, and is not in the delivery log. Kafka is not needed. For the defaults, send `{}`.',
     params: { destination },
     body: {
       schema: {
@@ -107,6 +115,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
         destination: 'crm',
         messageId: 'test-0-1785317403000',
         isAccepted: false,
+        verdict: 'dead_letter',
         hooks: [
           {
             hook: 'a1b2c3d4',
@@ -123,7 +132,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
         notes: [],
       },
     },
-    problems: ['busy'],
+    problems: ['not_found', 'busy'],
   },
   {
     call: 'list_paused',

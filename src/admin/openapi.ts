@@ -28,7 +28,7 @@ export function adminOpenApi(): object {
       title: 'Sluice admin',
       version: '1',
       description:
-        'The delivery log, replays, and who did what. Every call needs a bearer token with the right that it names. A refused or failed call is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
+        'The delivery log, replays, tests of destinations, and who did what. Every call needs a bearer token with the right that it names. A refused or failed call is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'Where this document is served.' }],
@@ -119,7 +119,7 @@ const exampleDetails: Readonly<Record<ProblemCode, string>> = {
   bad_request: "body must have required property 'of': see /openapi.json.",
   no_token: 'Send a token that the file of admin.tokensFile has: Authorization: Bearer sluice_…',
   not_allowed: 'This needs the right operate, and the token has read: take another token.',
-  not_found: 'There is no replay "x": list those that there are. They are known for 90 days.',
+  not_found: 'There is no replay or destination "x": list those that there are.',
   too_slow: 'The request did not come as a whole in time: send it again.',
   conflict: `The replay 20260723-151500-3f9a2c is done: ask for a new one.`,
   too_large: 'Send a body of at most 64 KiB.',

@@ -17,7 +17,10 @@ export function addDestinationCommands(tools: CommandTools): void {
 function addTest(parent: Command, { command, once }: CommandTools): void {
   command('test', 'send one test message to the URLs of a destination, without Kafka', { parent })
     .argument('<destination>', 'its id in the catalog')
-    .argument('[message]', 'a Segment message as JSON (default: a track, "Sluice Test")')
+    .argument(
+      '[message]',
+      'a Segment message as JSON; - reads it from standard input (default: a track, "Sluice Test")',
+    )
     .option('--hook <id>', 'only to this URL (default: to all)')
     .option('--json', 'print one JSON object')
     .addHelpText(
@@ -30,7 +33,7 @@ Examples:
 The request is the one that a worker would make, with the header X-Sluice-Test added. It is sent whatever the
 state, the filter and the rate limit of the destination are, and is not in the delivery log.
 
-The exit code is 0 if every URL accepts the message, and 1 if any does not.`,
+The exit code is 0 if every URL accepts the message, 1 if any does not or the catalog has faults, and 2 if there is no such destination or URL.`,
     )
     .action((destinationId: string, message: string | undefined, flags: Flags) =>
       once(flags, async (config) => {

@@ -9,13 +9,11 @@ export function adviceOn(outcome: Outcome, timeoutMs: number): string | undefine
     case 'answer':
       return adviceOnStatus(outcome.status)
     case 'timeout':
-      return `No answer came within ${timeoutMs} ms (delivery.timeout). The endpoint should answer first and work afterwards. If the request didn't reach the endpoint, a firewall may drop its packets.`
+      return `No answer came within ${timeoutMs} ms (delivery.timeout). The endpoint should answer first and work afterwards. If the request didn't reach the endpoint, a firewall between Sluice and the endpoint may drop packets.`
     case 'connection':
       return adviceOnConnection(outcome.code)
     case 'dns':
-      return outcome.code === 'ENOTFOUND'
-        ? 'The DNS has no address for the host. Check the url of the hook. If the name is private, check delivery.dnsServers.'
-        : "The DNS servers didn't answer. Check delivery.dnsServers and the network of this process."
+      return adviceOnName(outcome.code)
     case 'proxy':
       return 'The proxy failed, so nothing is known about the endpoint. Check delivery.proxy and the proxy.'
     case 'files':
@@ -23,7 +21,7 @@ export function adviceOn(outcome: Outcome, timeoutMs: number): string | undefine
     case 'certificate':
       return adviceOnCertificate(outcome.code)
     case 'address':
-      return 'Sluice sends nothing to private addresses. If this address is yours, add it to delivery.allowAddresses.'
+      return 'Sluice or its proxy sends nothing to this address, because it is not public. If the address is yours, add it to delivery.allowAddresses, and allow it at the proxy if there is one.'
     case 'request':
       return 'Correct the hook in the catalog.'
   }
@@ -39,6 +37,7 @@ function adviceOnStatus(status: number): string | undefined {
 const unauthorized =
   "The endpoint refuses the signature or a header. Compare the endpoint's secret with sharedSecret, and check the headers of the hook."
 const notFound = 'The endpoint has nothing at this path. Check the url of the hook.'
+const notYet = 'The endpoint refuses the request for the moment. Its answer or its own log says why.'
 
 const clientErrors: Readonly<Record<number, string>> = {
   401: unauthorized,
@@ -48,24 +47,67 @@ const clientErrors: Readonly<Record<number, string>> = {
   408: 'The endpoint says that the request came too slowly. Check the network between Sluice and the endpoint.',
   410: notFound,
   413: 'The endpoint accepts only smaller bodies. Raise its limit.',
+  423: notYet,
+  425: notYet,
   429: 'The endpoint asks for fewer requests. Set rateLimit for the destination, or raise the limit of the endpoint.',
 }
 
-/** `code` is the code of an error of Node, OpenSSL, llhttp or undici. */
+/**
+ * The codes with which the system refuses a connection before it leaves the machine, or because no way leads
+ * to the address.
+ */
+const localCodes: ReadonlySet<string> = new Set([
+  'EACCES',
+  'EADDRNOTAVAIL',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'EPERM',
+])
+
+/** The codes of answers that break the rules of HTTP or Sluice's limits. */
+const brokenAnswers: ReadonlySet<string> = new Set([
+  'HPE_HEADER_OVERFLOW',
+  'SLUICE_ANSWER_STATUS',
+  'SLUICE_ANSWER_TOO_LONG',
+  'UND_ERR_HEADERS_OVERFLOW',
+])
+
+/**
+ * `code` is the code of an error of Node, OpenSSL, llhttp, undici or Sluice. It can also be a proxy's reason
+ * for not reaching the endpoint (`connect-answer.ts`).
+ */
 function adviceOnConnection(code: string): string {
   if (code === 'ECONNREFUSED')
     return 'Nothing listens at this host and port. Check the url of the hook, and whether the endpoint runs.'
-  if (code === 'EHOSTUNREACH' || code === 'ENETUNREACH')
-    return 'There is no route to the address of the host. Check the network and the firewall of this process.'
-  if (code.startsWith('HPE_'))
+  if (localCodes.has(code))
+    return 'This machine can not connect to the address of the host. Check the network and the firewall of this process.'
+  if (brokenAnswers.has(code))
+    return 'The answer breaks the rules of HTTP, or its headers or body are too long.'
+  if (code.startsWith('HPE_') || code === 'SLUICE_ANSWER_NOT_HTTP')
     return 'The answer is not HTTP/1.1. If the port expects TLS, begin the url with https.'
   if (code.startsWith('ERR_SSL') || code === 'EPROTO')
-    return 'The TLS handshake failed. If the port expects no TLS, begin the url with http. Otherwise, the endpoint must support TLS 1.2 or later.'
+    return 'The TLS handshake failed. If the port expects no TLS, begin the url with http. Otherwise, the endpoint may demand a client certificate, not know the name of the host, or support only old versions and ciphers of TLS.'
+  if (/^(CONNECT_\d+|ERR_[A-Z_]+|[a-z_]+)$/.test(code))
+    return "The proxy can't reach the endpoint, or its rules forbid it. The log of the proxy says why."
   return "The connection was lost before the endpoint answered. The endpoint's own log may say why."
 }
 
+/** `code` is a code of c-ares. */
+function adviceOnName(code: string): string {
+  switch (code) {
+    case 'ENOTFOUND':
+    case 'ENODATA':
+      return 'The DNS has no address for the host. Check the url of the hook. If the name is private, check delivery.dnsServers.'
+    case 'ETIMEOUT':
+    case 'ECONNREFUSED':
+      return "The DNS servers didn't answer. Check delivery.dnsServers and the network of this process."
+    default:
+      return 'The DNS servers gave no address, but an error. Check the DNS of the name, and delivery.dnsServers.'
+  }
+}
+
 const privateAuthority =
-  'If an authority of your own issued the certificate, name its file in NODE_EXTRA_CA_CERTS when you start Sluice.'
+  'an authority of your own issued the certificate. In the latter case, name the file of the authority in NODE_EXTRA_CA_CERTS when you start Sluice.'
 
 /** `code` is a code of OpenSSL or Node, or the message of an error without a special code. */
 function adviceOnCertificate(code: string): string {
@@ -82,9 +124,9 @@ function adviceOnCertificate(code: string): string {
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
     case 'UNABLE_TO_GET_ISSUER_CERT':
     case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':
-      return `The endpoint must also send the intermediate certificates. ${privateAuthority}`
+      return `Either the endpoint doesn't send the intermediate certificates, or ${privateAuthority}`
     case 'SELF_SIGNED_CERT_IN_CHAIN':
-      return privateAuthority
+      return `Either something between Sluice and the endpoint replaces the certificate, or ${privateAuthority}`
     default:
       return 'The endpoint needs another certificate.'
   }

@@ -2,6 +2,8 @@ import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls } from '../admin/server.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
+import { describeOutcome } from '../delivery/outcome.ts'
+import { holdsInfinite } from '../message/json.ts'
 import { asked, type Log, refused } from './admin-calls.ts'
 import { testDestination, type TestOrder } from './destination-test.ts'
 import { testData } from './destination-test-text.ts'
@@ -10,6 +12,7 @@ import type { PauseDesk } from './pause-desk.ts'
 
 /** How many tests of destinations may run at the same time. Each has sockets of its own. */
 const testsAtOnce = 4
+const outOfRange = 'Send numbers up to 1.7e308, and larger ones as strings.'
 const busy = `${testsAtOnce} tests are under way: try again when one of them is done.`
 
 /**
@@ -25,11 +28,16 @@ export function testCall(
     async test_destination({ params: { destination = '' }, body, token }): Promise<AdminAnswer> {
       if (underWay >= testsAtOnce) return problem('busy', busy)
       const order = orderOf(destination, body)
+      if (holdsInfinite(body)) return problem('bad_request', outOfRange)
       underWay++
       try {
-        log.info({ destination, hook: order.hookId, by: token.name }, 'a destination is to be tested')
         const tested = await testDestination(config, catalog(), order)
-        return tested.ok ? done(testData(tested.value)) : refused(tested)
+        if (!tested.ok) return refused(tested)
+        const { message, trials } = tested.value
+        const outcomes = trials.map(({ hook, outcome }) => `${hook.id}: ${describeOutcome(outcome)}`)
+        const { type, messageId } = message
+        log.info({ destination, type, messageId, outcomes, by: token.name }, 'a destination was tested')
+        return done(testData(tested.value))
       } finally {
         underWay--
       }

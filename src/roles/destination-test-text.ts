@@ -1,6 +1,7 @@
 import { answerLines, plain } from '../delivery-log/lines.ts'
+import { hostBreach } from '../catalog/host-rules.ts'
 import { adviceOn } from '../delivery/advice.ts'
-import { describeOutcome, type Outcome } from '../delivery/outcome.ts'
+import { describeOutcome, isOwnFault, type Outcome } from '../delivery/outcome.ts'
 import { judge, type VerdictKind } from '../delivery/verdict.ts'
 import { route } from '../routing/route.ts'
 import { aligned } from './aligned.ts'
@@ -15,6 +16,25 @@ export function isAccepted({ trials }: DestinationTest): boolean {
   return trials.every(({ outcome }) => judge(outcome).kind === 'delivered')
 }
 
+/**
+ * Returns what would become of a delivery to all of the destination's hooks. Returns `undefined` if only one
+ * of several hooks was tested.
+ */
+function verdictOf({ destination, trials }: DestinationTest): DeliveryVerdict | undefined {
+  if (trials.length < destination.hooks.length) return undefined
+  const kinds = new Set(trials.map(({ outcome }) => judge(outcome).kind))
+  if (kinds.has('delivered')) return 'delivered'
+  return kinds.has('retry') ? 'retry' : 'dead_letter'
+}
+
+type DeliveryVerdict = 'delivered' | 'retry' | 'dead_letter'
+
+const deliveryVerdicts: Readonly<Record<DeliveryVerdict, string>> = {
+  delivered: 'A delivery would succeed, because one URL is enough.',
+  retry: 'A delivery would be tried again.',
+  dead_letter: 'A delivery would become a dead letter.',
+}
+
 export function testLines(test: DestinationTest): string[] {
   const { trials, timeoutMs } = test
   const lines = aligned(trials.map(cellsOf))
@@ -23,7 +43,9 @@ export function testLines(test: DestinationTest): string[] {
     const adviceLines = advice === undefined ? [] : [`  ${advice}`]
     return [lines[at] ?? '', ...answerLines(answerOf(outcome)), ...adviceLines]
   })
-  return [headline(test), ...results, ...notesOn(test).map((note) => `note: ${note}`)]
+  const verdict = verdictOf(test)
+  const ofDelivery = verdict === undefined || isAccepted(test) ? [] : [deliveryVerdicts[verdict]]
+  return [headline(test), ...results, ...ofDelivery, ...notesOn(test).map((note) => `note: ${note}`)]
 }
 
 /** Returns a test as the HTTP API and `--json` show it. */
@@ -33,6 +55,7 @@ export function testData(test: DestinationTest): object {
     destination: destination.id,
     messageId: message.messageId,
     isAccepted: isAccepted(test),
+    verdict: verdictOf(test) ?? null,
     hooks: trials.map(({ hook, outcome, durationMs }) => {
       const answer = answerOf(outcome)
       return {
@@ -60,13 +83,13 @@ function headline({ destination, message, trials }: DestinationTest): string {
 
 const verdicts: Readonly<Record<VerdictKind, string>> = {
   delivered: 'accepted',
-  retry: 'not accepted: a delivery would be tried again',
-  final: 'not accepted: a delivery would fail for good',
+  retry: 'failed: this URL would be tried again',
+  final: 'failed for good: this URL would not be tried again',
 }
 
 function cellsOf({ hook, outcome, durationMs }: HookTrial): string[] {
   const result = plain(describeOutcome(outcome))
-  const verdict = verdicts[judge(outcome).kind]
+  const verdict = isOwnFault(outcome) ? 'not sent' : verdicts[judge(outcome).kind]
   return [hook.id, hook.target.origin, result, `${Math.round(durationMs)} ms`, verdict]
 }
 
@@ -75,7 +98,7 @@ function answerOf(outcome: Outcome): string {
 }
 
 /** Returns a sentence for each reason why a worker would not have sent the message now. */
-function notesOn({ destination, message }: DestinationTest): string[] {
+function notesOn({ destination, message, trials, policy }: DestinationTest): string[] {
   const { id, state } = destination
   const reason = route(message, [{ ...destination, state: 'on' }]).skipped[0]?.reason
   const why: string[] = []
@@ -84,5 +107,12 @@ function notesOn({ destination, message }: DestinationTest): string[] {
   if (state === 'auto_paused') why.push(`Sluice has paused ${id}, so its messages become dead letters.`)
   if (reason === 'filtered_by_destination') why.push(`The filter of ${id} excludes this message.`)
   if (reason === 'filtered_by_integrations') why.push('The integrations of the message exclude webhooks.')
-  return why.map((sentence) => `${sentence} The test was sent anyway.`)
+  return [
+    ...why.map((sentence) => `${sentence} The test was sent anyway.`),
+    ...trials
+      .filter(({ hook }) => hostBreach(hook.target.origin, policy) !== undefined)
+      .map(
+        ({ hook }) => `Workers refuse the whole catalog, because the address of ${hook.id} is not public.`,
+      ),
+  ]
 }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { type AddressPolicy, createAddressPolicy } from '../address/policy.ts'
 import type { Catalog, Destination } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { createEndpoints, type Endpoint, type EndpointHook } from '../delivery/endpoint.ts'
@@ -36,12 +37,15 @@ export type DestinationTest = {
   readonly trials: readonly HookTrial[]
   /** The deadline of each request, in milliseconds. */
   readonly timeoutMs: number
+  /** Says which addresses are allowed. */
+  readonly policy: AddressPolicy
 }
 
 /**
  * Sends one message to the hooks of a destination, all at once. The requests are those that a worker with the
- * same configuration would make, with one more header. The state, the filter, the rate limit and the breakers
- * of the destination have no effect. Kafka isn't needed, and the delivery log doesn't have these requests.
+ * same configuration would make, with one more header and without `traceparent`. The state, the filter, the
+ * rate limit and the breakers of the destination have no effect. Kafka isn't needed, and the delivery log
+ * doesn't have these requests.
  */
 export async function testDestination(
   config: Config,
@@ -69,7 +73,9 @@ export async function testDestination(
   try {
     const { sender } = outbound
     const trials = await Promise.all(hooks.map((hook) => tryHook({ sender, endpoint, hook, message })))
-    return { ok: true, value: { destination, message, trials, timeoutMs: config.delivery.timeoutMs } }
+    const { timeoutMs, allowAddresses } = config.delivery
+    const policy = createAddressPolicy(allowAddresses)
+    return { ok: true, value: { destination, message, trials, timeoutMs, policy } }
   } finally {
     await outbound.close()
   }

@@ -1,3 +1,5 @@
+import process from 'node:process'
+import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
@@ -34,7 +36,8 @@ export function listPaused(run: Run, { asJson }: { asJson: boolean }): Promise<s
 }
 
 /**
- * Sends a test message to a destination, and describes in lines what came of it. `areAllAccepted`: true if
+ * Sends a test message to a destination, and describes in lines what came of it. If the message is `-`, it is
+ * read from standard input. `areAllAccepted`: true if
  * every hook accepted the message.
  */
 export async function tryDestination(
@@ -42,7 +45,9 @@ export async function tryDestination(
   order: TestOrder,
   { asJson }: { asJson: boolean },
 ): Promise<{ lines: readonly string[]; areAllAccepted: boolean }> {
-  const tested = await testDestination(config, await readCatalog(config), order)
+  // An argument can't be as long as a message.
+  const message = order.message === '-' ? await text(process.stdin) : order.message
+  const tested = await testDestination(config, await readCatalog(config), { ...order, message })
   if (!tested.ok) throw new WrongUseError(tested.problem)
   const test = tested.value
   return {

@@ -81,11 +81,16 @@ describe('the network lets', () => {
     { set: 'settings.SLUICE_DELIVERY_PROXY=http://me:secret@proxy.internal:8888', port: 8888 },
     { set: 'settings.SLUICE_DELIVERY_PROXY=http://proxy.internal:3128', port: 3128 },
     { set: 'proxy.existingSecret=proxy-url,networkPolicy.proxy.ports={8888}', port: 8888 },
-  ])('workers alone reach the proxy, however its URL is given: $set', async ({ set, port }) => {
-    const egress = await egressOf(['worker', 'gateway'], '--set', set)
-    expect(toPort(egress.get('worker') ?? [], port)).toHaveLength(1)
-    expect(toPort(egress.get('gateway') ?? [], port)).toEqual([])
-  })
+  ])(
+    'workers and the admin API alone reach the proxy, however its URL is given: $set',
+    async ({ set, port }) => {
+      const on = ['--set', 'admin.enabled=true,admin.tokens.existingSecret=tokens']
+      const egress = await egressOf(['worker', 'admin', 'gateway'], ...on, '--set', set)
+      expect(toPort(egress.get('worker') ?? [], port)).toHaveLength(1)
+      expect(toPort(egress.get('admin') ?? [], port)).toHaveLength(1)
+      expect(toPort(egress.get('gateway') ?? [], port)).toEqual([])
+    },
+  )
 
   const everybody = ['worker', 'gateway', 'log', 'admin', 'topics']
   const operators = ['-f', setOf('operators')]

@@ -157,6 +157,7 @@ async function writeCommands(): Promise<void> {
     RELEASE: 'sluice',
     POD: pod,
     INDEX: pod,
+    WORKER: pod,
     BROKER: up.broker,
     CLIENT: join(folder, 'client.properties'),
     DESTINATION: 'crm',

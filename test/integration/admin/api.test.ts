@@ -211,6 +211,7 @@ test('a destination is tested with a message of one’s own, and the answer says
       destination: 'tested',
       messageId: 'm1',
       isAccepted: true,
+      verdict: null,
       hooks: [{ hook: 'good', verdict: 'delivered', status: 200, answer: null, advice: null }],
       notes: [],
     },
@@ -219,7 +220,10 @@ test('a destination is tested with a message of one’s own, and the answer says
   expect(request?.headers['x-sluice-test']).toBe('true')
   expect(JSON.parse(String(request?.body))).toMatchObject({ version: 1, type: 'identify', messageId: 'm1' })
   await until('the log says who tested it', () =>
-    admin.log.some((line) => line['destination'] === 'tested' && line['by'] === 'operate-er'),
+    admin.log.some(
+      ({ msg, messageId, by }) =>
+        msg === 'a destination was tested' && messageId === 'm1' && by === 'operate-er',
+    ),
   )
 })
 
@@ -243,6 +247,12 @@ test.each([
   ['POST', '/v1/destinations/tested/test', { message: { type: 'nothing' } }, 400],
   ['POST', '/v1/destinations/tested/test', { message: 'text' }, 400],
   ['POST', '/v1/destinations/tested/test', { other: 1 }, 400],
+  [
+    'POST',
+    '/v1/destinations/tested/test',
+    '{"message":{"type":"track","userId":"u","event":"e","properties":{"a":1e400}}}',
+    400,
+  ],
   ['POST', '/v1/replays/preview', '{', 400],
   ['POST', '/v1/replays/preview', { of: 'nothing' }, 400],
   ['POST', '/v1/replays/preview', { of: 'events' }, 400],

@@ -1,13 +1,13 @@
 import { createHmac } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { selfSigned } from '../../support/certificates.ts'
+import { startConnectProxy } from '../../support/connect-proxy.ts'
 import { answer, neverAnswer, type Receiver, startReceiver } from '../../support/receiver.ts'
 import { type CatalogData, runToEnd, writeCatalog } from '../../support/worker-process.ts'
 
-// Tests of `sluice destinations test`. It sends to real servers. There is no Kafka at its brokers' address.
+// Tests of `sluice destinations test`. It sends to real servers. No Kafka is configured.
 
 const secret = 'change-me'
-const noKafka = '127.0.0.1:9'
 let receiver: Receiver
 let untrusted: Receiver
 let catalog: ReturnType<typeof writeCatalog>
@@ -24,9 +24,16 @@ function catalogOf(plain: string, tls: string): CatalogData {
         hooks: [
           { id: 'good', url: `${plain}/good`, headers: { 'X-Team': 'crm' } },
           { id: 'refusing', url: `${plain}/refusing/hidden-token` },
-          { id: 'silent', url: `${plain}/silent` },
           { id: 'tls', url: `${tls}/` },
           { id: 'private', url: 'http://10.0.0.1/' },
+        ],
+      },
+      {
+        id: 'failing',
+        sources: ['shop'],
+        hooks: [
+          { id: 'silent', url: `${plain}/silent` },
+          { id: 'gone', url: `${plain}/gone` },
         ],
       },
       {
@@ -53,9 +60,7 @@ beforeAll(async () => {
   catalog = writeCatalog(catalogOf(receiver.origin, untrusted.origin))
   variables = {
     SLUICE_CATALOG_FILE: catalog.path,
-    SLUICE_KAFKA_BROKERS: noKafka,
     SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.1',
-    SLUICE_DELIVERY_TIMEOUT: '1s',
   }
 })
 
@@ -76,19 +81,19 @@ test('each URL of a destination gets the same message, and the output says what 
   const { code, stdout, stderr } = await run('crm')
   expect(stderr).toBe('')
   const [headline, ...lines] = stdout.replaceAll(/ {2}\d+ ms/g, '  N ms').split('\n')
-  expect(headline).toMatch(/^crm: track test-[-0-9a-f]{36}, sent to 5 URLs, signed with X-Signature$/)
+  expect(headline).toMatch(/^crm: track test-[-0-9a-f]{36}, sent to 4 URLs, signed with X-Signature$/)
   expect(lines.map((line) => line.replaceAll(/ {2,}/g, '  '))).toEqual([
     `good  ${receiver.origin}  status 204  N ms  accepted`,
-    `refusing  ${receiver.origin}  status 401  N ms  not accepted: a delivery would fail for good`,
+    `refusing  ${receiver.origin}  status 401  N ms  failed for good: this URL would not be tried again`,
     '  | bad?[2J signature',
     '  | made with [redacted]',
     expect.stringContaining('sharedSecret'),
-    `silent  ${receiver.origin}  timeout  N ms  not accepted: a delivery would be tried again`,
-    expect.stringContaining('No answer came within 1000 ms (delivery.timeout).'),
-    `tls  ${untrusted.origin}  certificate DEPTH_ZERO_SELF_SIGNED_CERT  N ms  not accepted: a delivery would fail for good`,
+    `tls  ${untrusted.origin}  certificate DEPTH_ZERO_SELF_SIGNED_CERT  N ms  failed for good: this URL would not be tried again`,
     expect.stringContaining('Sluice trusts no self-signed certificate.'),
-    'private  http://10.0.0.1  address not allowed: 10.0.0.1 (delivery.allowAddresses)  N ms  not accepted: a delivery would fail for good',
+    'private  http://10.0.0.1  address not allowed: 10.0.0.1 (delivery.allowAddresses)  N ms  failed for good: this URL would not be tried again',
     expect.stringContaining('add it to delivery.allowAddresses'),
+    'A delivery would succeed, because one URL is enough.',
+    'note: Workers refuse the whole catalog, because the address of private is not public.',
     '',
   ])
   expect(code).toBe(1)
@@ -104,7 +109,61 @@ test('each URL of a destination gets the same message, and the output says what 
   })
   const messageId = /test-[-0-9a-f]{36}/.exec(headline ?? '')?.[0]
   expect(JSON.parse(String(good?.body))).toMatchObject({ type: 'track', event: 'Sluice Test', messageId })
-  expect(receiver.requestsTo('/silent')[0]?.body).toEqual(good?.body)
+  expect(receiver.requestsTo('/refusing/hidden-token')[0]?.body).toEqual(good?.body)
+})
+
+test('an endpoint that never answers is given up at the deadline, and a delivery would be tried again', async () => {
+  const { code, stdout } = await run('failing', '--delivery-timeout', '1s')
+  expect(code).toBe(1)
+  const lines = stdout.trimEnd().split('\n')
+  expect(lines[1]).toMatch(/^silent .* timeout .* failed: this URL would be tried again$/)
+  expect(lines[2]).toContain('No answer came within 1000 ms (delivery.timeout).')
+  expect(lines.at(-1)).toBe('A delivery would be tried again.')
+  const gone = await run('failing', '--hook', 'gone', '--json')
+  expect(gone.code).toBe(1)
+  expect(JSON.parse(gone.stdout)).toMatchObject({
+    isAccepted: false,
+    verdict: null,
+    hooks: [{ status: 404 }],
+  })
+})
+
+describe('through a proxy', () => {
+  test('the request goes through its tunnel, and a refusal of the proxy is told as such', async () => {
+    const proxy = await startConnectProxy(({ authority }) =>
+      authority === new URL(receiver.origin).host ? { port: receiver.port } : { status: 403 },
+    )
+    onTestFinished(() => proxy.stop())
+    const through = { ...variables, SLUICE_DELIVERY_PROXY: `http://127.0.0.1:${proxy.port}` }
+    const before = proxy.requests.length
+    const { code, stdout } = await runToEnd(['destinations', 'test', 'crm'], through)
+    expect(code).toBe(1)
+    expect(proxy.requests.length).toBeGreaterThan(before)
+    expect(stdout).toMatch(/^good .* status 204 .* accepted$/m)
+    expect(stdout).toMatch(/^tls .* connection CONNECT_403 .* failed: this URL would be tried again$/m)
+    expect(stdout).toContain('The log of the proxy says why.')
+  })
+
+  test('nothing is sent while the proxy is down', async () => {
+    const through = { ...variables, SLUICE_DELIVERY_PROXY: 'http://127.0.0.1:9' }
+    const { code, stdout } = await runToEnd(['destinations', 'test', 'crm', '--hook', 'good'], through)
+    expect(code).toBe(1)
+    expect(stdout).toMatch(/^good .* proxy ECONNREFUSED .* not sent$/m)
+    expect(stdout).toContain('The proxy failed, so nothing is known about the endpoint.')
+  })
+})
+
+test('a message that is too long for an argument is read from standard input', async () => {
+  const message = JSON.stringify({
+    type: 'track',
+    userId: 'u',
+    event: 'e',
+    properties: { x: 'y'.repeat(300_000) },
+  })
+  const args = ['destinations', 'test', 'crm', '-', '--hook', 'good']
+  const { code } = await runToEnd(args, variables, { input: message })
+  expect(code).toBe(0)
+  expect(receiver.requestsTo('/good').at(-1)?.body.length).toBeGreaterThan(300_000)
 })
 
 test('a message of one’s own is sent to one URL in canonical form, and the exit code says that it is accepted', async () => {
@@ -115,6 +174,7 @@ test('a message of one’s own is sent to one URL in canonical form, and the exi
     destination: 'crm',
     messageId: 'm1',
     isAccepted: true,
+    verdict: null,
     hooks: [
       {
         hook: 'good',
@@ -157,8 +217,8 @@ test.each([
 
 describe('sends nothing, and says what is wrong:', () => {
   test.each([
-    [['nobody'], 'The catalog has no destination "nobody": it has crm, unsigned, away.'],
-    [['crm', '--hook', 'nobody'], 'crm has no hook "nobody": it has good, refusing, silent, tls, private.'],
+    [['nobody'], 'The catalog has no destination "nobody": it has crm, failing, unsigned, away.'],
+    [['crm', '--hook', 'nobody'], 'crm has no hook "nobody": it has good, refusing, tls, private.'],
     [['crm', '{"type":'], 'not_json: Send the value as one JSON object, and nothing else.'],
     [['crm', '{"type":"track","userId":"u"}'], 'Set event'],
     [[], "missing required argument 'destination'"],

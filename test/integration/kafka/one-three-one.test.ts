@@ -57,9 +57,12 @@ function timesOf({ gaps, repeats, changes }: Report): object {
   return { gaps, repeats, changes: changes.map(({ kind }) => kind).slice(0, 5) }
 }
 
-function print({ gaps, repeats, produced, deliveries, longestPauseMs }: Report): void {
+/** Prints the figures of a report. If messages were lost or repeated, also prints what the workers logged. */
+function print({ gaps, repeats, produced, deliveries, longestPauseMs, log }: Report): void {
   process.stdout.write(
     `from 1 to 3 to 1 workers: ${produced} messages, ${deliveries} deliveries, ${gaps.length} lost, ${repeats.length} repeated, ` +
       `${longestPauseMs} ms without any at the most\n`,
   )
+  if (gaps.length === 0 && repeats.length === 0) return
+  for (const { ms, text } of log) process.stdout.write(`${new Date(ms).toISOString()} ${text}\n`)
 }
