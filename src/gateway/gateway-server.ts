@@ -87,6 +87,13 @@ const maxOpenOfConnection = 100
 const lookEveryMs = 1_000
 
 /**
+ * The number of connections that may wait until they are accepted. The system limits it further
+ * (`net.core.somaxconn`). With Node's default of 511, the system would drop connections when many clients
+ * connect again at the same time, for example after a restart.
+ */
+const backlog = 4_096
+
+/**
  * Creates the gateway's HTTP server. It accepts paths with doubled and trailing slashes, never redirects, and
  * allows CORS for every origin. It reads every body as JSON, and ignores the content type, because clients
  * often state a wrong one.
@@ -125,7 +132,7 @@ export function createGatewayServer(options: GatewayServerOptions): GatewayServe
 
   return {
     async listen({ host, port }) {
-      await server.listen({ host, port })
+      await server.listen({ host, port, backlog })
       const address = server.server.address()
       return typeof address === 'object' && address !== null ? address.port : port
     },

@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createSecureServer } from 'node:https'
 import { json } from 'node:stream/consumers'
 import { type MessagePort, parentPort, Worker, workerData } from 'node:worker_threads'
+import { anywhere } from './anywhere.ts'
 import type { Identity } from './certificates.ts'
 
 /**
@@ -223,7 +224,7 @@ function serve(thread: MessagePort, { identity }: ThreadData): void {
   const server = identity === undefined ? createServer(take) : createSecureServer(identity, take)
   server.keepAliveTimeout = 60_000
   server.on('connection', () => connections++)
-  server.listen(0, '127.0.0.1', () => {
+  server.listen(anywhere, () => {
     const address = server.address()
     if (typeof address === 'object' && address !== null) tell({ port: address.port })
   })

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { json } from 'node:stream/consumers'
+import { anywhere } from './anywhere.ts'
 import type { Identity } from './certificates.ts'
 import { until } from './until.ts'
 import { portOf } from './receiver.ts'
@@ -84,7 +85,7 @@ export async function startDeliveryBook(
   }
   const server = identity === undefined ? createServer(takeAny) : createSecureServer(identity, takeAny)
   server.keepAliveTimeout = 60_000
-  server.listen(0, '127.0.0.1')
+  server.listen(anywhere)
   await until('it listens', () => server.listening)
   return {
     url: (destination) =>

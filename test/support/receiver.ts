@@ -2,6 +2,7 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
+import { anywhere } from './anywhere.ts'
 import type { Identity } from './certificates.ts'
 
 /** Customers' servers. They are real servers on a free port of 127.0.0.1. */
@@ -165,7 +166,7 @@ async function listen(
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
+    server.listen(anywhere, resolve)
   })
   return {
     port: portOf(server),

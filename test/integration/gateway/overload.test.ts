@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import process from 'node:process'
 import { setTimeout as passTime } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { basic, startGateway, type TestGateway } from '../../support/gateway.ts'
@@ -302,4 +303,18 @@ describe('more than may be received at once', () => {
     )
     expect(reply.status).toBe(200)
   })
+})
+
+test('a thousand clients that connect while the gateway is paused wait for it, and none is turned away', async () => {
+  const { pid, gatewayPort } = gateway.process
+  process.kill(pid, 'SIGSTOP')
+  const sockets = Array.from({ length: 1_000 }, () => connect(gatewayPort, '127.0.0.1'))
+  let connected = 0
+  for (const socket of sockets) socket.on('connect', () => connected++).on('error', () => undefined)
+  try {
+    await until('all are connected', () => connected === sockets.length)
+  } finally {
+    process.kill(pid, 'SIGCONT')
+    for (const socket of sockets) socket.destroy()
+  }
 })
