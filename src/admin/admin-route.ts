@@ -34,6 +34,7 @@ export type AdminCall =
   | 'search_log'
   | 'count_log'
   | 'show_log'
+  | 'list_destinations'
   | 'test_destination'
   | 'list_paused'
   | 'resume_destination'

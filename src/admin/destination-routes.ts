@@ -1,4 +1,5 @@
 import type { AdminRoute } from './admin-route.ts'
+import { limited } from './limited.ts'
 
 // Routes that test destinations, and routes about destinations that Sluice has paused automatically.
 
@@ -37,6 +38,63 @@ const destination = {
   description: 'The id of a destination.',
   example: 'crm',
 } as const
+
+const destinationProperties = {
+  id: { type: 'string' },
+  name: { type: 'string' },
+  state: {
+    type: 'string',
+    enum: ['on', 'off', 'paused', 'auto_paused'],
+    description: '`auto_paused`: it is `on` in the catalog, but Sluice has paused it.',
+  },
+  sources: { type: 'array', items: { type: 'string' } },
+  filter: {
+    type: ['object', 'null'],
+    properties: {
+      types: { type: 'array', items: { type: 'string' } },
+      events: { type: 'array', items: { type: 'string' } },
+    },
+  },
+  isSigned: { type: 'boolean' },
+  strategy: { type: 'string', enum: ['all', 'failover'] },
+  maxInFlight: { type: 'integer' },
+  rateLimit: {
+    type: ['object', 'null'],
+    properties: { perSecond: { type: 'number' }, burst: { type: 'integer' } },
+  },
+  hooks: {
+    type: 'array',
+    items: {
+      type: 'object',
+      required: ['id', 'origin'],
+      properties: {
+        id: { type: 'string' },
+        origin: { type: 'string', description: 'The scheme, host and port of the URL.' },
+      },
+    },
+  },
+}
+const listProperties = {
+  destinations: {
+    type: 'array',
+    items: {
+      type: 'object',
+      required: Object.keys(destinationProperties),
+      properties: destinationProperties,
+    },
+  },
+  next: {
+    type: ['string', 'null'],
+    description: 'The `after` of the request for the next destinations. Null: there are no more.',
+  },
+  catalogVersion: { type: 'string', description: 'The version of the catalog, as in `sluice_catalog_info`.' },
+}
+const idParameter = (description: string, example: string) =>
+  ({
+    schema: { type: 'string', minLength: 1, maxLength: 100 },
+    description,
+    example,
+  }) as const
 
 const textOrNull = { type: ['string', 'null'] }
 const trialProperties = {
@@ -80,6 +138,49 @@ const testProperties = {
 }
 
 export const destinationRoutes: readonly AdminRoute[] = [
+  {
+    call: 'list_destinations',
+    method: 'GET',
+    path: '/v1/destinations',
+    right: 'read',
+    summary: 'List the destinations of the catalog',
+    description:
+      'In the order of the catalog, with their present states. Secrets, headers and the paths of URLs are not shown.',
+    query: {
+      destination: idParameter('Only the destination with this id.', 'crm'),
+      source: idParameter('Only destinations of this source.', 'shop'),
+      state: {
+        schema: { type: 'string', enum: ['on', 'off', 'paused', 'auto_paused'] },
+        description: 'Only destinations in this state.',
+        example: 'on',
+      },
+      after: idParameter('Only destinations that come after this one in the catalog.', 'billing'),
+      ...limited,
+    },
+    status: 200,
+    answer: {
+      schema: { type: 'object', required: Object.keys(listProperties), properties: listProperties },
+      example: {
+        destinations: [
+          {
+            id: 'crm',
+            name: 'CRM',
+            state: 'on',
+            sources: ['shop'],
+            filter: { types: ['track'], events: ['Order Completed'] },
+            isSigned: true,
+            strategy: 'all',
+            maxInFlight: 64,
+            rateLimit: null,
+            hooks: [{ id: 'a1b2c3d4', origin: 'https://crm.example.com' }],
+          },
+        ],
+        next: null,
+        catalogVersion: '3f2a9c0b1d4e',
+      },
+    },
+    problems: [],
+  },
   {
     call: 'test_destination',
     method: 'POST',

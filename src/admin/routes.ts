@@ -1,3 +1,4 @@
+import { limited } from './limited.ts'
 import { destinationRoutes } from './destination-routes.ts'
 import { logRoutes } from './log-routes.ts'
 import type { AdminRoute } from './admin-route.ts'
@@ -162,13 +163,6 @@ const ofReplay = {
     schema: { type: 'string', minLength: 1, maxLength: 64 },
     description: 'The id of a replay.',
     example: id,
-  },
-} as const
-const limited = {
-  limit: {
-    schema: { type: 'string', pattern: '^([1-9][0-9]{0,2}|1000)$' },
-    description: 'The most entries of an answer, 1 to 1000; default 100.',
-    example: '100',
   },
 } as const
 

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import type * as destinations from '../roles/destinations.ts'
 import { type CommandTools, type Flags, textOf } from './tools.ts'
 
@@ -7,11 +7,38 @@ export function addDestinationCommands(tools: CommandTools): void {
   const parent = tools.program
     .command('destinations')
     .description(
-      'test destinations; list and resume those that Sluice has paused since their URLs fail for too long',
+      'list and test destinations; resume those that Sluice has paused since their URLs fail for too long',
     )
+  addList(parent, tools)
   addTest(parent, tools)
   addPaused(parent, tools)
   addResume(parent, tools)
+}
+
+function addList(parent: Command, { command, once, screen }: CommandTools): void {
+  command('list', 'list the destinations of the catalog, with their present states', { parent })
+    .option('--source <id>', 'only destinations of this source')
+    .addOption(
+      new Option('--state <state>', 'only destinations in this state').choices([
+        'on',
+        'off',
+        'paused',
+        'auto_paused',
+      ]),
+    )
+    .option('--json', 'print JSON, one object a line')
+    .action((flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await load()).listAll(
+          { config, log, screen },
+          {
+            sourceId: textOf(flags['source']),
+            state: textOf(flags['state']),
+            asJson: flags['json'] === true,
+          },
+        ),
+      ),
+    )
 }
 
 function addTest(parent: Command, { command, once }: CommandTools): void {

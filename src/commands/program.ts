@@ -68,6 +68,7 @@ Examples:
   sluice audience change --space personas --audience aud_1 --name "Big spenders" --user u1 --member true
   sluice log find MESSAGE_ID                  what became of a message
   sluice log tail --failed                    what fails, as it does
+  sluice destinations list                    all destinations, with their states
   sluice destinations test crm                whether an endpoint takes a message, and why not
   sluice config                               the configuration in force, and where each value is from
 

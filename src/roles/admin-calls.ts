@@ -172,7 +172,8 @@ export function refused({ kind, problem: detail }: DeskRefusal): AdminAnswer {
   }
 }
 
-function limitOf({ limit }: AdminRequest['query']): number {
+/** Returns the `limit` of a query that has passed schema validation, or the default. */
+export function limitOf({ limit }: AdminRequest['query']): number {
   return limit === undefined ? defaultLimit : Number(limit)
 }
 

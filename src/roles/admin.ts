@@ -99,7 +99,7 @@ export async function startAdminPart({
   const server = createAdminServer({
     calls: {
       ...replayCalls(desk, log),
-      ...destinationCalls(pauseDesk, config, log),
+      ...destinationCalls(pauseDesk, catalog, config, log),
       ...testCall(catalog, config, log),
       ...deliveryLog.calls,
     },

@@ -4,7 +4,8 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import { describeOutcome } from '../delivery/outcome.ts'
 import { holdsInfinite } from '../message/json.ts'
-import { asked, type Log, refused } from './admin-calls.ts'
+import { asked, limitOf, type Log, refused } from './admin-calls.ts'
+import { destinationData, listDestinations } from './destination-list.ts'
 import { testDestination, type TestOrder } from './destination-test.ts'
 import { testData } from './destination-test-text.ts'
 import { pausedData, resumedData } from './destinations.ts'
@@ -57,15 +58,30 @@ function orderOf(destinationId: string, body: unknown): TestOrder {
 }
 
 /**
- * Creates the handlers of the admin API's calls about destinations that Sluice has paused. When Kafka doesn't
- * answer, a handler answers with a problem instead of rejecting.
+ * Creates the handlers of the admin API's calls that list destinations, and resume those that Sluice has
+ * paused. When Kafka doesn't answer, a handler answers with a problem instead of rejecting.
  */
 export function destinationCalls(
   desk: PauseDesk,
+  catalog: () => Catalog,
   config: Config,
   log: Log,
-): Pick<AdminCalls, 'list_paused' | 'resume_destination'> {
+): Pick<AdminCalls, 'list_destinations' | 'list_paused' | 'resume_destination'> {
   return {
+    list_destinations: ({ query }) =>
+      asked(log, desk.paused(), (paused) => {
+        // Without the topic of notices, no destination can be paused.
+        const ids = new Set(paused.ok ? paused.value.map(({ destinationId }) => destinationId) : [])
+        const { destination: destinationId, source: sourceId, state, after } = query
+        const present = catalog()
+        const only = { destinationId, sourceId, state, after, limit: limitOf(query) }
+        const { listed, next } = listDestinations(present, ids, only)
+        return done({
+          destinations: listed.map(destinationData),
+          next: next ?? null,
+          catalogVersion: present.version,
+        })
+      }),
     list_paused: () =>
       asked(log, desk.paused(), (paused) =>
         paused.ok ? done({ destinations: paused.value.map(pausedData) }) : refused(paused),

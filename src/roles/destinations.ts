@@ -4,7 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import { deadFromMs } from '../notices/pause-record.ts'
+import { aligned } from './aligned.ts'
 import { askKafka } from './ask-kafka.ts'
+import { destinationData, listDestinations } from './destination-list.ts'
 import { testDestination, type TestOrder } from './destination-test.ts'
 import { isAccepted, testData, testLines } from './destination-test-text.ts'
 import { readCatalog } from './open-catalog.ts'
@@ -22,6 +24,29 @@ import { kafkaSettings } from './settings.ts'
 import { StartError, WrongUseError } from './start-error.ts'
 
 type Run = { config: Config; log: Logger; screen: Screen }
+
+/** Lists the destinations of the catalog, in lines. */
+export function listAll(
+  run: Run,
+  { sourceId, state, asJson }: { sourceId: string | undefined; state: string | undefined; asJson: boolean },
+): Promise<string[]> {
+  return atDesk(run, async (desk) => {
+    const catalog = await readCatalog(run.config)
+    const paused = await desk.paused()
+    // Without the topic of notices, no destination can be paused.
+    const ids = new Set(paused.ok ? paused.value.map(({ destinationId }) => destinationId) : [])
+    const { listed } = listDestinations(catalog, ids, { sourceId, state, limit: catalog.destinations.size })
+    if (asJson) return listed.map((one) => JSON.stringify(destinationData(one)))
+    if (listed.length === 0) return ['There is no such destination']
+    const rows = listed.map(({ destination: { id, sources, hooks }, state: present }) => [
+      id,
+      present,
+      sources.join(','),
+      hooks.map(({ origin }) => origin).join(' '),
+    ])
+    return aligned([['destination', 'state', 'sources', 'hooks'], ...rows])
+  })
+}
 
 /** Lists the destinations that Sluice has paused, in lines. */
 export function listPaused(run: Run, { asJson }: { asJson: boolean }): Promise<string[]> {

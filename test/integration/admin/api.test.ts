@@ -188,6 +188,15 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
   }
   const list = async () => (await call('GET', '/v1/destinations/paused', { token: tokens.read })).json
   expect(await list()).toEqual({ destinations: [paused] })
+  const statesOf = async (query: string): Promise<unknown[]> => {
+    const { json } = await call('GET', `/v1/destinations${query}`, { token: tokens.read })
+    const listed: { id: string; state: string }[] = Object(json['destinations'])
+    return listed.map(({ id, state }) => `${id} ${state}`)
+  }
+  expect(await statesOf('')).toEqual(['erp auto_paused', 'away off', 'tested on'])
+  expect(await statesOf('?state=auto_paused')).toEqual(['erp auto_paused'])
+  const { stdout } = await runToEnd(['destinations', 'list', '--source', 'shop'], scene.variables)
+  expect(stdout).toMatch(/^destination +state .*\nerp +auto_paused +shop +https:\/\/example.com\naway +off /)
   const path = '/v1/destinations/erp/resume'
   const resumed = await call('POST', path, { token: tokens.operate })
   expect(resumed).toMatchObject({
@@ -195,6 +204,8 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
     json: { ...paused, resumedBy: 'operate-er', workersKnowWithinSeconds: 16 },
   })
   expect(await list()).toEqual({ destinations: [] })
+  expect(await statesOf('?after=erp&limit=1')).toEqual(['away off'])
+  expect(await statesOf('?destination=erp')).toEqual(['erp on'])
   expect(await call('POST', path, { token: tokens.operate })).toMatchObject({ status: 409 })
   const audit = await call('GET', '/v1/audit?limit=1', { token: tokens.admin })
   expect(audit.json['entries']).toMatchObject([
@@ -265,6 +276,7 @@ test.each([
   ['POST', '/v1/replays', { selection: { of: 'dead-letters', messageId: 'nobody' } }, 409],
   ['POST', '/v1/replays/preview', `"${'x'.repeat(70_000)}"`, 413],
   ['GET', '/v1/replays?limit=0', undefined, 400],
+  ['GET', '/v1/destinations?state=broken', undefined, 400],
   ['GET', '/v1/replays?limit=5&limit=6', undefined, 400],
   ['GET', '/v1/replays/nobody', undefined, 404],
   ['POST', '/v1/replays/nobody/stop', undefined, 404],

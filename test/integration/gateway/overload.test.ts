@@ -313,6 +313,7 @@ test('a thousand clients that connect while the gateway is paused wait for it, a
   for (const socket of sockets) socket.on('connect', () => connected++).on('error', () => undefined)
   try {
     await until('all are connected', () => connected === sockets.length)
+    expect(connected).toBe(sockets.length)
   } finally {
     process.kill(pid, 'SIGCONT')
     for (const socket of sockets) socket.destroy()

@@ -1,0 +1,8 @@
+/** The parameter of calls that list something. */
+export const limited = {
+  limit: {
+    schema: { type: 'string', pattern: '^([1-9][0-9]{0,2}|1000)$' },
+    description: 'The most entries of an answer, 1 to 1000; default 100.',
+    example: '100',
+  },
+} as const
