@@ -21,10 +21,10 @@ type Member = { name: string; process: SluiceProcess; state: 'awake' | 'frozen' 
 
 const backMs = 90_000
 /**
- * The longest time for a worker's leave, in milliseconds. It is three times the time limit that a worker sets
+ * The longest time for a worker's leave, in milliseconds. It is longer than the time limit that a worker sets
  * for its own end. A worker that takes longer is killed, and its `leave` throws.
  */
-const mostLeaveMs = 30_000
+const mostLeaveMs = 40_000
 
 /** A consumer group whose worker processes join and leave. Records each change with its times. */
 export class ChangingGroup {

@@ -69,9 +69,10 @@ export async function underLoad({
       SLUICE_RETRY_LADDER: '1s',
       SLUICE_RETRY_THEN: '1s',
       SLUICE_LOG_ATTEMPTS: 'false',
-      // With a shorter timeout, Sluice would repeat requests that are only late because the machine is busy.
+      // With shorter timeouts, Sluice would repeat requests that are only late because the machine is busy.
       // Such repeats don't come from the changes of the group.
       SLUICE_DELIVERY_TIMEOUT: '30s',
+      SLUICE_SHUTDOWN_TIMEOUT: '25s',
     },
   })
   const group = new ChangingGroup({
