@@ -6,7 +6,7 @@ import { limited } from './limited.ts'
 const time = { type: 'string', format: 'date-time' }
 const pausedProperties = {
   destination: { type: 'string' },
-  since: { ...time, description: 'Since when all of its URLs have failed.' },
+  since: { ...time, description: 'The time since which all of its URLs have failed.' },
   pausedAt: time,
   lastOutcome: { type: 'string', description: 'The outcome of its last request.' },
 }
@@ -22,7 +22,8 @@ const resumedProperties = {
   workersKnowWithinSeconds: {
     type: 'integer',
     minimum: 1,
-    description: 'Replay what it missed after this time: a worker that does not know yet stops the replay.',
+    description:
+      'Wait this number of seconds before you replay the messages that the destination missed. A worker that does not know yet that it is resumed stops the replay.',
   },
 }
 
@@ -85,7 +86,12 @@ const listProperties = {
   },
   next: {
     type: ['string', 'null'],
-    description: 'The `after` of the request for the next destinations. Null: there are no more.',
+    description: 'The value of `after` in the request for the next destinations. Null: there are no more.',
+  },
+  areAutoPausesKnown: {
+    type: 'boolean',
+    description:
+      'False: Kafka has no topic of notices, or this process may not read it. Destinations that Sluice has paused are then listed as `on`.',
   },
   catalogVersion: { type: 'string', description: 'The version of the catalog, as in `sluice_catalog_info`.' },
 }
@@ -104,15 +110,19 @@ const trialProperties = {
     type: 'string',
     enum: ['delivered', 'retry', 'final'],
     description:
-      'What would become of a request of a delivery to this URL. `retry`: the URL would be tried again. `final`: it would not.',
+      'What this outcome would mean in a delivery. `delivered`: the URL accepted the message. `retry`: Sluice would try the URL again. `final`: it would not.',
   },
   outcome: { type: 'string', description: 'As in the delivery log.' },
   status: { type: ['integer', 'null'], description: 'The status of the answer. Null: there is none.' },
-  durationMs: { type: 'integer', minimum: 0, description: 'Until the outcome, with the connection.' },
+  durationMs: {
+    type: 'integer',
+    minimum: 0,
+    description: 'The time from the start of the request to its outcome. It includes the time to connect.',
+  },
   answer: {
     ...textOrNull,
     description:
-      'The first 2 KB of the body of an answer that is no 2xx and is not compressed. Secrets of the destination are masked where they appear as they are.',
+      'The first 2 KB of the body of an answer that is not a 2xx and is not compressed. Secrets of the destination are masked where they appear unchanged.',
   },
   advice: { ...textOrNull, description: 'What can be done. Null if the URL accepts the message.' },
 }
@@ -124,7 +134,7 @@ const testProperties = {
     type: ['string', 'null'],
     enum: ['delivered', 'retry', 'dead_letter', null],
     description:
-      'What would become of a delivery, which is delivered if one URL accepts it. Null: only one of several URLs was tested.',
+      'What would become of a delivery to all URLs of the destination. It is delivered if one URL accepts it. Null: only one of several URLs was tested.',
   },
   hooks: {
     type: 'array',
@@ -145,7 +155,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
     right: 'read',
     summary: 'List the destinations of the catalog',
     description:
-      'In the order of the catalog, with their present states. Secrets, headers and the paths of URLs are not shown.',
+      'In the order of their ids, with their present states. Secrets, headers and the paths of URLs are not shown. For the next part of the list, send the `next` of the answer as `after`.',
     query: {
       destination: idParameter('Only the destination with this id.', 'crm'),
       source: idParameter('Only destinations of this source.', 'shop'),
@@ -154,7 +164,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
         description: 'Only destinations in this state.',
         example: 'on',
       },
-      after: idParameter('Only destinations that come after this one in the catalog.', 'billing'),
+      after: idParameter('Only destinations whose ids come after this one.', 'billing'),
       ...limited,
     },
     status: 200,
@@ -176,6 +186,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
           },
         ],
         next: null,
+        areAutoPausesKnown: true,
         catalogVersion: '3f2a9c0b1d4e',
       },
     },
@@ -188,7 +199,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
     right: 'operate',
     summary: 'Send a test message to a destination',
     description:
-      'Sends one message to the URLs of a destination, as a worker with the same settings would, with the header `X-Sluice-Test: true` added. It is sent whatever the state, the filter and the rate limit of the destination are, and is not in the delivery log. Kafka is not needed. For the defaults, send `{}`.',
+      'Sends one message to the URLs of a destination, as a worker with the same settings would. The request also has the header `X-Sluice-Test: true`. The state, the filter and the rate limit of the destination do not stop it. The delivery log does not have it. Kafka is not needed. For the defaults, send `{}`.',
     params: { destination },
     body: {
       schema: {
@@ -242,7 +253,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
     right: 'read',
     summary: 'List destinations that Sluice has paused',
     description:
-      'All of their URLs have failed for `notices.autoPause`. Their messages become dead letters (`auto_paused`) until somebody resumes them. Those that the catalog pauses are not among them.',
+      'Sluice pauses a destination when all of its URLs have failed for the time in its `autoPause` or in `notices.autoPause`. Its messages become dead letters (`auto_paused`) until somebody resumes the destination. The list does not have destinations that are paused in the catalog.',
     status: 200,
     answer: {
       schema: {
@@ -261,7 +272,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
     right: 'operate',
     summary: 'Resume a destination that Sluice has paused',
     description:
-      'New messages are sent to it again. What has become a dead letter meanwhile stays one until a replay: `reason` is `auto_paused`.',
+      'Sluice sends new messages to it again. The messages that became dead letters meanwhile stay dead letters until a replay. Their `reason` is `auto_paused`.',
     params: { destination },
     status: 200,
     answer: {

@@ -28,7 +28,7 @@ export function adminOpenApi(): object {
       title: 'Sluice admin',
       version: '1',
       description:
-        'The delivery log, replays, tests of destinations, and who did what. Every call needs a bearer token with the right that it names. A refused or failed call is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
+        'The delivery log, replays, destinations and tests of them, and who did what. Every call needs a bearer token with the right that it names. A refused or failed call is answered with a problem detail (RFC 9457), whose `detail` says what to do.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'Where this document is served.' }],

@@ -52,6 +52,19 @@ export function autoPauseMsOf(
   return sources.includes(terms.noticesSource) ? 0 : (autoPauseMs ?? terms.autoPauseMs)
 }
 
+/**
+ * Returns true if workers don't send to a destination because of this pause. Workers ignore a pause if the
+ * URLs have changed since, or if automatic pauses are off for the destination. `pause.urls` is the digest of
+ * the URLs when the pause began.
+ */
+export function isPauseInForce(
+  destination: Pick<Destination, 'autoPauseMs' | 'sources' | 'hooks'>,
+  pause: { readonly urls: string },
+  terms: AutoPauseTerms,
+): boolean {
+  return pause.urls === urlsDigestOf(destination) && autoPauseMsOf(destination, terms) > 0
+}
+
 /** Returns a text that changes when a URL of the destination changes. The text doesn't reveal the URLs. */
 export function urlsDigestOf({ hooks }: Pick<Destination, 'hooks'>): string {
   const urls = hooks.map(({ url }) => url).toSorted()

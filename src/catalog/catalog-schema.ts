@@ -39,7 +39,8 @@ const source = Type.Object(
         }),
         {
           maxItems: 100,
-          description: 'The keys that clients of the gateway send. No two sources may have the same key.',
+          description:
+            'The keys that clients of the gateway send: 1 to 200 visible ASCII characters each. No two sources may have the same key.',
         },
       ),
     ),
@@ -93,7 +94,7 @@ const hook = Type.Object(
         }),
         {
           maxProperties: maxHeaders,
-          description: `Headers that each request to this URL gets: at most ${maxHeaders}, with at most ${maxHeaderBytes} bytes together.`,
+          description: `Headers that each request to this URL gets, with Latin-1 values: at most ${maxHeaders}, with at most ${maxHeaderBytes} bytes together.`,
           examples: [{ 'X-Team': 'crm' }],
         },
       ),
@@ -144,7 +145,7 @@ const destination = Type.Object(
           additionalProperties: false,
           minProperties: 1,
           description:
-            'The messages that the destination gets from sources of events, notices included. Deletes and the Identifies of audiences pass every filter. Absent: all messages.',
+            'The messages that the destination gets from sources of the kind events. The filter also applies to notices. Deletes and the Identifies of audiences pass every filter. Absent: all messages.',
           examples: [{ types: ['track'], events: ['Order Completed'] }],
         },
       ),
@@ -163,7 +164,7 @@ const destination = Type.Object(
         minLength: 1,
         maxLength: 1024,
         description:
-          'The secret that will replace sharedSecret. Until then, webhook-signature has a signature of each secret, and X-Signature is made with sharedSecret. Needs signing.standardWebhooks or sharedSecretEndsAt.',
+          'The secret that will replace sharedSecret. Until it does, webhook-signature has two signatures, one made with each secret, and X-Signature is made with sharedSecret. Needs signing.standardWebhooks or sharedSecretEndsAt.',
         examples: ['${CATALOG_CRM_NEXT_SECRET}'],
       }),
     ),
@@ -206,7 +207,7 @@ const destination = Type.Object(
         maximum: 1024,
         default: 64,
         description:
-          'The most deliveries in flight at once in each process. Each of them may have a request to every hook. If the field is given, the limit also applies to a failing URL. If it is absent, a failing URL may have more requests, so that each message gets its try.',
+          'The most deliveries in flight at once in each process. Each of them may have a request to every hook. If the field is given, a failing URL also has at most this many requests at once. If it is absent, a failing URL may have more, so that each message is tried.',
       }),
     ),
     rateLimit: Type.Optional(
@@ -222,14 +223,15 @@ const destination = Type.Object(
             Type.Integer({
               minimum: 1,
               maximum: 1_000_000,
-              description: 'The most attempts at once after an idle time. Absent: as many as in a second.',
+              description:
+                'The most attempts at once after an idle time. Absent: as many as perSecond allows in one second.',
             }),
           ),
         },
         {
           additionalProperties: false,
           description:
-            'The limit on the rate of attempts. Other messages wait in the lane of the destination. Absent: no limit.',
+            'The limit on the rate of attempts. Messages over the limit wait in the lane of the destination. Absent: no limit.',
           examples: [{ perSecond: 50 }],
         },
       ),
@@ -237,7 +239,7 @@ const destination = Type.Object(
     autoPause: Type.Optional(
       Type.String({
         pattern: autoPausePattern,
-        description: `The time for which all URLs must fail before Sluice pauses the destination: off, or ${autoPauseExpected}. Absent: the setting notices.autoPause applies.`,
+        description: `The time for which all URLs must fail before Sluice pauses the destination: ${autoPauseExpected}. off: Sluice never pauses it. Absent: the setting notices.autoPause applies.`,
         examples: ['120h', 'off'],
       }),
     ),

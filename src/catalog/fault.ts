@@ -18,6 +18,8 @@ export type Fault = {
   readonly problem: string
   /** A description of what to write or do instead. */
   readonly advice: string
+  /** The name of the variable of the environment that isn't set, if this is the fault. */
+  readonly variable?: string | undefined
 }
 
 /** The keys and list positions that lead to a value. */

@@ -17,7 +17,12 @@ export const maxHeaderBytes = 8 * 1024
  * A breach of a rule. `problem` describes the fault, and `advice` says what to write instead. Neither text
  * contains the value.
  */
-export type Breach = { readonly problem: string; readonly advice: string }
+export type Breach = {
+  readonly problem: string
+  readonly advice: string
+  /** The name of the variable that isn't set, if this is the breach. */
+  readonly variable?: string
+}
 
 export type HookUrl = {
   /** The URL in its normal form: ASCII, with a path. */

@@ -178,13 +178,14 @@ class FaultList implements FaultSink {
     return this.#faults.length === 0
   }
 
-  add(path: Path, { problem, advice }: Breach, of: 'key' | 'value' = 'value'): void {
+  add(path: Path, { problem, advice, variable }: Breach, of: 'key' | 'value' = 'value'): void {
     this.#count++
     if (this.#count > maxFaults) return
     const { line, column } = this.#place?.(path, of) ?? { line: undefined, column: undefined }
     const formatted = formatPath(path)
     this.#paths.add(formatted)
-    this.#faults.push({ file: this.#file, line, column, path: formatted, problem, advice })
+    const place = { file: this.#file, line, column, path: formatted }
+    this.#faults.push({ ...place, problem, advice, ...(variable !== undefined && { variable }) })
   }
 
   has(path: Path): boolean {

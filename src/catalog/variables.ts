@@ -6,17 +6,6 @@ import type { Breach } from './hook-rules.ts'
  */
 export type Variables = Readonly<Record<string, string | undefined>>
 
-/** Matches `$${`, a variable, and `${` without the name of a variable that may be read. */
-const pattern = /(\$?)\$\{(?:(CATALOG_[A-Z0-9_]+)\})?/g
-
-/** Returns the names of the variables in a text, each once. */
-export function variablesIn(text: string): readonly string[] {
-  const names = [...text.matchAll(pattern)].flatMap(([, escaped, name]) =>
-    escaped === '' && name !== undefined ? [name] : [],
-  )
-  return [...new Set(names)]
-}
-
 /**
  * Replaces the variables in a secret or a header value. `${CATALOG_X}` is replaced by the value of the
  * variable, and `$${` is replaced by `${`. Because of the prefix `CATALOG_`, people who may edit the catalog
@@ -27,24 +16,28 @@ export function fillIn(
   variables: Variables,
 ): { ok: true; value: string } | { ok: false; breaches: readonly Breach[] } {
   const breaches: Breach[] = []
-  const value = text.replaceAll(pattern, (found, escaped: string, name?: string) => {
-    if (escaped !== '') return found.slice(1)
-    if (name === undefined) {
-      breaches.push({
-        problem: 'has ${ without the name of a variable that may be read here',
-        advice: 'write ${CATALOG_NAME} (capital letters, digits, _), or $${ for a plain ${',
-      })
-      return ''
-    }
-    const variable = Object.hasOwn(variables, name) ? variables[name] : undefined
-    if (variable === undefined || variable === '') {
-      breaches.push({
-        problem: `names the environment variable ${name}, which is not set`,
-        advice: `set ${name}`,
-      })
-      return ''
-    }
-    return variable
-  })
+  const value = text.replaceAll(
+    /(\$?)\$\{(?:(CATALOG_[A-Z0-9_]+)\})?/g,
+    (found, escaped: string, name?: string) => {
+      if (escaped !== '') return found.slice(1)
+      if (name === undefined) {
+        breaches.push({
+          problem: 'has ${ without the name of a variable that may be read here',
+          advice: 'write ${CATALOG_NAME} (capital letters, digits, _), or $${ for a plain ${',
+        })
+        return ''
+      }
+      const variable = Object.hasOwn(variables, name) ? variables[name] : undefined
+      if (variable === undefined || variable === '') {
+        breaches.push({
+          problem: `names the environment variable ${name}, which is not set`,
+          advice: `set ${name}`,
+          variable: name,
+        })
+        return ''
+      }
+      return variable
+    },
+  )
   return breaches.length === 0 ? { ok: true, value } : { ok: false, breaches }
 }

@@ -3,7 +3,7 @@ import type { CommandTools, Flags } from './tools.ts'
 /** Adds `sluice catalog …`. */
 export function addCatalogCommands({ program, command, once }: CommandTools): void {
   const parent = program.command('catalog').description('check a catalog before it is used')
-  command('check', 'name every fault of a catalog, as a worker would', { parent })
+  command('check', 'name the faults of a catalog, as a worker would', { parent })
     .argument('[file]', 'the file (default: the setting catalog.file)')
     .option(
       '--allow-unset',
@@ -15,6 +15,7 @@ export function addCatalogCommands({ program, command, once }: CommandTools): vo
 Examples:
   sluice catalog check catalog.yaml
   sluice catalog check catalog.yaml --allow-unset
+  sluice catalog check catalog.yaml --delivery-allow-addresses 127.0.0.0/8    (as sluice up does)
 
 The exit code is 0 if the catalog has no faults, and 1 if it has any. docs/catalog.md lists all fields.`,
     )

@@ -7,7 +7,7 @@ export function addDestinationCommands(tools: CommandTools): void {
   const parent = tools.program
     .command('destinations')
     .description(
-      'list and test destinations; resume those that Sluice has paused since their URLs fail for too long',
+      'list and test destinations; resume those that Sluice has paused because their URLs failed for too long',
     )
   addList(parent, tools)
   addTest(parent, tools)
@@ -48,7 +48,7 @@ function addTest(parent: Command, { command, once }: CommandTools): void {
       '[message]',
       'a Segment message as JSON; - reads it from standard input (default: a track, "Sluice Test")',
     )
-    .option('--hook <id>', 'only to this URL (default: to all)')
+    .option('--hook <id>', 'send only to the URL with this id (default: to all URLs)')
     .option('--json', 'print one JSON object')
     .addHelpText(
       'after',
@@ -57,10 +57,11 @@ Examples:
   sluice destinations test crm
   sluice destinations test crm '{"type":"identify","userId":"u1","traits":{"plan":"pro"}}' --hook primary
 
-The request is the one that a worker would make, with the header X-Sluice-Test added. It is sent whatever the
-state, the filter and the rate limit of the destination are, and is not in the delivery log.
+The request is the one that a worker would make, with the header X-Sluice-Test added. The state,
+the filter and the rate limit of the destination don't stop it. The delivery log doesn't have it.
 
-The exit code is 0 if every URL accepts the message, 1 if any does not or the catalog has faults, and 2 if there is no such destination or URL.`,
+The exit code is 0 if every URL accepts the message. It is 1 if any URL doesn't, or if the catalog or a setting
+has a fault. It is 2 if there is no such destination or URL, or if a worker would refuse the message.`,
     )
     .action((destinationId: string, message: string | undefined, flags: Flags) =>
       once(flags, async (config) => {
@@ -85,11 +86,11 @@ function addPaused(parent: Command, { command, once, screen }: CommandTools): vo
 }
 
 function addResume(parent: Command, { command, once, screen }: CommandTools): void {
-  command('resume', 'send to a destination again that Sluice has paused', { parent })
+  command('resume', 'resume a destination that Sluice has paused', { parent })
     .argument('[destination]', 'its id in the catalog')
-    .option('--all', 'all that Sluice has paused')
-    .option('--detach', 'end at once, without waiting until all workers know it')
-    .option('--by <name>', 'who does it, for the audit trail (default: the user of this machine)')
+    .option('--all', 'resume all destinations that Sluice has paused')
+    .option('--detach', 'end at once, without waiting until all workers know of the change')
+    .option('--by <name>', 'who resumes it, for the audit trail (default: the user of this machine)')
     .option('--json', 'print JSON, one object a line')
     .addHelpText(
       'after',
@@ -97,7 +98,8 @@ function addResume(parent: Command, { command, once, screen }: CommandTools): vo
 Examples:
   sluice destinations resume crm && sluice replay dead-letters --destination crm --reason auto_paused
 
-What was sent to it meanwhile is a dead letter, and stays one until it is replayed. docs/notices.md`,
+The messages that came for it meanwhile are dead letters, and stay dead letters until you replay them. See
+docs/notices.md.`,
     )
     .action((destination: string | undefined, flags: Flags) =>
       once(flags, async (config, log) =>

@@ -1,3 +1,4 @@
+import { squidTargetErrors, targetErrors } from './connect-answer.ts'
 import type { Outcome } from './outcome.ts'
 
 /**
@@ -17,7 +18,7 @@ export function adviceOn(outcome: Outcome, timeoutMs: number): string | undefine
     case 'proxy':
       return 'The proxy failed, so nothing is known about the endpoint. Check delivery.proxy and the proxy.'
     case 'files':
-      return 'This process may open no more files. Raise the limit of open files (ulimit -n).'
+      return 'This process has reached its limit of open files. Raise the limit (ulimit -n).'
     case 'certificate':
       return adviceOnCertificate(outcome.code)
     case 'address':
@@ -52,10 +53,7 @@ const clientErrors: Readonly<Record<number, string>> = {
   429: 'The endpoint asks for fewer requests. Set rateLimit for the destination, or raise the limit of the endpoint.',
 }
 
-/**
- * The codes with which the system refuses a connection before it leaves the machine, or because no way leads
- * to the address.
- */
+/** The codes of connections that this machine's system refuses, or that find no route to the address. */
 const localCodes: ReadonlySet<string> = new Set([
   'EACCES',
   'EADDRNOTAVAIL',
@@ -80,15 +78,15 @@ function adviceOnConnection(code: string): string {
   if (code === 'ECONNREFUSED')
     return 'Nothing listens at this host and port. Check the url of the hook, and whether the endpoint runs.'
   if (localCodes.has(code))
-    return 'This machine can not connect to the address of the host. Check the network and the firewall of this process.'
+    return "This machine can't connect to the address of the host. Check its network and its firewall."
   if (brokenAnswers.has(code))
     return 'The answer breaks the rules of HTTP, or its headers or body are too long.'
   if (code.startsWith('HPE_') || code === 'SLUICE_ANSWER_NOT_HTTP')
     return 'The answer is not HTTP/1.1. If the port expects TLS, begin the url with https.'
   if (code.startsWith('ERR_SSL') || code === 'EPROTO')
-    return 'The TLS handshake failed. If the port expects no TLS, begin the url with http. Otherwise, the endpoint may demand a client certificate, not know the name of the host, or support only old versions and ciphers of TLS.'
-  if (/^(CONNECT_\d+|ERR_[A-Z_]+|[a-z_]+)$/.test(code))
-    return "The proxy can't reach the endpoint, or its rules forbid it. The log of the proxy says why."
+    return 'The TLS handshake failed. If the port expects no TLS, begin the url with http. Otherwise, there are three likely causes: the endpoint demands a client certificate, does not know the name of the host, or supports only old versions and ciphers of TLS.'
+  if (/^CONNECT_\d+$/.test(code) || targetErrors.has(code) || squidTargetErrors.has(code))
+    return "The proxy can't reach the endpoint, or the rules of the proxy forbid the connection. The log of the proxy says why."
   return "The connection was lost before the endpoint answered. The endpoint's own log may say why."
 }
 
@@ -102,25 +100,25 @@ function adviceOnName(code: string): string {
     case 'ECONNREFUSED':
       return "The DNS servers didn't answer. Check delivery.dnsServers and the network of this process."
     default:
-      return 'The DNS servers gave no address, but an error. Check the DNS of the name, and delivery.dnsServers.'
+      return 'The DNS servers answered with an error instead of an address. Check the DNS records of the host, and delivery.dnsServers.'
   }
 }
 
 const privateAuthority =
-  'an authority of your own issued the certificate. In the latter case, name the file of the authority in NODE_EXTRA_CA_CERTS when you start Sluice.'
+  'an authority of your own issued the certificate. If the authority is yours, set NODE_EXTRA_CA_CERTS to the file of its certificate when you start Sluice.'
 
 /** `code` is a code of OpenSSL or Node, or the message of an error without a special code. */
 function adviceOnCertificate(code: string): string {
   switch (code) {
     case 'DEPTH_ZERO_SELF_SIGNED_CERT':
-      return 'Sluice trusts no self-signed certificate. The endpoint needs a certificate of an authority.'
+      return "The certificate is self-signed, and Sluice doesn't trust it. The endpoint needs a certificate of an authority."
     case 'CERT_HAS_EXPIRED':
-      return 'The certificate, or one of its chain, has expired. Renew it.'
+      return 'The certificate, or another one in its chain, has expired. Renew the expired one.'
     case 'CERT_NOT_YET_VALID':
       return 'The certificate is not valid yet. Check the clocks of this machine and of the endpoint.'
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
     case 'HOSTNAME_MISMATCH':
-      return 'The certificate is for other names than the host of the url. The endpoint needs one for this name.'
+      return "The certificate doesn't cover the host of the url. The endpoint needs a certificate for this host."
     case 'UNABLE_TO_VERIFY_LEAF_SIGNATURE':
     case 'UNABLE_TO_GET_ISSUER_CERT':
     case 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY':

@@ -18,7 +18,7 @@ type Headers = Readonly<Record<string, string | string[] | undefined>>
  * Values of `error=` in `Proxy-Status` (RFC 9209, section 2.3) that mean a failure of the target, not of the
  * proxy.
  */
-const targetErrors: ReadonlySet<string> = new Set([
+export const targetErrors: ReadonlySet<string> = new Set([
   'connection_read_timeout',
   'connection_refused',
   'connection_terminated',
@@ -36,7 +36,7 @@ const targetErrors: ReadonlySet<string> = new Set([
  * First words of Squid's header `X-Squid-Error` that mean a failure of the target, or a target that the
  * proxy's rules forbid.
  */
-const squidTargetErrors: ReadonlySet<string> = new Set([
+export const squidTargetErrors: ReadonlySet<string> = new Set([
   'ERR_ACCESS_DENIED',
   'ERR_CONNECT_FAIL',
   'ERR_DNS_FAIL',

@@ -1,5 +1,11 @@
 import type { Logger } from 'pino'
-import { autoPauseMsOf, type AutoPauseTerms, urlsDigestOf, withAutoPaused } from '../catalog/auto-pause.ts'
+import {
+  autoPauseMsOf,
+  type AutoPauseTerms,
+  isPauseInForce,
+  urlsDigestOf,
+  withAutoPaused,
+} from '../catalog/auto-pause.ts'
 import type { Catalog, Destination } from '../catalog/catalog.ts'
 import type { CatalogFile } from '../catalog/file.ts'
 import type { Config } from '../config/schema.ts'
@@ -85,9 +91,7 @@ export class AutoPauses implements Omit<PausesPort, 'terms'> {
 
   #isPaused(destination: Destination): boolean {
     const pause = this.#paused.get(destination.id)
-    if (pause === undefined) return false
-    const { urls, autoPauseMs } = this.#pausable(destination)
-    return pause.urls === urls && autoPauseMs > 0
+    return pause !== undefined && isPauseInForce(destination, pause, this.#terms)
   }
 
   #pausable(destination: Destination): PausableDestination {

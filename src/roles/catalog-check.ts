@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
 import type { Catalog } from '../catalog/catalog.ts'
-import { formatFaults } from '../catalog/fault.ts'
+import { type Fault, formatFault, maxFaults } from '../catalog/fault.ts'
 import { openCatalogFile } from '../catalog/file.ts'
-import { variablesIn, type Variables } from '../catalog/variables.ts'
+import type { Variables } from '../catalog/variables.ts'
 import { catalogVariables } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
 import { counted } from './progress.ts'
@@ -12,36 +11,30 @@ import { StartError } from './start-error.ts'
 export type CatalogCheck = {
   /** The file to check. `undefined`: the file of `catalog.file`. */
   readonly path: string | undefined
-  /** True if variables that this process doesn't have are no faults. */
+  /** True: a variable that this process doesn't have is not a fault. */
   readonly mayLackVariables: boolean
 }
 
 /**
- * Checks a catalog as a worker would, and describes the catalog in lines. Throws an error that lists all
+ * Checks a catalog as a worker would, and describes the catalog in lines. Throws an error that lists the
  * faults if there are any.
  */
 export async function checkCatalog(
   { catalog, delivery: { allowAddresses } }: Config,
   { path = catalog.file, mayLackVariables }: CatalogCheck,
 ): Promise<string[]> {
+  const check = (variables: Variables) =>
+    openCatalogFile({ path, variables, allowAddresses, onChange: ignore, onRefused: ignore })
   const known = catalogVariables()
-  // If the file can't be read, the check below says so.
-  const text = mayLackVariables ? await readFile(path, 'utf8').catch(() => '') : ''
-  const lacking = variablesIn(text).filter((name) => (known[name] ?? '') === '')
-  const variables: Variables = {
-    ...known,
-    ...Object.fromEntries(lacking.map((name) => [name, standIn(name)])),
-  }
-  const opened = await openCatalogFile({
-    path,
-    variables,
-    allowAddresses,
-    onChange: ignore,
-    onRefused: ignore,
-  })
+  let opened = await check(known)
+  const lacking = mayLackVariables && !opened.ok ? lackingIn(opened.faults) : []
+  if (lacking.length > 0)
+    opened = await check({ ...known, ...Object.fromEntries(lacking.map((name) => [name, standIn(name)])) })
   if (!opened.ok) {
-    const faults = counted(opened.faults.length, 'fault')
-    throw new StartError(`${path} has ${faults}:\n${formatFaults(opened.faults)}`)
+    const { faults } = opened
+    const count =
+      faults.length > maxFaults ? `more than ${maxFaults} faults` : counted(faults.length, 'fault')
+    throw new StartError(`${path} has ${count}:\n${faults.map(formatFault).join('\n')}`)
   }
   opened.file.stop()
   return [
@@ -52,11 +45,17 @@ export async function checkCatalog(
 
 function ignore(): void {}
 
+/** Returns the names of the variables that aren't set, each once. */
+function lackingIn(faults: readonly Fault[]): readonly string[] {
+  return [...new Set(faults.flatMap(({ variable }) => variable ?? []))]
+}
+
 /**
- * Returns a value for a variable that isn't set. The rules for secrets, keys and headers allow this value.
+ * Returns a value for a variable that isn't set. The rules for secrets, keys and headers allow this value,
+ * also together with other text.
  */
 function standIn(name: string): string {
-  return `whsec_${createHash('sha256').update(name).digest('base64')}`
+  return createHash('sha256').update(name).digest('hex').slice(0, 48)
 }
 
 function describe({ sources, destinations, version }: Catalog): string {

@@ -5,7 +5,7 @@ import type { Config } from '../config/schema.ts'
 import { describeOutcome } from '../delivery/outcome.ts'
 import { holdsInfinite } from '../message/json.ts'
 import { asked, limitOf, type Log, refused } from './admin-calls.ts'
-import { destinationData, listDestinations } from './destination-list.ts'
+import { destinationData, listDestinations, pausesOf } from './destination-list.ts'
 import { testDestination, type TestOrder } from './destination-test.ts'
 import { testData } from './destination-test-text.ts'
 import { pausedData, resumedData } from './destinations.ts'
@@ -70,15 +70,17 @@ export function destinationCalls(
   return {
     list_destinations: ({ query }) =>
       asked(log, desk.paused(), (paused) => {
-        // Without the topic of notices, no destination can be paused.
-        const ids = new Set(paused.ok ? paused.value.map(({ destinationId }) => destinationId) : [])
+        const pauses = pausesOf(paused, config)
         const { destination: destinationId, source: sourceId, state, after } = query
         const present = catalog()
         const only = { destinationId, sourceId, state, after, limit: limitOf(query) }
-        const { listed, next } = listDestinations(present, ids, only)
+        if (sourceId !== undefined && !present.sources.has(sourceId))
+          return problem('bad_request', `The catalog has no source ${JSON.stringify(sourceId)}.`)
+        const { listed, next } = listDestinations(present, pauses, only)
         return done({
           destinations: listed.map(destinationData),
           next: next ?? null,
+          areAutoPausesKnown: pauses.areKnown,
           catalogVersion: present.version,
         })
       }),

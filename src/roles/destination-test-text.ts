@@ -77,7 +77,7 @@ function headline({ destination, message, trials }: DestinationTest): string {
   const { id, sharedSecret, standardWebhooks } = destination
   const headers = standardWebhooks ? 'X-Signature and webhook-signature' : 'X-Signature'
   const signed = sharedSecret === undefined ? 'not signed' : `signed with ${headers}`
-  const sent = `sent to ${counted(trials.length, 'URL')}, ${signed}`
+  const sent = `for ${counted(trials.length, 'URL')}, ${signed}`
   return `${id}: ${message.type} ${plain(message.messageId)}, ${sent}`
 }
 
@@ -108,7 +108,7 @@ function notesOn({ destination, message, trials, policy }: DestinationTest): str
   if (reason === 'filtered_by_destination') why.push(`The filter of ${id} excludes this message.`)
   if (reason === 'filtered_by_integrations') why.push('The integrations of the message exclude webhooks.')
   return [
-    ...why.map((sentence) => `${sentence} The test was sent anyway.`),
+    ...why.map((sentence) => `${sentence} This doesn't stop a test.`),
     ...trials
       .filter(({ hook }) => hostBreach(hook.target.origin, policy) !== undefined)
       .map(

@@ -8,7 +8,7 @@ import type { Sender } from '../delivery/sender.ts'
 import { enter } from '../message/enter.ts'
 import type { Entered } from '../message/entered.ts'
 import { createPlainOutbound } from './outbound.ts'
-import { counted } from './progress.ts'
+import { someOf } from './progress.ts'
 import type { DeskAnswer, DeskRefusal } from './replay-desk.ts'
 import { pipelineSettings } from './settings.ts'
 
@@ -83,14 +83,6 @@ export async function testDestination(
 
 function refusal(kind: DeskRefusal['kind'], problem: string): DeskRefusal {
   return { ok: false, kind, problem }
-}
-
-const mostNamed = 10
-
-function someOf(ids: readonly string[]): string {
-  if (ids.length === 0) return 'none'
-  const others = ids.length - mostNamed
-  return ids.slice(0, mostNamed).join(', ') + (others > 0 ? ` and ${counted(others, 'other')}` : '')
 }
 
 /** Returns a message with the fields that messages from the gateway have. */

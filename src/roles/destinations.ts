@@ -6,7 +6,7 @@ import type { Config } from '../config/schema.ts'
 import { deadFromMs } from '../notices/pause-record.ts'
 import { aligned } from './aligned.ts'
 import { askKafka } from './ask-kafka.ts'
-import { destinationData, listDestinations } from './destination-list.ts'
+import { destinationData, listDestinations, pausesOf } from './destination-list.ts'
 import { testDestination, type TestOrder } from './destination-test.ts'
 import { isAccepted, testData, testLines } from './destination-test-text.ts'
 import { readCatalog } from './open-catalog.ts'
@@ -17,13 +17,16 @@ import {
   type PausedDestination,
   type ResumedDestination,
 } from './pause-desk.ts'
-import { counted, type Screen } from './progress.ts'
+import { counted, type Screen, someOf } from './progress.ts'
 import type { DeskAnswer } from './replay-desk.ts'
 import { whoIsThis } from './replay.ts'
 import { kafkaSettings } from './settings.ts'
 import { StartError, WrongUseError } from './start-error.ts'
 
 type Run = { config: Config; log: Logger; screen: Screen }
+
+const pausesUnknown =
+  'Kafka has no topic of notices, or does not show it: destinations that Sluice has paused are listed as on'
 
 /** Lists the destinations of the catalog, in lines. */
 export function listAll(
@@ -32,19 +35,24 @@ export function listAll(
 ): Promise<string[]> {
   return atDesk(run, async (desk) => {
     const catalog = await readCatalog(run.config)
-    const paused = await desk.paused()
-    // Without the topic of notices, no destination can be paused.
-    const ids = new Set(paused.ok ? paused.value.map(({ destinationId }) => destinationId) : [])
-    const { listed } = listDestinations(catalog, ids, { sourceId, state, limit: catalog.destinations.size })
+    if (sourceId !== undefined && !catalog.sources.has(sourceId))
+      throw new WrongUseError(`The catalog has no source ${JSON.stringify(sourceId)}.`)
+    const pauses = pausesOf(await desk.paused(), run.config)
+    if (!pauses.areKnown) run.screen.write(`${pausesUnknown}\n`)
+    const { listed } = listDestinations(catalog, pauses, {
+      sourceId,
+      state,
+      limit: catalog.destinations.size,
+    })
     if (asJson) return listed.map((one) => JSON.stringify(destinationData(one)))
     if (listed.length === 0) return ['There is no such destination']
     const rows = listed.map(({ destination: { id, sources, hooks }, state: present }) => [
       id,
       present,
-      sources.join(','),
       hooks.map(({ origin }) => origin).join(' '),
+      someOf(sources),
     ])
-    return aligned([['destination', 'state', 'sources', 'hooks'], ...rows])
+    return aligned([['destination', 'state', 'hooks', 'sources'], ...rows])
   })
 }
 

@@ -93,3 +93,12 @@ export function grouped(count: number): string {
 export function counted(count: number, one: string): string {
   return `${grouped(count)} ${one}${count === 1 ? '' : 's'}`
 }
+
+const mostNamed = 10
+
+/** Returns up to ten ids, and the number of the others. */
+export function someOf(ids: readonly string[]): string {
+  if (ids.length === 0) return 'none'
+  const others = ids.length - mostNamed
+  return ids.slice(0, mostNamed).join(', ') + (others > 0 ? ` and ${counted(others, 'other')}` : '')
+}

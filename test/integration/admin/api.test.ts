@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AdminRoute } from '../../../src/admin/admin-route.ts'
 import { adminRoutes } from '../../../src/admin/routes.ts'
+import { urlsDigestOf } from '../../../src/catalog/auto-pause.ts'
 import { type Scene, setScene } from '../../e2e/scene.ts'
 import { type AdminTokens, makeTokens } from '../../support/admin.ts'
 import { letterOf, writeLetters } from '../../support/dead-letters.ts'
@@ -44,6 +45,7 @@ beforeAll(async () => {
       SLUICE_ADMIN_TOKENS_FILE: tokens.file,
       SLUICE_INDEX_FOLDER: folder,
       SLUICE_DELIVERY_ALLOW_ADDRESSES: '127.0.0.1',
+      SLUICE_NOTICES_AUTO_PAUSE: '120h',
     },
   })
   const letters = ['a', 'b', 'c'].map((messageId) =>
@@ -179,7 +181,9 @@ test.each(['1969-12-31T23:59:59.999Z', '1969-12-31T23:59:59.998Z', '0001-01-01T0
 )
 
 test('destinations that Sluice has paused are listed and resumed, and who did it is told', async () => {
-  const { sinceMs, atMs } = await writePause('erp', scene)
+  const hook = { id: '', url: 'https://example.com/', origin: '', path: '', headers: [] }
+  const urls = urlsDigestOf({ hooks: [hook] })
+  const { sinceMs, atMs } = await writePause('erp', { prefix: scene.prefix, urls })
   const paused = {
     destination: 'erp',
     since: new Date(sinceMs).toISOString(),
@@ -191,12 +195,15 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
   const statesOf = async (query: string): Promise<unknown[]> => {
     const { json } = await call('GET', `/v1/destinations${query}`, { token: tokens.read })
     const listed: { id: string; state: string }[] = Object(json['destinations'])
+    expect(json['areAutoPausesKnown']).toBe(true)
     return listed.map(({ id, state }) => `${id} ${state}`)
   }
-  expect(await statesOf('')).toEqual(['erp auto_paused', 'away off', 'tested on'])
+  expect(await statesOf('')).toEqual(['away off', 'erp auto_paused', 'tested on'])
   expect(await statesOf('?state=auto_paused')).toEqual(['erp auto_paused'])
   const { stdout } = await runToEnd(['destinations', 'list', '--source', 'shop'], scene.variables)
-  expect(stdout).toMatch(/^destination +state .*\nerp +auto_paused +shop +https:\/\/example.com\naway +off /)
+  expect(stdout).toMatch(
+    /^destination +state .*\naway +off .*\nerp +auto_paused +https:\/\/example.com +shop\n/,
+  )
   const path = '/v1/destinations/erp/resume'
   const resumed = await call('POST', path, { token: tokens.operate })
   expect(resumed).toMatchObject({
@@ -204,7 +211,7 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
     json: { ...paused, resumedBy: 'operate-er', workersKnowWithinSeconds: 16 },
   })
   expect(await list()).toEqual({ destinations: [] })
-  expect(await statesOf('?after=erp&limit=1')).toEqual(['away off'])
+  expect(await statesOf('?after=away&limit=1')).toEqual(['erp on'])
   expect(await statesOf('?destination=erp')).toEqual(['erp on'])
   expect(await call('POST', path, { token: tokens.operate })).toMatchObject({ status: 409 })
   const audit = await call('GET', '/v1/audit?limit=1', { token: tokens.admin })
@@ -277,6 +284,7 @@ test.each([
   ['POST', '/v1/replays/preview', `"${'x'.repeat(70_000)}"`, 413],
   ['GET', '/v1/replays?limit=0', undefined, 400],
   ['GET', '/v1/destinations?state=broken', undefined, 400],
+  ['GET', '/v1/destinations?source=nobody', undefined, 400],
   ['GET', '/v1/replays?limit=5&limit=6', undefined, 400],
   ['GET', '/v1/replays/nobody', undefined, 404],
   ['POST', '/v1/replays/nobody/stop', undefined, 404],

@@ -81,7 +81,7 @@ test('each URL of a destination gets the same message, and the output says what 
   const { code, stdout, stderr } = await run('crm')
   expect(stderr).toBe('')
   const [headline, ...lines] = stdout.replaceAll(/ {2}\d+ ms/g, '  N ms').split('\n')
-  expect(headline).toMatch(/^crm: track test-[-0-9a-f]{36}, sent to 4 URLs, signed with X-Signature$/)
+  expect(headline).toMatch(/^crm: track test-[-0-9a-f]{36}, for 4 URLs, signed with X-Signature$/)
   expect(lines.map((line) => line.replaceAll(/ {2,}/g, '  '))).toEqual([
     `good  ${receiver.origin}  status 204  N ms  accepted`,
     `refusing  ${receiver.origin}  status 401  N ms  failed for good: this URL would not be tried again`,
@@ -89,7 +89,7 @@ test('each URL of a destination gets the same message, and the output says what 
     '  | made with [redacted]',
     expect.stringContaining('sharedSecret'),
     `tls  ${untrusted.origin}  certificate DEPTH_ZERO_SELF_SIGNED_CERT  N ms  failed for good: this URL would not be tried again`,
-    expect.stringContaining('Sluice trusts no self-signed certificate.'),
+    expect.stringContaining('The certificate is self-signed'),
     'private  http://10.0.0.1  address not allowed: 10.0.0.1 (delivery.allowAddresses)  N ms  failed for good: this URL would not be tried again',
     expect.stringContaining('add it to delivery.allowAddresses'),
     'A delivery would succeed, because one URL is enough.',
@@ -209,9 +209,9 @@ test.each([
   const { code, stdout } = await run(...args)
   expect(code).toBe(0)
   const lines = stdout.trimEnd().split('\n')
-  expect(lines[0]).toMatch(new RegExp(`, sent to 1 URL, ${signed}$`))
+  expect(lines[0]).toMatch(new RegExp(`, for 1 URL, ${signed}$`))
   expect(lines.slice(2)).toEqual(
-    notes.map((note) => expect.stringMatching(new RegExp(`^note: ${note}.*The test was sent anyway\\.$`))),
+    notes.map((note) => expect.stringMatching(new RegExp(`^note: ${note}.*This doesn't stop a test\\.$`))),
   )
 })
 

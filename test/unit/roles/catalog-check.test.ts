@@ -40,7 +40,8 @@ sources: [{ id: shop, serverKeys: ['\${CATALOG_TEST_UNSET_KEY}'] }]
 destinations:
   - id: crm
     sources: [shop]
-    sharedSecret: \${CATALOG_TEST_UNSET_A}
+    # \${CATALOG_TEST_COMMENT}
+    sharedSecret: whsec_\${CATALOG_TEST_UNSET_A}
     nextSharedSecret: \${CATALOG_TEST_UNSET_B}
     signing: { standardWebhooks: true }
     hooks: [{ url: https://example.com/, headers: { Authorization: 'Bearer \${CATALOG_TEST_UNSET_A}' } }]

@@ -1,6 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { parseCatalog } from '../../../src/catalog/parse.ts'
-import { destinationData, listDestinations } from '../../../src/roles/destination-list.ts'
+import { urlsDigestOf } from '../../../src/catalog/auto-pause.ts'
+import { readConfig } from '../../../src/config/read.ts'
+import {
+  destinationData,
+  listDestinations,
+  type Pauses,
+  pausesOf,
+} from '../../../src/roles/destination-list.ts'
 
 const parsed = parseCatalog(
   `
@@ -21,7 +28,7 @@ destinations:
 )
 if (!parsed.ok) throw new Error('the catalog has faults')
 const { catalog } = parsed
-const none = new Set<string>()
+const none: Pauses = { areKnown: true, has: () => false }
 
 function idsOf(query: Partial<Parameters<typeof listDestinations>[2]>, paused = none) {
   const { listed, next } = listDestinations(catalog, paused, { limit: 100, ...query })
@@ -44,7 +51,7 @@ describe('the list', () => {
   })
 
   test('shows those that Sluice has paused, and finds them by this state', () => {
-    const paused = new Set(['mail', 'erp'])
+    const paused: Pauses = { areKnown: true, has: ({ id }) => ['mail', 'erp'].includes(id) }
     expect(idsOf({}, paused).ids).toEqual(['crm on', 'erp off', 'mail auto_paused', 'sms paused'])
     expect(idsOf({ state: 'auto_paused' }, paused).ids).toEqual(['mail auto_paused'])
   })
@@ -61,9 +68,29 @@ describe('the list', () => {
     expect(ids).toEqual(['crm on', 'erp off', 'mail on', 'sms paused'])
   })
 
-  test('begins again if the destination before the part is gone', () => {
-    expect(idsOf({ after: 'gone', limit: 1 })).toEqual({ ids: ['crm on'], next: 'crm' })
+  test('goes on after an id that the catalog does not have any more', () => {
+    expect(idsOf({ after: 'gone', limit: 1 })).toEqual({ ids: ['mail on'], next: 'mail' })
   })
+})
+
+describe('a pause', () => {
+  const mail = catalog.destinations.get('mail')
+  const digest = mail === undefined ? '' : urlsDigestOf(mail)
+
+  function isShown(urls: string, autoPause: string): boolean {
+    const read = readConfig({ env: { SLUICE_NOTICES_AUTO_PAUSE: autoPause } })
+    if (!read.ok) throw new Error(read.message)
+    const pause = { sinceMs: 1, atMs: 2, urls, lastOutcome: 'timeout', readTo: 0 }
+    const pauses = pausesOf({ ok: true, value: [{ destinationId: 'mail', pause }] }, read.config)
+    return (
+      listDestinations(catalog, pauses, { destinationId: 'mail', limit: 1 }).listed[0]?.state ===
+      'auto_paused'
+    )
+  }
+
+  test('is shown if workers honour it', () => expect(isShown(digest, '120h')).toBe(true))
+  test('of other URLs is not shown', () => expect(isShown('other', '120h')).toBe(false))
+  test('is not shown while automatic pauses are off', () => expect(isShown(digest, 'off')).toBe(false))
 })
 
 test('a destination is shown without its secrets', () => {
