@@ -16,9 +16,7 @@ const testsAtOnce = 4
 const outOfRange = 'Send numbers up to 1.7e308, and larger ones as strings.'
 const busy = `${testsAtOnce} tests are under way: try again when one of them is done.`
 
-/**
- * Creates the handler of the call that tests a destination. Kafka isn't needed for it.
- */
+/** Creates the handler of the call that tests a destination. The handler doesn't need Kafka. */
 export function testCall(
   catalog: () => Catalog,
   config: Config,

@@ -70,8 +70,7 @@ export function listPaused(run: Run, { asJson }: { asJson: boolean }): Promise<s
 
 /**
  * Sends a test message to a destination, and describes in lines what came of it. If the message is `-`, it is
- * read from standard input. `areAllAccepted`: true if
- * every hook accepted the message.
+ * read from standard input. `areAllAccepted`: true if every hook accepted the message.
  */
 export async function tryDestination(
   config: Config,
