@@ -75,7 +75,9 @@ test.each(commands)('%s', async (command) => {
 
 test('a test of a destination says why the endpoint fails', async () => {
   const tests = commands.find((command) => command.includes('sluice destinations test')) ?? ''
-  expect((await run(filledIn(tests))).said).toMatch(/certificate UNABLE_TO_.*A delivery would be tried again\./s)
+  expect((await run(filledIn(tests))).said).toMatch(
+    /certificate UNABLE_TO_.*A delivery would be tried again\./s,
+  )
 })
 
 test('the readiness that they ask for is that of the process', async () => {
