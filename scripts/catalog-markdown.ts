@@ -67,12 +67,11 @@ type Schema = {
 /** Returns the text of `docs/catalog.md`. */
 export function catalogMarkdown(): string {
   const { sources, destinations }: Readonly<Record<string, Schema>> = catalogSchema.properties
-  const { hooks, ...others } = destinations?.items?.properties ?? {}
   return [
     introduction,
     section('A source', sources?.items),
-    section('A destination', { ...destinations?.items, properties: { ...others, ...(hooks && { hooks }) } }),
-    section('A hook', hooks?.items),
+    section('A destination', destinations?.items),
+    section('A hook', destinations?.items?.properties?.['hooks']?.items),
   ].join('\n')
 }
 

@@ -40,12 +40,13 @@ const destination = {
   example: 'crm',
 } as const
 
+const states = ['on', 'off', 'paused', 'auto_paused']
 const destinationProperties = {
   id: { type: 'string' },
   name: { type: 'string' },
   state: {
     type: 'string',
-    enum: ['on', 'off', 'paused', 'auto_paused'],
+    enum: states,
     description: '`auto_paused`: it is `on` in the catalog, but Sluice has paused it.',
   },
   sources: { type: 'array', items: { type: 'string' } },
@@ -160,7 +161,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
       destination: idParameter('Only the destination with this id.', 'crm'),
       source: idParameter('Only destinations of this source.', 'shop'),
       state: {
-        schema: { type: 'string', enum: ['on', 'off', 'paused', 'auto_paused'] },
+        schema: { type: 'string', enum: states },
         description: 'Only destinations in this state.',
         example: 'on',
       },

@@ -4,13 +4,15 @@ import type { MessageFilter } from '../message/message-filter.ts'
 /** The kind of a source's records: Segment messages, or changes of audiences and computed traits. */
 export type SourceKind = 'events' | 'audiences'
 
+export const destinationStates = ['on', 'off', 'paused', 'auto_paused'] as const
+
 /**
  * The state of a destination. `off`: no messages are routed to the destination. `paused`: its deliveries wait
  * on the retry ladder until the destination is `on` again. `auto_paused`: the destination is `on` in the
  * catalog file, but Sluice has paused it automatically (`notices.autoPause`), because its URLs have failed
  * for too long. Its deliveries become dead letters.
  */
-export type DestinationState = 'on' | 'off' | 'paused' | 'auto_paused'
+export type DestinationState = (typeof destinationStates)[number]
 
 /**
  * The order of the requests of an attempt. `all`: all hooks get the message at once. `failover`: one hook

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander'
 import type * as destinations from '../roles/destinations.ts'
+import { destinationStates } from '../roles/command-choices.ts'
 import { type CommandTools, type Flags, textOf } from './tools.ts'
 
 /** Adds `sluice destinations …`. */
@@ -18,14 +19,7 @@ export function addDestinationCommands(tools: CommandTools): void {
 function addList(parent: Command, { command, once, screen }: CommandTools): void {
   command('list', 'list the destinations of the catalog, with their present states', { parent })
     .option('--source <id>', 'only destinations of this source')
-    .addOption(
-      new Option('--state <state>', 'only destinations in this state').choices([
-        'on',
-        'off',
-        'paused',
-        'auto_paused',
-      ]),
-    )
+    .addOption(new Option('--state <state>', 'only destinations in this state').choices(destinationStates))
     .option('--json', 'print JSON, one object a line')
     .action((flags: Flags) =>
       once(flags, async (config, log) =>
@@ -66,9 +60,9 @@ has a fault. It is 2 if there is no such destination or URL, or if a worker woul
     .action((destinationId: string, message: string | undefined, flags: Flags) =>
       once(flags, async (config) => {
         const order = { destinationId, message, hookId: textOf(flags['hook']) }
-        const { lines, areAllAccepted } = await (
-          await load()
-        ).tryDestination(config, order, { asJson: flags['json'] === true })
+        const { tryDestination } = await import('../roles/try-destination.ts')
+        const asJson = flags['json'] === true
+        const { lines, areAllAccepted } = await tryDestination(config, order, { asJson })
         if (!areAllAccepted) process.exitCode = 1
         return lines
       }),

@@ -12,6 +12,7 @@ import type { Config } from '../config/schema.ts'
 import type { PausesPort } from '../notices/notifier.ts'
 import type { PausableDestination, PauseSituation } from '../notices/pause-decider.ts'
 import type { Pause } from '../notices/pause-record.ts'
+import { autoPauseTermsOf } from './settings.ts'
 
 export type AutoPausesOptions = {
   readonly config: Config
@@ -41,8 +42,7 @@ export class AutoPauses implements Omit<PausesPort, 'terms'> {
 
   constructor(options: AutoPausesOptions) {
     this.#options = options
-    const { autoPauseMs, source: noticesSource } = options.config.notices
-    this.#terms = { autoPauseMs, noticesSource }
+    this.#terms = autoPauseTermsOf(options.config)
   }
 
   /** The catalog in force. Until the file or the pauses change, this is always the same object. */

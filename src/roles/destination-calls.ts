@@ -6,7 +6,7 @@ import { describeOutcome } from '../delivery/outcome.ts'
 import { holdsInfinite } from '../message/json.ts'
 import { asked, limitOf, type Log, refused } from './admin-calls.ts'
 import { destinationData, listDestinations, pausesOf } from './destination-list.ts'
-import { testDestination, type TestOrder } from './destination-test.ts'
+import type { TestOrder } from './destination-test.ts'
 import { testData } from './destination-test-text.ts'
 import { pausedData, resumedData } from './destinations.ts'
 import type { PauseDesk } from './pause-desk.ts'
@@ -30,6 +30,8 @@ export function testCall(
       if (holdsInfinite(body)) return problem('bad_request', outOfRange)
       underWay++
       try {
+        // The admin API loads the code that sends requests only for a test.
+        const { testDestination } = await import('./destination-test.ts')
         const tested = await testDestination(config, catalog(), order)
         if (!tested.ok) return refused(tested)
         const { message, trials } = tested.value

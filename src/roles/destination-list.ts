@@ -1,8 +1,9 @@
-import { type AutoPauseTerms, isPauseInForce } from '../catalog/auto-pause.ts'
+import { isPauseInForce } from '../catalog/auto-pause.ts'
 import type { Catalog, Destination, DestinationState } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import type { DeskAnswer } from './replay-desk.ts'
 import type { PausedDestination } from './pause-desk.ts'
+import { autoPauseTermsOf } from './settings.ts'
 
 /** The destinations to list. A field that is `undefined` excludes none. */
 export type ListQuery = {
@@ -28,9 +29,9 @@ export type Pauses = {
 }
 
 /** Returns the pauses that workers honour, from what the desk knows. */
-export function pausesOf(paused: DeskAnswer<readonly PausedDestination[]>, { notices }: Config): Pauses {
+export function pausesOf(paused: DeskAnswer<readonly PausedDestination[]>, config: Config): Pauses {
   if (!paused.ok) return { areKnown: false, has: () => false }
-  const terms: AutoPauseTerms = { autoPauseMs: notices.autoPauseMs, noticesSource: notices.source }
+  const terms = autoPauseTermsOf(config)
   const pauses = new Map(paused.value.map(({ destinationId, pause }) => [destinationId, pause]))
   return {
     areKnown: true,

@@ -1,5 +1,3 @@
-import process from 'node:process'
-import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
@@ -7,8 +5,6 @@ import { deadFromMs } from '../notices/pause-record.ts'
 import { aligned } from './aligned.ts'
 import { askKafka } from './ask-kafka.ts'
 import { destinationData, listDestinations, pausesOf } from './destination-list.ts'
-import { testDestination, type TestOrder } from './destination-test.ts'
-import { isAccepted, testData, testLines } from './destination-test-text.ts'
 import { readCatalog } from './open-catalog.ts'
 import {
   knownWithinMs,
@@ -66,26 +62,6 @@ export function listPaused(run: Run, { asJson }: { asJson: boolean }): Promise<s
       [destinationId, `paused at ${timeOf(atMs)}`, `fails since ${timeOf(sinceMs)}`, lastOutcome].join('  '),
     )
   })
-}
-
-/**
- * Sends a test message to a destination, and describes in lines what came of it. If the message is `-`, it is
- * read from standard input. `areAllAccepted`: true if every hook accepted the message.
- */
-export async function tryDestination(
-  config: Config,
-  order: TestOrder,
-  { asJson }: { asJson: boolean },
-): Promise<{ lines: readonly string[]; areAllAccepted: boolean }> {
-  // An argument can't be as long as a message.
-  const message = order.message === '-' ? await text(process.stdin) : order.message
-  const tested = await testDestination(config, await readCatalog(config), { ...order, message })
-  if (!tested.ok) throw new WrongUseError(tested.problem)
-  const test = tested.value
-  return {
-    lines: asJson ? [JSON.stringify(testData(test))] : testLines(test),
-    areAllAccepted: isAccepted(test),
-  }
 }
 
 export type ResumeCommand = {

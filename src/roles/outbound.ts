@@ -3,9 +3,9 @@ import { createAddressPolicy } from '../address/policy.ts'
 import type { Config } from '../config/schema.ts'
 import { type EgressEvidence, EgressHealth, judgeEveryMs } from '../delivery/egress-health.ts'
 import { OpenConnections } from '../delivery/open-connections.ts'
-import { type ConnectOutcome, createProxy, type OutboundProxy } from '../delivery/proxy.ts'
-import { createResolver, type LookupOutcome, type NameResolver } from '../delivery/resolver.ts'
-import { createSender, type Sender } from '../delivery/sender.ts'
+import { type ConnectOutcome, createProxy, type ProxyOptions } from '../delivery/proxy.ts'
+import { createResolver, type LookupOutcome, type ResolverOptions } from '../delivery/resolver.ts'
+import { createSender, type Sender, type SenderOptions } from '../delivery/sender.ts'
 import type { EgressOutage } from '../notices/watch.ts'
 import type { WorkerMetrics } from '../telemetry/worker-metrics.ts'
 import type { CountedSeries } from '../telemetry/metric-tally.ts'
@@ -44,10 +44,6 @@ const answerBytes = 2 * 1024
  */
 export function createOutbound(options: OutboundOptions): Outbound {
   const { config, metrics, limits } = options
-  const { allowAddresses, dnsServers, timeoutMs, poolIdleMs } = config.delivery
-  const resolver = createResolver({ servers: dnsServers, onLookup: lookupCounter(metrics) })
-  const proxy = openProxy(options, resolver)
-  const policy = createAddressPolicy(allowAddresses)
   const { enabled, answers } = config.attempts
   const keptAnswerBytes = enabled && answers ? answerBytes : 0
   const open = new OpenConnections({ ...limits, onClosed: () => metrics.idleConnectionsClosed.inc() })
@@ -60,17 +56,18 @@ export function createOutbound(options: OutboundOptions): Outbound {
     showEgress(options, isSuspect, evidence)
   })
   const judging = setInterval(() => egress.judge(), judgeEveryMs).unref()
-  const shared = { policy, resolver, proxy, open, egress }
-  const sender = createSender({ ...shared, timeoutMs, poolIdleMs, keptAnswerBytes })
+  const way = openWay(config, {
+    lookups: { onLookup: lookupCounter(metrics) },
+    proxy: proxyObserver(options),
+    sending: { open, egress, keptAnswerBytes },
+  })
   return {
-    sender,
+    sender: way.sender,
     open,
     egressOutage: () => outage,
     async close() {
       clearInterval(judging)
-      await sender.close()
-      await proxy?.close()
-      resolver.close()
+      await way.close()
     },
   }
 }
@@ -79,19 +76,29 @@ export function createOutbound(options: OutboundOptions): Outbound {
  * Connects the parts between a command and the hooks that it sends a few requests to. The requests take the
  * same way as those of a worker with the same configuration.
  */
-export function createPlainOutbound({ delivery }: Config): Pick<Outbound, 'sender' | 'close'> {
+export function createPlainOutbound(config: Config): Way {
+  return openWay(config, { sending: { keptAnswerBytes: answerBytes } })
+}
+
+/** A sender, with the parts that it uses. `close` closes all sockets at once. */
+type Way = Pick<Outbound, 'sender' | 'close'>
+
+type ProxyObserver = Pick<ProxyOptions, 'onConnect' | 'onDown'>
+
+type WayOptions = {
+  readonly lookups?: Pick<ResolverOptions, 'onLookup'>
+  /** The observer of the proxy, if one is configured. */
+  readonly proxy?: ProxyObserver
+  readonly sending: Pick<SenderOptions, 'open' | 'egress' | 'keptAnswerBytes'>
+}
+
+/** Opens the way to hooks that the configuration describes. */
+function openWay({ delivery }: Config, { lookups, proxy: observer, sending }: WayOptions): Way {
   const { allowAddresses, dnsServers, timeoutMs, poolIdleMs, proxy: url } = delivery
-  const resolver = createResolver({ servers: dnsServers })
-  const proxy = url === undefined ? undefined : createProxy({ url, resolver, timeoutMs })
+  const resolver = createResolver({ servers: dnsServers, ...lookups })
+  const proxy = url === undefined ? undefined : createProxy({ url, resolver, timeoutMs, ...observer })
   const policy = createAddressPolicy(allowAddresses)
-  const sender = createSender({
-    policy,
-    resolver,
-    proxy,
-    timeoutMs,
-    poolIdleMs,
-    keptAnswerBytes: answerBytes,
-  })
+  const sender = createSender({ policy, resolver, proxy, timeoutMs, poolIdleMs, ...sending })
   return {
     sender,
     async close() {
@@ -111,21 +118,15 @@ function showEgress({ metrics, log }: OutboundOptions, isSuspect: boolean, evide
 const egressSuspected =
   'servers that answered until recently do not answer any more: check the network, DNS and firewall of this worker. Its failures make no notices meanwhile'
 
-function openProxy(
-  { config, metrics, log, onUnreachable }: OutboundOptions,
-  resolver: NameResolver,
-): OutboundProxy | undefined {
-  const { proxy: url, timeoutMs } = config.delivery
-  // The counter is created even without a proxy, because an alert needs a series that exists with 0.
-  const onConnect = connectCounter(metrics)
-  if (url === undefined) return undefined
+/**
+ * Creates the observer of the proxy. It is created even without a proxy, because an alert needs its series.
+ */
+function proxyObserver({ config, metrics, log, onUnreachable }: OutboundOptions): ProxyObserver {
+  const { proxy: url } = config.delivery
   // Only the host is logged, because the URL may contain a login.
-  const { host } = new URL(url)
-  return createProxy({
-    url,
-    resolver,
-    timeoutMs,
-    onConnect,
+  const host = url === undefined ? '' : new URL(url).host
+  return {
+    onConnect: connectCounter(metrics),
     onDown(isDown, reason) {
       metrics.proxyDown.set(isDown ? 1 : 0)
       onUnreachable(isDown ? `${host}: ${reason}` : '')
@@ -133,7 +134,7 @@ function openProxy(
         log.error({ proxy: host, reason }, 'the proxy can not be used: deliveries stop until it can')
       else log.info({ proxy: host }, 'the proxy can be used again')
     },
-  })
+  }
 }
 
 function lookupCounter({

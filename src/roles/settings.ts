@@ -1,3 +1,4 @@
+import type { AutoPauseTerms } from '../catalog/auto-pause.ts'
 import type { Config } from '../config/schema.ts'
 import type { KafkaSettings } from '../kafka/kafka-settings.ts'
 import { type TopicLayout, type TopicNames, topicNames as namesOf } from '../kafka/topics.ts'
@@ -47,6 +48,11 @@ export function staticMember(
 
 export function ladderOf({ retry }: Config): Ladder {
   return { waitsMs: retry.ladderMs, thenMs: retry.thenMs, limitMs: retry.limitMs }
+}
+
+/** Returns the settings of automatic pauses. */
+export function autoPauseTermsOf({ notices: { autoPauseMs, source } }: Config): AutoPauseTerms {
+  return { autoPauseMs, noticesSource: source }
 }
 
 /** Returns the settings of a pipeline, except the settings that depend on this machine. */
