@@ -77,12 +77,13 @@ const hook = Type.Object(
     url: Type.String({
       minLength: 1,
       maxLength: maxUrlCharacters,
-      description: 'The full http or https URL, without user name, password and fragment.',
+      description:
+        'The full http or https URL, without user name, password and fragment. ${CATALOG_X} stands for the value of a variable.',
       examples: ['https://example.com/hook'],
     }),
     id: Type.Optional(
       id(
-        'The name of the hook in logs and metrics, unique within the destination. Absent: the first 8 hex characters of the SHA-1 of the URL.',
+        'The name of the hook in logs and metrics, unique within the destination. Absent: the first 8 hex characters of the SHA-1 of the URL (of its text with ${CATALOG_X}, if it has a variable).',
       ),
     ),
     headers: Type.Optional(
@@ -253,6 +254,27 @@ const destination = Type.Object(
   { additionalProperties: false, description: 'Where messages are delivered.' },
 )
 
+const count = (what: string) =>
+  Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 10_000_000,
+      description: `The number of ${what}. If the file has another number of them, Sluice refuses it.`,
+      examples: [5],
+    }),
+  )
+
+const expected = Type.Object(
+  { destinations: count('destinations'), sources: count('sources') },
+  {
+    additionalProperties: false,
+    minProperties: 1,
+    description:
+      'The numbers of entries of this file. Sluice refuses a file that was cut off, because it has fewer. A file that lacks more than one, and more than a tenth, of the destinations (or sources) of the catalog in force is refused unless it has their new number here.',
+    examples: [{ destinations: 5 }],
+  },
+)
+
 /**
  * The schema of the catalog file that operators write. `schemas/catalog.schema.json` is generated from this
  * schema.
@@ -261,6 +283,7 @@ export const catalogSchema = Type.Object(
   {
     sources: Type.Array(source, { description: 'All sources. []: none.' }),
     destinations: Type.Array(destination, { description: 'All destinations. []: none.' }),
+    expect: Type.Optional(expected),
   },
   {
     additionalProperties: false,

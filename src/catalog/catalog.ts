@@ -149,14 +149,23 @@ export function createCatalog(
 /**
  * Returns the catalog `next`. If the definition of a source or destination is the same as in `previous`, the
  * result has the object of `previous`. So code that has made a lane or a pool for a destination can find out
- * by `===` whether it needs a new lane or pool.
+ * by `===` whether it needs a new lane or pool. If nothing has changed at all, returns `previous` itself.
  */
 export function keepUnchanged(previous: Catalog, next: Catalog): Catalog {
-  return createCatalog(
+  const kept = createCatalog(
     keep(previous.sources, next.sources),
     keep(previous.destinations, next.destinations),
     next.version,
   )
+  const isSame =
+    previous.version === next.version &&
+    hasSameEntries(previous.sources, kept.sources) &&
+    hasSameEntries(previous.destinations, kept.destinations)
+  return isSame ? previous : kept
+}
+
+function hasSameEntries<T>(before: ReadonlyMap<string, T>, after: ReadonlyMap<string, T>): boolean {
+  return before.size === after.size && [...after].every(([id, entry]) => before.get(id) === entry)
 }
 
 function keep<T extends { readonly id: string }>(

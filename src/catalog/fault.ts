@@ -18,8 +18,15 @@ export type Fault = {
   readonly problem: string
   /** A description of what to write or do instead. */
   readonly advice: string
-  /** The name of the variable of the environment that isn't set, if this is the fault. */
+  /** The name of the variable that isn't set, if this is the fault. */
   readonly variable?: string | undefined
+  /** True if the value of this variable has to be a URL or its beginning. */
+  readonly isUrl?: boolean | undefined
+}
+
+/** Returns a fault that has no place in the text. */
+export function faultOf(file: string, problem: string, advice: string, path = ''): Fault {
+  return { file, line: undefined, column: undefined, path, problem, advice }
 }
 
 /** The keys and list positions that lead to a value. */

@@ -1,15 +1,25 @@
-import { createHash } from 'node:crypto'
-import { open, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { keepUnchanged, type Catalog } from './catalog.ts'
-import { formatFaults, type Fault } from './fault.ts'
+import { faultOf, formatFaults, type Fault } from './fault.ts'
+import { type KnownCatalog, lossFaults, outlineOf } from './outline.ts'
 import type { ParsedCatalog } from './parse.ts'
 import { readCatalogText } from './reader.ts'
+import { type CatalogPlace, signatureOf, type Snapshot, takeSnapshot } from './snapshot.ts'
 import type { Variables } from './variables.ts'
 
 export type CatalogFileOptions = {
   path: string
-  /** The values of the variables that the catalog may contain, such as `${CATALOG_X}`. */
+  /** The variables of the environment that the catalog may contain, such as `${CATALOG_X}`. */
   variables?: Variables
+  /**
+   * A folder with a file for each variable. A variable that changes takes effect as an edit of the catalog does.
+   */
+  variablesFolder?: string | undefined
+  /**
+   * The catalog that was last in force on this machine. A file that lacks too many of its entries is refused.
+   * Edits are compared with the version in force.
+   */
+  known?: KnownCatalog | undefined
   /**
    * Address ranges that are allowed for hooks although they aren't public. `undefined`: addresses aren't
    * checked.
@@ -34,9 +44,10 @@ export type CatalogFileOptions = {
   readText?: typeof readCatalogText
   /**
    * Called with a new version of the catalog. The new version shares the objects of unchanged sources and
-   * destinations with the previous version. At the time of the call, `current()` already returns the new one.
+   * destinations with the previous version, `before`. At the time of the call, `current()` already returns the
+   * new one.
    */
-  onChange(catalog: Catalog): void
+  onChange(catalog: Catalog, before: Catalog): void
   /**
    * Called once for each edit that was refused, with all faults of the file. The previous catalog stays in
    * force.
@@ -66,8 +77,6 @@ export type OpenedCatalogFile =
   | { ok: true; file: CatalogFile }
   | { ok: false; faults: readonly Fault[]; message: string }
 
-/** The limit on a file of JSON. `parseCatalog` has a lower limit for YAML. */
-const maxBytes = 64 * 1024 * 1024
 /**
  * Time after which a file that changes all the time is refused, in milliseconds. The refusal reports the
  * problem to the operator.
@@ -80,23 +89,52 @@ const restlessMs = 5_000
  * faults at the start, the result has a message that lists every fault and shows what a catalog looks like.
  */
 export async function openCatalogFile(options: CatalogFileOptions): Promise<OpenedCatalogFile> {
-  const { path, variables = {}, allowAddresses } = options
-  const refuse = (faults: readonly Fault[]) => ({
-    ok: false as const,
-    faults,
-    message: startMessage(path, faults),
-  })
-  const snapshot = await readWhole(path)
-  if (!snapshot.ok) return refuse([snapshot.fault])
-  const { readText = readCatalogText } = options
-  const parsed = await orFault(readText, snapshot.text, { file: path, variables, allowAddresses })
-  return parsed.ok
-    ? { ok: true, file: new FollowedFile(options, parsed.catalog, snapshot) }
-    : refuse(parsed.faults)
+  const { path, known } = options
+  const snapshot = await takeSnapshot(placeOf(options))
+  if (!snapshot.ok) return refusal(path, [snapshot.fault], example)
+  const parsed = await readSnapshot(options, snapshot)
+  if (!parsed.ok) return refusal(path, parsed.faults, example)
+  const losses = known === undefined ? [] : lossFaults(path, known, parsed.catalog, parsed.expected)
+  if (losses.length > 0) return refusal(path, losses)
+  return { ok: true, file: new FollowedFile(options, parsed.catalog, snapshot) }
+}
+
+function placeOf({ path, variables = {}, variablesFolder }: CatalogFileOptions): CatalogPlace {
+  return { path, variables, variablesFolder }
+}
+
+type ReadSnapshot = ParsedCatalog & { readonly isReaderFailure?: boolean }
+
+/**
+ * Parses a snapshot. If the reader fails, returns its error as a fault, and sets `isReaderFailure`: then the
+ * text may have no faults.
+ */
+async function readSnapshot(
+  { path: file, variablesFolder, allowAddresses, readText = readCatalogText }: CatalogFileOptions,
+  { text, variables }: Snapshot,
+): Promise<ReadSnapshot> {
+  try {
+    const parsed = await readText(text, { file, variables, allowAddresses })
+    if (parsed.ok || variablesFolder === undefined) return parsed
+    return { ok: false, faults: parsed.faults.map((fault) => withFile(fault, variablesFolder)) }
+  } catch (error) {
+    const fault = faultOf(file, 'could not be read', String(error))
+    return { ok: false, faults: [fault], isReaderFailure: true }
+  }
+}
+
+/** Names the file of a variable that isn't set. */
+function withFile(fault: Fault, folder: string): Fault {
+  if (fault.variable === undefined) return fault
+  const file = join(folder, fault.variable)
+  const problem = `names the variable ${fault.variable}, and the file ${file} is missing or empty`
+  return { ...fault, problem, advice: 'write the value into this file' }
 }
 
 class FollowedFile implements CatalogFile {
-  readonly #options: Required<CatalogFileOptions>
+  readonly #options: CatalogFileOptions &
+    Required<Pick<CatalogFileOptions, 'everyMs' | 'settleMs' | 'againMs'>>
+  readonly #place: CatalogPlace
   /** The last version of the file that was accepted or refused. */
   #judged: { signature: string; digest: string }
   /** A change of the file that was noticed but has not been read yet. */
@@ -110,9 +148,8 @@ class FollowedFile implements CatalogFile {
   #isStopped = false
 
   constructor(options: CatalogFileOptions, catalog: Catalog, { signature, digest }: Snapshot) {
-    const times = { everyMs: 300, settleMs: 100, againMs: 30_000 }
-    const defaults = { variables: {}, allowAddresses: undefined, readText: readCatalogText, ...times }
-    this.#options = { ...defaults, ...options }
+    this.#options = { everyMs: 300, settleMs: 100, againMs: 30_000, ...options }
+    this.#place = placeOf(options)
     this.#current = catalog
     this.#currentDigest = digest
     this.#judged = { signature, digest }
@@ -140,9 +177,9 @@ class FollowedFile implements CatalogFile {
 
   /** Checks the file once. When this check has ended, plans the next one. */
   async #look(): Promise<void> {
-    const { path, everyMs, settleMs } = this.#options
+    const { everyMs, settleMs } = this.#options
     try {
-      const signature = await signatureOf(path)
+      const signature = await signatureOf(this.#place)
       if (this.#isStopped) return
       const isUnchanged = signature === this.#judged.signature
       if (isUnchanged && performance.now() < this.#readAgainAtMs) this.#pending = undefined
@@ -172,31 +209,40 @@ class FollowedFile implements CatalogFile {
    * pending.
    */
   async #read(): Promise<void> {
-    const { path, variables, allowAddresses, againMs, readText } = this.#options
-    const snapshot = await readWhole(path)
+    const snapshot = await takeSnapshot(this.#place)
     if (this.#isStopped || snapshot.signature !== this.#pending?.signature) return
     if (!snapshot.ok) {
       // A file that can't be opened or read now may be readable at the next check, even if its signature is
       // the same.
       const signature = snapshot.isLasting ? snapshot.signature : 'none'
-      this.#refuse({ signature, digest: snapshot.fault.problem }, [snapshot.fault])
+      const { file, problem } = snapshot.fault
+      this.#refuse({ signature, digest: `${file} ${problem}` }, [snapshot.fault])
     } else if (snapshot.digest === this.#currentDigest) {
       this.#settle(snapshot)
       this.#refused = undefined
     } else if (snapshot.digest === this.#judged.digest) {
       this.#settle(snapshot)
     } else {
-      const options = { file: path, variables, allowAddresses }
-      const parsed = await orFault(readText, snapshot.text, options)
-      if (this.#isStopped) return
-      if (parsed.ok) this.#take(snapshot, parsed.catalog)
-      else if (parsed.isReaderFailure !== true) this.#refuse(snapshot, parsed.faults)
-      else {
-        // The text may have no faults, so its digest isn't remembered as refused.
-        this.#refuse({ signature: snapshot.signature, digest: 'reader failure' }, parsed.faults)
-        this.#readAgainAtMs = performance.now() + againMs
-      }
+      const read = await readSnapshot(this.#options, snapshot)
+      if (!this.#isStopped) this.#judge(snapshot, read)
     }
+  }
+
+  #judge(snapshot: Snapshot, read: ReadSnapshot): void {
+    if (!read.ok && read.isReaderFailure === true) {
+      // The text may have no faults, so its digest isn't remembered as refused.
+      this.#refuse({ signature: snapshot.signature, digest: 'reader failure' }, read.faults)
+      this.#readAgainAtMs = performance.now() + this.#options.againMs
+      return
+    }
+    const faults = read.ok ? this.#lossesOf(read) : read.faults
+    if (read.ok && faults.length === 0) this.#take(snapshot, read.catalog)
+    else this.#refuse(snapshot, faults)
+  }
+
+  #lossesOf({ catalog, expected }: Extract<ParsedCatalog, { ok: true }>): readonly Fault[] {
+    const inForce = { outline: outlineOf(this.#current), of: 'the catalog in force', ifAnother: '' }
+    return lossFaults(this.#options.path, inForce, catalog, expected)
   }
 
   #settle({ signature, digest }: { signature: string; digest: string }): void {
@@ -206,11 +252,12 @@ class FollowedFile implements CatalogFile {
   }
 
   #take(snapshot: Snapshot, catalog: Catalog): void {
+    const before = this.#current
     this.#settle(snapshot)
-    this.#current = keepUnchanged(this.#current, catalog)
+    this.#current = keepUnchanged(before, catalog)
     this.#currentDigest = snapshot.digest
     this.#refused = undefined
-    this.#options.onChange(this.#current)
+    if (this.#current !== before) this.#options.onChange(this.#current, before)
   }
 
   #refuse(judged: { signature: string; digest: string }, faults: readonly Fault[]): void {
@@ -222,98 +269,6 @@ class FollowedFile implements CatalogFile {
   }
 }
 
-/**
- * Calls `readText`. If it rejects, returns the error as a fault, and sets `isReaderFailure`: then the text
- * may have no faults.
- */
-async function orFault(
-  readText: typeof readCatalogText,
-  text: string,
-  options: Parameters<typeof readCatalogText>[1],
-): Promise<ParsedCatalog & { readonly isReaderFailure?: boolean }> {
-  return readText(text, options).catch((error: unknown) => ({
-    ok: false,
-    faults: [faultOf(options.file, 'could not be read', String(error))],
-    isReaderFailure: true,
-  }))
-}
-
-type Snapshot = { signature: string; text: string; digest: string }
-
-type Unreadable = {
-  signature: string
-  fault: Fault
-  /** True if the file will stay unreadable until it is edited. */
-  isLasting: boolean
-}
-
-/**
- * Reads the whole file. Returns the fault if the file can't be read. If the file changes while it is read,
- * the signature in the result is `changing`.
- */
-async function readWhole(path: string): Promise<({ ok: true } & Snapshot) | ({ ok: false } & Unreadable)> {
-  let signature = 'none'
-  const refuse = (problem: string, advice: string, isLasting = true) => ({
-    ok: false as const,
-    signature,
-    fault: faultOf(path, problem, advice),
-    isLasting,
-  })
-  try {
-    const stats = await stat(path, { bigint: true })
-    signature = signatureFrom(stats)
-    if (!stats.isFile()) return refuse('is not a file', 'name a file')
-    if (stats.size > maxBytes) return refuse('is larger than 64 MiB', 'write less')
-    // The file is opened only once. So if a symbolic link is replaced at this time, the content isn't a mix
-    // of two files.
-    await using handle = await open(path)
-    const bytes = await handle.readFile()
-    const isSame = signatureFrom(await handle.stat({ bigint: true })) === signature
-    const digest = createHash('sha256').update(bytes).digest('hex')
-    return { ok: true, signature: isSame ? signature : 'changing', text: utf8.decode(bytes), digest }
-  } catch (error) {
-    if (error instanceof TypeError) return refuse('is not UTF-8', 'save it as UTF-8')
-    const code = errorCode(error)
-    if (code === undefined) throw error
-    if (signature === 'none') signature = code
-    return refuse(
-      `cannot be read (${code})`,
-      code === 'ENOENT' ? 'write it, or name another' : 'check the file',
-      false,
-    )
-  }
-}
-
-const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-/**
- * Returns a text that changes with every edit of the file. An edit may replace the file (an editor), replace
- * a link (a ConfigMap) or replace the content (`cp`).
- */
-async function signatureOf(path: string): Promise<string> {
-  try {
-    return signatureFrom(await stat(path, { bigint: true }))
-  } catch (error) {
-    const code = errorCode(error)
-    if (code === undefined) throw error
-    return code
-  }
-}
-
-type FileStats = { dev: bigint; ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint }
-
-function signatureFrom({ dev, ino, size, mtimeNs, ctimeNs }: FileStats): string {
-  return [dev, ino, size, mtimeNs, ctimeNs].join(' ')
-}
-
-function errorCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
-}
-
-function faultOf(file: string, problem: string, advice: string): Fault {
-  return { file, line: undefined, column: undefined, path: '', problem, advice }
-}
-
 const example = `sources:
   - id: shop
 destinations:
@@ -323,7 +278,10 @@ destinations:
       - url: https://example.com/hook
 `
 
-function startMessage(path: string, faults: readonly Fault[]): string {
+/** Refuses a file at the start. `shown`: what a catalog looks like. */
+function refusal(path: string, faults: readonly Fault[], shown?: string): OpenedCatalogFile {
   const count = faults.length === 1 ? 'a fault' : `${faults.length} faults`
-  return `The catalog ${path} has ${count}:\n${formatFaults(faults)}\n\nA catalog looks like this:\n\n${example}`
+  const message = `The catalog ${path} has ${count}:\n${formatFaults(faults)}`
+  const more = shown === undefined ? '' : `\n\nA catalog looks like this:\n\n${shown}`
+  return { ok: false, faults, message: message + more }
 }

@@ -22,6 +22,8 @@ export type Breach = {
   readonly advice: string
   /** The name of the variable that isn't set, if this is the breach. */
   readonly variable?: string
+  /** True if the value of this variable has to be a URL or its beginning. */
+  readonly isUrl?: boolean
 }
 
 export type HookUrl = {
@@ -139,10 +141,11 @@ function hostNameBreach(host: string): Breach | undefined {
 
 /**
  * Returns an id for a hook that has no id in the catalog. It is the first 8 hex characters of the SHA-1 hash
- * of the URL in normal form.
+ * of the URL in normal form. `template` is given instead if the URL has a variable: the text before the
+ * variable is filled in. So the id tells nothing about a secret, and stays the same when the secret changes.
  */
-export function hookIdOf(url: string): string {
-  return createHash('sha1').update(url).digest('hex').slice(0, 8)
+export function hookIdOf(url: string, template = url): string {
+  return createHash('sha1').update(template).digest('hex').slice(0, 8)
 }
 
 /**

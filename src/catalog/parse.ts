@@ -5,14 +5,23 @@ import { readAutoPause } from './auto-pause.ts'
 import { createCatalog, type Catalog, type Destination, type Hook, type Source } from './catalog.ts'
 import { checkDefinition } from './definition.ts'
 import { formatPath, maxFaults, type Fault, type Path } from './fault.ts'
-import { hookIdOf, parseHookUrl, type Breach } from './hook-rules.ts'
+import { type ExpectedCounts, isEmptyDocument } from './expected.ts'
+import type { Breach } from './hook-rules.ts'
+import { readHookUrl } from './hook-url.ts'
 import { looksLikeJson, readJson } from './json.ts'
 import { checkRules, type FaultSink } from './rules.ts'
 import type { CatalogDefinition } from './catalog-schema.ts'
 import { fillIn, type Variables } from './variables.ts'
 import { readYaml, type YamlText } from './yaml.ts'
 
-export type ParsedCatalog = { ok: true; catalog: Catalog } | { ok: false; faults: readonly Fault[] }
+export type ParsedCatalog =
+  | {
+      ok: true
+      catalog: Catalog
+      /** The numbers of entries that the text says it has. It has as many. */
+      expected?: ExpectedCounts | undefined
+    }
+  | { ok: false; faults: readonly Fault[] }
 
 /**
  * Parses the text of a catalog, YAML or JSON. Returns the catalog, or its faults. If the text has a syntax
@@ -66,10 +75,10 @@ function parseRead(
   if (!read.ok) return { ok: false, faults: read.faults.map((fault) => ({ file, path: '', ...fault })) }
 
   const faults = new FaultList(file, 'place' in read ? read.place : undefined)
-  if (read.value === null) {
+  if (isEmptyDocument(read.value)) {
     faults.add([], {
       problem: 'the catalog is empty',
-      advice: 'write sources: [] and destinations: [] at least',
+      advice: 'write sources: [] and destinations: [] at least, or restore the file if it was cut off',
     })
     return { ok: false, faults: faults.sorted() }
   }
@@ -79,7 +88,8 @@ function parseRead(
   const policy = allowAddresses && createAddressPolicy(allowAddresses)
   checkRules(read.value, faults, variables, policy)
   if (!shape.ok || !faults.isEmpty) return { ok: false, faults: faults.sorted() }
-  return { ok: true, catalog: build(shape.definition, variables, text) }
+  const { definition } = shape
+  return { ok: true, catalog: build(definition, variables, text), expected: definition.expect }
 }
 
 /** Builds the catalog from a definition that has no faults. */
@@ -143,11 +153,11 @@ function buildHook(
   { url: text, id, headers = {} }: CatalogDefinition['destinations'][number]['hooks'][number],
   variables: Variables,
 ): Hook {
-  const parsed = parseHookUrl(text)
-  if (!parsed.ok) throw new Error('a URL was read that its rules refuse')
-  const { url, origin, path } = parsed
+  const read = readHookUrl(text, variables)
+  if (!read.ok) throw new Error('a URL was read that its rules refuse')
+  const { url, origin, path } = read
   return {
-    id: id ?? hookIdOf(url),
+    id: id ?? read.id,
     url,
     origin,
     path,
@@ -178,14 +188,14 @@ class FaultList implements FaultSink {
     return this.#faults.length === 0
   }
 
-  add(path: Path, { problem, advice, variable }: Breach, of: 'key' | 'value' = 'value'): void {
+  add(path: Path, { problem, advice, variable, isUrl }: Breach, of: 'key' | 'value' = 'value'): void {
     this.#count++
     if (this.#count > maxFaults) return
     const { line, column } = this.#place?.(path, of) ?? { line: undefined, column: undefined }
     const formatted = formatPath(path)
     this.#paths.add(formatted)
     const place = { file: this.#file, line, column, path: formatted }
-    this.#faults.push({ ...place, problem, advice, ...(variable !== undefined && { variable }) })
+    this.#faults.push({ ...place, problem, advice, ...(variable !== undefined && { variable, isUrl }) })
   }
 
   has(path: Path): boolean {

@@ -3,7 +3,7 @@
 
 type PlainRecord = Readonly<Record<string, unknown>>
 
-function isRecord(value: unknown): value is PlainRecord {
+export function isRecord(value: unknown): value is PlainRecord {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

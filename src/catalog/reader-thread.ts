@@ -1,7 +1,8 @@
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads'
-import type { Catalog, Destination, Source } from './catalog.ts'
+import type { Destination, Source } from './catalog.ts'
+import type { ExpectedCounts } from './expected.ts'
 import type { Fault } from './fault.ts'
-import { parseCatalog } from './parse.ts'
+import { parseCatalog, type ParsedCatalog } from './parse.ts'
 import type { Variables } from './variables.ts'
 
 /** The input that `reader.ts` passes to the thread. */
@@ -22,6 +23,7 @@ export type ReaderOutput =
       readonly sources: readonly Source[]
       readonly destinations: readonly Destination[]
       readonly version: string | undefined
+      readonly expected: ExpectedCounts | undefined
     }
 
 /**
@@ -42,12 +44,12 @@ if (isReaderInput(workerData)) {
   const { catalogText, file, variables, allowAddresses } = workerData
   const parsed = parseCatalog(catalogText, { file, variables, allowAddresses })
   if (parentPort !== null) {
-    if (parsed.ok) postParts(parsed.catalog, parentPort)
+    if (parsed.ok) postParts(parsed, parentPort)
     else post(parentPort, { faults: parsed.faults })
   }
 }
 
-function postParts(catalog: Catalog, port: MessagePort): void {
+function postParts({ catalog, expected }: Extract<ParsedCatalog, { ok: true }>, port: MessagePort): void {
   const sources = [...catalog.sources.values()]
   const destinations = [...catalog.destinations.values()]
   let from = 0
@@ -57,6 +59,7 @@ function postParts(catalog: Catalog, port: MessagePort): void {
       sources: sources.slice(from, until),
       destinations: destinations.slice(from, until),
       version: until >= Math.max(sources.length, destinations.length) ? catalog.version : undefined,
+      expected,
     })
     from = until
   }

@@ -63,8 +63,9 @@ function receiveParts(thread: Worker, onParsed: (parsed: ParsedCatalog) => void)
     }
     sources.push(...output.sources)
     destinations.push(...output.destinations)
-    if (output.version === undefined) setImmediate(() => askForNextPart(thread))
-    else onParsed({ ok: true, catalog: createCatalog(sources, destinations, output.version) })
+    const { version, expected } = output
+    if (version === undefined) setImmediate(() => askForNextPart(thread))
+    else onParsed({ ok: true, catalog: createCatalog(sources, destinations, version), expected })
   })
 }
 

@@ -1,16 +1,12 @@
 import type { AddressPolicy } from '../address/policy.ts'
 import { autoPauseBreach } from './auto-pause.ts'
+import { expectBreaches } from './expected.ts'
 import type { Path } from './fault.ts'
-import {
-  headerNameBreach,
-  headersBreach,
-  headerValueBreach,
-  hookIdOf,
-  parseHookUrl,
-  type Breach,
-} from './hook-rules.ts'
+import { headerNameBreach, headersBreach, headerValueBreach, type Breach } from './hook-rules.ts'
+import { readHookUrl } from './hook-url.ts'
 import { hostBreach } from './host-rules.ts'
 import { isString, listOf, recordOf } from './plain-data.ts'
+import { literalVariables } from './literal-variables.ts'
 import { secretBreach, secretEndBreach, standardSecretBreach } from './secret-rules.ts'
 import { fillIn, type Variables } from './variables.ts'
 
@@ -33,8 +29,8 @@ type Check = {
 }
 
 /**
- * Checks the rules that the schema can't express: unique ids and write keys, sources that exist, URLs,
- * headers and variables. The data need not be valid by the schema, so that the faults of both checks are
+ * Checks the rules that the schema can't express: numbers of entries, unique ids and write keys, sources that
+ * exist, URLs, headers and variables. The data need not be valid by the schema, so that the faults of both checks are
  * listed together.
  */
 export function checkRules(
@@ -44,6 +40,8 @@ export function checkRules(
   policy: AddressPolicy | undefined,
 ): void {
   const check: Check = { faults, variables, policy }
+  for (const [path, breach] of [...expectBreaches(root), ...literalVariables(root)])
+    if (!faults.has(path)) faults.add(path, breach)
   const catalog = recordOf(root)
   const kinds = checkSources(catalog['sources'], check)
   checkUnique(
@@ -214,17 +212,18 @@ function checkSigning(path: Path, destination: Readonly<Record<string, unknown>>
 }
 
 function checkHooks(path: Path, hooks: readonly Entry[], check: Check): void {
-  const { faults, policy } = check
+  const { faults, policy, variables } = check
   const ids = new Map<string, string>()
   for (const [index, hook] of hooks) {
     const urlPath = [...path, index, 'url']
-    const url = isString(hook['url']) && !faults.has(urlPath) ? parseHookUrl(hook['url']) : undefined
+    const url =
+      isString(hook['url']) && !faults.has(urlPath) ? readHookUrl(hook['url'], variables) : undefined
     for (const breach of url?.ok === false ? url.breaches : []) faults.add(urlPath, breach)
     const refused = url?.ok === true && policy !== undefined ? hostBreach(url.origin, policy) : undefined
     if (refused !== undefined) faults.add(urlPath, refused)
     checkHeaders([...path, index, 'headers'], hook['headers'], check)
 
-    const id = isString(hook['id']) ? hook['id'] : url?.ok === true ? hookIdOf(url.url) : undefined
+    const id = isString(hook['id']) ? hook['id'] : url?.ok === true ? url.id : undefined
     if (id === undefined) continue
     const other = ids.get(id)
     if (other !== undefined && url?.ok === true && hook['id'] === undefined && other === url.url) {

@@ -1,13 +1,16 @@
 import type { Breach } from './hook-rules.ts'
 
 /**
- * Values for `${CATALOG_X}` in secrets and headers, by name. Variables whose names don't begin with
+ * Values for `${CATALOG_X}` in secrets, headers and URLs, by name. Variables whose names don't begin with
  * `CATALOG_` aren't used.
  */
 export type Variables = Readonly<Record<string, string | undefined>>
 
+/** The names of variables that a catalog may contain. */
+export const variableName = /^CATALOG_[A-Z0-9_]+$/
+
 /**
- * Replaces the variables in a secret or a header value. `${CATALOG_X}` is replaced by the value of the
+ * Replaces the variables in a secret, a header value or a URL. `${CATALOG_X}` is replaced by the value of the
  * variable, and `$${` is replaced by `${`. Because of the prefix `CATALOG_`, people who may edit the catalog
  * can't read the other secrets of the process.
  */
@@ -40,4 +43,9 @@ export function fillIn(
     },
   )
   return breaches.length === 0 ? { ok: true, value } : { ok: false, breaches }
+}
+
+/** Returns true if a text names a variable. Such a text must not be in a place where no variable is filled in. */
+export function namesVariable(text: string): boolean {
+  return /\$\{CATALOG_[A-Z0-9_]+\}/.test(text)
 }

@@ -35,6 +35,10 @@ const configTable = {
       description:
         'The file of sources and destinations, as YAML or JSON. Sluice reads JSON ten times as fast, so use JSON for more than a thousand destinations. An edit takes effect within a second, plus the time to read the file. If an edit has a fault, Sluice refuses the whole edit.',
     }),
+    variablesFolder: optionalText({
+      description:
+        'A folder with a file for each variable of the catalog, as Kubernetes mounts a Secret: the file `CATALOG_X` has the value of `${CATALOG_X}`, at most 64 KiB. A change of a file takes effect as an edit of the catalog does. A file takes precedence over the environment variable of the same name.',
+    }),
   },
   message: {
     maxBytes: bytes({

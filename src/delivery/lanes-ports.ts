@@ -48,6 +48,8 @@ export type Lanes<D extends LaneItem<D>> = {
   takeQueued(isToGo: (delivery: D) => boolean): D[]
   readonly inFlight: number
   readonly queued: number
+  /** Returns the number of deliveries that wait in a lane. */
+  queuedIn(laneKey: string): number
   /** Number of kept lanes: lanes with a delivery queued or in flight, and lanes that became idle recently. */
   readonly count: number
   stop(): void

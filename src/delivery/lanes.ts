@@ -67,6 +67,10 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     return this.#lanes.size
   }
 
+  queuedIn(laneKey: string): number {
+    return this.#lanes.get(laneKey)?.length ?? 0
+  }
+
   offer(delivery: D): void {
     const lane = this.#laneOf(delivery)
     if (!this.#hasRoom(lane, delivery) && !this.#makesRoom(lane, delivery)) {

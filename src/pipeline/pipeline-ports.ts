@@ -244,6 +244,8 @@ export type Pipeline = {
   readonly held: { records: number; bytes: number }
   readonly inFlight: number
   readonly queued: number
+  /** Returns how many deliveries to a destination wait in its lane. */
+  waitingFor(destinationId: string): number
   /**
    * How many requests to hooks that fail or have asked for a pause are in flight, how many such requests
    * wait, and how many such hooks there are.

@@ -142,6 +142,10 @@ class DeliveryPipeline implements Pipeline {
     return this.#lanes.queued + this.#orderingKeys.waiting + this.#bulkhead.queued + this.#stopped.count
   }
 
+  waitingFor(destinationId: string): number {
+    return this.#lanes.queuedIn(destinationId)
+  }
+
   get paced(): Pipeline['paced'] {
     return this.#bulkhead
   }

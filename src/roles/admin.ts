@@ -56,6 +56,7 @@ export async function startAdmin({ config, log, parts, onFatal }: AdminOptions):
     tokens: () => tokens.current(),
     catalog: () => file.current(),
   })
+  file.inForce()
   telemetry.tell({
     metrics() {
       showCertificateExpiry(metrics, config)

@@ -76,6 +76,7 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
   const catalog = () => file.current()
   const traced = { tracing: tracing?.gateway }
   const part = await startGatewayPart({ config, log, parts, laidOut, catalog, metrics, ...traced })
+  file.inForce()
   telemetry.tell({
     metrics() {
       showCertificateExpiry(metrics, config)

@@ -8,14 +8,23 @@ import { StartError } from './start-error.ts'
 /** The permissions to write a folder that its group and all other users have. */
 const othersMayWrite = 0o022
 
+/** Returns the folder for the states of this topic prefix and group, and its parent folder. */
+export function stateFolderPath(
+  { state, kafka }: Config,
+  temporaryFolder = tmpdir(),
+): { readonly parent: string; readonly folder: string } {
+  const parent = state.folder ?? join(temporaryFolder, 'sluice-state')
+  return { parent, folder: join(parent, encodeURIComponent(`${kafka.topicPrefix}${kafka.groupId}`)) }
+}
+
 /**
  * Returns the folder in which the states for this topic prefix and group are stored. Creates the folder if it
  * doesn't exist. Other installations may have their folders in the same parent folder. Without a setting, the
  * parent folder is `sluice-state` in `temporaryFolder`.
  */
-export function stateFolder({ state, kafka }: Config, temporaryFolder = tmpdir()): string {
-  const parent = state.folder ?? join(temporaryFolder, 'sluice-state')
-  const folder = join(parent, encodeURIComponent(`${kafka.topicPrefix}${kafka.groupId}`))
+export function stateFolder(config: Config, temporaryFolder = tmpdir()): string {
+  const { state } = config
+  const { parent, folder } = stateFolderPath(config, temporaryFolder)
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
     // A folder is created as a trial, because an existing folder may be on a full or read-only disk, or may

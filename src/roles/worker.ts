@@ -26,7 +26,7 @@ import { type MemberOutlets, openOutlets } from './member-outlets.ts'
 import { deferEnd, Ending } from './member-shutdown.ts'
 import { type MemberStates, openStates } from './member-states.ts'
 import { type Notices, openNotices } from './notices.ts'
-import { openCatalog } from './open-catalog.ts'
+import { openCatalog, type RoleCatalog } from './open-catalog.ts'
 import { openRepeats } from './open-repeats.ts'
 import type { Parts } from './parts.ts'
 import { continueFromPlainGroup } from './plain-group.ts'
@@ -104,6 +104,7 @@ type OpenedBase = MemberBase & {
   readonly laidOut: LaidOut
   readonly formerPartitions: number | undefined
   readonly tiers: readonly RetryTier[]
+  readonly file: RoleCatalog
 }
 
 /** The parts that a member adds to its base. They read records, and send and observe deliveries. */
@@ -144,6 +145,7 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
   later.consumer = consumer
   const { stopStates, replays } = joined
   const stopWriters = () => Promise.all([stopStates(), replays.stop()])
+  base.file.inForce()
   deferEnd({ ...base, consumer, pipeline, intake, stopWriters })
 
   const shown = { ...base, ...joined, pipeline, consumer, intake, retentions }
@@ -174,6 +176,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
       log,
       allowAddresses: config.delivery.allowAddresses,
       counts: 'destinations',
+      waitingFor: (destinationId) => later.pipeline?.waitingFor(destinationId) ?? 0,
       onReplaced: () => catalogChanged(),
     }),
   )
@@ -216,7 +219,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
     pauses,
     limits: connectionLimits(config, { openFiles: maxOpenFiles(), hasGateway: role === 'up' }, log),
   }
-  return { ...shared, tracing, laidOut, formerPartitions, tiers }
+  return { ...shared, tracing, laidOut, formerPartitions, tiers, file }
 }
 
 async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promise<Joined> {

@@ -18,6 +18,7 @@ import { createAttemptLog } from './attempt-line.ts'
 import { memo } from './memo.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 import { PacedLines } from './paced-lines.ts'
+import { RemovedDestinations } from './removed-destinations.ts'
 import type { ObservedSeries } from './metric-tally.ts'
 
 /**
@@ -45,6 +46,7 @@ export function createObserver({
     write: (line) => log.warn(line, omissionMessage),
     everyMs: omissionEveryMs,
   })
+  const removed = new RemovedDestinations(log)
   const writeDead = (line: DeadLine): void => log.warn(line, 'dead letter')
   const pacedDead = new PacedLines<DeadLine>({ write: writeDead, everyMs: deadEveryMs })
   const logDead = logAttempts
@@ -52,7 +54,15 @@ export function createObserver({
     : (line: DeadLine): void => pacedDead.add(JSON.stringify([line.reason, line.destination]), line)
   return {
     ...observeRecords(metrics, log),
-    ...observeDeliveries(metrics, logDead, retryLimitMs),
+    ...observeDeliveries(
+      metrics,
+      (line) => {
+        logDead(line)
+        if (line.reason === 'destination_removed' && line.destination !== undefined)
+          removed.add(line.destination)
+      },
+      retryLimitMs,
+    ),
     attempted(delivery, result, durationMs) {
       countAttempt(delivery, result, durationMs)
       attemptLog.add(delivery, result, durationMs)
@@ -62,6 +72,7 @@ export function createObserver({
       attemptLog.flush()
       omissions.flush()
       pacedDead.flush()
+      removed.flush()
     },
   }
 }
