@@ -61,9 +61,12 @@ export function readYaml(
         faults: errors.map(({ code, pos }) => ({ ...placeAt(pos[0]), ...explain[code] })),
       }
     }
+    const value: unknown = document.toJS({ maxAliasCount: 1000 })
+    // An alias may stand inside of the value that it names. This call throws if the data contains itself.
+    if (text.includes('*')) JSON.stringify(value)
     return {
       ok: true,
-      value: document.toJS({ maxAliasCount: 1000 }),
+      value,
       place: (path, of) => placeAt(offsetOf(document, path, of)),
     }
   } catch (error) {
@@ -72,7 +75,9 @@ export function readYaml(
     const what =
       error instanceof ReferenceError
         ? 'has an alias without an anchor before it, or too many aliases'
-        : 'is nested too deep'
+        : error instanceof TypeError
+          ? 'has an alias inside of the value that it names'
+          : 'is nested too deep'
     return { ok: false, faults: [{ line: 1, column: 1, problem: what, advice: 'write the values out' }] }
   }
 }

@@ -18,7 +18,7 @@ import { createAttemptLog } from './attempt-line.ts'
 import { memo } from './memo.ts'
 import type { WorkerMetrics } from './worker-metrics.ts'
 import { PacedLines } from './paced-lines.ts'
-import { RemovedDestinations } from './removed-destinations.ts'
+import { RemovedDeadLetters } from './removed-dead-letters.ts'
 import type { ObservedSeries } from './metric-tally.ts'
 
 /**
@@ -46,7 +46,7 @@ export function createObserver({
     write: (line) => log.warn(line, omissionMessage),
     everyMs: omissionEveryMs,
   })
-  const removed = new RemovedDestinations(log)
+  const removed = new RemovedDeadLetters(log)
   const writeDead = (line: DeadLine): void => log.warn(line, 'dead letter')
   const pacedDead = new PacedLines<DeadLine>({ write: writeDead, everyMs: deadEveryMs })
   const logDead = logAttempts

@@ -7,7 +7,12 @@ import { stringify } from 'yaml'
 import { until } from './until.ts'
 
 /** A catalog as data. It is written to a file as YAML. */
-export type CatalogData = { sources: object[]; destinations: object[] }
+export type CatalogData = {
+  sources: object[]
+  destinations: object[]
+  /** The numbers of entries, without which a catalog that has lost many of them is refused. */
+  expect?: { sources?: number; destinations?: number }
+}
 
 /**
  * Writes a catalog file into a new folder. A test can rewrite the file, and removes the folder at its end.

@@ -1,6 +1,12 @@
 import { type CompressionTypes, type Message } from 'kafkajs'
 import { produce, randomPrefix, readAll, type SeenRecord, testKafka } from '../../support/kafka.ts'
-import { applyTopics, type SluiceProcess, startSluice, writeCatalog } from '../../support/worker-process.ts'
+import {
+  applyTopics,
+  type CatalogData,
+  type SluiceProcess,
+  startSluice,
+  writeCatalog,
+} from '../../support/worker-process.ts'
 
 /** A destination in the form that the catalog file has. */
 export type DestinationEntry = {
@@ -29,12 +35,12 @@ export type Deployment = {
     options?: { compression?: CompressionTypes },
   ): Promise<void>
   /**
-   * Replaces the destinations in the catalog. The sources of the catalog are those that the destinations
+   * Replaces the destinations in the catalog, however many are removed. The sources of the catalog are those that the destinations
    * name, and `otherSources`.
    */
   recatalog(destinations: readonly DestinationEntry[]): void
   /** Replaces the content of the catalog file. */
-  rewriteCatalog(data: { sources: object[]; destinations: object[] }): void
+  rewriteCatalog(data: CatalogData): void
   /**
    * Reads a topic to its end. `topic` is the name without the prefix. If `count` is given, waits until the
    * topic has this many records.
@@ -80,7 +86,7 @@ export async function deploy({
         messages.map((message) => toRecord(message, sourceId)),
         compression === undefined ? {} : { compression },
       ),
-    recatalog: (next) => catalog.rewrite(catalogOf(next, otherSources)),
+    recatalog: (next) => catalog.rewrite(withCounts(catalogOf(next, otherSources))),
     rewriteCatalog: (data) => catalog.rewrite(data),
     read: (topic, count) => readAll(prefix + topic, count === undefined ? {} : { count }),
     async restart() {
@@ -96,10 +102,15 @@ export async function deploy({
 function catalogOf(
   destinations: readonly DestinationEntry[],
   otherSources: readonly SourceEntry[],
-): { sources: object[]; destinations: object[] } {
+): CatalogData {
   const ids = new Set(destinations.flatMap(({ sources }) => sources))
   for (const { id } of otherSources) ids.delete(id)
   return { sources: [...[...ids].map((id) => ({ id })), ...otherSources], destinations: [...destinations] }
+}
+
+/** Adds the numbers of entries, with which an edit may remove as many as it wants. */
+function withCounts(data: CatalogData): CatalogData {
+  return { ...data, expect: { sources: data.sources.length, destinations: data.destinations.length } }
 }
 
 function toRecord({ key, value, partition }: SentMessage, sourceId: string): Message {

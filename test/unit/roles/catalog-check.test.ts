@@ -69,3 +69,39 @@ test('a file that is not there is a fault, also if variables may lack', async ()
     `${none} has 1 fault:\n${none}: cannot be read (ENOENT)`,
   )
 })
+
+test('a variable that is not set may be the URL of a hook, or a part of it', async () => {
+  const text = `
+sources: [{ id: shop }]
+destinations:
+  - id: crm
+    sources: [shop]
+    hooks: [{ url: '\${CATALOG_TEST_UNSET_URL}' }, { url: 'https://example.com/\${CATALOG_TEST_UNSET_TOKEN}' }]
+`
+  await expect(check(text)).rejects.toThrow(/has 2 faults:[^]*hooks\[0\].url: .*CATALOG_TEST_UNSET_URL/)
+  expect((await check(text, { mayLackVariables: true })).slice(1)).toEqual([
+    'These variables are not set here: CATALOG_TEST_UNSET_URL, CATALOG_TEST_UNSET_TOKEN',
+  ])
+})
+
+test('a file is compared with an earlier version, and refused if it lacks many of its destinations', async () => {
+  const entry = (id: string) => `  - { id: ${id}, sources: [shop], hooks: [{ url: https://example.com/ }] }\n`
+  const textOf = (...ids: string[]) =>
+    `sources: [{ id: shop }]\ndestinations:\n${ids.map((id) => entry(id)).join('')}`
+  const old = join(folder, 'old.yaml')
+  writeFileSync(old, textOf('a', 'b', 'c'))
+  const read = readConfig({ env: {} })
+  if (!read.ok) throw new Error(read.message)
+  const compare = (text: string) => {
+    writeFileSync(path, text)
+    return checkCatalog(read.config, { path, against: old, mayLackVariables: false })
+  }
+  await expect(compare(textOf('a'))).rejects.toThrow(
+    `lacks 2 of the 3 destinations of ${old}: b, c; restore the whole file; if they are to be removed, write expect: { destinations: 1 } into it`,
+  )
+  const edited = textOf('a', 'd').replace('sources: [shop]', 'state: off, sources: [shop]')
+  expect((await compare(`expect: { destinations: 2 }\n${edited}`)).slice(1)).toEqual([
+    `Changed destinations, compared with ${old}: -b; -c; a: on → off; +d`,
+  ])
+  expect((await compare(textOf('a', 'b', 'c'))).slice(1)).toEqual([`No entry differs from ${old}`])
+})

@@ -15,7 +15,7 @@ const maxCounted = 1_000
  * Counts the messages that become dead letters because the catalog lacks their destination, and says for each
  * destination how many there were so far.
  */
-export class RemovedDestinations {
+export class RemovedDeadLetters {
   readonly #counts = new Map<string, number>()
   readonly #lines: PacedLines<Line>
 
