@@ -108,6 +108,44 @@ test('what waits for a destination that is removed or switched off becomes a dea
   const dead = await sluice.read('dead-letters', 2)
   const reasons = Object.fromEntries(dead.map(({ key, headers }) => [key, headers['reason']]))
   expect(reasons).toEqual({ removed: 'destination_removed', 'off-later': 'destination_off' })
+  expect(sluice.worker.log.findLast(({ msg }) => msg === 'the catalog has changed')).toMatchObject({
+    changes: {
+      destinations: expect.arrayContaining(['-paused', '-removed', 'off-later: on → off']),
+      sources: expect.arrayContaining(['-paused', '-removed']),
+    },
+  })
+  expect(
+    await until('the dead letters of the removed one are told', () =>
+      sluice.worker.log.find(({ msg }) => msg.startsWith('the catalog has no such destination: ')),
+    ),
+  ).toMatchObject({ destination: 'removed', deadLetters: 1 })
+})
+
+test('a removed destination for which deliveries wait is told with their number', async () => {
+  const count = 20
+  sluice.recatalog([destination('up'), destination('slow', { maxInFlight: 1 })])
+  await until('it is in force', () =>
+    sluice.worker.log.some(({ changes }) => JSON.stringify(changes)?.includes('"+slow"')),
+  )
+  await sluice.send(
+    'slow',
+    Array.from({ length: count }, (_, i) => ({ value: ping(`waiting-${i}`) })),
+  )
+  await arrived('/slow', 'waiting-1')
+  sluice.recatalog([destination('up')])
+  const line = await until('they are told', () =>
+    sluice.worker.log.find(({ msg }) =>
+      msg.startsWith('destinations were removed for which deliveries wait'),
+    ),
+  )
+  const told = Number(Object(line['waiting'])['slow'])
+  expect(line).toMatchObject({ level: 'warn', destinations: 1 })
+  expect(told).toBeGreaterThan(0)
+  await until('all are over', async () => (await sluice.worker.metric('sluice_held_records')) === 0)
+  const dead = await sluice.worker.metric('sluice_dead_letters_total', { reason: 'destination_removed' })
+  // One of them is of the test before.
+  expect(dead - 1).toBeGreaterThanOrEqual(told)
+  expect(server.requestsTo('/slow').length).toBeLessThan(count)
 })
 
 test('a faulty edit is refused as a whole, and the catalog before stays in force until it is repaired', async () => {
@@ -135,12 +173,13 @@ test('an edit that lowers a cap on requests in flight lets none of them wait for
     'slow',
     Array.from({ length: count }, (_, i) => ({ value: ping(`slow-${i}`) })),
   )
-  await until('the first are under way', () => server.requestsTo('/slow').length > 0)
+  const came = () => messageIdsAt('/slow').filter((id) => id.startsWith('slow-'))
+  await until('the first are under way', () => came().length > 0)
   sluice.recatalog([destination('slow', { maxInFlight: 2 })])
-  await until('all have come', () => server.requestsTo('/slow').length >= count)
+  await until('all have come', () => came().length >= count)
   await until('all are over', async () => (await sluice.worker.metric('sluice_held_records')) === 0)
   expect(
     await sluice.worker.metric('sluice_attempts_total', { destination: 'slow', outcome: 'timeout' }),
   ).toBe(0)
-  expect(server.requestsTo('/slow')).toHaveLength(count)
+  expect(came()).toHaveLength(count)
 })
