@@ -45,7 +45,7 @@ const refined: Readonly<Record<string, Schema>> = {
   'topics.minInsync': { type: 'integer', minimum: 1, maximum: 15 },
   'catalog.inline': {
     type: 'object',
-    properties: { sources: { type: 'array' }, destinations: { type: 'array' } },
+    properties: { sources: { type: 'array' }, destinations: { type: 'array' }, expect: { type: 'object' } },
     additionalProperties: false,
   },
   settings: {
@@ -158,9 +158,10 @@ If a release has published the image and this chart (docs/releasing.md), you nee
   \`\`\`
 
 - **Secrets.** Don't write secrets into values, because Helm stores the values with the release. Instead, set values to the names of existing Secrets. A catalog also contains secrets: signing secrets and write keys. There are two ways to keep them out of the values. You can keep the whole catalog in a
-  Secret, as above. Or you can write \`\${CATALOG_X}\` in place of each secret, and name the Secret with these variables in \`catalog.variablesSecret\`. Use \`catalog.file\` and \`catalog.inline\` only for a catalog without secrets, because
+  Secret, as above. Or you can write \`\${CATALOG_X}\` in place of signing secrets, server keys, values of headers and URLs, and name the Secret with these variables in \`catalog.variablesSecret\`. Use \`catalog.file\` and \`catalog.inline\` only for a catalog without secrets, because
   the chart puts their text into a ConfigMap, and Helm stores it with the release.
-- **Catalog.** A ConfigMap or a Secret holds at most 1 MiB. After an edit, the kubelet updates the file in the pods within about a minute. The edit takes effect a second later. If your catalog is larger, put it on another kind of volume
+- **Catalog.** A ConfigMap or a Secret holds at most 1 MiB. After an edit, the kubelet updates the file in the pods within about a minute. The edit takes effect a second later, and so does a change of \`catalog.variablesSecret\`. Pods compare an edit with the catalog that they have, and refuse a file that lacks many of its entries (docs/catalog.md). A worker pod also compares it when the pod starts, because its volume remembers
+  the entries. Other pods remember them only until they are replaced. So if a program writes your catalog, let it write \`expect\` too: then every new pod refuses a file that was cut off. If your catalog is larger, put it on another kind of volume
   (\`catalog.volume\`).
 - **Scaling.** \`worker.autoscaling\` changes the number of worker pods with the load. It looks at the CPU cores that are in use and those that the lag needs, the requests in flight, and the delay of retries
   (docs/scaling.md). With \`kind: hpa\`, the Prometheus adapter must serve three recorded series as external metrics:

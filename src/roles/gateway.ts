@@ -25,7 +25,7 @@ import { openGroupLag } from './lag-gauges.ts'
 import { type Listening, listening } from './listening.ts'
 import { openCatalog } from './open-catalog.ts'
 import type { Parts } from './parts.ts'
-import { gatewayObstacles, showReady } from './readiness.ts'
+import { gatewayObstacles, showReady, sourceObstacles } from './readiness.ts'
 import { kafkaSettings, topicLayout, topicNames } from './settings.ts'
 import { openOwnTelemetry } from './telemetry.ts'
 import { openTracing } from './tracing.ts'
@@ -77,14 +77,15 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
   const traced = { tracing: tracing?.gateway }
   const part = await startGatewayPart({ config, log, parts, laidOut, catalog, metrics, ...traced })
   file.inForce()
+  const notReady = () => [...part.notReady(), ...sourceObstacles(catalog().sources.size)]
   telemetry.tell({
     metrics() {
       showCertificateExpiry(metrics, config)
       part.collect()
-      showReady(metrics, 'gateway', part.notReady())
+      showReady(metrics, 'gateway', notReady())
       return part.metrics.metrics()
     },
-    notReady: () => part.notReady(),
+    notReady,
   })
   log.info({ port: telemetry.port, gatewayPort: part.port }, 'gateway started')
 }

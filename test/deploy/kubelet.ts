@@ -39,9 +39,8 @@ export function planOf(pod: Pod, place: Place): ContainerPlan {
   return { args: container.args, env: variablesOf(container, place), mounts }
 }
 
-function variablesOf({ env, envFrom = [] }: Container, place: Place): Record<string, string> {
-  const whole = envFrom.flatMap(({ secretRef }) => Object.entries(dataOf('Secret', secretRef.name, place)))
-  const variables: Record<string, string> = Object.fromEntries(whole)
+function variablesOf({ env }: Container, place: Place): Record<string, string> {
+  const variables: Record<string, string> = {}
   // A variable may refer to the variables before it, for example as `$(POD_NAME)`.
   for (const one of env)
     variables[one.name] = valueOf(one, place).replaceAll(

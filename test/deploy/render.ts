@@ -26,7 +26,6 @@ export type Container = {
   name: string
   args: string[]
   env: Variable[]
-  envFrom?: { secretRef: { name: string } }[]
   securityContext: object
   volumeMounts: VolumeMount[]
   ports?: { name: string; containerPort: number }[]

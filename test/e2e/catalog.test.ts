@@ -135,3 +135,22 @@ test('the URL of a hook comes from a file of variables, and a new one needs no r
   await worker.terminate()
   expect(JSON.stringify(worker.log) + worker.stderr + metrics).not.toContain('planted')
 }, 60_000)
+
+test('a gateway is not ready until its catalog has a source, so that a pod with an empty one replaces no other', async () => {
+  const scene = await setScene({
+    catalog: { sources: [], destinations: [] },
+    variables: { SLUICE_STATE_FOLDER: newFolder() },
+  })
+  onTestFinished(() => scene.close())
+  const gateway = await startSluice(scene.variables, { role: 'gateway', isUnready: true })
+  onTestFinished(() => gateway.kill())
+  const probe = () => fetch(`http://127.0.0.1:${gateway.httpPort}/readyz`)
+  const refused = await until('it has started', async () => {
+    const answer = await probe()
+    const text = await answer.text()
+    return answer.status === 503 && !text.includes('starting') && text
+  })
+  expect(refused).toContain('the catalog has no sources, so no write key is known')
+  scene.catalog.rewrite({ sources: [{ id: 'shop', writeKeys: ['key-of-the-shop'] }], destinations: [] })
+  await until('it is ready', async () => (await probe()).ok)
+}, 60_000)

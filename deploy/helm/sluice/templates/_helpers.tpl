@@ -224,6 +224,9 @@ SLUICE_KAFKA_SASL_PASSWORD_FILE: kafka.sasl.existingSecret
 SLUICE_KAFKA_SASL_USERNAME: kafka.sasl.existingSecret
 {{- end }}
 {{- end }}
+{{- if .Values.catalog.variablesSecret }}
+SLUICE_CATALOG_VARIABLES_FOLDER: catalog.variablesSecret
+{{- end }}
 {{- if .Values.registry.existingSecret }}
 SLUICE_REGISTRY_PASSWORD: registry.existingSecret
 SLUICE_REGISTRY_PASSWORD_FILE: registry.existingSecret
@@ -339,10 +342,14 @@ SLUICE_INDEX_PORT: 9410
 {{- end }}
 {{- end -}}
 
-{{/* Renders the variable for roles that read the catalog. */}}
+{{/* Renders the variables for roles that read the catalog. */}}
 {{- define "sluice.catalogEnv" -}}
 - name: SLUICE_CATALOG_FILE
   value: /etc/sluice/catalog.yaml
+{{- if .Values.catalog.variablesSecret }}
+- name: SLUICE_CATALOG_VARIABLES_FOLDER
+  value: /etc/sluice-catalog-variables
+{{- end }}
 {{- end -}}
 
 {{/* Renders the variable for roles that hash users for the delivery log. */}}
@@ -466,14 +473,6 @@ SLUICE_INDEX_PORT: 9410
       {{- end }}
 {{- end -}}
 
-{{- define "sluice.envFrom" -}}
-{{- with .Values.catalog.variablesSecret }}
-envFrom:
-  - secretRef:
-      name: {{ . }}
-{{- end }}
-{{- end -}}
-
 {{/* Renders the volume mounts of every container, including that of the Job. */}}
 {{- define "sluice.basicMounts" -}}
 - name: tmp
@@ -541,6 +540,11 @@ envFrom:
 - name: catalog
   mountPath: /etc/sluice
   readOnly: true
+{{- if .Values.catalog.variablesSecret }}
+- name: catalog-variables
+  mountPath: /etc/sluice-catalog-variables
+  readOnly: true
+{{- end }}
 {{- end -}}
 
 {{- define "sluice.volumes" -}}
@@ -551,6 +555,12 @@ envFrom:
 {{- else }}
   configMap:
     name: {{ .Values.catalog.existingConfigMap | default (printf "%s-catalog" (include "sluice.fullname" .)) }}
+{{- end }}
+{{- with .Values.catalog.variablesSecret }}
+- name: catalog-variables
+  secret:
+    secretName: {{ . }}
+    defaultMode: 0440
 {{- end }}
 {{- end -}}
 
