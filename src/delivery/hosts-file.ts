@@ -1,7 +1,5 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { codeOf } from './error-code.ts'
-import { isFileShortage } from './file-shortage.ts'
 import { FollowedFile } from './followed-file.ts'
 
 /**
@@ -22,15 +20,21 @@ export class HostsFile {
   }
 
   /**
-   * Reads the file. If the process can open no more files, keeps the names that it has, and reads the file at
-   * the next check.
+   * Reads the file. If the file can't be read or has no address, keeps the names that it has, and reads the
+   * file at the next check: the process may have no more files to open, or the file is being written or was
+   * cut off.
    */
   #read(): void {
+    const names = this.#namesNow()
+    if (names.size > 0) this.#names = names
+    else this.#file.checkAgain()
+  }
+
+  #namesNow(): ReadonlyMap<string, readonly string[]> {
     try {
-      this.#names = parseHosts(readFileSync(this.#file.path, 'utf8'))
-    } catch (error) {
-      if (isFileShortage(codeOf(error))) this.#file.checkAgain()
-      else this.#names = new Map()
+      return parseHosts(readFileSync(this.#file.path, 'utf8'))
+    } catch {
+      return new Map()
     }
   }
 }

@@ -3,6 +3,7 @@ import { isLoopbackName } from '../address/policy.ts'
 import { fileShortage } from './file-shortage.ts'
 import { FollowedFile } from './followed-file.ts'
 import { HostsFile } from './hosts-file.ts'
+import { namesServer } from './resolv-conf.ts'
 
 /**
  * The result of the lookup of a name. `code` says why no addresses were found. It is a code of c-ares (Node's
@@ -228,12 +229,13 @@ class CachingResolver implements NameResolver {
   }
 
   /**
-   * Replaces the client, unless no file can be opened. In that case, a new client could not read
-   * `resolv.conf`.
+   * Replaces the client, unless `resolv.conf` names no server now: no file can be opened, or the file is being
+   * written or was cut off. A new client would then ask this machine.
    */
   #replaceClient(): void {
-    if (fileShortage() === undefined) this.#client = this.#createClient()
-    else this.#resolvConf?.checkAgain()
+    if (this.#resolvConf === undefined || namesServer(this.#resolvConf.path))
+      this.#client = this.#createClient()
+    else this.#resolvConf.checkAgain()
   }
 
   #createClient(): DnsClient {

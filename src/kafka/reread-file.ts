@@ -86,10 +86,15 @@ function withoutLineEnd(text: string): string {
   return text.replace(/\r?\n$/, '')
 }
 
-/** Throws if the text contains no certificate. TLS would accept the text without an error. */
+/**
+ * Throws if the text contains no certificate, or was cut off inside of one. TLS would accept such a text
+ * without an error, and trust only the certificates before the cut.
+ */
 export function checkCertificates(pem: string): void {
   const first = new X509Certificate(pem)
   if (Number.isNaN(first.validToDate.getTime())) throw new Error('a certificate without an end')
+  const [begun, ended] = [/^-----BEGIN /gm, /^-----END .*-----\s*$/gm].map((line) => pem.match(line)?.length)
+  if (begun !== ended) throw new Error('it was cut off inside of a certificate')
 }
 
 function refuseEmpty(text: string): void {

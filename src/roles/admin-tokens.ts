@@ -28,6 +28,7 @@ export async function openTokens(
     throw new StartError(`${path} can not be used: it has no token: \`sluice admin token create\` makes one.`)
   let { tokens, text } = first
   let said = ''
+  let emptied: string | undefined
 
   async function look(): Promise<void> {
     const next = await read(path)
@@ -41,11 +42,17 @@ export async function openTokens(
       return
     }
     said = ''
-    if (next.text === text) return
+    const isEmptied = next.tokens.length === 0
+    // A file without tokens may be about to be written, so it counts only if it is the same at the next look.
+    if (next.text === text || (isEmptied && next.text !== emptied)) {
+      emptied = next.text
+      return
+    }
+    const changes = differenceOf(tokens, next.tokens)
     tokens = next.tokens
     text = next.text
-    if (tokens.length > 0) log.info({ file: path, tokens: tokens.length }, 'the token file has changed')
-    else log.error({ file: path }, 'the token file has no tokens: every request is refused')
+    if (!isEmptied) log.info({ file: path, tokens: tokens.length, changes }, 'the token file has changed')
+    else log.error({ file: path, changes }, 'the token file has no tokens: every request is refused')
   }
 
   const timer = setInterval(() => void look(), lookEveryMs)
@@ -53,6 +60,18 @@ export async function openTokens(
     current: () => tokens,
     stop: () => clearInterval(timer),
   }
+}
+
+/** The most changes of the file that a log line names. */
+const maxChanges = 50
+
+/** Names the tokens that were removed (`-ann read`) and those that were added (`+ann operate`). */
+function differenceOf(before: readonly Token[], now: readonly Token[]): readonly string[] {
+  const has = (all: readonly Token[], { name, right, digest }: Token): boolean =>
+    all.some((one) => one.name === name && one.right === right && one.digest.equals(digest))
+  const removed = before.filter((token) => !has(now, token)).map(({ name, right }) => `-${name} ${right}`)
+  const added = now.filter((token) => !has(before, token)).map(({ name, right }) => `+${name} ${right}`)
+  return [...removed, ...added].slice(0, maxChanges)
 }
 
 type ReadFile = { readonly tokens: readonly Token[]; readonly text: string }

@@ -28,3 +28,25 @@ test('a token that another one of the same length replaces is valid no more, wha
   await vi.waitFor(() => expect(findToken(tokens.current(), next.token)?.name).toBe('ann'), 5_000)
   expect(findToken(tokens.current(), old.token)).toBeUndefined()
 })
+
+test('a change of the token file is logged as a difference, and an emptied file counts from its second look', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-tokens-'))
+  const file = join(folder, 'tokens')
+  const [ann, bob] = [createToken('ann', 'read'), createToken('bob', 'operate')]
+  await writeFile(file, `${ann.line}\n${bob.line}\n`)
+  const read = readConfig({ env: { SLUICE_ADMIN_TOKENS_FILE: file } })
+  if (!read.ok) throw new Error(read.message)
+  const lines: object[] = []
+  const take = (line: object) => void lines.push(line)
+  const tokens = await openTokens(read.config, { info: take, error: take })
+  onTestFinished(async () => {
+    await tokens.stop()
+    await rm(folder, { recursive: true })
+  })
+  await writeFile(file, `${ann.line}\n`)
+  await vi.waitFor(() => expect(lines).toMatchObject([{ tokens: 1, changes: ['-bob operate'] }]), 10_000)
+  await writeFile(file, '')
+  await vi.waitFor(() => expect(lines[1]).toMatchObject({ changes: ['-ann read'] }), 10_000)
+  expect(tokens.current()).toEqual([])
+  expect(JSON.stringify(lines)).not.toMatch(/[0-9a-f]{64}/)
+})
