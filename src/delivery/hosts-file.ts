@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
+import { codeOf } from './error-code.ts'
 import { FollowedFile } from './followed-file.ts'
 
 /**
@@ -20,21 +21,22 @@ export class HostsFile {
   }
 
   /**
-   * Reads the file. If the file can't be read or has no address, keeps the names that it has, and reads the
-   * file at the next check: the process may have no more files to open, or the file is being written or was
-   * cut off.
+   * Reads the file. If there is no file, there are no names. If the file can't be read or has no address, keeps
+   * the names that it has, and reads the file at the next check: the process may have no more files to open, or
+   * the file is being written or was cut off.
    */
   #read(): void {
     const names = this.#namesNow()
-    if (names.size > 0) this.#names = names
-    else this.#file.checkAgain()
+    if (names === undefined) this.#file.checkAgain()
+    else this.#names = names
   }
 
-  #namesNow(): ReadonlyMap<string, readonly string[]> {
+  #namesNow(): ReadonlyMap<string, readonly string[]> | undefined {
     try {
-      return parseHosts(readFileSync(this.#file.path, 'utf8'))
-    } catch {
-      return new Map()
+      const names = parseHosts(readFileSync(this.#file.path, 'utf8'))
+      return names.size > 0 ? names : undefined
+    } catch (error) {
+      return codeOf(error) === 'ENOENT' ? new Map() : undefined
     }
   }
 }

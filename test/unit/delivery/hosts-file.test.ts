@@ -26,7 +26,7 @@ test('a hosts file gives each name its addresses, in order and once', () => {
   ])
 })
 
-test('names stay while the hosts file is empty, cut off before its first address or gone, and it is read again', () => {
+test('names stay while the hosts file is empty or cut off before its first address, and the file is read again', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-hosts-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'hosts')
@@ -42,11 +42,13 @@ test('names stay while the hosts file is empty, cut off before its first address
   expect(addressesLater()).toEqual(['10.0.0.1'])
   writeFileSync(path, '# hosts of the cluster\n10.0')
   expect(addressesLater()).toEqual(['10.0.0.1'])
-  rmSync(path)
-  expect(addressesLater()).toEqual(['10.0.0.1'])
   writeFileSync(path, '10.0.0.2 crm.test\n')
   expect(addressesLater()).toEqual(['10.0.0.2'])
   writeFileSync(path, '10.0.0.2 erp.test\n')
+  expect(addressesLater()).toBeUndefined()
+  writeFileSync(path, '10.0.0.3 crm.test\n')
+  expect(addressesLater()).toEqual(['10.0.0.3'])
+  rmSync(path)
   expect(addressesLater()).toBeUndefined()
 })
 
