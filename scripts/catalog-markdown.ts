@@ -18,6 +18,7 @@ before you use it:
 sluice catalog check catalog.yaml
 sluice catalog check catalog.yaml --allow-unset                            # where the variables are not set, as in CI
 sluice catalog check catalog.yaml --delivery-allow-addresses 127.0.0.0/8   # for sluice up, which allows these addresses
+sluice catalog check catalog.yaml --against old.yaml                       # what differs, and whether too much is missing
 \`\`\`
 
 An editor that knows JSON Schema can check and complete the file by
@@ -43,9 +44,47 @@ destinations:
         headers: { X-Team: crm }
 \`\`\`
 
-Secrets, server keys and the values of headers may contain variables of the environment, such as
-\`\${CATALOG_CRM_SECRET}\`. The name of such a variable must begin with \`CATALOG_\`. A process reads the variables
-only when it starts, so restart it before the catalog names a new one. \`$\${\` stands for \`\${\`.
+## Files that were cut off
+
+A catalog that was cut off may still be valid YAML. So Sluice compares each file with the catalog in force. If the file
+lacks more than one and more than a tenth of the destinations (or of the sources), Sluice refuses it, and names them in
+the log. It also refuses a file without any entry. The metric \`sluice_catalog_refused\` is then 1. If the entries are to be
+removed, the file itself must say how many are left:
+
+\`\`\`
+expect: { destinations: 5 }
+\`\`\`
+
+Sluice refuses each file that has another number of them. So if a program writes the file, let it always write
+\`expect\`, at the top and with the numbers that it meant to write.
+
+When a process starts, it compares the file with the catalog that was last in force with its state folder
+(\`state.folder\`). That folder has the ids and states of the entries, in \`catalog.json\`, and no secrets. If you want to use
+another catalog there, remove that file. There is nothing to compare with at the first start, and in a new pod whose
+state folder is empty, such as each new pod of a gateway. There, only \`expect\` protects you. A gateway whose catalog has no
+source isn't ready, so that it replaces no other gateway.
+
+The log has a line for each change: \`-crm\` was removed, \`+crm\` was added, \`crm: on → paused\` has another state, and
+\`crm: hooks, rateLimit\` has other values in these fields. If messages wait for a destination that was removed, they
+become dead letters (\`destination_removed\`). The log of each worker then says how many waited in its memory, and once a
+minute how many have become dead letters since it started. To deliver them, put the destination back, and
+[replay](replay.md) its dead letters.
+
+## Variables
+
+Secrets, server keys, URLs and the values of headers may contain variables, such as \`\${CATALOG_CRM_SECRET}\`. The name of
+such a variable must begin with \`CATALOG_\`. \`$\${\` stands for \`\${\`. In all other places, a variable is a fault.
+
+A variable can be a file in the folder \`catalog.variablesFolder\`. The file has the name of the variable, and the line
+break at its end doesn't count. Kubernetes mounts a Secret as such a folder. A change of a file takes effect as an edit
+of the catalog does, without a restart. If a file is missing or empty, Sluice names it in the log, and keeps the earlier
+version.
+
+A variable can also come from the environment. A process reads the environment only when it starts, so restart it
+before the catalog names a new variable of the environment.
+
+Sluice never shows the path and the query of a URL. But it shows the host in logs, in traces and in the admin API. So a
+variable with a whole URL may have a secret in its path or query, and not in the name of its host.
 `
 
 type Schema = {
@@ -66,9 +105,10 @@ type Schema = {
 
 /** Returns the text of `docs/catalog.md`. */
 export function catalogMarkdown(): string {
-  const { sources, destinations }: Readonly<Record<string, Schema>> = catalogSchema.properties
+  const { sources, destinations, expect }: Readonly<Record<string, Schema>> = catalogSchema.properties
   return [
     introduction,
+    section('Numbers of entries (\`expect\`)', expect),
     section('A source', sources?.items),
     section('A destination', destinations?.items),
     section('A hook', destinations?.items?.properties?.['hooks']?.items),

@@ -8,7 +8,9 @@ export function signatureFrom({ dev, ino, size, mtimeNs, ctimeNs }: FileStats): 
   return [dev, ino, size, mtimeNs, ctimeNs].join(' ')
 }
 
-/** Returns the code of an error of the file system, such as `ENOENT`. Returns `undefined` for other errors. */
+/**
+ * Returns the code of an error of the file system, such as `ENOENT`. Returns `undefined` for other errors.
+ */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }

@@ -12,7 +12,8 @@ export type CatalogFileOptions = {
   /** The variables of the environment that the catalog may contain, such as `${CATALOG_X}`. */
   variables?: Variables
   /**
-   * A folder with a file for each variable. A variable that changes takes effect as an edit of the catalog does.
+   * A folder with a file for each variable. A variable that changes takes effect as an edit of the catalog
+   * does.
    */
   variablesFolder?: string | undefined
   /**
@@ -44,8 +45,8 @@ export type CatalogFileOptions = {
   readText?: typeof readCatalogText
   /**
    * Called with a new version of the catalog. The new version shares the objects of unchanged sources and
-   * destinations with the previous version, `before`. At the time of the call, `current()` already returns the
-   * new one.
+   * destinations with the previous version, `before`. At the time of the call, `current()` already returns
+   * the new one.
    */
   onChange(catalog: Catalog, before: Catalog): void
   /**

@@ -11,7 +11,8 @@ export function readHookUrl(
 ): ({ ok: true; id: string } & HookUrl) | { ok: false; breaches: readonly Breach[] } {
   const filled = fillIn(text, variables)
   if (!filled.ok) {
-    // If a check lets the variable be unset, its stand-in has to be a URL where the catalog's text begins with it.
+    // If a check lets the variable be unset, its stand-in has to be a URL where the catalog's text begins
+    // with it.
     const isUrlOf = (variable: string | undefined): boolean => text.startsWith(`\${${variable}}`)
     return { ok: false, breaches: filled.breaches.map((one) => ({ ...one, isUrl: isUrlOf(one.variable) })) }
   }

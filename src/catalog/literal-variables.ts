@@ -9,7 +9,10 @@ const breach: Breach = {
     'write the value itself: ${CATALOG_X} is filled in only in url, in the values of headers, in sharedSecret, nextSharedSecret and serverKeys',
 }
 
-/** A text of a catalog is no deeper than this. Faulty data may be deeper, and even contain itself (YAML's aliases). */
+/**
+ * A text of a catalog is no deeper than this. Faulty data may be deeper, and even contain itself (YAML's
+ * aliases).
+ */
 const maxDepth = 8
 
 /**

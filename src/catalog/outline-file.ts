@@ -5,8 +5,8 @@ import type { CatalogOutline } from './outline.ts'
 import { isRecord, isString } from './plain-data.ts'
 
 /**
- * Reads the outline that `writeOutline` has written. Returns `undefined` if there is no file, and a text that says
- * what is wrong if the file can't be used.
+ * Reads the outline that `writeOutline` has written. Returns `undefined` if there is no file, and a text that
+ * says what is wrong if the file can't be used.
  */
 export async function readOutline(path: string): Promise<CatalogOutline | string | undefined> {
   let data: unknown

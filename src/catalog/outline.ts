@@ -3,8 +3,8 @@ import { type CatalogList, catalogLists, type ExpectedCounts } from './expected.
 import { type Fault, faultOf } from './fault.ts'
 
 /**
- * The entries of a catalog by id, each with its state. It has no secret, so a process can keep it on its disk.
- * A source is `on` or `off`, and a destination has the state of the catalog file.
+ * The entries of a catalog by id, each with its state. It has no secret, so a process can keep it on its
+ * disk. A source is `on` or `off`, and a destination has the state of the catalog file.
  */
 export type CatalogOutline = { readonly version: string } & {
   readonly [List in CatalogList]: ReadonlyMap<string, string>

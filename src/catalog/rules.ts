@@ -30,8 +30,8 @@ type Check = {
 
 /**
  * Checks the rules that the schema can't express: numbers of entries, unique ids and write keys, sources that
- * exist, URLs, headers and variables. The data need not be valid by the schema, so that the faults of both checks are
- * listed together.
+ * exist, URLs, headers and variables. The data need not be valid by the schema, so that the faults of both
+ * checks are listed together.
  */
 export function checkRules(
   root: unknown,

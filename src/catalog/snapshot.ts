@@ -14,7 +14,9 @@ export type CatalogPlace = {
   readonly variables: Variables
 }
 
-/** One version of the files. `digest` is the same for two versions only if all of their texts are the same. */
+/**
+ * One version of the files. `digest` is the same for two versions only if all of their texts are the same.
+ */
 export type Snapshot = {
   readonly signature: string
   readonly text: string

@@ -5,9 +5,9 @@ import { type Fault, faultOf } from './fault.ts'
 import { errorCode, signatureFrom } from './file-signature.ts'
 import { variableName, type Variables } from './variables.ts'
 
-// A folder with a file for each variable of the catalog, as Kubernetes mounts a Secret. Kubernetes puts the files
-// into a folder of their own for each version, and moves the link `..data` to the newest one. Each name in the
-// folder is a link to `..data/NAME`.
+// A folder with a file for each variable of the catalog, as Kubernetes mounts a Secret. Kubernetes puts the
+// files into a folder of their own for each version, and moves the link `..data` to the newest one. Each name
+// in the folder is a link to `..data/NAME`.
 
 /** The link that Kubernetes moves. */
 const versionLink = '..data'

@@ -45,7 +45,9 @@ export function fillIn(
   return breaches.length === 0 ? { ok: true, value } : { ok: false, breaches }
 }
 
-/** Returns true if a text names a variable. Such a text must not be in a place where no variable is filled in. */
+/**
+ * Returns true if a text names a variable. Such a text must not be in a place where no variable is filled in.
+ */
 export function namesVariable(text: string): boolean {
   return /\$\{CATALOG_[A-Z0-9_]+\}/.test(text)
 }

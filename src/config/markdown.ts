@@ -14,8 +14,9 @@ listed here.
 
 A duration is a whole number with \`ms\`, \`s\`, \`m\` or \`h\`. A size is a whole number with \`B\`, \`KiB\`, \`MiB\` or \`GiB\`.
 
-In the catalog, a secret or the value of a header can also come from a variable: write \`\${CATALOG_X}\`. The name of the
-variable must begin with \`CATALOG_\`.
+In the catalog, a secret, a URL or the value of a header can also come from a variable: write \`\${CATALOG_X}\`. The name
+of the variable must begin with \`CATALOG_\`. It is a variable of the environment, or a file in
+\`catalog.variablesFolder\`.
 `
 
 /** Returns the text of `docs/configuration.md`, as the formatter would format it. */

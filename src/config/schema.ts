@@ -80,7 +80,7 @@ const configTable = {
   state: {
     folder: optionalText({
       description:
-        'The folder for the state of audiences, which is a cache of the topic memberships. If the folder is lost, the worker reads the topic again. To avoid this, put the folder on a volume that stays with the pod. If this setting is empty, Sluice uses the folder sluice-state in the temporary folder of the system. No other user of the machine may be able to write to that folder.',
+        'The folder for the state of audiences, which is a cache of the topic memberships. It also has the ids of the catalog in force, so that a restart notices if the catalog was cut off (docs/catalog.md). If the folder is lost, the worker reads the topic again. To avoid this, put the folder on a volume that stays with the pod. If this setting is empty, Sluice uses the folder sluice-state in the temporary folder of the system. No other user of the machine may be able to write to that folder.',
     }),
   },
   audiences: {

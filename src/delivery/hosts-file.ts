@@ -21,9 +21,9 @@ export class HostsFile {
   }
 
   /**
-   * Reads the file. If there is no file, there are no names. If the file can't be read or has no address, keeps
-   * the names that it has, and reads the file at the next check: the process may have no more files to open, or
-   * the file is being written or was cut off.
+   * Reads the file. If there is no file, there are no names. If the file can't be read or has no address,
+   * keeps the names that it has, and reads the file at the next check: the process may have no more files to
+   * open, or the file is being written or was cut off.
    */
   #read(): void {
     const names = this.#namesNow()

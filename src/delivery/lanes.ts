@@ -143,10 +143,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     return lane
   }
 
-  /**
-   * Returns the lane from which a delivery was started. If it was never in a lane, returns its destination's
-   * lane.
-   */
+  /** Returns the lane from which a delivery was started, or its destination's lane if it never was in one. */
   #startedFrom(delivery: D): Lane<D> {
     return delivery.lane ?? this.#laneOf(delivery)
   }
@@ -215,9 +212,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#setCongested(lane, false)
   }
 
-  /**
-   * If a lane holds at most half of its share, ends its shedding, and no longer makes fetching wait for it.
-   */
+  /** If a lane holds at most half of its share, ends its shedding, and lets fetching go on. */
   #relax(lane: Lane<D>): void {
     if (lane.overSinceMs === 0 || lane.length > this.#share() / 2) return
     lane.overSinceMs = 0

@@ -229,8 +229,8 @@ class CachingResolver implements NameResolver {
   }
 
   /**
-   * Replaces the client, unless `resolv.conf` names no server now: no file can be opened, or the file is being
-   * written or was cut off. A new client would then ask this machine.
+   * Replaces the client, unless `resolv.conf` names no server now: no file can be opened, or the file is
+   * being written or was cut off. A new client would then ask this machine.
    */
   #replaceClient(): void {
     if (this.#resolvConf === undefined || namesServer(this.#resolvConf.path))

@@ -15,8 +15,8 @@ export type CatalogCheck = {
   /** The file to check. `undefined`: the file of `catalog.file`. */
   readonly path: string | undefined
   /**
-   * An earlier version of the file, with which it is compared. `undefined`: the catalog that was last in force
-   * with the state folder of this machine, if there is one.
+   * An earlier version of the file, with which it is compared. `undefined`: the catalog that was last in
+   * force with the state folder of this machine, if there is one.
    */
   readonly against?: string | undefined
   /** True: a variable that this process doesn't have is not a fault. */
@@ -86,8 +86,8 @@ async function readOnce(
 function ignore(): void {}
 
 /**
- * Returns the names of the variables that aren't set. The value is true if the variable has to be a URL or its
- * beginning.
+ * Returns the names of the variables that aren't set. The value is true if the variable has to be a URL or
+ * its beginning.
  */
 function lackingIn(faults: readonly Fault[]): ReadonlyMap<string, boolean> {
   const lacking = new Map<string, boolean>()

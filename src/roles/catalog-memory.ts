@@ -7,8 +7,8 @@ import type { Config } from '../config/schema.ts'
 import { stateFolder, stateFolderPath } from './state-folder.ts'
 
 /**
- * Keeps the outline of the catalog in force in the state folder, so that a restart notices if the catalog file
- * was cut off meanwhile. If the outline can't be kept, the process runs without it, and says so once.
+ * Keeps the outline of the catalog in force in the state folder, so that a restart notices if the catalog
+ * file was cut off meanwhile. If the outline can't be kept, the process runs without it, and says so once.
  */
 export class CatalogMemory {
   readonly #config: Config

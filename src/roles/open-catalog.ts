@@ -111,8 +111,8 @@ export async function readCatalog(config: Config): Promise<Catalog> {
 
 /**
  * Throws an error that lists all faults of the catalog, if it has any, or if it lacks too many entries of the
- * catalog that was last in force. Call this before the parts of a role are started. The addresses of hooks are
- * checked later, by the worker.
+ * catalog that was last in force. Call this before the parts of a role are started. The addresses of hooks
+ * are checked later, by the worker.
  */
 export async function refuseFaultyCatalog(config: Config): Promise<void> {
   // The role itself says so if it has no outline.

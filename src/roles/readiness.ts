@@ -50,9 +50,9 @@ export function gatewayObstacles(isStopping: boolean, unavailable: string | unde
 }
 
 /**
- * Returns the reason why a gateway with this number of sources isn't ready, if there is one. A gateway without
- * a source answers 401 to all requests, and clients then drop their messages. So if a new pod gets an empty
- * catalog, it must not replace a pod that has one.
+ * Returns the reason why a gateway with this number of sources isn't ready, if there is one. A gateway
+ * without a source answers 401 to all requests, and clients then drop their messages. So if a new pod gets an
+ * empty catalog, it must not replace a pod that has one.
  */
 export function sourceObstacles(sources: number): readonly string[] {
   return sources > 0 ? [] : ['the catalog has no sources, so no write key is known']

@@ -58,7 +58,7 @@ export function createCommonMetrics(registry: Registry) {
     }),
     catalogRefused: new AskedGauge({
       name: 'sluice_catalog_refused',
-      help: '1 while the catalog file has faults, so that the process uses an earlier version. The log names every fault.',
+      help: '1 while the catalog file has faults, or lacks many entries of the catalog in force, so that the process uses an earlier version. The log names every fault.',
       aggregator: 'max',
       registers,
     }),
