@@ -14,7 +14,8 @@
 // the bitmap, in decimal. Then come a `.` and the low half of the leader epoch's CRC-32. A part that isn't
 // known is left out. But if only the leader epoch is known, a single `-` takes the place of the id and its
 // CRC-32. A version of Sluice that doesn't know one of these parts reads no further than the `=` before that
-// part. The base64 ends at the first `=`.
+// part. The base64 ends at the first `=`. The last part, which begins with `=@`, says for which commit the
+// metadata was written (`commit-binding.ts`).
 
 import { crc32 } from 'node:zlib'
 
@@ -28,12 +29,19 @@ const topicIdCharacters = 22
 const checkCharacters = 4
 const epochCharacters = 10
 /**
+ * The room for `=@`, an offset, the CRC-32 of a partition's name, and a check, with two dots between them.
+ */
+const bindingCharacters = 2 + 16 + 1 + 8 + 1 + checkCharacters
+/**
  * The most characters that the base64 may have in the metadata of a commit. The number is a multiple of four.
- * It leaves room for the topic's id and the leader epoch, which follow the base64. Earlier versions of Sluice
- * read only the base64.
+ * It leaves room for the topic's id, the leader epoch and the binding, which follow the base64. Earlier
+ * versions of Sluice read only the base64.
  */
 const maxBase64 =
-  4 * Math.floor((maxCharacters - topicIdCharacters - epochCharacters - 2 * checkCharacters - 3) / 4)
+  4 *
+  Math.floor(
+    (maxCharacters - topicIdCharacters - epochCharacters - 2 * checkCharacters - 3 - bindingCharacters) / 4,
+  )
 
 /**
  * The number of offsets above the watermark that always fit into the metadata of a commit. Records that are

@@ -1,3 +1,4 @@
+import { believed, bindMetadata } from './commit-binding.ts'
 import { maxRememberedOffsets } from './commit-metadata.ts'
 import type { Coordinator } from './coordinator.ts'
 import { describeErrorCode, errorCodes, errorName, protocolError } from './error-codes.ts'
@@ -49,9 +50,9 @@ export class Commits {
   }
 
   /**
-   * Returns the group's commit for each partition, in the order of `partitions`. Returns `noCommit` for a
-   * partition for which the group has no commit. Throws if the coordinator reports an error for any of the
-   * partitions.
+   * Returns the group's commit for each partition, in the order of `partitions`, as it may be believed
+   * (`believed`). Returns `noCommit` for a partition for which the group has no commit. Throws if the
+   * coordinator reports an error for any of the partitions.
    */
   async read(partitions: readonly Partition[]): Promise<StoredCommit[]> {
     const { coordinator, groupId } = this.#options
@@ -65,7 +66,8 @@ export class Commits {
         // A deleted topic has no commit.
         if (errorCode !== errorCodes.NONE && errorCode !== errorCodes.UNKNOWN_TOPIC_OR_PARTITION)
           throw protocolError(errorCode)
-        stored.set(`${topic}/${partition}`, { offset, leaderEpoch, metadata })
+        const home = { groupId, topic, partition }
+        stored.set(`${topic}/${partition}`, believed({ offset, leaderEpoch, metadata }, home))
       }
     }
     return partitions.map(({ topic, id }) => stored.get(`${topic}/${id}`) ?? noCommit)
@@ -119,12 +121,20 @@ export class Commits {
     const now: Sized[] = []
     let bytes = 0
     for (const one of news) {
-      const commit = one.partition.commitOf(one.standing, this.#memory)
+      const commit = this.#commitOf(one)
       bytes += sizeOf(one.partition, commit, this.#options.groupId)
       if (now.length > 0 && bytes > this.#requestBytes) break
       now.push({ one, commit })
     }
     return { now, later: news.slice(now.length) }
+  }
+
+  #commitOf({ partition, standing }: News): StoredCommit {
+    const commit = partition.commitOf(standing, this.#memory)
+    // A commit that lists nothing as settled needs no binding, and the broker may refuse any longer metadata.
+    if (this.#memory === 0 || commit.metadata === null) return commit
+    const home = { groupId: this.#options.groupId, topic: partition.topic, partition: partition.id }
+    return { ...commit, metadata: bindMetadata(commit.metadata, home, commit.offset) }
   }
 
   async #send(sized: readonly Sized[], identity: Identity): Promise<readonly { one: News; code: number }[]> {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Admin, AssignerProtocol, type Broker, type Kafka, type MemberDescription } from 'kafkajs'
+import { bindRead } from './commit-binding.ts'
 import { openCluster } from './open-cluster.ts'
 import { isProtocolError } from './protocol-error.ts'
 
@@ -85,7 +86,7 @@ function mayRead({ memberMetadata }: MemberDescription, topics: ReadonlySet<stri
 
 /**
  * Commits without being a member of the group, as Kafka's own tools do. Brokers accept such a commit only
- * while the group has no members.
+ * while the group has no members. Binds the commits' metadata to the group and the partitions.
  */
 export async function commitAsNobody(
   kafka: Kafka,
@@ -113,7 +114,13 @@ async function commitSome(
   groupId: string,
   commits: readonly GroupCommit[],
 ): Promise<void> {
-  const byTopic = Map.groupBy(commits, ({ topic }) => topic)
+  const bound = commits.map(({ topic, partition, offset, metadata }) => ({
+    topic,
+    partition,
+    offset,
+    metadata: metadata && bindRead(metadata, { groupId, topic, partition }, Number(offset)),
+  }))
+  const byTopic = Map.groupBy(bound, ({ topic }) => topic)
   await coordinator.offsetCommit({
     groupId,
     memberId: '',

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Claim } from './claim.ts'
 import type { ClusterView } from './cluster-view.ts'
+import { describeMoved } from './commit-binding.ts'
 import type { News } from './commits.ts'
 import { Feed, type FeedOptions } from './feed.ts'
 import type { Partition } from './partition.ts'
@@ -211,13 +212,18 @@ export class Handover {
   }
 
   /**
-   * Reports that records were lost, or that the log was replaced by another log. Called only after the
-   * partition has begun. Before that, several tries to begin the partition may fail, and each of these tries
-   * would make the same reports.
+   * Reports that somebody has moved the commit, that records were lost, or that the log was replaced by
+   * another log. Called only after the partition has begun. Before that, several tries to begin the partition
+   * may fail, and each of these tries would make the same reports.
    */
   #tell(one: Ready, location: Location): void {
-    const { onLost, onTruncated } = this.#options
+    const { onLost, onTruncated, log } = this.#options
     const { partition, stored } = one
+    const { offset: movedTo, moved } = stored
+    if (moved !== undefined) {
+      const place = { topic: partition.topic, partition: partition.id }
+      log.warn({ ...place, from: moved.from, to: movedTo }, describeMoved(moved, movedTo))
+    }
     const truncation = truncationOf(one, location)
     if (truncation !== undefined && !partition.isTruncationReported) onTruncated(partition, truncation)
     if (location.kind !== 'retentionWon') return

@@ -1,4 +1,5 @@
 import type { Admin, Kafka } from 'kafkajs'
+import { believed, unbindMetadata } from './commit-binding.ts'
 import { commitAsNobody, type GroupCommit, readCommits, readMembers } from './group-state.ts'
 import { partitionName } from './partition-name.ts'
 import { isProtocolError, isUnknownMember } from './protocol-error.ts'
@@ -68,11 +69,22 @@ async function findInherited(
     const missing = commits.filter((commit) => isMade(commit) && names.has(partitionName(commit)))
     if (missing.length === 0) return { kind: 'complete' }
     const members = await readMembers(admin, from, { topics: new Set(topics), patienceMs })
-    return members.length > 0 ? { kind: 'inUse', members } : missing
+    return members.length > 0 ? { kind: 'inUse', members } : missing.map((commit) => heirOf(commit, from))
   } catch (error) {
     if (isProtocolError(error, notAllowed)) return { kind: 'forbidden' }
     throw error
   }
+}
+
+/**
+ * Returns a commit that another group may make. Its metadata is bound to that group when the commit is made.
+ * But if somebody has moved the commit, its metadata stays as it is, so that the next owner sees this.
+ */
+function heirOf(commit: GroupCommit, groupId: string): GroupCommit {
+  const { topic, partition, offset, metadata } = commit
+  if (metadata === null) return commit
+  const { moved } = believed({ offset: Number(offset), metadata }, { groupId, topic, partition })
+  return moved === undefined ? { ...commit, metadata: unbindMetadata(metadata) } : commit
 }
 
 const notAllowed: ReadonlySet<string> = new Set(['GROUP_AUTHORIZATION_FAILED'])

@@ -1,3 +1,4 @@
+import type { MovedCommit } from './commit-binding.ts'
 import { type CommitMemory, decodeCommitMetadata } from './commit-metadata.ts'
 
 /** The group's commit for a partition. The offset is -1 if the group has no commit. */
@@ -6,6 +7,8 @@ export type StoredCommit = {
   readonly metadata: string | null
   /** The leader epoch of the record before the offset. -1 or absent if this epoch isn't known. */
   readonly leaderEpoch?: number
+  /** Present if the metadata was written for another commit. `metadata` then has only what is believed. */
+  readonly moved?: MovedCommit
 }
 
 /** The log that a partition is read from, as far as its owner knows it. */

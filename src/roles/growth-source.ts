@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import type { createKafka } from '../kafka/client.ts'
+import { believed, describeMoved } from '../kafka/commit-binding.ts'
 import { type GroupPlace, placeOf } from '../kafka/group-place.ts'
-import { readCommits } from '../kafka/group-state.ts'
+import { type GroupCommit, readCommits } from '../kafka/group-state.ts'
 import type { PartitionReader } from '../kafka/partition-reader.ts'
 import { topicIdsOf } from '../kafka/topic-grow.ts'
 import { withAdmin } from '../kafka/with-admin.ts'
@@ -39,6 +40,7 @@ export async function readSource(
   { groupId, topics }: { groupId: string; topics: readonly string[] },
 ): Promise<ReadonlyMap<string, readonly SourcePartition[]>> {
   const commits = await withAdmin(kafka, (admin) => readCommits(admin, groupId, topics))
+  for (const commit of commits) refuseMoved(commit, groupId)
   const ids = await topicIdsOf(kafka, topics)
   const byTopic = Map.groupBy(commits, ({ topic }) => topic)
   const source = new Map<string, readonly SourcePartition[]>()
@@ -47,6 +49,19 @@ export async function readSource(
     source.set(topic, await Promise.all(places.map((place) => partitionOf(reader, place, ids.get(topic)))))
   }
   return source
+}
+
+/**
+ * Throws if somebody has moved a commit, and has kept its metadata. The settled offsets in it, which wouldn't
+ * be copied, are then those of other records.
+ */
+function refuseMoved({ topic, partition, offset: text, metadata }: GroupCommit, groupId: string): void {
+  const offset = Number(text)
+  const { moved } = believed({ offset, metadata }, { groupId, topic, partition })
+  if (moved === undefined) return
+  throw new StartError(
+    `${topic}/${partition}: ${describeMoved(moved, offset)}. Start the workers, which go on from there, and stop them again first.`,
+  )
 }
 
 async function partitionOf(

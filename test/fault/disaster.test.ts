@@ -6,11 +6,11 @@ import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { ensureJars } from '../../src/development/jars.ts'
 import { encodeCommitMetadata } from '../../src/kafka/commit-metadata.ts'
-import { openCluster } from '../../src/kafka/open-cluster.ts'
-import { otherProgram, testKafka } from '../support/kafka.ts'
+import { testKafka } from '../support/kafka.ts'
 import { openShop, type Shop, troubleOf } from '../support/shop.ts'
 import { until } from '../support/until.ts'
 import { runSluice } from '../support/worker-process.ts'
+import { writeCommit } from '../support/write-commit.ts'
 
 /**
  * Tests of what docs/operations.md says about lost commits, and about a cluster that mirrors another cluster.
@@ -155,27 +155,11 @@ test('a commit that a mirror has copied with what it remembers is of another log
     Array.from({ length: 10 }, (_, nth) => 30 + nth),
     { isFinal: true, epoch: 7, topicId: 'AAAAAAAAAAAAAAAAAAAAAA' },
   )
-  await commitAs(shop, '20', metadata)
+  const events = { groupId: groupOf(shop), topic: shop.topic('events'), partition }
+  // MirrorMaker writes such a commit. The group has no members on this cluster.
+  await writeCommit({ ...events, offset: 20, metadata })
   const worker = await shop.start()
   await shop.untilArrived(written)
   await until('the first ones came again', async () => (await timesOf(shop, delivered)).has(2))
   expect(await worker.metric('sluice_truncations_total', { topic: 'events' })).toBe(1)
 })
-
-/**
- * Writes a commit as MirrorMaker does. The group has no members on this cluster, and the metadata is that of
- * the original commit.
- */
-async function commitAs(shop: Shop, offset: string, metadata: string): Promise<void> {
-  const opened = openCluster(otherProgram())
-  try {
-    await opened.cluster.connect()
-    await opened.cluster.addTargetTopic(shop.topic('events'))
-    const groupId = groupOf(shop)
-    const coordinator = await opened.cluster.findGroupCoordinator({ groupId })
-    const topics = [{ topic: shop.topic('events'), partitions: [{ partition, offset, metadata }] }]
-    await coordinator.offsetCommit({ groupId, memberId: '', groupGenerationId: -1, topics })
-  } finally {
-    await opened.close()
-  }
-}
