@@ -130,7 +130,7 @@ export class Marks {
         marked.begunAt = Math.max(marked.begunAt, offset)
         return
       case 'filled':
-        marked.filledUpTo = Math.max(marked.filledUpTo, mark.upTo)
+        marked.filledUpTo = Math.max(marked.filledUpTo, upToOf(mark, offset))
         return
       case 'unit':
         if (offset < (marked.units.get(mark.unit)?.at ?? -1)) return
@@ -167,8 +167,8 @@ export class Marks {
   #filledByUnits(marked: Marked): number {
     if (!this.isComplete(marked)) return 0
     let upTo = Infinity
-    for (const { standing } of marked.units.values())
-      upTo = Math.min(upTo, standing.kind === 'told' ? standing.upTo : 0)
+    for (const { standing, at } of marked.units.values())
+      upTo = Math.min(upTo, standing.kind === 'told' ? upToOf(standing, at) : 0)
     return upTo
   }
 
@@ -195,6 +195,15 @@ export class Marks {
     }
     return needing
   }
+}
+
+/**
+ * Returns the offset of `backfills` below which a record makes up for all marks. `at` is the offset of the
+ * record. A record that names an offset above its own was written to another log, such as the original of a
+ * mirrored topic. Its offset says nothing about the marks of this log, so it makes up for none of them.
+ */
+function upToOf({ upTo }: { readonly upTo: number }, at: number): number {
+  return upTo <= at ? upTo : 0
 }
 
 /** Returns true if the destination missed a value and no backfill has made up for this value. */

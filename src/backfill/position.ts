@@ -8,7 +8,12 @@ export type BackfillScope = {
   readonly audienceId: string | null
   readonly property: string | null
   readonly withLeft: boolean
+  /** The ids of the topics `memberships` and `backfills`, whose offsets a position has, if they are known. */
+  readonly membershipsId?: string | undefined
+  readonly backfillsId?: string | undefined
 }
+
+const idNames: ReadonlySet<string> = new Set(['membershipsId', 'backfillsId'])
 
 /**
  * The progress of a backfill. All units before `unit` are done. In `unit`, the backfill has read the records
@@ -37,15 +42,24 @@ export function encodePosition(scope: BackfillScope, position: BackfillPosition)
 
 export type DecodedPosition =
   | { ok: true; position: BackfillPosition }
-  /** `other`: the position belongs to another backfill. `unreadable`: the text is no stored position. */
-  | { ok: false; fault: 'other' | 'unreadable' }
+  /**
+   * `other`: the position belongs to another backfill. `other_log`: its offsets are those of other topics,
+   * which are of another cluster, or were created again since. `unreadable`: the text is no stored position.
+   */
+  | { ok: false; fault: 'other' | 'other_log' | 'unreadable' }
 
-/** Decodes a text that `encodePosition` wrote for the same backfill. Never throws. */
+/**
+ * Decodes a text that `encodePosition` wrote for the same backfill. An id of a topic that isn't known, or
+ * that an earlier version of Sluice didn't write, counts as the same id. Never throws.
+ */
 export function decodePosition(text: string, scope: BackfillScope): DecodedPosition {
   const fields = parse(text)
   if (fields?.['version'] !== 1) return { ok: false, fault: 'unreadable' }
-  const isSame = Object.entries(scope).every(([name, value]) => fields[name] === value)
-  if (!isSame) return { ok: false, fault: 'other' }
+  const others = Object.entries(scope).filter(([name, value]) =>
+    idNames.has(name) ? isOther(fields[name], value) : fields[name] !== value,
+  )
+  if (others.length > 0)
+    return { ok: false, fault: others.every(([name]) => idNames.has(name)) ? 'other_log' : 'other' }
   const { unit, end, bucket, offset, sent, marksUpTo } = fields
   if (!isCount(unit) || !isCount(end) || !isCount(bucket) || !isCount(sent)) {
     return { ok: false, fault: 'unreadable' }
@@ -54,6 +68,10 @@ export function decodePosition(text: string, scope: BackfillScope): DecodedPosit
   if (offset !== -1 && !isCount(offset)) return { ok: false, fault: 'unreadable' }
   if (marksUpTo !== -1 && !isCount(marksUpTo)) return { ok: false, fault: 'unreadable' }
   return { ok: true, position: { unit, end, bucket, offset, sent, marksUpTo } }
+}
+
+function isOther(id: unknown, present: unknown): boolean {
+  return id !== undefined && present !== undefined && id !== present
 }
 
 function parse(text: string): Readonly<Record<string, unknown>> | undefined {

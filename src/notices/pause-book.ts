@@ -9,6 +9,9 @@ export type Seen = { readonly offset: number; readonly seenMs: number }
  */
 export type SeenClock = FailureClock & { readonly seenMs: number; readonly answeredMs: number }
 
+/** An automatic pause, with the offset of its record. */
+type SeenPause = Pause & Pick<Seen, 'offset'>
+
 /** The end of an automatic pause, as a record of the topic `notices` reports it. */
 export type SeenResumption = Resumption & Seen
 
@@ -18,7 +21,7 @@ export type SeenResumption = Resumption & Seen
  */
 export class PauseBook {
   readonly #clocks = new Map<string, SeenClock>()
-  readonly #pauses = new Map<string, Pause>()
+  readonly #pauses = new Map<string, SeenPause>()
   readonly #resumptions = new Map<string, SeenResumption>()
 
   take(record: PauseRecord, seen: Seen): void {
@@ -28,7 +31,7 @@ export class PauseBook {
         this.#takeClock(destinationId, record.content, seen)
         return
       case 'paused':
-        set(this.#pauses, destinationId, record.content)
+        set(this.#pauses, destinationId, record.content && { ...record.content, offset: seen.offset })
         return
       case 'resumed':
         set(this.#resumptions, destinationId, record.content && { ...record.content, ...seen })
@@ -63,12 +66,14 @@ export class PauseBook {
 
   /**
    * Returns the pause of a destination if it has not ended. A pause also counts as ended if the process that
-   * decided it had not yet read the end of the destination's previous pause.
+   * decided it had not yet read the end of the destination's previous pause. In a mirrored topic, records
+   * have other offsets than those that `readTo` was taken from. A `readTo` above the pause's own offset shows
+   * this, and the order of the records then decides.
    */
   pauseOf(destinationId: string): Pause | undefined {
     const pause = this.#pauses.get(destinationId)
     const endedAt = this.#resumptions.get(destinationId)?.offset ?? -1
-    return pause !== undefined && pause.readTo > endedAt ? pause : undefined
+    return pause !== undefined && Math.min(pause.readTo, pause.offset) > endedAt ? pause : undefined
   }
 
   /** The pauses that have not ended, by destination. */

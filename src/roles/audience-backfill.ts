@@ -9,10 +9,11 @@ import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
 import { createPartitionReader, type PartitionReader } from '../kafka/partition-reader.ts'
+import { topicIdsOf } from '../kafka/topic-grow.ts'
 import { countPartitions } from '../kafka/topic-partitions.ts'
 import { TokenBucket } from '../pacing/token-bucket.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
-import { readPosition, refuseUnwritable, writePart } from './backfill-state-file.ts'
+import { faults, readPosition, refuseUnwritable, writePart } from './backfill-state-file.ts'
 import { readCatalog } from './open-catalog.ts'
 import { refuseOtherLayout, refusingOtherLayout } from './growth-journal.ts'
 import { counted, grouped, Progress, type Screen } from './progress.ts'
@@ -70,6 +71,7 @@ export async function backfill(
   const kafka = await openKafka(config, log, 'audience backfill')
   await refuseOtherLayout(kafka, config)
   const partitions = await partitionsOf(config, kafka, topics)
+  const ids = await askKafka(config, topicIdsOf(kafka, [topics.memberships, topics.backfills]))
   const scope: BackfillScope = {
     prefix: config.kafka.topicPrefix,
     partitions,
@@ -78,6 +80,8 @@ export async function backfill(
     audienceId: options.audienceId ?? null,
     property: options.property ?? null,
     withLeft: options.withLeft,
+    membershipsId: ids.get(topics.memberships),
+    backfillsId: ids.get(topics.backfills),
   }
   const start = await readPosition(options, scope)
   await refuseUnwritable(options)
@@ -251,6 +255,9 @@ class Run {
     // been written again since then, and compaction may have removed its earlier record.
     const { end } = range
     const isBegun = unit === start.unit && start.end > 0
+    // The ids of the topics don't always show this: brokers may report none, and a log may lose its end.
+    if (isBegun && start.end > end)
+      throw new StartError(`${this.#given.options.stateFile ?? ''} ${faults.other_log}`)
     if (end === 0) return
     const states = await readingInput('the spool', async () => new CurrentStates(this.#filter))
     try {

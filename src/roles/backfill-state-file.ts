@@ -22,12 +22,16 @@ export async function readPosition(
   }
   const decoded = decodePosition(text, scope)
   if (decoded.ok) return decoded.position
-  throw new StartError(
-    decoded.fault === 'other'
-      ? `${stateFile} is of another backfill: name another file with --state, or remove it to begin anew.`
-      : `${stateFile} does not say how far a backfill is: name another file with --state, or remove it.`,
-  )
+  throw new StartError(`${stateFile} ${faults[decoded.fault]}`)
 }
+
+/** What is wrong with a state file, after its name, and what to do. */
+export const faults = {
+  other: 'is of another backfill: name another file with --state, or remove it to begin anew.',
+  other_log:
+    'is of a backfill that read other topics: they are of another cluster, or were deleted and created again since. Name another file with --state, or remove it to begin anew.',
+  unreadable: 'does not say how far a backfill is: name another file with --state, or remove it.',
+} as const
 
 /** Throws if the state file can't be written. Call this before anything is sent. */
 export async function refuseUnwritable({ stateFile, isDryRun }: StateOptions): Promise<void> {

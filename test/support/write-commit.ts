@@ -1,4 +1,6 @@
+import { readCommits } from '../../src/kafka/group-state.ts'
 import { openCluster } from '../../src/kafka/open-cluster.ts'
+import { withAdmin } from '../../src/kafka/with-admin.ts'
 import { otherProgram } from './kafka.ts'
 
 /** A commit that a program outside Sluice writes for a group without members. */
@@ -12,6 +14,8 @@ export type ForeignCommit = {
 
 /** Writes a commit with the metadata that is given, as MirrorMaker and scripts do. */
 export async function writeCommit({ groupId, topic, ...commit }: ForeignCommit): Promise<void> {
+  // Waits until the group has a coordinator, which takes a moment if the group is new.
+  await withAdmin(otherProgram(), (admin) => readCommits(admin, groupId, [topic]))
   const opened = openCluster(otherProgram())
   try {
     await opened.cluster.connect()

@@ -1,10 +1,13 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { bindMetadata } from '../../../src/kafka/commit-binding.ts'
+import { encodeCommitMetadata } from '../../../src/kafka/commit-metadata.ts'
 import { createTopic, otherProgram, produce, readAll } from '../../support/kafka.ts'
 import { expectCopied, grownTo, type Installed, install } from '../../support/growing.ts'
 import { Random } from '../../support/random.ts'
 import { fill, partitionsOf } from '../../support/stopped-installation.ts'
 import { until } from '../../support/until.ts'
 import { runSluice, runToEnd, startSluice } from '../../support/worker-process.ts'
+import { writeCommit } from '../../support/write-commit.ts'
 
 test('an installation without a record grows in one run: each topic has the new partitions, and a start with the old settings says which to set', async () => {
   const { prefix, variables, grow } = await install(3)
@@ -140,6 +143,19 @@ test('topics of the next generation that nobody knows of are not touched', async
   expect(code).toBe(1)
   expect(stderr).toContain(`${prefix}g2.memberships`)
   expect(await partitionsOf(`${prefix}events`)).toBe(3)
+})
+
+test('a commit that somebody has moved with its metadata holds it up: what it lists as settled may never have been delivered', async () => {
+  const { prefix, groupId, grow } = await install(3)
+  const home = { groupId, topic: `${prefix}memberships`, partition: 1 }
+  const metadata = encodeCommitMetadata(5, [6, 7], { isFinal: true, epoch: 1 })
+  await writeCommit({ ...home, offset: 0, metadata: bindMetadata(metadata, home, 5) })
+  const { code, stderr } = await grow('7')
+  expect(code).toBe(1)
+  expect(stderr).toContain(
+    `${home.topic}/1: somebody has moved the commit of this partition from offset 5 to 0`,
+  )
+  expect(stderr).toContain('Start the workers')
 })
 
 test('parts of a sync that are not applied hold it up, and so does a sync that some units have not had', async () => {

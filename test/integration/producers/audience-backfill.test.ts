@@ -315,6 +315,26 @@ describe('a backfill', () => {
     expect(keys.some((key) => key?.includes('filled'))).toBe(false)
   })
 
+  test.each([
+    ['of a cluster whose topics have other ids', { membershipsId: 'AAAAAAAAAAAAAAAAAAAAAA' }, 1],
+    ['with offsets that the topics do not have', {}, 1_000],
+  ])('does not go on with a state %s: it would pass over users', async (_what, ids, end) => {
+    await produce(
+      `${prefix}memberships`,
+      Array.from({ length: 30 }, (_, user) => membership({ userId: `user-${user}` })),
+    )
+    const stateFile = join(folder, 'state.json')
+    const scope = { prefix, partitions, spaceId: 'personas', destinationId: 'crm' }
+    const whole = { ...scope, audienceId: null, property: null, withLeft: false, ...ids }
+    const position = { unit: 1, end, bucket: 3, offset: -1, sent: 10, marksUpTo: -1 }
+    writeFileSync(stateFile, encodePosition(whole, position))
+    const args = [...backfillArgs, 'crm', '--state', stateFile]
+    const { stderr } = await runSluice(args, variables, { expectedCode: 1 })
+    expect(stderr).toContain('of a backfill that read other topics')
+    expect(stderr).toContain('remove it to begin anew')
+    expect(await replayed()).toEqual([])
+  })
+
   test('does not go on with the state of another', async () => {
     const stateFile = join(folder, 'state.json')
     writeFileSync(stateFile, '{"version":1}')

@@ -301,6 +301,15 @@ describe('units that have told all', () => {
     expect(isMarkedBy([...told, missed])).toBe(true)
   })
 
+  test('make up for nothing if they name an offset above their own: it is one of another log', () => {
+    const marks = take([missed])
+    for (const [number, at] of [1, 2].entries()) marks.take(unit(number, { kind: 'told', upTo: 500 }), at)
+    marks.take({ kind: 'filled', ...pair, upTo: 500 }, 3)
+    expect(marks.needingBackfill).toEqual([pair])
+    marks.take({ kind: 'filled', ...pair, upTo: 1 }, 4)
+    expect(marks.needingBackfill).toEqual([])
+  })
+
   test('are taken in the order of the log, whatever is heard first', () => {
     const marks = take([unit(0, { kind: 'told', upTo: 1 })])
     marks.take(unit(0, { kind: 'parted' }), 5)

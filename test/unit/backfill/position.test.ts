@@ -48,6 +48,27 @@ describe('the position of a backfill', () => {
     })
   })
 
+  test('is not taken for topics with other ids, and is taken where an id is not known, as in files of earlier versions', () => {
+    const ids = { membershipsId: 'AAAAAAAAAAAAAAAAAAAAAA', backfillsId: 'BBBBBBBBBBBBBBBBBBBBBB' }
+    const text = encodePosition({ ...scope, ...ids }, position)
+    for (const other of [
+      { membershipsId: 'CCCCCCCCCCCCCCCCCCCCCC' },
+      { backfillsId: 'CCCCCCCCCCCCCCCCCCCCCC' },
+    ]) {
+      const present = { ...scope, ...ids, ...other }
+      expect(decodePosition(text, present)).toEqual({ ok: false, fault: 'other_log' })
+      expect(decodePosition(text, { ...present, destinationId: 'other' })).toEqual({
+        ok: false,
+        fault: 'other',
+      })
+    }
+    const known = { ok: true, position }
+    const unknown = { membershipsId: undefined, backfillsId: undefined }
+    expect(decodePosition(text, { ...scope, ...ids })).toEqual(known)
+    expect(decodePosition(text, { ...scope, ...unknown })).toEqual(known)
+    expect(decodePosition(encodePosition(scope, position), { ...scope, ...ids })).toEqual(known)
+  })
+
   test('is none in a file that holds something else', () => {
     const whole = encodePosition(scope, position)
     fc.assert(

@@ -119,6 +119,15 @@ class World {
   }
 }
 
+/** Returns a process that reads a mirror of the topic, which has only the last record of each key. */
+function mirrorOf({ log, nowMs }: World): Process {
+  const latest = new Map(log.map((record) => [String(record.key), record]))
+  const mirrored = log.filter((record) => latest.get(String(record.key)) === record)
+  const process = new Process()
+  for (const [offset, record] of mirrored.entries()) process.board.take({ ...record, offset }, nowMs)
+  return process
+}
+
 describe('a destination', () => {
   test('whose URLs have all failed for the time is paused, and not before', () => {
     const world = new World()
@@ -283,6 +292,18 @@ describe('a process that decides', () => {
 })
 
 describe('a pause', () => {
+  test('is as it was in a mirror of the topic, whose records have lower offsets: over if it was resumed, and in force otherwise', () => {
+    const { world, decider } = World.paused()
+    expect(mirrorOf(world).isPaused).toBe(true)
+    world.resume()
+    world.read(decider)
+    expect(decider.isPaused).toBe(false)
+    expect(mirrorOf(world).isPaused).toBe(false)
+    world.pass(2 * time, decider)
+    expect(decider.isPaused).toBe(true)
+    expect(mirrorOf(world).isPaused).toBe(true)
+  })
+
   test('is told once, and so is its end, whoever decides', () => {
     const { world } = World.paused()
     world.pass(hour, new Process(), () => undefined)
