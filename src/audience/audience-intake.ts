@@ -2,12 +2,11 @@ import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { guarded } from '../message/internal-fault.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import { partitionOf } from '../message/partitioner.ts'
-import { parseOrigin } from '../message/record-headers.ts'
+import { sourceIdOf } from '../message/record-headers.ts'
 import type { AudiencePorts } from './audience-ports.ts'
 import { type Change, type ReadChange, readChange } from './change-record.ts'
 import { readDeletion } from './deletion-request.ts'
-import { filledHeader } from './headers.ts'
-import { moveToItsUnit } from './moving.ts'
+import { movedFrom, moveToItsUnit } from './moving.ts'
 import { decodeState } from './state-record.ts'
 import type { AudienceUnit } from './unit.ts'
 
@@ -39,7 +38,7 @@ export class AudienceIntake {
     const { ports, limits, partitions, formerPartitions } = this.#options
     const spaceId = this.#spaceOf(record, content)
     if (spaceId === undefined) return
-    const origin = parseOrigin(filledHeader(content.headers, 'origin') ?? '')
+    const origin = movedFrom(record, content.headers, partitions)
     const { partition, offset, timestampMs } = record
     const read = guarded((): ReadChange =>
       readChange(
@@ -90,10 +89,11 @@ export class AudienceIntake {
     const { userId } = read.request
     const own = partitionOf(userId, partitions)
     if (own !== record.partition) {
-      void moveToItsUnit({ record, content, userId, unit: own, intake: unit.deletionIntake }, ports)
+      const misplaced = { record, content, userId, unit: own, partitions, intake: unit.deletionIntake }
+      void moveToItsUnit(misplaced, ports)
       return
     }
-    const origin = parseOrigin(filledHeader(content.headers, 'origin') ?? '')
+    const origin = movedFrom(record, content.headers, partitions)
     unit.acceptDeletion(record, { ...read.request, origin }, content.value?.length ?? 0)
   }
 
@@ -107,7 +107,7 @@ export class AudienceIntake {
       ports.refuse(record, content, 'unreadable_batch', content.unreadable)
       return undefined
     }
-    const sourceId = filledHeader(content.headers, 'source-id')
+    const sourceId = sourceIdOf(content.headers)
     if (sourceId === undefined) {
       ports.refuse(record, content, 'no_source', 'Send a header source-id with the id of an audience space.')
       return undefined
@@ -139,11 +139,11 @@ export class AudienceIntake {
   }
 
   #moveChange(from: AudienceUnit, record: HeldRecord, content: RecordContent, change: Change): void {
-    const { ports } = this.#options
+    const { ports, partitions } = this.#options
     const { userId, spaceId } = change.stateKey
     const { unit } = change
     const onMoved = (): void => ports.observer.changed('moved', spaceId)
     const intake = from.changeIntake
-    void moveToItsUnit({ record, content, userId, unit, spaceId, intake, onMoved }, ports)
+    void moveToItsUnit({ record, content, userId, unit, partitions, spaceId, intake, onMoved }, ports)
   }
 }

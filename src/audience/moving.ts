@@ -1,7 +1,25 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
+import { headerText, type OriginPlace, parseOrigin, type ReceivedHeaders } from '../message/record-headers.ts'
 import type { AudiencePorts } from './audience-ports.ts'
-import { filledHeader } from './headers.ts'
 import type { TopicIntake } from './topic-intake.ts'
+
+/**
+ * Returns the place from which a worker has moved a record to the partition of its user, according to the
+ * record's header `origin`. Returns `undefined` if there is no such header, or if it names a place from which
+ * no worker moves a record to this topic. Producers write to the same topics, so they can forge this header.
+ * It only decides between two changes with the same `changedAt`, or whether a repeated request for a deletion
+ * is sent again. Whoever writes such a record can decide that without the header too.
+ */
+export function movedFrom(
+  { topic }: Pick<HeldRecord, 'topic'>,
+  headers: ReceivedHeaders,
+  partitions: number,
+): OriginPlace | undefined {
+  const text = headerText(headers, 'origin')
+  if (text === undefined) return undefined
+  const origin = parseOrigin(text)
+  return origin?.topic === topic && origin.partition < partitions ? origin : undefined
+}
 
 /** A record that didn't arrive in the partition of its user. */
 export type Misplaced = {
@@ -10,6 +28,8 @@ export type Misplaced = {
   readonly userId: string
   /** The partition to which the user belongs. */
   readonly unit: number
+  /** The number of partitions. */
+  readonly partitions: number
   /** The space of a change; absent for a deletion. */
   readonly spaceId?: string
   /** The intake for the record's topic in the unit in which the record arrived. */
@@ -23,15 +43,16 @@ export type Misplaced = {
  * Kafka has answered.
  */
 export async function moveToItsUnit(
-  { record, content, userId, unit, spaceId, intake, onMoved }: Misplaced,
+  { record, content, userId, unit, partitions, spaceId, intake, onMoved }: Misplaced,
   ports: Pick<AudiencePorts, 'move' | 'refuse' | 'fatal'>,
 ): Promise<void> {
-  const { topic, partition, offset } = record
+  const { topic } = record
   // The bytes are part of a buffer that holds a whole fetch. They are copied, so that the buffer can be
   // freed.
   const value = Buffer.from(content.value ?? Buffer.alloc(0))
   const ofSpace = spaceId === undefined ? {} : { 'source-id': spaceId }
-  const origin = filledHeader(content.headers, 'origin') ?? `${topic}/${partition}/${offset}`
+  const from = movedFrom(record, content.headers, partitions) ?? record
+  const origin = `${topic}/${from.partition}/${from.offset}`
   intake.add(topic, value.length)
   try {
     const headers = { ...ofSpace, origin }

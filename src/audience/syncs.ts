@@ -3,7 +3,7 @@ import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { AudiencePorts } from './audience-ports.ts'
 import type { Part } from './change-record.ts'
 import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
-import { filledHeader } from './headers.ts'
+import { sourceIdOf } from '../message/record-headers.ts'
 import type { KeyFilter } from './key-filter.ts'
 import type { Ledger } from './ledger.ts'
 import { inWords, type OpenSync, partFault } from './open-sync.ts'
@@ -203,7 +203,7 @@ export class Syncs {
       : await sync.staging.add(part.userIds.map(escapeId), Buffer.from(bytes))
     if (before === undefined) sync.digests.set(part.part, { digest, staged })
     const key = content.key === null ? null : Buffer.from(content.key)
-    sync.held.push({ record, staged, key, sourceId: filledHeader(content.headers, 'source-id') ?? '' })
+    sync.held.push({ record, staged, key, sourceId: sourceIdOf(content.headers) ?? '' })
     return before === undefined || isRepeat
   }
 

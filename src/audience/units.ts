@@ -41,8 +41,6 @@ export type AudienceUnits = {
   /** Accepts a record of `deletions`, with its value as JSON. */
   acceptDeletion(record: HeldRecord, content: RecordContent): void
   judge(waiting: WaitingDelivery): Promise<Judgement>
-  /** Returns true if the state of a unit is read. */
-  isReady(unit: number): boolean
   /** Returns true if `judge` must also be called for deliveries that aren't an Identify of one property. */
   hasDeletions(unit: number): boolean
   /**
@@ -205,10 +203,6 @@ class OpenUnits implements AudienceUnits {
     if (userId === undefined) return { kind: 'send' }
     const isDeleted = await unit.isDeleted(userId, sourceId, firstSeenMs)
     return { kind: isDeleted ? 'suppressed' : 'send' }
-  }
-
-  isReady(unit: number): boolean {
-    return this.#units.has(unit)
   }
 
   hasDeletions(unit: number): boolean {

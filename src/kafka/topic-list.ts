@@ -134,7 +134,7 @@ export const topics = {
     kept: asSource,
     maxBytes: maxSourceBytes,
     readers: [...worker, 'replay', 'admin', 'log find'],
-    // A worker writes notices. For a replay, a worker also writes refused messages to this topic again.
+    // A worker writes notices.
     writers: [...worker, 'gateway', 'send'],
     subscription: {},
     isFramed: true,
@@ -146,7 +146,8 @@ export const topics = {
     kept: asSource,
     maxBytes: maxSourceBytes,
     readers: worker,
-    // If a change came to the wrong partition, a worker writes it to the right partition.
+    // If a change came to the wrong partition, a worker writes it to the right partition. For a replay, a
+    // worker writes refused changes and requests to their topics again.
     writers: [...worker, 'gateway', 'audience sync', 'audience change'],
     subscription: { needsState: true, hasWindow: false },
     isFramed: true,

@@ -26,6 +26,35 @@ export function headerText(headers: ReceivedHeaders, name: string): string | und
   return headerValue(headers, name)?.toString()
 }
 
+/**
+ * The `source-id` that was decoded last. Consecutive records mostly have the same source, so its id doesn't
+ * have to be decoded for each record.
+ */
+let lastSourceId = ''
+
+/**
+ * Returns the id of a record's source, from the header `source-id`. If the header is repeated, the first
+ * value counts. A first value that is null or empty counts as a missing header, whatever follows. All parts
+ * of Sluice use this function, so they agree about the source.
+ */
+export function sourceIdOf(headers: ReceivedHeaders): string | undefined {
+  const value = headerValue(headers, 'source-id')
+  if (value === undefined || value.length === 0) return undefined
+  if (typeof value === 'string') return value
+  if (!isAscii(value, lastSourceId)) lastSourceId = value.toString()
+  return lastSourceId
+}
+
+/** Returns true if the bytes are the characters of the text, and all of them are ASCII. */
+function isAscii(bytes: Buffer, text: string): boolean {
+  if (bytes.length !== text.length) return false
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0
+    if (byte > 0x7f || byte !== text.charCodeAt(at)) return false
+  }
+  return true
+}
+
 /** Reads the value of a header `origin`, which has the form topic/partition/offset. */
 export function parseOrigin(text: string): OriginPlace | undefined {
   const match = /^(.+)\/(\d+)\/(\d+)$/.exec(text)

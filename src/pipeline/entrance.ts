@@ -3,8 +3,8 @@ import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { LaneClass } from '../delivery/lane-queue.ts'
 import { enter, type EnterResult } from '../message/enter.ts'
 import { type InternalFault, internalFault } from '../message/internal-fault.ts'
-import { headerText } from '../message/record-headers.ts'
-import { type RetryState, decodeRetryState, firstSeenOf, replayJobOf } from '../retry/retry-state.ts'
+import { sourceIdOf } from '../message/record-headers.ts'
+import { type RetryState, decodeRetryState } from '../retry/retry-state.ts'
 import { route } from '../routing/route.ts'
 import type { Account } from './account.ts'
 import { Delivery, type LaneTerms } from './delivery.ts'
@@ -30,10 +30,7 @@ export type Entered = { readonly delivery: Delivery; readonly destination: Desti
 type RoutedRecord = { readonly sourceId: string; readonly messageId: string; readonly record: HeldRecord }
 
 /** The fields that a delivery takes from its message. */
-type OwnMessage = Pick<
-  RetryState,
-  'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain' | 'replayJob'
->
+type OwnMessage = Pick<RetryState, 'sourceId' | 'messageId' | 'kind' | 'property' | 'isUncertain'>
 
 type Routed = {
   readonly message: OwnMessage
@@ -54,8 +51,8 @@ export class Entrance {
   /** Makes the deliveries of a record of `events`. */
   event(record: HeldRecord, content: RecordContent): readonly Entered[] {
     const { catalog, observer, account } = this.#options
-    const sourceId = headerText(content.headers, 'source-id')
-    if (sourceId === undefined || sourceId === '') {
+    const sourceId = sourceIdOf(content.headers)
+    if (sourceId === undefined) {
       const detail = 'the record has no header source-id: send the id of a source of the catalog'
       return this.#refuse(record, content, 'no_source', detail)
     }
@@ -84,10 +81,9 @@ export class Entrance {
     }
     const pending = account.hold(record, destinations.length, (content.key?.length ?? 0) + body.length)
     const key = content.key === null ? null : Buffer.from(content.key)
-    const message: OwnMessage = { sourceId, messageId, kind, replayJob: replayJobOf(content.headers) }
-    const firstSeenMs = firstSeenOf(content.headers, record.timestampMs)
+    const message: OwnMessage = { sourceId, messageId, kind }
     return destinations.map((destination) => {
-      const state = freshOf(message, destination, record, firstSeenMs)
+      const state = freshOf(message, destination, record)
       const lane = this.#laneTerms(destination, 'fresh')
       return { delivery: this.#deliveryOf(state, { pending, key, body, lane }), destination }
     })
@@ -274,18 +270,13 @@ export class Entrance {
 }
 
 /** Returns the fields of a delivery that has not been tried yet. */
-function freshOf(
-  message: OwnMessage,
-  { id }: DestinationDefinition,
-  record: HeldRecord,
-  firstSeenMs = record.timestampMs,
-): RetryState {
+function freshOf(message: OwnMessage, { id }: DestinationDefinition, record: HeldRecord): RetryState {
   return {
     ...message,
     destinationId: id,
     nextRung: 0,
     attempts: 0,
-    firstSeenMs,
+    firstSeenMs: record.timestampMs,
     expiresAtMs: 0,
     failedHooks: noHooks,
     notBeforeMs: nowhere,

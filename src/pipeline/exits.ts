@@ -1,10 +1,9 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
-import type { ReceivedHeaders } from '../message/record-headers.ts'
+import { type ReceivedHeaders, sourceIdOf } from '../message/record-headers.ts'
 import {
   type RetryHeaders,
   encodeRetryState,
   firstSeenOf,
-  replayJobOf,
   salvageRetryHeaders,
 } from '../retry/retry-state.ts'
 import { formatWait } from '../retry/duration.ts'
@@ -23,8 +22,11 @@ type ExitsOptions = Pick<PipelineOptions, 'catalog' | 'topics' | 'observer' | 'o
   readonly orderingKeys: OrderingKeys<Delivery>
 }
 
-/** Returns the headers of a refused record that its dead letter keeps. */
-export type KeepHeaders = (headers: ReceivedHeaders) => RetryHeaders
+/**
+ * Returns the headers that a dead letter takes from the headers of its refused record, and `first-seen`.
+ * `timestampMs` is the time of the record.
+ */
+export type KeepHeaders = (headers: ReceivedHeaders, timestampMs: number) => RetryHeaders
 
 const tooLarge = {
   reason: 'record_too_large',
@@ -78,7 +80,7 @@ export class Exits {
     record: HeldRecord,
     { key, value, headers }: RecordContent,
     { reason, detail }: { readonly reason: DeadReason; readonly detail: string },
-    keep: KeepHeaders = record.topic === this.#options.topics.events ? keptOfEvent : keptOfRetry,
+    keep: KeepHeaders = record.topic === this.#options.topics.events ? keptOfProducer : keptOfWorker,
   ): PendingRecord {
     const { account, topics, observer, tracing } = this.#options
     observer.deadLettered(reason, detail, record, undefined)
@@ -92,12 +94,11 @@ export class Exits {
       key: key === null ? null : Buffer.from(key),
       value: value === null ? null : Buffer.from(value),
       headers: {
-        ...keep(headers),
+        ...keep(headers, timestampMs),
         ...tracing?.headersOf(record),
         reason,
         detail,
         origin: `${topic}/${partition}/${offset}`,
-        'first-seen': String(Math.max(0, firstSeenOf(headers, timestampMs))),
       },
     }
     account.settleAfter(this.#writeDeadLetter(letter), pending)
@@ -121,7 +122,10 @@ export class Exits {
     }
     const content = { key: Buffer.from(userId), value: body, headers }
     const detail = `the catalog has no audience space ${quote(spaceId)}`
-    return this.refuse(record, content, { reason: 'unknown_source', detail }, salvageRetryHeaders)
+    return this.refuse(record, content, { reason: 'unknown_source', detail }, (made, timestampMs) => ({
+      ...salvageRetryHeaders(made),
+      'first-seen': timeText(timestampMs),
+    }))
   }
 
   async #produce(delivery: Delivery, topic: string, headers: RetryHeaders): Promise<void> {
@@ -166,22 +170,31 @@ function headersOf(delivery: Delivery): RetryHeaders {
   return delivery.trace === undefined ? headers : { ...headers, ...delivery.trace.headers }
 }
 
-export function keptOfEvent(headers: ReceivedHeaders): RetryHeaders {
-  const { 'source-id': sourceId } = salvageRetryHeaders(headers)
-  const replayJob = replayJobOf(headers)
+/**
+ * Keeps the source of a record that a producer has written. All other headers are dropped. If a producer
+ * sends headers that only workers write, such as `replay-job` or `first-seen`, nobody believes them.
+ */
+export function keptOfProducer(headers: ReceivedHeaders, timestampMs: number): RetryHeaders {
+  const sourceId = sourceIdOf(headers)
   return {
-    ...(sourceId !== undefined && { 'source-id': sourceId }),
-    ...(replayJob !== '' && { 'replay-job': replayJob }),
+    ...(sourceId !== undefined && salvageRetryHeaders({ 'source-id': sourceId })),
+    'first-seen': timeText(timestampMs),
   }
 }
 
 /**
- * Returns the known headers of a record of a retry topic. Renames the header `origin` to `carried-origin`,
- * because the dead letter gets another `origin`, which names the record of the retry topic.
+ * Keeps the known headers of a record of a topic that only workers write. Renames the header `origin` to
+ * `carried-origin`, because the dead letter gets another `origin`, which names the record of this topic.
  */
-function keptOfRetry(headers: ReceivedHeaders): RetryHeaders {
+function keptOfWorker(headers: ReceivedHeaders, timestampMs: number): RetryHeaders {
   const { origin, ...kept } = salvageRetryHeaders(headers)
-  return origin === undefined ? kept : { ...kept, 'carried-origin': origin }
+  const firstSeen = { 'first-seen': timeText(firstSeenOf(headers, timestampMs)) }
+  return { ...kept, ...firstSeen, ...(origin !== undefined && { 'carried-origin': origin }) }
+}
+
+/** Writes a time for a header. A producer can date its record before 1970. */
+function timeText(ms: number): string {
+  return String(Math.max(0, ms))
 }
 
 /** The longest id that the catalog allows, in characters. */

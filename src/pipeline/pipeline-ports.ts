@@ -171,11 +171,6 @@ export type PipelineOptions = {
    */
   needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
   /**
-   * Returns true if the state of a unit has been read, so that `judge` knows the unit's deleted users.
-   * Without this function, the state of each unit counts as read.
-   */
-  hasState?: (unit: number) => boolean
-  /**
    * Returns true if data of a user may have been deleted. The function must be cheap and read nothing from a
    * store, so its result may wrongly be true. Without this function, no data counts as deleted.
    */

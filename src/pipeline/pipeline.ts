@@ -9,7 +9,7 @@ import { hasNoChance, type PlanOptions } from './attempt-plan.ts'
 import { Conclusion } from './conclusion.ts'
 import type { Delivery } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
-import { Exits, keptOfEvent } from './exits.ts'
+import { Exits, keptOfProducer } from './exits.ts'
 import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
 import { Judging } from './judging.ts'
 import { Parking } from './parking.ts'
@@ -180,7 +180,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   refuse(record: HeldRecord, content: RecordContent, reason: DeadReason, detail: string): void {
-    this.#exits.refuse(record, content, { reason, detail }, keptOfEvent)
+    this.#exits.refuse(record, content, { reason, detail }, keptOfProducer)
   }
 
   setShare(share: number): void {
@@ -247,23 +247,7 @@ class DeliveryPipeline implements Pipeline {
   }
 
   #enqueueAll(entered: readonly Entered[]): void {
-    for (const { delivery, destination } of entered) {
-      if (delivery.replayJob === '') this.#enqueue(delivery, destination)
-      else this.#enqueueReplayed(delivery, destination)
-    }
-  }
-
-  /**
-   * Enqueues a delivery of a record that a replay has written to its topic again. The user of the message may
-   * have been deleted since the message first came. The state of the unit, which tells this, may not have
-   * been read yet. Records of `events` don't wait for the state, but retries do. So if the state isn't known,
-   * the delivery is written to the retry ladder.
-   */
-  #enqueueReplayed(delivery: Delivery, destination: DestinationDefinition): void {
-    const isStateKnown = this.#options.hasState?.(delivery.pending.record.partition) ?? true
-    if (!isStateKnown) this.#parking.park(delivery, 'handover')
-    else if (this.#judging.isNeededBy(delivery)) void this.#judging.judge(delivery)
-    else this.#enqueue(delivery, destination)
+    for (const { delivery, destination } of entered) this.#enqueue(delivery, destination)
   }
 
   #acceptResumed(record: HeldRecord, content: RecordContent): void {

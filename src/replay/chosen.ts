@@ -39,6 +39,7 @@ export type ReplayedRecord = {
  *   allow that the record is sent.
  * - `auto_paused`: Sluice has paused the destination automatically. The record would become a dead letter
  *   again.
+ * - `no_destination`: no destination is connected to the record's source.
  * - `filtered`: the message's `integrations` exclude webhooks, or the destination's filter excludes the
  *   message.
  * - `too_large`: no topic accepts the record.
@@ -52,29 +53,33 @@ export const leftOutReasons = [
   'auto_paused',
   'source_unknown',
   'source_off',
+  'no_destination',
   'filtered',
   'too_large',
 ] as const
 export type LeftOutReason = (typeof leftOutReasons)[number]
 
-/** The decision about a record. `no` means that the record doesn't match the selection. */
+/**
+ * The decision about a record. `no` means that the record doesn't match the selection. With `send`, there is
+ * at least one record to send.
+ */
 export type Chosen =
   | { readonly kind: 'no' }
   | { readonly kind: 'left_out'; readonly why: LeftOutReason }
-  | { readonly kind: 'send'; readonly record: ReplayedRecord }
+  | { readonly kind: 'send'; readonly records: readonly ReplayedRecord[] }
 
 /** The fields of the catalog that a replay reads. */
 export type ReplayCatalog = {
   readonly sources: ReadonlyMap<string, { readonly enabled: boolean; readonly kind?: 'events' | 'audiences' }>
-  readonly destinations: ReadonlyMap<
-    string,
-    {
-      readonly id: string
-      readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
-      readonly sources: readonly string[]
-      readonly filter?: MessageFilter | undefined
-    }
-  >
+  readonly destinations: ReadonlyMap<string, ReplayDestination>
+  readonly destinationsBySource: ReadonlyMap<string, readonly ReplayDestination[]>
+}
+
+export type ReplayDestination = {
+  readonly id: string
+  readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
+  readonly sources: readonly string[]
+  readonly filter?: MessageFilter | undefined
 }
 
 export type ReplayTopics = {

@@ -1,9 +1,18 @@
 import { enter } from '../message/enter.ts'
-import { madeMessageId } from '../message/entered.ts'
-import { headerText } from '../message/record-headers.ts'
+import { type Entered, madeMessageId } from '../message/entered.ts'
+import { type OriginPlace, sourceIdOf } from '../message/record-headers.ts'
 import { encodeRetryState } from '../retry/retry-state.ts'
 import { route } from '../routing/route.ts'
-import { type Choice, type Chosen, isInTime, leaveOut, notAsked, type SourceRecord } from './chosen.ts'
+import {
+  type Choice,
+  type Chosen,
+  isInTime,
+  leaveOut,
+  notAsked,
+  type ReplayDestination,
+  type ReplayedRecord,
+  type SourceRecord,
+} from './chosen.ts'
 
 /**
  * Decides about a record of `events`. The record goes to the selection's destination if the present catalog
@@ -11,16 +20,16 @@ import { type Choice, type Chosen, isInTime, leaveOut, notAsked, type SourceReco
  * `messageId` that the other destinations got. The record's `value` must be plain JSON.
  */
 export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
-  const { selection, topics, catalog, limits, jobId } = choice
+  const { selection, topics, catalog, limits } = choice
   const destinationId = selection.destinationId ?? ''
-  const sourceId = headerText(record.headers, 'source-id') ?? ''
+  const sourceId = sourceIdOf(record.headers) ?? ''
   const isOfSource = selection.sourceId === undefined || selection.sourceId === sourceId
   if (!isOfSource || !isInTime(selection, record.timestampMs)) return notAsked
   const { sources, destinations } = catalog()
   const destination = destinations.get(destinationId)
   if (destination === undefined) return leaveOut('destination_removed')
   if (!destination.sources.includes(sourceId)) return notAsked
-  const { partition, offset, timestampMs, key, value } = record
+  const { partition, offset, timestampMs, value } = record
   const origin = { topic: topics.events, partition, offset }
   if (!mayHaveId(record, origin, selection.messageId)) return notAsked
   if (record.unreadable !== undefined) return leaveOut('unreadable')
@@ -33,15 +42,35 @@ export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
   const [skipped] = route(message, [destination]).skipped
   if (skipped !== undefined)
     return leaveOut(skipped.reason === 'destination_off' ? 'destination_off' : 'filtered')
+  const event = { record, sourceId, origin, message, firstSeenMs: timestampMs }
+  return { kind: 'send', records: [deliveryOf(event, destination, choice)] }
+}
+
+/** A message of `events`, and the record that a replay reads it from. */
+export type ReplayedEvent = {
+  readonly record: SourceRecord
+  readonly sourceId: string
+  readonly origin: OriginPlace
+  readonly message: Entered
+  /** The time at which the message came first, in epoch milliseconds. */
+  readonly firstSeenMs: number
+}
+
+/** Returns the record of `replays` by which a worker delivers an event to a destination. */
+export function deliveryOf(
+  { record: { partition, key }, sourceId, origin, message, firstSeenMs }: ReplayedEvent,
+  { id }: ReplayDestination,
+  { topics, jobId }: Choice,
+): ReplayedRecord {
   const headers = encodeRetryState({
     sourceId,
-    destinationId,
+    destinationId: id,
     messageId: message.messageId,
     kind: message.type,
     nextRung: 0,
     attempts: 0,
     // The original time is kept, so that the message is dropped if its user was deleted since then.
-    firstSeenMs: timestampMs,
+    firstSeenMs,
     expiresAtMs: 0,
     failedHooks: [],
     notBeforeMs: new Map(),
@@ -49,7 +78,7 @@ export function chooseEvent(record: SourceRecord, choice: Choice): Chosen {
     origin,
     replayJob: jobId,
   })
-  return { kind: 'send', record: { topic: topics.replays, partition, key, value: message.body, headers } }
+  return { topic: topics.replays, partition, key, value: message.body, headers }
 }
 
 /**

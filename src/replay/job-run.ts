@@ -153,7 +153,7 @@ export class JobRun {
     for (const record of records) {
       const chosen = choose(record)
       if (chosen.kind === 'left_out') await this.#leaveOut(chosen.why)
-      else if (chosen.kind === 'send') this.#add(chosen.record)
+      else if (chosen.kind === 'send') for (const one of chosen.records) this.#add(one)
       this.#offsets[partition] = record.offset + 1
       if (this.#isFull) await this.#flush()
     }

@@ -1,6 +1,8 @@
+import { enter } from '../message/enter.ts'
 import { partitionOf } from '../message/partitioner.ts'
-import { headerText, parseOrigin } from '../message/record-headers.ts'
-import { decodeRetryState, encodeRetryState } from '../retry/retry-state.ts'
+import { headerText, type OriginPlace, parseOrigin, sourceIdOf } from '../message/record-headers.ts'
+import { decodeRetryState, encodeRetryState, firstSeenOf } from '../retry/retry-state.ts'
+import { route } from '../routing/route.ts'
 import {
   type Choice,
   type Chosen,
@@ -10,12 +12,16 @@ import {
   type ReplayedRecord,
   type SourceRecord,
 } from './chosen.ts'
+import { deliveryOf } from './event.ts'
 
 /**
  * Decides about a dead letter. A dead letter of a delivery goes to `replays`, without its number of attempts,
  * its expiry and its failed hooks. The worker treats it like any delivery that comes from a retry topic. The
- * worker doesn't send it if there is a newer value or if its user was deleted. A dead letter that never had a
- * destination goes back to the topic from which it came.
+ * worker doesn't send it if there is a newer value or if its user was deleted. A refused event is entered and
+ * routed here, and goes to `replays` too. It doesn't go back to `events`, because others write that topic.
+ * Workers would have to believe everybody there who says when a message came first. A refused change of an
+ * audience and a refused request for a deletion go back to the topics from which they came, and nothing but
+ * their source goes with them.
  */
 export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
   const { selection } = choice
@@ -73,32 +79,24 @@ function isAsked({ headers }: SourceRecord, { selection }: Choice): boolean {
 }
 
 function chooseUndelivered(letter: SourceRecord, choice: Choice): Chosen {
-  const { topics, catalog, jobId } = choice
+  const { topics, catalog } = choice
   const origin = parseOrigin(headerText(letter.headers, 'origin') ?? '')
-  const sourceId = headerText(letter.headers, 'source-id')
+  const sourceId = sourceIdOf(letter.headers)
   const reason = headerText(letter.headers, 'reason') ?? ''
-  const firstSeen = headerText(letter.headers, 'first-seen')
-  const headers = {
-    ...(sourceId !== undefined && { 'source-id': sourceId }),
-    'replay-job': jobId,
-    // The original time is kept, so that the message is dropped if its user was deleted since then.
-    ...(firstSeen !== undefined && { 'first-seen': firstSeen }),
-  }
   switch (origin?.topic) {
     case topics.events:
-    case topics.audienceChanges: {
+      return sourceId === undefined
+        ? leaveOut('not_replayable')
+        : chooseRefusedEvent(letter, { origin, sourceId }, choice)
+    case topics.audienceChanges:
       // A part of a sync is useless without the other parts. The next sync sends all of its parts again.
-      if (sourceId === undefined || sourceId === '' || reason.startsWith('sync_'))
-        return leaveOut('not_replayable')
-      const source = catalog().sources.get(sourceId)
-      if (source === undefined) return leaveOut('source_unknown')
-      // An event of a disabled source would be dropped, so it is left out. A value of a disabled space is
-      // kept, so it is replayed.
-      if (!source.enabled && origin.topic === topics.events) return leaveOut('source_off')
-      return send(letter, { topic: origin.topic, headers })
-    }
+      if (sourceId === undefined || reason.startsWith('sync_')) return leaveOut('not_replayable')
+      // A value of a disabled space is kept, so it is replayed.
+      return catalog().sources.has(sourceId)
+        ? send(letter, { topic: origin.topic, headers: { 'source-id': sourceId } })
+        : leaveOut('source_unknown')
     case topics.deletions:
-      return send(letter, { topic: origin.topic, headers })
+      return send(letter, { topic: origin.topic, headers: {} })
     default:
       // A state of an audience would overwrite newer values, so it isn't replayed. A backfill can send the
       // present values.
@@ -106,9 +104,46 @@ function chooseUndelivered(letter: SourceRecord, choice: Choice): Chosen {
   }
 }
 
+/**
+ * Returns true if the value of a dead letter is the value of a record of `events`, as its producer wrote it.
+ */
+export function isRefusedEvent({ headers }: SourceRecord, { events }: Choice['topics']): boolean {
+  const isRefused = headerText(headers, 'destination-id') === undefined
+  return isRefused && parseOrigin(headerText(headers, 'origin') ?? '')?.topic === events
+}
+
+/**
+ * Decides about an event that was refused, and so never went to a destination. It goes to each destination to
+ * which the present catalog routes it. Its `value` must be plain JSON.
+ */
+function chooseRefusedEvent(
+  letter: SourceRecord,
+  { origin, sourceId }: { readonly origin: OriginPlace; readonly sourceId: string },
+  choice: Choice,
+): Chosen {
+  const { sources, destinationsBySource } = choice.catalog()
+  const source = sources.get(sourceId)
+  if (source === undefined) return leaveOut('source_unknown')
+  // An event of a disabled source would be dropped, so it is left out.
+  if (!source.enabled) return leaveOut('source_off')
+  const firstSeenMs = firstSeenOf(letter.headers, letter.timestampMs)
+  const entered = enter(letter.value, { ...origin, timestampMs: firstSeenMs }, choice.limits)
+  if (!entered.ok) return leaveOut('unreadable')
+  const { message } = entered
+  const connected = destinationsBySource.get(sourceId) ?? []
+  const { to, skipped } = route(message, connected)
+  if (to.length > 0) {
+    const event = { record: letter, sourceId, origin, message, firstSeenMs }
+    return { kind: 'send', records: to.map((destination) => deliveryOf(event, destination, choice)) }
+  }
+  if (skipped.length === 0) return leaveOut('no_destination')
+  const isOff = skipped.every(({ reason }) => reason === 'destination_off')
+  return leaveOut(isOff ? 'destination_off' : 'filtered')
+}
+
 function send(
   { partition, key, value }: SourceRecord,
   { topic, headers }: Pick<ReplayedRecord, 'topic' | 'headers'>,
 ): Chosen {
-  return { kind: 'send', record: { topic, partition, key, value, headers } }
+  return { kind: 'send', records: [{ topic, partition, key, value, headers }] }
 }

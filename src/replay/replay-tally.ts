@@ -31,7 +31,7 @@ export class TallyBuilder {
 
   add(chosen: Chosen): void {
     if (chosen.kind === 'left_out') this.leaveOut(chosen.why)
-    else if (chosen.kind === 'send') this.send(chosen.record)
+    else if (chosen.kind === 'send') for (const record of chosen.records) this.send(record)
   }
 
   send(record: Pick<ReplayedRecord, 'key' | 'value'>): void {

@@ -290,19 +290,18 @@ function readFlag(headers: ReceivedHeaders, name: string, faults: string[]): boo
  * Returns the id of the replay that wrote a record. Returns '' if no replay wrote it. Also returns '' if the
  * header is no valid id, because the id is later sent in the header of an HTTP request.
  */
-export function replayJobOf(headers: ReceivedHeaders): string {
+function replayJobOf(headers: ReceivedHeaders): string {
   const text = headerText(headers, 'replay-job')
   return isReplayJob(text) ? text : ''
 }
 
 /**
- * Returns the time at which the message of a record came first, in epoch milliseconds. If a replay has
- * written the record, this is earlier than the time of the record.
+ * Returns the time at which the message of a record came first, in epoch milliseconds. Call it only for
+ * records of topics that only Sluice writes. `timestampMs` is the time of the record, which isn't earlier.
  */
 export function firstSeenOf(headers: ReceivedHeaders, timestampMs: number): number {
   const text = headerText(headers, 'first-seen') ?? ''
-  const isKnown = replayJobOf(headers) !== '' && /^\d{1,15}$/.test(text)
-  return isKnown ? Math.min(Number(text), timestampMs) : timestampMs
+  return /^\d{1,15}$/.test(text) ? Math.min(Number(text), timestampMs) : timestampMs
 }
 
 function isReplayJob(text: string | undefined): text is string {

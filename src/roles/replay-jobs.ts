@@ -12,7 +12,7 @@ import type { Choice, Chosen, SourceRecord } from '../replay/chosen.ts'
 import { chooseEvent } from '../replay/event.ts'
 import type { AuditEntry, JobRecord } from '../replay/job.ts'
 import { JobLog, type JobLogOptions } from '../replay/job-log.ts'
-import { chooseLetter } from '../replay/letter.ts'
+import { chooseLetter, isRefusedEvent } from '../replay/letter.ts'
 import type { Pieces } from '../replay/pieces.ts'
 import type { TopicNames } from '../kafka/topics.ts'
 import { openDecoder } from './schema-registry.ts'
@@ -94,13 +94,14 @@ export async function openReplayReading(
     topicId: (from) => reader.topicId({ topic: topicOf(from, topics), partition: 0, stallTimeoutMs }),
     pieces(from, topicId) {
       const place = { topic: topicOf(from, topics), topicId }
-      if (from === 'dead-letters')
-        return piecesOf(place, async ({ records }, partition) =>
-          records.map((record) => ({ ...record, partition })),
-        )
       return piecesOf(place, async ({ records }, partition, signal) => {
         const plain: SourceRecord[] = []
-        for (const record of records) plain.push(await plainOf(decoder, { ...record, partition }, signal))
+        for (const one of records) {
+          const record = { ...one, partition }
+          // The other dead letters go back as they came, or their values are plain JSON already.
+          const isToDecode = from === 'events' || isRefusedEvent(record, topics)
+          plain.push(isToDecode ? await plainOf(decoder, record, signal) : record)
+        }
         return plain
       })
     },

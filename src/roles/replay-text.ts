@@ -22,6 +22,7 @@ const meanings: Readonly<Record<LeftOutReason, string>> = {
   auto_paused: 'are for a destination that Sluice has paused: resume it first',
   source_unknown: 'are from a source that the catalog does not have',
   source_off: 'are from a source that is disabled',
+  no_destination: 'are from a source to which no destination is connected',
   filtered: 'are excluded by their integrations, or by the filter of the destination',
   too_large: 'are larger than any topic takes',
 }

@@ -261,7 +261,6 @@ function openPipeline(base: MemberBase, joined: Joined): Pipeline {
     mayBegin: () => later.consumer?.checkInTouch() ?? true,
     judge: (waiting) => audiences.judge(waiting),
     needsJudging: (_sourceId, unit, hasProperty) => hasProperty || audiences.hasDeletions(unit),
-    hasState: (unit) => audiences.isReady(unit),
     mayBeDeleted: ({ userId, spaceId }, unit) => audiences.mayBeDeleted(unit, userId, spaceId),
     needsBackfill: (destinationId, spaceId) => marks.needsBackfill(destinationId, spaceId),
     now: Date.now,

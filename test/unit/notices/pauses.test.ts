@@ -121,11 +121,10 @@ class World {
 
 /** Returns a process that reads a mirror of the topic, which has only the last record of each key. */
 function mirrorOf({ log, nowMs }: World): Process {
-  const latest = new Map(log.map((record) => [String(record.key), record]))
-  const mirrored = log.filter((record) => latest.get(String(record.key)) === record)
-  const process = new Process()
-  for (const [offset, record] of mirrored.entries()) process.board.take({ ...record, offset }, nowMs)
-  return process
+  const mirrored = log.filter((one) => log.findLast(({ key }) => key.equals(one.key)) === one)
+  const reader = new Process()
+  for (const [offset, record] of mirrored.entries()) reader.board.take({ ...record, offset }, nowMs)
+  return reader
 }
 
 describe('a destination', () => {
@@ -296,11 +295,8 @@ describe('a pause', () => {
     const { world, decider } = World.paused()
     expect(mirrorOf(world).isPaused).toBe(true)
     world.resume()
-    world.read(decider)
-    expect(decider.isPaused).toBe(false)
     expect(mirrorOf(world).isPaused).toBe(false)
     world.pass(2 * time, decider)
-    expect(decider.isPaused).toBe(true)
     expect(mirrorOf(world).isPaused).toBe(true)
   })
 

@@ -1,29 +1,69 @@
 import { expect, test } from 'vitest'
+import { defaultLimits } from '../../../src/message/limits.ts'
+import { chooseLetter } from '../../../src/replay/letter.ts'
 import { destinationOf, hour, stage, type StageOptions, startMs, taken, TestRecord } from './stage.ts'
 
-// A dead letter that never had a destination. A replay has written it to `events` again.
+// A dead letter that never had a destination, because its source was unknown. A replay sends it again.
 
 const body = JSON.stringify({ type: 'track', userId: 'u1', event: 'E', messageId: 'm-1' })
-const headers = { 'source-id': 'shop', 'replay-job': 'job-1', 'first-seen': String(startMs - hour) }
+const crm = destinationOf('crm', { sources: ['shop'] })
+const topics = {
+  events: 'events',
+  audienceChanges: 'audience-changes',
+  deletions: 'deletions',
+  deadLetters: 'dead-letters',
+  replays: 'replays',
+}
+const catalog = {
+  sources: new Map([['shop', { enabled: true }]]),
+  destinations: new Map([['crm', crm]]),
+  destinationsBySource: new Map([['shop', [crm]]]),
+}
 
-/** Hands a record of `events` to a pipeline whose users may have been deleted. */
-async function accepted(given: Record<string, string>, options: StageOptions = {}) {
+/** Replays the dead letter, and hands what the replay writes to a pipeline whose users may have been deleted. */
+async function replayed(options: StageOptions = {}) {
+  const letter = {
+    partition: 2,
+    offset: 1,
+    timestampMs: startMs,
+    key: Buffer.from('u1'),
+    value: Buffer.from(body),
+    headers: {
+      'source-id': 'shop',
+      reason: 'unknown_source',
+      origin: 'events/2/7',
+      'first-seen': String(startMs - hour),
+    },
+  }
+  const chosen = chooseLetter(letter, {
+    selection: { from: 'dead-letters' },
+    jobId: 'job-1',
+    topics,
+    catalog: () => catalog,
+    limits: defaultLimits,
+    partitions: 6,
+  })
+  if (chosen.kind !== 'send') throw new Error(JSON.stringify(chosen))
+  const [sent] = chosen.records
   const all = stage({
-    destinations: [destinationOf('crm', { sources: ['shop'] })],
+    destinations: [crm],
     sources: { shop: {} },
     needsJudging: () => true,
+    topics: { events: 'events', replays: 'replays', retryPrefix: 'retry.', deadLetters: 'dead-letters' },
     ...options,
   })
-  const record = new TestRecord('events', 7)
-  all.pipeline.accept(record, { key: Buffer.from('u1'), value: Buffer.from(body), headers: given })
+  const record = new TestRecord(sent?.topic ?? '', 7)
+  all.pipeline.accept(record, {
+    key: sent?.key ?? null,
+    value: sent?.value ?? null,
+    headers: sent?.headers ?? {},
+  })
   await all.settle()
   return { ...all, record }
 }
 
 test('is left out if its user was deleted after it had come first', async () => {
-  const { posted, judged, told, record } = await accepted(headers, {
-    judge: async () => ({ kind: 'suppressed' }),
-  })
+  const { posted, judged, told, record } = await replayed({ judge: async () => ({ kind: 'suppressed' }) })
   expect(judged).toMatchObject([{ unit: 2, sourceId: 'shop', firstSeenMs: startMs - hour }])
   expect(posted).toEqual([])
   expect(told).toMatchObject([expect.stringMatching(/^suppressed crm/)])
@@ -31,40 +71,8 @@ test('is left out if its user was deleted after it had come first', async () => 
 })
 
 test('is sent otherwise', async () => {
-  const { record, ...all } = await accepted(headers)
+  const { record, ...all } = await replayed()
   await all.answer(taken)
   expect(all.told).toMatchObject([expect.stringMatching(/^delivered crm/)])
   expect(record.settled).toBe(1)
-})
-
-test('waits on the ladder while the deleted users of its unit are not known, and is then left out', async () => {
-  let isKnown = false
-  const { posted, judged, told, written, record, ...all } = await accepted(headers, {
-    hasState: () => isKnown,
-    needsJudging: () => isKnown,
-    judge: async () => ({ kind: isKnown ? 'suppressed' : 'send' }),
-  })
-  expect(posted).toEqual([])
-  expect(told).toMatchObject([expect.stringMatching(/^parked crm .*: handover$/)])
-  expect(record.settled).toBe(1)
-  isKnown = true
-  all.retry(written[0])
-  await all.settle()
-  expect(judged).toMatchObject([{ firstSeenMs: startMs - hour }])
-  expect(told.at(-1)).toMatch(/^suppressed crm/)
-})
-
-test('keeps the time at which it came first, and names its replay, if it is refused again', async () => {
-  const { written } = await accepted({ ...headers, 'source-id': 'nobody' })
-  const kept = { 'source-id': 'nobody', 'first-seen': String(startMs - hour), 'replay-job': 'job-1' }
-  expect(written).toMatchObject([{ topic: 'dead-letters', headers: { reason: 'unknown_source', ...kept } }])
-})
-
-test.each([
-  ['an event of a producer', { 'source-id': 'shop', 'first-seen': '1' }],
-  ['a replayed one from an earlier version of Sluice', { 'source-id': 'shop', 'replay-job': 'job-1' }],
-  ['a replayed one with a time that is none', { ...headers, 'first-seen': '-1' }],
-])('%s has the time of its record', async (_what, given) => {
-  const { written } = await accepted({ ...given, 'source-id': 'nobody' })
-  expect(written).toMatchObject([{ headers: { 'first-seen': String(startMs) } }])
 })

@@ -13,22 +13,39 @@ const topics = {
   deadLetters: 's.dead-letters',
   replays: 's.replays',
 }
+const destinations: ReturnType<Choice['catalog']>['destinations'] = new Map([
+  ['crm', { id: 'crm', state: 'on', sources: ['shop', 'closed'] }],
+  ['away', { id: 'away', state: 'off', sources: ['shop', 'resting'] }],
+  ['waits', { id: 'waits', state: 'paused', sources: ['shop'] }],
+  ['failing', { id: 'failing', state: 'auto_paused', sources: ['shop'] }],
+  [
+    'orders',
+    {
+      id: 'orders',
+      state: 'on',
+      sources: ['shop', 'tills'],
+      filter: { types: undefined, events: ['Order'] },
+    },
+  ],
+])
 const catalog: ReturnType<Choice['catalog']> = {
   sources: new Map([
     ['shop', { enabled: true }],
     ['closed', { enabled: false }],
     ['space', { enabled: true, kind: 'audiences' }],
+    // Its only destination is off.
+    ['resting', { enabled: true }],
+    // Its only destination has a filter.
+    ['tills', { enabled: true }],
+    ['alone', { enabled: true }],
   ]),
-  destinations: new Map([
-    ['crm', { id: 'crm', state: 'on', sources: ['shop', 'closed'] }],
-    ['away', { id: 'away', state: 'off', sources: ['shop'] }],
-    ['waits', { id: 'waits', state: 'paused', sources: ['shop'] }],
-    ['failing', { id: 'failing', state: 'auto_paused', sources: ['shop'] }],
-    [
-      'orders',
-      { id: 'orders', state: 'on', sources: ['shop'], filter: { types: undefined, events: ['Order'] } },
-    ],
-  ]),
+  destinations,
+  destinationsBySource: new Map(
+    ['shop', 'closed', 'resting', 'tills'].map((id) => [
+      id,
+      [...destinations.values()].filter(({ sources }) => sources.includes(id)),
+    ]),
+  ),
 }
 
 function choiceOf(selection: Choice['selection']): Choice {
@@ -68,7 +85,9 @@ function letter(headers: Record<string, string> = {}, given: Partial<SourceRecor
 
 function sent(chosen: Chosen) {
   if (chosen.kind !== 'send') throw new Error(`it is ${JSON.stringify(chosen)}`)
-  return chosen.record
+  const [record, ...others] = chosen.records
+  if (record === undefined || others.length > 0) throw new Error(`it is ${chosen.records.length} records`)
+  return record
 }
 
 describe('a dead letter of a delivery', () => {
@@ -163,14 +182,62 @@ test('a value of an audience goes to the unit that has its user now, and another
 })
 
 describe('a dead letter without a destination', () => {
-  test.each(['s.events', 's.audience-changes'])('goes back to %s, with its source and its time', (topic) => {
-    const record = sent(chooseLetter(refused(`${topic}/3/42`), choiceOf({ from: 'dead-letters' })))
-    expect(record).toMatchObject({
-      topic,
-      partition: 3,
-      headers: { 'source-id': 'shop', 'replay-job': 'job-1', 'first-seen': '1' },
-    })
-    expect(Object.keys(record.headers)).toEqual(['source-id', 'replay-job', 'first-seen'])
+  const track = { type: 'track', event: 'E', userId: 'u1', messageId: 'm-1' }
+  const refusedEvent = (message: object = track, headers: Record<string, string> = {}): SourceRecord => ({
+    ...refused('s.events/3/42', headers),
+    value: Buffer.from(JSON.stringify(message)),
+  })
+
+  test('of an event goes to each destination of its source, with the time at which it came first', () => {
+    const chosen = chooseLetter(refusedEvent(), choiceOf({ from: 'dead-letters' }))
+    const records = chosen.kind === 'send' ? chosen.records : []
+    expect(records).toMatchObject(
+      ['crm', 'waits', 'failing'].map((id) => ({
+        topic: 's.replays',
+        partition: 3,
+        key: Buffer.from('u1'),
+        headers: { 'destination-id': id },
+      })),
+    )
+    for (const { headers, value } of records) {
+      expect(decodeRetryState(headers)).toMatchObject({
+        ok: true,
+        state: {
+          sourceId: 'shop',
+          messageId: 'm-1',
+          kind: 'track',
+          firstSeenMs: 1,
+          attempts: 0,
+          origin: { topic: 's.events', partition: 3, offset: 42 },
+          replayJob: 'job-1',
+        },
+      })
+      expect(JSON.parse(String(value))).toMatchObject({ ...track, version: 1 })
+    }
+  })
+
+  test('of an event without an id or a time has those that its first delivery would have had', () => {
+    const given = refusedEvent({ type: 'track', event: 'Order', userId: 'u1' }, { 'source-id': 'tills' })
+    const { headers, value } = sent(chooseLetter(given, choiceOf({ from: 'dead-letters' })))
+    expect(headers['message-id']).toBe('s.events-3-42')
+    expect(JSON.parse(String(value))).toMatchObject({ timestamp: '1970-01-01T00:00:00.001Z' })
+  })
+
+  test.each([
+    ['unreadable', refusedEvent({ type: 'nonsense' })],
+    ['filtered', refusedEvent({ ...track, integrations: { All: false } })],
+    ['filtered', refusedEvent(track, { 'source-id': 'tills' })],
+    ['destination_off', refusedEvent(track, { 'source-id': 'resting' })],
+    ['no_destination', refusedEvent(track, { 'source-id': 'alone' })],
+    ['source_off', refusedEvent(track, { 'source-id': 'closed' })],
+  ])('of an event is left out as %s', (why, given) => {
+    expect(chooseLetter(given, choiceOf({ from: 'dead-letters' }))).toEqual({ kind: 'left_out', why })
+  })
+
+  test('goes back to audience-changes with its source alone: no worker believes other headers there', () => {
+    const record = sent(chooseLetter(refused('s.audience-changes/3/42'), choiceOf({ from: 'dead-letters' })))
+    expect(record).toMatchObject({ topic: 's.audience-changes', partition: 3 })
+    expect(record.headers).toEqual({ 'source-id': 'shop' })
   })
 
   test('of a space that is disabled goes back: its values are kept for later', () => {
@@ -181,7 +248,8 @@ describe('a dead letter without a destination', () => {
   test('goes back to deletions', () => {
     const { 'source-id': _none, ...headers } = refused('s.deletions/3/42').headers ?? {}
     const record = sent(chooseLetter(letter({}, { headers }), choiceOf({ from: 'dead-letters' })))
-    expect(record).toMatchObject({ topic: 's.deletions', headers: { 'replay-job': 'job-1' } })
+    expect(record).toMatchObject({ topic: 's.deletions', headers: {} })
+    expect(record.headers).toEqual({})
   })
 
   test.each([
@@ -193,6 +261,8 @@ describe('a dead letter without a destination', () => {
     ['not_replayable', refused('s.retry.1m/3/42')],
     ['not_replayable', refused('other.events/3/42')],
     ['not_replayable', refused('s.audience-changes/3/42', { reason: 'sync_incomplete' })],
+    ['not_replayable', refused('s.audience-changes/3/42', { 'source-id': '' })],
+    ['source_unknown', refused('s.audience-changes/3/42', { 'source-id': 'nobody' })],
     ['not_replayable', refused('nonsense')],
   ])('is left out as %s', (why, given) => {
     expect(chooseLetter(given, choiceOf({ from: 'dead-letters' }))).toEqual({ kind: 'left_out', why })

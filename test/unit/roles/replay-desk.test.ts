@@ -23,7 +23,7 @@ test('a replay that Kafka has stored is created, though Kafka answers nothing af
   const desk = replayDeskOf({
     config: read.config,
     kafka: new kafkajs.Kafka({ brokers: ['127.0.0.1:1'] }),
-    catalog: () => ({ sources: new Map(), destinations: new Map() }),
+    catalog: () => ({ sources: new Map(), destinations: new Map(), destinationsBySource: new Map() }),
     reading: {
       pieces: () => ({ piece: async ({ from }) => ({ records: [], next: from }) }),
       topicId: async () => undefined,
