@@ -30,6 +30,11 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   repeats: { about: 'recognizes messages that came before', imports: [], isPure: true },
   address: { about: 'decides which addresses are public or allowed', imports: [], isPure: true },
+  secrets: {
+    about: 'finds the secrets of a request in an answer, and masks them',
+    imports: [],
+    isPure: true,
+  },
   http: {
     about: 'loads `node:http` at little cost; reads answers to requests, up to a size limit',
     imports: [],
@@ -44,7 +49,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
-    imports: ['address', 'catalog', 'pacing', 'queues'],
+    imports: ['address', 'catalog', 'pacing', 'queues', 'secrets'],
     packages: ['undici'],
   },
   gateway: {
@@ -77,7 +82,7 @@ const parts: Readonly<Record<string, Folder>> = {
   admin: { about: 'the admin API: its routes, their document, tokens', imports: ['delivery-log', 'http'] },
   kafka: {
     about: 'group member, fetches, watermark, commits, produces, topics, logins, rights',
-    imports: ['http', 'queues'],
+    imports: ['http', 'queues', 'secrets'],
     packages: ['kafkajs', 'aws-msk-iam-sasl-signer-js', 'snappy', 'lz4-napi'],
   },
   registry: {

@@ -1,5 +1,4 @@
 import type { HeldRecord } from '../message/held-record.ts'
-import { withoutSecrets } from '../delivery/kept-answer.ts'
 import type { Outcome } from '../delivery/outcome.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery } from '../pipeline/delivery.ts'
@@ -116,7 +115,7 @@ class StateWriter implements LogObserver {
     state.status = statusOf(outcome)
     state.durationMs = durationMs
     state.error = errorOf(outcome)
-    state.answer = answerOf(outcome, delivery)
+    state.answer = outcome.kind === 'answer' ? outcome.body : undefined
     this.#write(delivery.pending.record.partition, delivery)
   }
 
@@ -332,12 +331,6 @@ function emptyState(): WrittenState {
 
 function statusOf(outcome: Outcome): number {
   return outcome.kind === 'answer' ? outcome.status : 0
-}
-
-/** Returns the kept part of an answer, with the user's id masked. Secrets in this part are already masked. */
-function answerOf(outcome: Outcome, { key }: Delivery): Uint8Array | undefined {
-  if (outcome.kind !== 'answer' || outcome.body === undefined) return undefined
-  return key === null ? outcome.body : withoutSecrets(outcome.body, [key.toString('utf8')])
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Destination } from '../catalog/catalog.ts'
 import { hookBreach } from '../catalog/hook-rules.ts'
 import { Breaker, type BreakerOptions } from './breaker.ts'
-import { secretsOf } from './kept-answer.ts'
+import { secretsOf } from '../secrets/secret-texts.ts'
 import { createSigner, type Signer } from './signature.ts'
 import type { Target } from './sender.ts'
 import type { Rate } from '../pacing/token-bucket.ts'

@@ -36,6 +36,8 @@ export type Target = {
 
 /** The receiver of a request's result. `answered` is called once, and then `released` is called once. */
 export type Exchange = {
+  /** The id of the message's user, which is masked in a kept answer. */
+  readonly userId?: Buffer | null
   /**
    * Called when the outcome is known: the answer has come, the request failed, or its time is up.
    * `mayHaveArrived`: true if part of the request was written on a connection that brought no answer.
@@ -150,7 +152,7 @@ export function createSender({
       const headers = signatureHeaders.length === 0 ? target.headers : target.headers.concat(signatureHeaders)
       const request: Dispatcher.DispatchOptions = { path: target.path, method: 'POST', headers, body }
       const pool = poolOf(target)
-      const kept = keptOf(keptAnswerBytes, target, signatureHeaders)
+      const kept = keptOf(keptAnswerBytes, target, signatureHeaders, exchange)
       pool.send(new ExchangeHandler({ exchange, request, pool, deadlines, kept }))
     },
     async close() {
@@ -179,12 +181,14 @@ function connectionOptions(connect: ConnectionOptions['connect'], poolIdleMs: nu
 
 function keptOf(
   bytes: number,
-  { secrets = [] }: Target,
-  signatureHeaders: readonly string[],
+  { secrets = noSecrets }: Target,
+  headers: readonly string[],
+  { userId = null }: Exchange,
 ): KeptAnswer | undefined {
-  if (bytes === 0) return undefined
-  return new KeptAnswer(bytes, [...secrets, ...signatureHeaders.filter((_, at) => at % 2 === 1)])
+  return bytes === 0 ? undefined : new KeptAnswer(bytes, secrets, { headers, userId })
 }
+
+const noSecrets: readonly string[] = []
 
 type ExchangeParts = {
   readonly exchange: Exchange

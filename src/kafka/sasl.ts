@@ -1,4 +1,5 @@
 import kafkajs, { type AuthenticationProviderArgs, type Authenticator, type Mechanism } from 'kafkajs'
+import { textWithoutSecrets } from '../secrets/without-secrets.ts'
 import type { KafkaSettings } from './kafka-settings.ts'
 import { kafkajsFile } from './kafkajs-file.ts'
 import { LoginError, type ReportedTroubles } from './login-error.ts'
@@ -89,14 +90,15 @@ function bearerProvider(tokens: Tokens, { oauthExtensions = [] }: KafkaSettings)
   return ({ saslAuthenticate }) => ({
     async authenticate() {
       const extensions = oauthExtensions.map((extension) => `\u0001${extension}`).join('')
-      const message = Buffer.from(`n,,\u0001auth=Bearer ${await tokens.current()}${extensions}\u0001\u0001`)
+      const token = await tokens.current()
+      const message = Buffer.from(`n,,\u0001auth=Bearer ${token}${extensions}\u0001\u0001`)
       const refusal = await saslAuthenticate<string>({
         request: { encode: () => sized(message) },
         // The first four bytes are the length.
         response: { decode: (bytes) => bytes.subarray(4), parse: String },
       })
       if (refusal !== undefined && refusal !== '')
-        throw new Error(`the broker answered ${refusal.slice(0, 300)}`)
+        throw new Error(`the broker answered ${textWithoutSecrets(refusal, [token]).slice(0, 300)}`)
     },
   })
 }

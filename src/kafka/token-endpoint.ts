@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { request as httpsRequest, type RequestOptions } from 'node:https'
 import { http } from '../http/node-http.ts'
 import { readAnswer } from '../http/read-answer.ts'
+import { secretsOf } from '../secrets/secret-texts.ts'
+import { textWithoutSecrets } from '../secrets/without-secrets.ts'
 import { LoginError } from './login-error.ts'
 import { tlsAdvice } from './tls-advice.ts'
 import type { Token } from './login-tokens.ts'
@@ -31,7 +33,7 @@ export async function requestToken(asked: TokenRequest, now: () => number): Prom
   const askedMs = now()
   const { status, text } = await post(asked)
   const answer = objectOf(text)
-  if (status !== 200) throw new LoginError(refusalOf(asked.url, status, answer))
+  if (status !== 200) throw new LoginError(refusalOf(asked, status, answer))
   const { access_token: value, expires_in: lifeSeconds } = answer
   if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) {
     throw new LoginError(
@@ -43,13 +45,12 @@ export async function requestToken(asked: TokenRequest, now: () => number): Prom
 }
 
 async function post(asked: TokenRequest): Promise<{ status: number; text: string }> {
-  const { url, clientId, clientSecret, scope, audience, ca, timeoutMs } = asked
+  const { url, scope, audience, ca, timeoutMs } = asked
   const form = new URLSearchParams({
     grant_type: 'client_credentials',
     ...(scope !== undefined && { scope }),
     ...(audience !== undefined && { audience }),
   }).toString()
-  const login = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`
   const deadline = AbortSignal.timeout(timeoutMs)
   try {
     const response = await open(new URL(url), form, {
@@ -57,7 +58,7 @@ async function post(asked: TokenRequest): Promise<{ status: number; text: string
       agent: false,
       headers: {
         accept: 'application/json',
-        authorization: `Basic ${Buffer.from(login).toString('base64')}`,
+        authorization: authorizationOf(asked),
         'content-type': 'application/x-www-form-urlencoded',
         'content-length': Buffer.byteLength(form),
         'user-agent': 'sluice',
@@ -74,6 +75,11 @@ async function post(asked: TokenRequest): Promise<{ status: number; text: string
   }
 }
 
+function authorizationOf({ clientId, clientSecret }: TokenRequest): string {
+  const login = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`
+  return `Basic ${Buffer.from(login).toString('base64')}`
+}
+
 function failureOf(error: unknown, deadline: AbortSignal, timeoutMs: number): string {
   if (deadline.aborted) return `no answer within ${timeoutMs} ms`
   if (!(error instanceof Error)) return String(error)
@@ -83,9 +89,12 @@ function failureOf(error: unknown, deadline: AbortSignal, timeoutMs: number): st
   return advice === undefined ? `${error.message} (${code})` : `${advice} (${code})`
 }
 
-function refusalOf(url: string, status: number, answer: Readonly<Record<string, unknown>>): string {
-  const said = [answer['error'], answer['error_description']].filter((text) => typeof text === 'string')
-  const what = `the token endpoint ${url} answered ${[status, ...said.map((text) => text.slice(0, 300))].join(' ')}`
+function refusalOf(asked: TokenRequest, status: number, answer: Readonly<Record<string, unknown>>): string {
+  const secrets = [asked.clientSecret, ...secretsOf([authorizationOf(asked)], '')]
+  const said = [answer['error'], answer['error_description']]
+    .filter((text) => typeof text === 'string')
+    .map((text) => textWithoutSecrets(text, secrets).slice(0, 300))
+  const what = `the token endpoint ${asked.url} answered ${[status, ...said].join(' ')}`
   if (answer['error'] === 'invalid_scope')
     return `${what}: look at kafka.oauthScope (SLUICE_KAFKA_OAUTH_SCOPE)`
   if (status === 400 || status === 401 || status === 403) {

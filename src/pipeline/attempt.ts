@@ -105,6 +105,8 @@ export type Attempted = SignedMessage & {
   readonly trace?: Pick<DeliveryTrace, 'posting'> | undefined
   /** The id of the replay that the delivery comes from; '' if it doesn't come from a replay. */
   readonly replayJob: string
+  /** The key of the message's record: the id of its user. */
+  readonly key: Buffer | null
 }
 
 /**
@@ -180,6 +182,10 @@ export class Attempt<D extends Attempted> {
 
   get bytes(): number {
     return this.#parts.delivery.body.length
+  }
+
+  get userId(): Buffer | null {
+    return this.#parts.delivery.key
   }
 
   begin(way: Way): void {
@@ -301,6 +307,7 @@ export type Way = 'open' | 'paced'
 type Owner = {
   readonly obstacle: PacedTry['obstacle']
   readonly bytes: number
+  readonly userId: Buffer | null
   begin(way: Way): void
   post(hook: EndpointHook, exchange: Exchange, way: Way): void
   answered(result: HookResult, durationMs: number): void
@@ -330,6 +337,10 @@ class HookExchange implements Exchange, PacedTry {
 
   get bytes(): number {
     return this.#attempt.bytes
+  }
+
+  get userId(): Buffer | null {
+    return this.#attempt.userId
   }
 
   get obstacle(): PacedTry['obstacle'] {

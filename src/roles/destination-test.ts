@@ -7,6 +7,7 @@ import type { Outcome } from '../delivery/outcome.ts'
 import type { Sender } from '../delivery/sender.ts'
 import { enter } from '../message/enter.ts'
 import type { Entered } from '../message/entered.ts'
+import { partitionKey } from '../message/partition-key.ts'
 import { createPlainOutbound } from './outbound.ts'
 import { someOf } from './progress.ts'
 import type { DeskAnswer, DeskRefusal } from './replay-desk.ts'
@@ -104,10 +105,13 @@ function tryHook({ sender, endpoint, hook, message }: TrialParts): Promise<HookT
   const { target, refusal: detail } = hook
   if (detail !== undefined)
     return Promise.resolve({ hook, outcome: { kind: 'request', detail }, durationMs: 0 })
+  const key = partitionKey(JSON.parse(message.body.toString()))
+  const userId = key === undefined ? null : Buffer.from(key)
   const startedMs = performance.now()
   const headers = [...endpoint.sign(message, Date.now()), ...testHeader]
   return new Promise((resolve) => {
     sender.post(target, message.body, headers, {
+      userId,
       answered: (outcome) => resolve({ hook, outcome, durationMs: performance.now() - startedMs }),
       released: () => undefined,
     })

@@ -28,7 +28,8 @@ async function openScene(): Promise<{ scene: Scene; tokens: AdminTokens; folder:
     if (request.path === '/fine') response.writeHead(200).end()
     else {
       const { authorization, 'x-signature': signature } = request.headers
-      const said = [request.path, authorization, signature, request.body.toString(), planted.shared]
+      const segment = request.path.split('/').at(-1)
+      const said = [request.path, authorization, signature, request.body.toString(), planted.shared, segment]
       response.writeHead(422).end(`not accepted: ${said.join(' ')}`)
     }
   })

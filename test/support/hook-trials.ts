@@ -87,7 +87,7 @@ export async function startTrials(): Promise<Trials> {
       now: Date.now,
       tryClass: 'first',
       isForAll: true,
-      delivery: { messageId, body: Buffer.from(body), isAbandoned: false, replayJob: '' },
+      delivery: { messageId, body: Buffer.from(body), isAbandoned: false, replayJob: '', key: null },
       startedMs: Date.now(),
       listener: {
         begun() {},

@@ -23,7 +23,7 @@ function catalogOf(plain: string, tls: string): CatalogData {
         sharedSecret: secret,
         hooks: [
           { id: 'good', url: `${plain}/good`, headers: { 'X-Team': 'crm' } },
-          { id: 'refusing', url: `${plain}/refusing/hidden-token` },
+          { id: 'refusing', url: `${plain}/refusing/s3cr3tTOKEN99` },
           { id: 'tls', url: `${tls}/` },
           { id: 'private', url: 'http://10.0.0.1/' },
         ],
@@ -54,7 +54,11 @@ beforeAll(async () => {
     '/unsigned': answer(200),
     '/away': answer(200),
     '/silent': neverAnswer,
-    '/refusing/hidden-token': answer(401, {}, `bad\u001b[2J signature\nmade with ${secret}`),
+    '/refusing/s3cr3tTOKEN99': answer(
+      401,
+      {},
+      `bad\u001b[2J signature\nmade with ${secret}\nno such hook: s3cr3tTOKEN99 of sluice-test`,
+    ),
   })
   untrusted = await startReceiver(answer(200), { identity: selfSigned({ names: ['127.0.0.1'] }) })
   catalog = writeCatalog(catalogOf(receiver.origin, untrusted.origin))
@@ -87,6 +91,7 @@ test('each URL of a destination gets the same message, and the output says what 
     `refusing  ${receiver.origin}  status 401  N ms  failed for good: this URL would not be tried again`,
     '  | bad?[2J signature',
     '  | made with [redacted]',
+    '  | no such hook: [redacted] of [redacted]',
     expect.stringContaining('sharedSecret'),
     `tls  ${untrusted.origin}  certificate DEPTH_ZERO_SELF_SIGNED_CERT  N ms  failed for good: this URL would not be tried again`,
     expect.stringContaining('The certificate is self-signed'),
@@ -109,7 +114,7 @@ test('each URL of a destination gets the same message, and the output says what 
   })
   const messageId = /test-[-0-9a-f]{36}/.exec(headline ?? '')?.[0]
   expect(JSON.parse(String(good?.body))).toMatchObject({ type: 'track', event: 'Sluice Test', messageId })
-  expect(receiver.requestsTo('/refusing/hidden-token')[0]?.body).toEqual(good?.body)
+  expect(receiver.requestsTo('/refusing/s3cr3tTOKEN99')[0]?.body).toEqual(good?.body)
 })
 
 test('an endpoint that never answers is given up at the deadline, and a delivery would be tried again', async () => {

@@ -17,6 +17,8 @@ function stopped<T extends { stop(): Promise<void> }>(one: T): T {
   return one
 }
 
+const userId = '漢字-の-Zoë'
+
 /** Posts a request that contains secrets, waits until its slot is free, and returns the outcome. */
 async function outcomeOf(by: Sender, origin: string): Promise<Outcome | undefined> {
   const released = Promise.withResolvers<void>()
@@ -24,6 +26,7 @@ async function outcomeOf(by: Sender, origin: string): Promise<Outcome | undefine
   const headers = ['Authorization', 'Bearer planted-secret']
   const target = { origin, path: '/', headers, secrets: ['planted-secret'] }
   by.post(target, Buffer.from('{}'), ['X-Signature', 'planted-signature'], {
+    userId: Buffer.from(userId),
     answered: (outcome) => void outcomes.push(outcome),
     released: () => released.resolve(),
   })
@@ -54,6 +57,11 @@ describe('a failed answer', () => {
     const outcome = await outcomeOf(sender(), server.origin)
     expect(outcome).toMatchObject({ kind: 'answer', status: 422 })
     expect(textOf(outcome)).toBe('no: Bearer [redacted], [redacted]')
+  })
+
+  test('keeps no part of the user whose id the limit cuts inside of a character', async () => {
+    const server = stopped(await startReceiver(answer(404, {}, `${'x'.repeat(92)}${userId} is not known`)))
+    expect(textOf(await outcomeOf(sender(), server.origin))).toBe(`${'x'.repeat(92)}[redacte`)
   })
 
   test('keeps no success, and no more than it may of a failure', async () => {

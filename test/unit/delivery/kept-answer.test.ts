@@ -1,6 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { KeptAnswer, secretsOf, withoutSecrets } from '../../../src/delivery/kept-answer.ts'
+import { KeptAnswer } from '../../../src/delivery/kept-answer.ts'
+import { secretsOf } from '../../../src/secrets/secret-texts.ts'
+import { withoutSecrets } from '../../../src/secrets/without-secrets.ts'
 
 const told = (text: string, secrets: readonly string[]): string =>
   withoutSecrets(Buffer.from(text), secrets).toString()
@@ -66,6 +68,47 @@ describe('what is kept of an answer', () => {
     const body = kept.outcome()?.body
     expect(Buffer.from(body ?? []).toString()).toBe('0123456789012345[red')
     expect(body?.buffer.byteLength).toBe(20)
+  })
+
+  const userId = 'Zoë-№-漢字-🙂🙂'
+  const user = Buffer.from(userId)
+  const keptOf = (maxBytes: number, answer: Buffer, ofUser: Buffer = user): string => {
+    const one = new KeptAnswer(maxBytes, ['planted-secret'], { headers: [], userId: ofUser })
+    if (!one.begin({ kind: 'answer', status: 500 }, undefined)) return 'nothing'
+    one.take(answer)
+    return Buffer.from(one.outcome()?.body ?? []).toString()
+  }
+
+  test.each(Array.from(user.keys()))('has no user whose id the limit cuts at byte %i', (at) => {
+    const before = 'x'.repeat(40 - at)
+    expect(keptOf(40, Buffer.from(`${before}${userId} and more`))).toBe(
+      `${before}[redacted] and more`.slice(0, 40),
+    )
+  })
+
+  test.each(Array.from(user.keys()).slice(4))(
+    'has no beginning of a user whose id breaks off at byte %i',
+    (at) => {
+      const answer = Buffer.concat([Buffer.from('no user '), user.subarray(0, at)])
+      expect(keptOf(100, answer)).toBe('no user [redacted]')
+    },
+  )
+
+  test.each([1, 2, 3, 4, 5, 6, 7])('has no half of a character at its end, after %i bytes', (maxBytes) => {
+    expect('é漢🙂'.startsWith(keptOf(maxBytes, Buffer.from('é漢🙂é漢🙂')))).toBe(true)
+  })
+
+  test('has no signature, and no part of one', () => {
+    const headers = ['webhook-signature', 'v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=']
+    const one = new KeptAnswer(100, [], { headers, userId: null })
+    one.begin({ kind: 'answer', status: 401 }, undefined)
+    one.take(Buffer.from('expected abc, not K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN'))
+    expect(Buffer.from(one.outcome()?.body ?? []).toString()).toBe('expected abc, not [redacted]')
+  })
+
+  test('is nothing if the id of the user is too long to be looked for', () => {
+    expect(keptOf(20, Buffer.from('no such user'), Buffer.alloc(1_000, 'a'))).toBe('no such user')
+    expect(keptOf(20, Buffer.from('no such user'), Buffer.alloc(1_001, 'a'))).toBe('nothing')
   })
 
   test.each([
