@@ -72,10 +72,11 @@ export class KeptAnswer {
   /** Returns the answer with the part of its body that has come. Returns `undefined` if no answer is kept. */
   outcome(): Answer | undefined {
     if (this.#answer === undefined || this.#bytes === 0) return this.#answer
-    const masked = withoutSecrets(Buffer.concat(this.#chunks), this.#ofHook, textsOf(this.#ofRequest))
-    // The body gets memory of its own. Otherwise the larger buffer would be kept, or passed to another
-    // thread, along with the body.
-    return { ...this.#answer, body: new Uint8Array(masked.subarray(0, endOfKept(masked, this.#maxBytes))) }
+    const read = Buffer.concat(this.#chunks)
+    const kept = withoutSecrets(read, this.#ofHook, textsOf(this.#ofRequest), endOfKept(read, this.#maxBytes))
+    // The text is cut once more, because a mask may be longer than its secret. The body gets memory of its
+    // own. Otherwise the larger buffer would be kept, or passed to another thread, along with the body.
+    return { ...this.#answer, body: new Uint8Array(kept.subarray(0, endOfKept(kept, this.#maxBytes))) }
   }
 }
 
@@ -86,13 +87,12 @@ function textsOf({ headers, userId }: RequestSecrets): string[] {
   return userId === null ? values : [...values, userId.toString('utf8')]
 }
 
-/**
- * Returns the number of bytes, at most `maxBytes`, that a UTF-8 text may keep so that no character is cut.
- */
+/** Returns how many bytes of a UTF-8 text are kept, at most `maxBytes`, so that no character is cut. */
 function endOfKept(text: Uint8Array, maxBytes: number): number {
-  let end = maxBytes
-  while (end > 0 && isWithinCharacter(text[end] ?? 0)) end--
-  return end
+  if (text.length <= maxBytes) return text.length
+  // A character has at most four bytes. A text that isn't UTF-8 is cut anywhere.
+  const places = [0, 1, 2, 3].map((back) => Math.max(0, maxBytes - back))
+  return places.find((place) => !isWithinCharacter(text[place] ?? 0)) ?? maxBytes
 }
 
 function isWithinCharacter(byte: number): boolean {

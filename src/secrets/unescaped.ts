@@ -73,7 +73,7 @@ function isLetter(byte: number): boolean {
 }
 
 /** Returns true if `unescaped` may change a text. */
-export function hasEscapes(text: Buffer): boolean {
+export function hasEscapes(text: Uint8Array): boolean {
   return [sign.percent, sign.ampersand, sign.backslash, 0].some((byte) => text.includes(byte))
 }
 

@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
+import { Found } from './found.ts'
 import { SecretMatcher } from './secret-matcher.ts'
 import { minSecretCharacters, withParts } from './secret-texts.ts'
-import { hasEscapes, unescaped } from './unescaped.ts'
+import { hasEscapes, type Unescaped, unescaped } from './unescaped.ts'
 
 /** Limit on the bytes that count of a secret. No answer is longer than this. */
 const maxSecretBytes = 16 * 1024
@@ -15,7 +16,8 @@ const mask = Buffer.from('[redacted]')
 /**
  * Replaces secrets in a UTF-8 text, and the parts of secrets that look like tokens, with a mask. They may be
  * escaped in the ways that `unescaped` undoes, and the case of ASCII letters doesn't matter. If the text ends
- * in the middle of a secret, the beginning of that secret is replaced too. The result is valid UTF-8.
+ * in the middle of a secret, the beginning of that secret is replaced too. Returns what becomes of the bytes
+ * before `limit`, in valid UTF-8. The text after them is only read to recognize secrets.
  *
  * `secrets`: a list that is used for many texts. What is computed from the list is kept for the next text.
  * `more`: secrets of this text only. The time is proportional to the length of the text and of `more`.
@@ -24,8 +26,9 @@ export function withoutSecrets(
   text: Uint8Array,
   secrets: readonly string[],
   more: readonly string[] = [],
+  limit: number = text.length,
 ): Buffer {
-  const search = new Search(Buffer.from(text.buffer, text.byteOffset, text.length))
+  const search = new Search(text, limit)
   search.find(known.of(secrets))
   if (more.length > 0) search.find(matcherOf(more))
   const masked = search.masked()
@@ -39,67 +42,66 @@ export function textWithoutSecrets(text: string, secrets: readonly string[]): st
 
 const noSecrets: readonly string[] = []
 
-/** A search for secrets in a text, and in the text without its escapes. */
+/** A search for the secrets that begin in the first bytes of a text. */
 class Search {
-  readonly #text: Buffer
-  readonly #plain: ReturnType<typeof unescaped> | undefined
-  /** For each byte, the length of the longest secret that ends there, or 0. */
-  readonly #reach: Uint16Array
-  /** The place from which on the text is the beginning of a secret. */
-  #brokenFrom: number
+  /** The text. It isn't a Buffer, because V8 is slower if a loop gets objects of two classes. */
+  readonly #text: Uint8Array
+  readonly #limit: number
+  readonly #found: Found
+  readonly #plain: Unescaped | undefined
+  readonly #foundPlain: Found
 
-  constructor(text: Buffer) {
-    this.#text = text
-    this.#plain = hasEscapes(text) ? unescaped(text) : undefined
-    this.#reach = new Uint16Array(text.length)
-    this.#brokenFrom = text.length
+  constructor({ buffer, byteOffset, length }: Uint8Array, limit: number) {
+    this.#text = new Uint8Array(buffer, byteOffset, length)
+    this.#limit = limit
+    this.#found = new Found(length)
+    this.#plain = hasEscapes(this.#text) ? unescaped(this.#text) : undefined
+    this.#foundPlain = new Found(this.#plain?.whole ?? 0)
   }
 
   find(matcher: SecretMatcher): void {
-    const broken = matcher.find(this.#text, this.#reach)
-    if (broken >= minBrokenBytes) this.#breakFrom(this.#text.length - broken)
-    if (this.#plain !== undefined) this.#findPlain(matcher, this.#plain)
+    const { length } = this.#text
+    const broken = matcher.find(this.#text, this.#limit, this.#found)
+    if (broken >= minBrokenBytes) this.#found.add(length, broken)
+    if (this.#plain === undefined) return
+    const { bytes, ends, whole } = this.#plain
+    // No escape is shorter than its character, so these are enough bytes.
+    const brokenPlain = matcher.find(bytes.subarray(0, whole), this.#limit, this.#foundPlain)
+    if (brokenPlain >= minBrokenBytes) this.#found.add(length, length - placeOf(whole - brokenPlain, ends))
   }
 
-  #findPlain(matcher: SecretMatcher, { bytes, ends, whole }: ReturnType<typeof unescaped>): void {
-    const reach = new Uint16Array(whole)
-    const broken = matcher.find(bytes.subarray(0, whole), reach)
-    const startOf = (at: number): number => (at === 0 ? 0 : (ends[at - 1] ?? 0))
-    if (broken >= minBrokenBytes) this.#breakFrom(startOf(whole - broken))
-    for (let at = 0; at < whole; at++) {
-      const found = reach[at] ?? 0
-      if (found === 0) continue
-      const end = ends[at] ?? 0
-      const length = end - startOf(at + 1 - found)
-      if (length > (this.#reach[end - 1] ?? 0)) this.#reach[end - 1] = length
-    }
-  }
-
-  #breakFrom(place: number): void {
-    this.#brokenFrom = Math.min(this.#brokenFrom, place)
-  }
-
-  /** Returns the text with a mask in place of what was found. Secrets that overlap or touch share a mask. */
+  /** Returns the first bytes of the text, with a mask in place of what was found. */
   masked(): Buffer {
-    const text = this.#text
-    // The text is written from its end. A mask takes the place of at least `minBrokenBytes`.
-    const room = Buffer.allocUnsafe(2 * (text.length + mask.length))
-    let place = room.length
-    let hiddenFrom = this.#brokenFrom
-    let isHidden = false
-    for (let at = text.length - 1; at >= 0; at--) {
-      const found = this.#reach[at] ?? 0
-      if (found > 0) hiddenFrom = Math.min(hiddenFrom, at + 1 - found)
-      if (at < hiddenFrom) room[--place] = text[at] ?? 0
-      else if (!isHidden) {
-        place -= mask.length
-        room.set(mask, place)
-      }
-      isHidden = at >= hiddenFrom
+    for (const { start, end } of this.#foundPlain.ranges()) {
+      const place = placeOf(end, this.#plain?.ends)
+      this.#found.add(place, place - placeOf(start, this.#plain?.ends))
     }
-    return room.subarray(place)
+    const ranges = this.#found.ranges().filter(({ start }) => start < this.#limit)
+    if (ranges.length === 0) return Buffer.from(this.#text.subarray(0, this.#limit))
+    const masked = Buffer.allocUnsafe(this.#limit + ranges.length * mask.length)
+    // The bytes are written from the last to the first.
+    let place = masked.length
+    let at = Math.min(this.#limit, this.#text.length)
+    const writeFrom = (start: number): void => {
+      while (at > start) masked[--place] = this.#text[--at] ?? 0
+    }
+    for (const { start, end } of ranges) {
+      writeFrom(end)
+      place -= mask.length
+      masked.set(mask, place)
+      at = start
+    }
+    writeFrom(0)
+    return masked.subarray(place)
   }
 }
+
+/** Returns the place in a text with escapes that is before the byte `at` of the text without them. */
+function placeOf(at: number, ends: Uint32Array = noEnds): number {
+  return at === 0 ? 0 : (ends[at - 1] ?? 0)
+}
+
+const noEnds = new Uint32Array()
 
 /** Limit on the nodes of the matchers that are kept, which take ten bytes each. The limit counts twice. */
 const mostNodes = 2 ** 21
@@ -133,10 +135,11 @@ function matcherOf(secrets: readonly string[]): SecretMatcher {
 
 /** Returns a secret in UTF-8, in Latin-1 if it differs, and without its escapes. */
 function formsOf(secret: string): Uint8Array[] {
-  const utf8 = Buffer.from(secret).subarray(0, maxSecretBytes)
+  const utf8 = new Uint8Array(Buffer.from(secret)).subarray(0, maxSecretBytes)
   const forms: Uint8Array[] = [utf8]
   // Headers are sent in Latin-1.
-  if (utf8.length > secret.length && !/[^\0-\xff]/.test(secret)) forms.push(Buffer.from(secret, 'latin1'))
+  if (utf8.length > secret.length && !/[^\0-\xff]/.test(secret))
+    forms.push(new Uint8Array(Buffer.from(secret, 'latin1')))
   if (hasEscapes(utf8)) forms.push(unescaped(utf8).bytes)
   return forms.filter(({ length }) => length >= minSecretCharacters)
 }

@@ -81,9 +81,7 @@ describe('what is kept of an answer', () => {
 
   test.each(Array.from(user.keys()))('has no user whose id the limit cuts at byte %i', (at) => {
     const before = 'x'.repeat(40 - at)
-    expect(keptOf(40, Buffer.from(`${before}${userId} and more`))).toBe(
-      `${before}[redacted] and more`.slice(0, 40),
-    )
+    expect(keptOf(40, Buffer.from(`${before}${userId} and more`))).toBe(`${before}[redacted]`.slice(0, 40))
   })
 
   test.each(Array.from(user.keys()).slice(4))(
