@@ -108,7 +108,7 @@ export function catalogMarkdown(): string {
   const { sources, destinations, expect }: Readonly<Record<string, Schema>> = catalogSchema.properties
   return [
     introduction,
-    section('Numbers of entries (\`expect\`)', expect),
+    section('Numbers of entries (`expect`)', expect),
     section('A source', sources?.items),
     section('A destination', destinations?.items),
     section('A hook', destinations?.items?.properties?.['hooks']?.items),

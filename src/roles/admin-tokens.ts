@@ -67,11 +67,16 @@ const maxChanges = 50
 
 /** Names the tokens that were removed (`-ann read`) and those that were added (`+ann operate`). */
 function differenceOf(before: readonly Token[], now: readonly Token[]): readonly string[] {
-  const has = (all: readonly Token[], { name, right, digest }: Token): boolean =>
-    all.some((one) => one.name === name && one.right === right && one.digest.equals(digest))
-  const removed = before.filter((token) => !has(now, token)).map(({ name, right }) => `-${name} ${right}`)
-  const added = now.filter((token) => !has(before, token)).map(({ name, right }) => `+${name} ${right}`)
+  const removed = missingIn(now, before).map(({ name, right }) => `-${name} ${right}`)
+  const added = missingIn(before, now).map(({ name, right }) => `+${name} ${right}`)
   return [...removed, ...added].slice(0, maxChanges)
+}
+
+function missingIn(all: readonly Token[], wanted: readonly Token[]): readonly Token[] {
+  return wanted.filter(
+    ({ name, right, digest }) =>
+      !all.some((one) => one.name === name && one.right === right && one.digest.equals(digest)),
+  )
 }
 
 type ReadFile = { readonly tokens: readonly Token[]; readonly text: string }

@@ -59,6 +59,11 @@ async function arrived(path: string, messageId: string): Promise<void> {
   await until(`${messageId} came at ${path}`, () => messageIdsAt(path).includes(messageId))
 }
 
+/** Returns the messages of the last test that came at `/slow`. */
+function came(): string[] {
+  return messageIdsAt('/slow').filter((id) => id.startsWith('slow-'))
+}
+
 function messageIdsAt(path: string): string[] {
   return server.requestsTo(path).map(({ body }) => JSON.parse(body.toString()).messageId)
 }
@@ -173,7 +178,6 @@ test('an edit that lowers a cap on requests in flight lets none of them wait for
     'slow',
     Array.from({ length: count }, (_, i) => ({ value: ping(`slow-${i}`) })),
   )
-  const came = () => messageIdsAt('/slow').filter((id) => id.startsWith('slow-'))
   await until('the first are under way', () => came().length > 0)
   sluice.recatalog([destination('slow', { maxInFlight: 2 })])
   await until('all have come', () => came().length >= count)

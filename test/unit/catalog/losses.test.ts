@@ -28,9 +28,12 @@ afterEach(async () => {
   await rm(folder, { recursive: true })
 })
 
+function ids(count: number): number[] {
+  return Array.from({ length: count }, (_, index) => index)
+}
+
 /** A catalog in which each entry has three lines, as the file of an installation has. */
 function textOf(destinations: number, { sources = 1, expect: expected = '' } = {}): string {
-  const ids = (count: number) => Array.from({ length: count }, (_, index) => index)
   return [
     ...(expected === '' ? [] : [`expect: ${expected}`]),
     'sources:',

@@ -84,10 +84,14 @@ destinations:
   ])
 })
 
+function textOf(...ids: string[]): string {
+  const entries = ids.map(
+    (id) => `  - { id: ${id}, sources: [shop], hooks: [{ url: https://example.com/ }] }\n`,
+  )
+  return `sources: [{ id: shop }]\ndestinations:\n${entries.join('')}`
+}
+
 test('a file is compared with an earlier version, and refused if it lacks many of its destinations', async () => {
-  const entry = (id: string) => `  - { id: ${id}, sources: [shop], hooks: [{ url: https://example.com/ }] }\n`
-  const textOf = (...ids: string[]) =>
-    `sources: [{ id: shop }]\ndestinations:\n${ids.map((id) => entry(id)).join('')}`
   const old = join(folder, 'old.yaml')
   writeFileSync(old, textOf('a', 'b', 'c'))
   const read = readConfig({ env: {} })
