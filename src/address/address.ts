@@ -52,6 +52,23 @@ export class Address {
   }
 }
 
+/** The address that `networkOf` reads. The function is synchronous, so all calls can use one object. */
+const given = new Address()
+
+/**
+ * Returns a text for the network of an address, which usually belongs to a single party: the address itself
+ * for IPv4, and its first 64 bits for IPv6. Returns `undefined` if `text` is no plain address. Brackets
+ * around an IPv6 address are ignored.
+ */
+export function networkOf(text: string): string | undefined {
+  if (!given.read(text.startsWith('[') ? text.slice(1, -1) : text)) return undefined
+  const { groups } = given
+  const isIpv4 = groups[ipv4Start - 1] === ipv4Mark && groups.subarray(0, ipv4Start - 1).every(isZero)
+  return isIpv4 ? groups.subarray(ipv4Start).join('.') : groups.subarray(0, 4).join(':')
+}
+
+const isZero = (group: number): boolean => group === 0
+
 type Groups = Address['groups']
 type Words = Address['words']
 

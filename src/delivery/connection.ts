@@ -57,6 +57,8 @@ export class Connection extends Client {
   above: Connection | undefined
   /** True if the connection was used for a request since the pool last looked for unused connections. */
   isUsed = false
+  /** The address of the peer of the last socket. Through a proxy, it is the address of the proxy. */
+  address: string | undefined
   /** Links of `OpenConnections`. `idleOwner` is set exactly while this connection is idle. */
   idleOwner: IdleOwner | undefined
   idleBefore: Connection | undefined
@@ -163,6 +165,7 @@ export class Connection extends Client {
 
   #watch(socket: Socket): void {
     this.#socket = socket
+    this.address = socket.remoteAddress
     // Neither Node nor undici closes the socket after a TLS error that follows the handshake. The request on
     // that socket, and also the next request, would wait until the deadline.
     socket.on('error', () => socket.destroy())

@@ -1,4 +1,7 @@
-import { isOwnFault, type Outcome } from './outcome.ts'
+import { type EgressEvidence, type EgressHook, EgressServers, type EgressVotes } from './egress-servers.ts'
+import type { Outcome } from './outcome.ts'
+
+export type { EgressEvidence, EgressHook } from './egress-servers.ts'
 
 /**
  * Called when the network of this process becomes suspect, and when it is no longer suspect. `failingForMs`:
@@ -6,12 +9,6 @@ import { isOwnFault, type Outcome } from './outcome.ts'
  * longer suspect.
  */
 export type OnEgressSuspect = (isSuspect: boolean, evidence: EgressEvidence, failingForMs: number) => void
-
-/**
- * Numbers of servers. `working`: servers that answered their last request. `lost`: servers that have stopped
- * answering recently. `dead`: servers that stopped answering earlier, or never answered.
- */
-export type EgressEvidence = { readonly lost: number; readonly dead: number; readonly working: number }
 
 /**
  * Interval between two calls of `judge`, in milliseconds. All other times in this file are numbers of such
@@ -33,32 +30,27 @@ const rememberedWhileSuspect = 65 * minutes
 /** The judgement about the network changes if this number of judgements in a row contradict it. */
 const agreeing = 3
 /**
- * Limit on the number of servers that are observed. More servers would not make the shares much more exact.
- */
-const maxServers = 2_000
-
-/**
- * The network becomes suspect if at least `leastLost` servers are lost, and if they are at least the share
- * `suspectShare` of the lost and working servers. If there are fewer than `leastForShare` such servers, all
- * of them must be lost. The network is no longer suspect when the share of lost servers is `soundShare` or
- * less.
+ * The network becomes suspect if at least `leastLost` votes are lost, and if they are more than the share
+ * `suspectShare` of the lost and working votes. If there are fewer than `leastForShare` such votes, all of
+ * them must be lost. The network is no longer suspect when the share of lost votes is `soundShare` or less.
+ * Shares are those of the votes that are limited by source.
  */
 const leastLost = 3
 const leastForShare = 10
 const suspectShare = 0.5
 const soundShare = 0.25
 /**
- * After this number of intervals, the network is no longer suspect even if many servers are still lost,
- * because after such a long time, a provider of these servers is probably to blame. There is one exception.
- * If at least `leastForShare` servers are lost, and if their share is more than `brokenShare`, the network
- * stays suspect.
+ * After this number of intervals, the network is no longer suspect even if many votes are still lost, because
+ * after such a long time, a provider of these servers is probably to blame. There is one exception. If at
+ * least `leastForShare` votes are lost, and if their share is more than `brokenShare` of all votes, the
+ * network stays suspect.
  */
 const mostSuspect = 60 * minutes
 const brokenShare = 0.9
 /**
  * A process that has just started doesn't know which servers worked before. So from `startAfter` to `lostFor`
  * intervals after the start, another rule applies too: the network becomes suspect if at least `leastAtStart`
- * servers don't answer and at most `mostAtStart` servers answer. A server that answers may be in the same
+ * votes are dead and at most `mostAtStart` work. A server that answers may be in the same
  * network. The suspicion ends when `soundAtStart` servers answer, or after `lostFor` more intervals.
  */
 const startAfter = 2 * minutes
@@ -66,25 +58,21 @@ const leastAtStart = 10
 const mostAtStart = 1
 const soundAtStart = 3
 
-/** A server that is observed. All times are numbers of intervals. */
-type Server = {
-  lastAt: number
-  /** The time of the first failure after the last answer. */
-  failedAt: number
-  state: keyof EgressEvidence
-}
-
 /**
  * Recognizes failures of the network between this process and all servers, such as a missing route, a wrong
  * firewall rule, or a DNS server that is down. After such a failure, most servers that answered until
- * recently stop answering. A server works if it answers with any status. Any request without an answer counts
- * as a failure, because a broken network may refuse, lose, redirect or delay requests.
+ * recently can't be connected to. A server works if it answers with any status. It fails if no connection to
+ * it can be made, because a broken network may refuse, lose, redirect or delay connections. If a connection
+ * was made and the answer to its request is late or broken, this says nothing: the network has just reached
+ * the server. If a broken network interrupts a connection, the next request needs a new one.
  *
- * A server is an origin (`https://example.com:8443`). So a thousand hooks at one origin count as one server.
+ * The servers vote. No customer can make this judgement alone, because `EgressServers` counts votes by
+ * address and by destination, and limits those of a source.
  */
 export class EgressHealth {
   readonly #onSuspect: OnEgressSuspect
-  readonly #servers = new Map<string, Server>()
+  readonly #servers = new EgressServers()
+  #evidence: EgressEvidence = { lost: 0, dead: 0, working: 0 }
   #now = 0
   /** The time since which the network has been suspect. */
   #suspectAt: number | undefined
@@ -97,50 +85,47 @@ export class EgressHealth {
     this.#onSuspect = onSuspect
   }
 
-  /** Takes the outcome of one request. */
-  take(origin: string, outcome: Outcome): void {
-    const server = this.#servers.get(origin)
-    if (outcome.kind === 'answer') this.#answered(origin, server)
-    else if (isFailure(outcome, server)) this.#failed(origin, server)
+  /** The votes at the last judgement. */
+  get evidence(): EgressEvidence {
+    return this.#evidence
   }
 
-  #answered(origin: string, server: Server | undefined): void {
-    if (server === undefined) {
-      this.#add(origin, 'working')
-      return
+  /**
+   * Takes the outcome of one request. `wasSent`: true if a connection was made, and at least a part of the
+   * request was sent on it. `address`: the address of this connection's peer, if it is known.
+   */
+  take(hook: EgressHook, outcome: Outcome, wasSent: boolean, address: string | undefined): void {
+    const server = this.#servers.find(hook)
+    if (outcome.kind === 'answer') {
+      if (server === undefined) this.#servers.add(hook, 'working', this.#now)
+      const added = server ?? hook.server
+      if (added !== undefined) this.#servers.answered(added, address, this.#now)
+    } else if (!wasSent && isFailure(outcome, server !== undefined)) {
+      if (server === undefined) this.#servers.add(hook, 'dead', this.#now)
+      else this.#failed(server)
     }
+  }
+
+  #failed(server: NonNullable<EgressHook['server']>): void {
     server.lastAt = this.#now
-    server.state = 'working'
-  }
-
-  #failed(origin: string, server: Server | undefined): void {
-    if (server === undefined) {
-      this.#add(origin, 'dead')
-      return
-    }
-    if (server.state === 'working') {
-      server.state = 'lost'
-      server.failedAt = this.#now
-    }
-    server.lastAt = this.#now
-  }
-
-  #add(origin: string, state: 'working' | 'dead'): void {
-    if (this.#servers.size >= maxServers) return
-    this.#servers.set(origin, { lastAt: this.#now, failedAt: this.#now, state })
+    if (server.state !== 'working') return
+    server.state = 'lost'
+    server.failedAt = this.#now
   }
 
   /** Call this every `judgeEveryMs`. */
   judge(): void {
     this.#age()
-    const evidence = this.#count()
+    const votes = this.#servers.votes()
+    const { lost, dead, working } = votes
+    this.#evidence = { lost, dead, working }
     const isContradiction =
-      this.#suspectAt === undefined ? this.#looksSuspect(evidence) : this.#looksSound(evidence)
+      this.#suspectAt === undefined ? this.#looksSuspect(votes) : this.#looksSound(votes)
     this.#contradictions = isContradiction ? this.#contradictions + 1 : 0
     if (this.#contradictions === agreeing) {
       this.#contradictions = 0
-      if (this.#suspectAt === undefined) this.#becomeSuspect(evidence)
-      else this.#becomeSound(evidence)
+      if (this.#suspectAt === undefined) this.#becomeSuspect(votes)
+      else this.#becomeSound(votes)
     }
     this.#now++
   }
@@ -152,24 +137,17 @@ export class EgressHealth {
   #age(): void {
     const isSuspect = this.#suspectAt !== undefined
     const kept = isSuspect ? rememberedWhileSuspect : remembered
-    for (const [origin, server] of this.#servers) {
+    for (const server of this.#servers) {
       const { lastAt, failedAt, state } = server
-      if (this.#now - lastAt > kept) this.#servers.delete(origin)
-      else if (state === 'lost' && !isSuspect && this.#now - failedAt > lostFor) server.state = 'dead'
+      if (this.#now - lastAt > kept) this.#servers.forget(server)
+      else if (state === 'lost' && !isSuspect && this.#now - failedAt > lostFor) this.#servers.died(server)
     }
   }
 
-  #count(): EgressEvidence {
-    const count = { lost: 0, dead: 0, working: 0 }
-    for (const { state } of this.#servers.values()) count[state]++
-    return count
-  }
-
-  #looksSuspect(evidence: EgressEvidence): boolean {
-    const { lost, working } = evidence
-    const counted = lost + working
-    const isLost = lost >= leastLost && lost >= counted * (counted < leastForShare ? 1 : suspectShare)
-    return isLost || this.#looksSuspectAtStart(evidence)
+  #looksSuspect(votes: EgressVotes): boolean {
+    const { lost, working } = votes
+    const isLost = lost + working < leastForShare ? working === 0 : lostShare(votes) > suspectShare
+    return (lost >= leastLost && isLost) || this.#looksSuspectAtStart(votes)
   }
 
   #looksSuspectAtStart({ dead, working }: EgressEvidence): boolean {
@@ -177,22 +155,20 @@ export class EgressHealth {
     return isStart && dead >= leastAtStart && working <= mostAtStart
   }
 
-  #looksSound({ lost, working }: EgressEvidence): boolean {
+  #looksSound(votes: EgressVotes): boolean {
+    const { lost, working } = votes
     const forIntervals = this.#now - (this.#suspectAt ?? this.#now)
     if (this.#isSinceStart) return working >= soundAtStart || forIntervals > lostFor
-    const counted = lost + working
-    if (lost <= counted * soundShare) return true
-    return forIntervals > mostSuspect && (lost < leastForShare || lost <= counted * brokenShare)
+    if (lostShare(votes) <= soundShare) return true
+    if (forIntervals <= mostSuspect) return false
+    return lost < leastForShare || lost <= (lost + working) * brokenShare || lostShare(votes) <= suspectShare
   }
 
-  #becomeSuspect(evidence: EgressEvidence): void {
-    this.#isSinceStart = this.#looksSuspectAtStart(evidence)
-    const blamed = this.#isSinceStart ? 'dead' : 'lost'
-    let firstAt = this.#now
-    for (const { state, failedAt } of this.#servers.values())
-      if (state === blamed) firstAt = Math.min(firstAt, failedAt)
+  #becomeSuspect(votes: EgressVotes): void {
+    this.#isSinceStart = this.#looksSuspectAtStart(votes)
+    const firstAt = Math.min(this.#now, this.#isSinceStart ? votes.firstDeadAt : votes.firstLostAt)
     this.#suspectAt = this.#now
-    this.#onSuspect(true, evidence, (this.#now - firstAt + 1) * judgeEveryMs)
+    this.#onSuspect(true, this.#evidence, (this.#now - firstAt + 1) * judgeEveryMs)
   }
 
   /**
@@ -200,23 +176,39 @@ export class EgressHealth {
    * because the network may still be broken. If many servers are still lost, the suspicion ends because it
    * took too long, and these servers become `dead`.
    */
-  #becomeSound(evidence: EgressEvidence): void {
-    const isRecovered = evidence.lost <= (evidence.lost + evidence.working) * soundShare
-    for (const server of this.#servers.values()) {
+  #becomeSound(votes: EgressVotes): void {
+    const isRecovered = lostShare(votes) <= soundShare
+    for (const server of this.#servers) {
       if (server.state !== 'lost') continue
       if (isRecovered) server.failedAt = this.#now
-      else server.state = 'dead'
+      else this.#servers.died(server)
     }
     this.#suspectAt = undefined
-    this.#onSuspect(false, evidence, 0)
+    this.#onSuspect(false, this.#evidence, 0)
   }
 }
 
+function lostShare({ limited: { lost, working } }: EgressVotes): number {
+  return lost === 0 ? 0 : lost / (lost + working)
+}
+
 /**
- * Returns true if the network may be to blame for an outcome without an answer. If the address is forbidden
- * and the server had other outcomes before, a wrong DNS server or proxy may be to blame.
+ * Returns true if the network may be to blame that no connection was made. If the address is forbidden and
+ * the server had other outcomes before, a wrong DNS server or proxy may be to blame.
  */
-function isFailure(outcome: Outcome, server: Server | undefined): boolean {
-  if (isOwnFault(outcome) || outcome.kind === 'request') return false
-  return outcome.kind !== 'address' || server !== undefined
+function isFailure({ kind }: Outcome, isKnown: boolean): boolean {
+  switch (kind) {
+    case 'timeout':
+    case 'connection':
+    case 'dns':
+    case 'certificate':
+      return true
+    case 'address':
+      return isKnown
+    case 'answer':
+    case 'proxy':
+    case 'files':
+    case 'request':
+      return false
+  }
 }

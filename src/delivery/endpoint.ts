@@ -45,6 +45,8 @@ export type DestinationDefinition = {
    */
   readonly rateLimit: Rate | undefined
   readonly hooks: readonly HookDefinition[]
+  /** The sources to which the destination is connected. */
+  readonly sources?: readonly string[]
 }
 
 /** A hook prepared for sending, with its breaker, which knows how healthy the hook is. */
@@ -126,5 +128,7 @@ function targetOf(hook: HookDefinition, definition: DestinationDefinition): Targ
   const { sharedSecret = '', nextSharedSecret = '' } = definition
   const values = [...hook.headers.map(([, value]) => value), sharedSecret, nextSharedSecret]
   const secrets = secretsOf(values, hook.path)
-  return { origin: hook.origin, path: hook.path, headers, secrets, connections: undefined }
+  const { id: destinationId, sources: [sourceId = destinationId] = [] } = definition
+  const owner = { destinationId, sourceId }
+  return { origin: hook.origin, path: hook.path, headers, secrets, owner, connections: undefined }
 }

@@ -1,5 +1,5 @@
 import { Connection, type ConnectionOptions, type RequestHandler } from './connection.ts'
-import type { EgressHealth } from './egress-health.ts'
+import type { EgressHealth, EgressHook } from './egress-health.ts'
 import type { IdleOwner, OpenConnections } from './open-connections.ts'
 import type { Outcome } from './outcome.ts'
 
@@ -28,7 +28,12 @@ export type PoolsShared = {
   readonly turnEnd: TurnEnd
   readonly open: OpenConnections
   readonly egress: Pick<EgressHealth, 'take'>
+  /** True if connections lead to a proxy. The addresses of the hooks' servers aren't known then. */
+  readonly isProxied?: boolean
 }
+
+/** Whose hook it is. The first source of the destination stands for the customer. */
+export type HookOwner = Pick<EgressHook, 'destinationId' | 'sourceId'>
 
 /**
  * The connections to one hook, one for each request in flight. The caller limits the number of requests, and
@@ -45,6 +50,8 @@ export class HookPool implements Waiter, IdleOwner {
   readonly #turnEnd: TurnEnd
   readonly #openConnections: OpenConnections
   readonly #egress: PoolsShared['egress']
+  readonly #egressHook: EgressHook
+  readonly #isProxied: boolean
   readonly #all = new Set<Connection>()
   /**
    * Connections without a request. The connection that was used last is used next, so that the sockets of the
@@ -63,12 +70,21 @@ export class HookPool implements Waiter, IdleOwner {
   #idleSinceMs = 0
   #isOpen = true
 
-  constructor(origin: string, options: ConnectionOptions, { turnEnd, open, egress }: PoolsShared) {
+  constructor(
+    origin: string,
+    options: ConnectionOptions,
+    { turnEnd, open, egress, isProxied = false }: PoolsShared,
+    owner?: HookOwner,
+  ) {
     this.#origin = origin
     this.#options = options
     this.#turnEnd = turnEnd
     this.#openConnections = open
     this.#egress = egress
+    this.#isProxied = isProxied
+    const { hostname: host } = new URL(origin)
+    const { destinationId, sourceId } = owner ?? { destinationId: host, sourceId: host }
+    this.#egressHook = { destinationId, sourceId, host, server: undefined }
   }
 
   get isOpen(): boolean {
@@ -122,9 +138,13 @@ export class HookPool implements Waiter, IdleOwner {
     this.#end()
   }
 
-  /** Takes the outcome of a request, once it is known. */
-  answered(outcome: Outcome): void {
-    this.#egress.take(this.#origin, outcome)
+  /**
+   * Takes the outcome of a request, once it is known. `sentOn`: the connection on which the request was sent.
+   * `undefined`: it was not sent.
+   */
+  answered(outcome: Outcome, sentOn: Connection | undefined): void {
+    const address = this.#isProxied ? undefined : sentOn?.address
+    this.#egress.take(this.#egressHook, outcome, sentOn !== undefined, address)
   }
 
   turnEnded(): void {

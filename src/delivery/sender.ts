@@ -12,7 +12,7 @@ import { createDeadlines, type Deadline, type Deadlines, type Expiring } from '.
 import { rememberingDistrust } from './distrust.ts'
 import type { EgressHealth } from './egress-health.ts'
 import { isLostConnection, outcomeOfFailure } from './failure.ts'
-import { HookPool, type PoolsShared, TurnEnd } from './hook-pool.ts'
+import { type HookOwner, HookPool, type PoolsShared, TurnEnd } from './hook-pool.ts'
 import { OpenConnections, unlimited } from './open-connections.ts'
 import { type Answer, KeptAnswer } from './kept-answer.ts'
 import type { Outcome } from './outcome.ts'
@@ -30,6 +30,11 @@ export type Target = {
   readonly headers: string[]
   /** Texts that are masked in a kept answer. The signature is masked too, although it isn't in this list. */
   readonly secrets?: readonly string[] | undefined
+  /**
+   * The destination of the hook, and the first of its sources. If this is absent, each host is a destination
+   * and a source of its own.
+   */
+  readonly owner?: HookOwner
   /** The hook's connections. The sender that posts to the hook sets this field. */
   connections?: HookPool | undefined
 }
@@ -122,7 +127,7 @@ export function createSender({
 }: SenderOptions): Sender {
   const pools = new Set<HookPool>()
   const deadlines = createDeadlines({ timeoutMs })
-  const shared: PoolsShared = { turnEnd: new TurnEnd(), open, egress }
+  const shared: PoolsShared = { turnEnd: new TurnEnd(), open, egress, isProxied: proxy !== undefined }
   const connect = createConnector({ policy, resolver, proxy, timeoutMs: timeoutMs + connectSlackMs })
   const options = connectionOptions(connect, poolIdleMs)
   const sweep = setInterval(closeIdlePools, poolKeptMs / 4).unref()
@@ -131,7 +136,7 @@ export function createSender({
     if (target.connections?.isOpen === true) return target.connections
     const isSecure = target.origin.startsWith('https:')
     const own = isSecure ? { ...options, connect: rememberingDistrust(options.connect) } : options
-    const pool = new HookPool(target.origin, own, shared)
+    const pool = new HookPool(target.origin, own, shared, target.owner)
     target.connections = pool
     pools.add(pool)
     return pool
@@ -323,8 +328,9 @@ class ExchangeHandler implements RequestHandler, Expiring {
   #answer(outcome: Outcome): void {
     if (this.#isAnswered) return
     this.#isAnswered = true
-    const isUnanswered = outcome.kind !== 'answer' && this.#controller !== undefined
-    this.#pool.answered(outcome)
+    const wasSent = this.#controller !== undefined
+    const isUnanswered = outcome.kind !== 'answer' && wasSent
+    this.#pool.answered(outcome, wasSent ? this.#connection : undefined)
     crashIfThrown(() => this.#exchange.answered(outcome, this.#wasLost || isUnanswered))
   }
 

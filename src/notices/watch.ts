@@ -18,6 +18,8 @@ export type WatchOptions = {
   readonly failingAfterMs: number
   /** Returns the last outage of the network of this process, if there was one. */
   readonly egressOutage?: () => EgressOutage | undefined
+  /** Called for each failed attempt that the watch ignores because the network of this process is suspect. */
+  readonly onWithheld?: () => void
   /** Returns milliseconds of a monotonic clock, the same clock that `egressOutage` uses. */
   readonly monotonicMs: () => number
   /** Returns epoch milliseconds. */
@@ -154,7 +156,10 @@ export class Watch {
       watched.answeredMs = nowMs
       return
     }
-    if (this.#isSuspect) return
+    if (this.#isSuspect) {
+      this.#options.onWithheld?.()
+      return
+    }
     const watched = this.#watchedOf(destinationId, hookId)
     this.#forgive(watched)
     if (watched.failures === 0) watched.sinceMs = nowMs

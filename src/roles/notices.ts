@@ -120,12 +120,13 @@ export function openNotices(options: NoticesOptions): Notices {
   }
 }
 
-function openWatch({ config, outbound }: NoticesOptions): Watch {
+function openWatch({ config, outbound, metrics }: NoticesOptions): Watch {
   const { source: sourceId, failingAfterMs } = config.notices
   return new Watch({
     sourceId,
     failingAfterMs,
     egressOutage: () => outbound.egressOutage(),
+    onWithheld: () => metrics.egressWithheld.inc(),
     monotonicMs: () => performance.now(),
     now: Date.now,
   })

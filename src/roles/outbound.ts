@@ -53,9 +53,14 @@ export function createOutbound(options: OutboundOptions): Outbound {
     const nowMs = performance.now()
     if (isSuspect) outage = { sinceMs: nowMs - failingForMs, untilMs: Number.POSITIVE_INFINITY }
     else if (outage !== undefined) outage = { ...outage, untilMs: nowMs }
-    showEgress(options, isSuspect, evidence)
+    const forMs = outage === undefined ? 0 : nowMs - outage.sinceMs
+    showEgress(options, isSuspect, { ...evidence, forS: Math.round(forMs / 1_000) })
   })
-  const judging = setInterval(() => egress.judge(), judgeEveryMs).unref()
+  const votes = egressVotes(metrics)
+  const judging = setInterval(() => {
+    egress.judge()
+    votes(egress.evidence)
+  }, judgeEveryMs).unref()
   const way = openWay(config, {
     lookups: { onLookup: lookupCounter(metrics) },
     proxy: proxyObserver(options),
@@ -109,14 +114,25 @@ function openWay({ delivery }: Config, { lookups, proxy: observer, sending }: Wa
   }
 }
 
-function showEgress({ metrics, log }: OutboundOptions, isSuspect: boolean, evidence: EgressEvidence): void {
+/** `forS`: how long servers have been failing, or were failing, in seconds. */
+function showEgress(
+  { metrics, log }: OutboundOptions,
+  isSuspect: boolean,
+  told: EgressEvidence & { readonly forS: number },
+): void {
   metrics.egressSuspect.set(isSuspect ? 1 : 0)
-  if (isSuspect) log.error(evidence, egressSuspected)
-  else log.info(evidence, 'servers answer again: the network of this worker is not suspect any more')
+  if (isSuspect) log.error(told, egressSuspected)
+  else log.info(told, 'servers answer again: the network of this worker is not suspect any more')
 }
 
 const egressSuspected =
-  'servers that answered until recently do not answer any more: check the network, DNS and firewall of this worker. Its failures make no notices meanwhile'
+  'servers of different customers that could be reached until recently can not be reached any more: check the network, DNS and firewall of this worker. Until they answer again, its failures make no notices, no automatic pauses and no alert SluiceEndpointFailing'
+
+function egressVotes({ egressServers }: WorkerMetrics): (evidence: EgressEvidence) => void {
+  return (evidence) => {
+    for (const state of ['lost', 'dead', 'working'] as const) egressServers.set({ state }, evidence[state])
+  }
+}
 
 /**
  * Creates the observer of the proxy. It is created even without a proxy, because an alert needs its series.

@@ -180,8 +180,19 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     egressSuspect: new Gauge({
       name: 'sluice_egress_suspect',
-      help: '1 while at least half of the servers of endpoints that answered this worker until recently do not answer it any more. Then the network, DNS or firewall of the worker is probably to blame.',
+      help: '1 while more than half of the servers of endpoints that answered this worker until recently can not be reached any more. Then the network, DNS or firewall of the worker is probably to blame. Meanwhile its failures make no notices, no automatic pauses and no alert SluiceEndpointFailing.',
       aggregator: 'max',
+      registers,
+    }),
+    egressServers: new Gauge({
+      name: 'sluice_egress_servers',
+      help: 'Servers of endpoints by which the worker judges its own network, by state: working, lost (it can not be reached since less than 15 minutes) or dead. Servers of one destination, or at one address, count once.',
+      labelNames: ['state'],
+      registers,
+    }),
+    egressWithheld: new Counter({
+      name: 'sluice_egress_withheld_failures_total',
+      help: 'Failed attempts that did not count for notices and automatic pauses, because the network of the worker was suspect.',
       registers,
     }),
     schemaLookups: new TallyCounter({

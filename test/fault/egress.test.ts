@@ -1,22 +1,26 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { newIds, setScene } from '../e2e/scene.ts'
 import { startDnsServer, zone } from '../support/dns-server.ts'
-import { answer, startReceiver } from '../support/receiver.ts'
+import { answer, type Script, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
 import { startSluice } from '../support/worker-process.ts'
 
 const failingAfterMs = 25_000
 const minute = 60_000
 
+/** Returns the address of the endpoint with this number. Each endpoint is another machine. */
+const addressOf = (number: number): string => `127.0.3.${number + 1}`
+
 /**
- * Starts a DNS server whose names lead to the receiver. While `isBroken` is true, the names lead to an
+ * Starts a DNS server whose names lead to the receivers. While `isBroken` is true, the names lead to an
  * address where nothing listens.
  */
 async function startNames(names: readonly string[]) {
   const state = { isBroken: false }
-  const zoneOf = (address: string) => zone(Object.fromEntries(names.map((name) => [name, [address]])))
   const dns = await startDnsServer((question) => {
-    const reply = zoneOf(state.isBroken ? '127.0.0.9' : '127.0.0.1')(question)
+    const reply = zone(
+      Object.fromEntries(names.map((name, at) => [name, [state.isBroken ? '127.0.0.9' : addressOf(at)]])),
+    )(question)
     return reply === 'NXDOMAIN' ? reply : { ...reply, ttlSeconds: 1 }
   })
   onTestFinished(() => dns.stop())
@@ -27,22 +31,25 @@ test('a worker whose network leads nowhere says so, and no customer is told that
   const ids = Array.from({ length: 12 }, (_, number) => `d${number}`)
   const names = ids.map((id) => `${id}.test`)
   let isFirstDown = false
-  const receiver = await startReceiver((request, response, nth) => {
+  const script: Script = (request, response, nth) => {
     const isDown = isFirstDown && request.path === '/d0'
     answer(isDown ? 500 : 200, { connection: 'close' })(request, response, nth)
-  })
-  onTestFinished(() => receiver.stop())
+  }
+  const hosts = ['127.0.0.1', ...ids.map((_id, at) => addressOf(at))]
+  const [ops, ...endpoints] = await Promise.all(hosts.map((host) => startReceiver(script, { host })))
+  if (ops === undefined) throw new Error('all receivers have started')
+  onTestFinished(async () => void (await Promise.all([ops, ...endpoints].map((one) => one.stop()))))
   const [broken, sound] = [await startNames(names), await startNames(names)]
   const scene = await setScene({
     catalog: {
       sources: [{ id: 'shop' }, { id: 'sluice' }],
       destinations: [
-        ...ids.map((id) => ({
+        ...ids.map((id, at) => ({
           id,
           sources: ['shop'],
-          hooks: [{ url: `http://${id}.test:${receiver.port}/${id}` }],
+          hooks: [{ url: `http://${id}.test:${endpoints[at]?.port}/${id}` }],
         })),
-        { id: 'ops', sources: ['sluice'], hooks: [{ url: `${receiver.origin}/ops` }] },
+        { id: 'ops', sources: ['sluice'], hooks: [{ url: `${ops.origin}/ops` }] },
       ],
     },
     variables: {
@@ -65,7 +72,7 @@ test('a worker whose network leads nowhere says so, and no customer is told that
   )
   if (sick === undefined || well === undefined) throw new Error('both workers have started')
   const suspect = (worker: typeof sick) => worker.metric('sluice_egress_suspect')
-  const told = () => receiver.requestsTo('/ops').map(({ body }) => String(JSON.parse(body.toString()).event))
+  const told = () => ops.requestsTo('/ops').map(({ body }) => String(JSON.parse(body.toString()).event))
   const sent: string[] = []
   const sendUntil = async (what: string, isSo: () => Promise<boolean> | boolean) => {
     await until(
@@ -80,9 +87,9 @@ test('a worker whose network leads nowhere says so, and no customer is told that
     )
   }
   const isDelivered = () =>
-    ids.every((id) => {
+    ids.every((id, at) => {
       const arrived = new Set(
-        receiver.requestsTo(`/${id}`).map(({ body }) => String(JSON.parse(body.toString()).messageId)),
+        endpoints[at]?.requestsTo(`/${id}`).map(({ body }) => String(JSON.parse(body.toString()).messageId)),
       )
       return sent.every((messageId) => arrived.has(messageId))
     })
@@ -100,8 +107,10 @@ test('a worker whose network leads nowhere says so, and no customer is told that
   expect(await suspect(well)).toBe(0)
   const said = await until('it says so', () => sick.log.find(({ lost }) => lost === ids.length))
   expect(said).toMatchObject({ level: 'error', dead: 0, working: 0 })
+  expect(await sick.metric('sluice_egress_servers', { state: 'lost' })).toBe(ids.length)
   await sendUntil('endpoints would be reported', () => Date.now() > brokenMs + 2 * failingAfterMs)
   expect(told()).toEqual([])
+  expect(await sick.metric('sluice_egress_withheld_failures_total')).toBeGreaterThan(0)
 
   broken.state.isBroken = false
   await sendUntil('the network is not suspect any more', async () => (await suspect(sick)) === 0)

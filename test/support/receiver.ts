@@ -27,7 +27,7 @@ export type ReceivedRequest = {
 export type Script = (request: ReceivedRequest, response: ServerResponse, nth: number) => void
 
 export type Receiver = {
-  /** The server's origin, `http://127.0.0.1:PORT`. It starts with `https` if the server has a certificate. */
+  /** The server's origin, such as `http://127.0.0.1:PORT`. It starts with `https` if the server has a certificate. */
   origin: string
   port: number
   /** All requests so far, in order. */
@@ -57,11 +57,15 @@ export function inTurn(...scripts: Script[]): Script {
 /**
  * Starts a server for HTTP, or for HTTPS if `identity` is given. A single script serves all paths. If there
  * is a script for each path, all other paths answer 404. If `isKept` is false, the server doesn't keep its
- * requests. This is for tests with a very large number of requests.
+ * requests. This is for tests with a very large number of requests. `host`: the address on which it listens.
  */
 export async function startReceiver(
   scripts: Script | Record<string, Script> = answer(200),
-  { identity, isKept = true }: { identity?: Identity; isKept?: boolean } = {},
+  {
+    identity,
+    isKept = true,
+    host = anywhere.host,
+  }: { identity?: Identity; isKept?: boolean; host?: string } = {},
 ): Promise<Receiver> {
   const requests: ReceivedRequest[] = []
   const counts = new Map<string, number>()
@@ -80,9 +84,9 @@ export async function startReceiver(
     take(incoming, response).catch(() => response.destroy())
   }
   const server = identity === undefined ? createServer(onRequest) : createSecureServer(identity, onRequest)
-  const listening = await listen(server)
+  const listening = await listen(server, host)
   return {
-    origin: `${identity === undefined ? 'http' : 'https'}://127.0.0.1:${listening.port}`,
+    origin: `${identity === undefined ? 'http' : 'https'}://${host}:${listening.port}`,
     port: listening.port,
     requests,
     requestsTo: (path) => requests.filter((request) => request.path === path),
@@ -156,6 +160,7 @@ export function isWholeRequest(received: Buffer): boolean {
 
 async function listen(
   server: Server,
+  host: string = anywhere.host,
 ): Promise<{ port: number; readonly connections: number; stop(): Promise<void> }> {
   const sockets = new Set<Socket>()
   let connections = 0
@@ -166,7 +171,7 @@ async function listen(
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(anywhere, resolve)
+    server.listen({ ...anywhere, host }, resolve)
   })
   return {
     port: portOf(server),

@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { type EgressEvidence, EgressHealth, judgeEveryMs } from '../../../src/delivery/egress-health.ts'
+import {
+  type EgressEvidence,
+  EgressHealth,
+  type EgressHook,
+  judgeEveryMs,
+} from '../../../src/delivery/egress-health.ts'
 import type { Outcome } from '../../../src/delivery/outcome.ts'
 
 const well: Outcome = { kind: 'answer', status: 200 }
@@ -8,25 +13,53 @@ const timeout: Outcome = { kind: 'timeout' }
 const forbidden: Outcome = { kind: 'address', address: '10.0.0.1' }
 const minute = 60_000
 
+/** Where requests go. The default of `destination` and `source` is `host`. */
+type To = {
+  host: string
+  destination?: string
+  source?: string
+  address?: string | undefined
+  wasSent?: boolean
+}
+
+const serverOf = (at: number): To => ({ host: `${at}.example` })
+
 /**
  * Starts a check of the egress on a clock that only the test moves. Each server gets one request in each
- * interval.
+ * interval. Unless a test says otherwise, each server belongs to another customer, and a request that is not
+ * answered was not sent.
  */
 function start() {
   const changes: { isSuspect: boolean; evidence: EgressEvidence; failingForMs: number }[] = []
   const egress = new EgressHealth((isSuspect, evidence, failingForMs) =>
     changes.push({ isSuspect, evidence, failingForMs }),
   )
+  const hooks = new Map<string, EgressHook>()
+  const take = (to: To, outcome: Outcome): void => {
+    const { host, destination = host, source = host, wasSent = outcome.kind === 'answer', address } = to
+    const key = JSON.stringify([source, destination, host])
+    const hook = hooks.get(key) ?? { destinationId: destination, sourceId: source, host, server: undefined }
+    hooks.set(key, hook)
+    egress.take(hook, outcome, wasSent, wasSent ? address : undefined)
+  }
+  const passBy = (ms: number, requests: readonly (readonly [To, Outcome])[]): void => {
+    for (let passed = 0; passed < ms; passed += judgeEveryMs) {
+      for (const [to, outcome] of requests) take(to, outcome)
+      egress.judge()
+    }
+  }
   return {
     changes,
     egress,
+    take,
+    /** Lets this time pass. In each interval, each request is sent once. */
+    passBy,
     /** Lets this time pass. In each interval, each server has its outcome of `outcomes`. */
-    pass: (ms: number, outcomes: readonly Outcome[]): void => {
-      for (let passed = 0; passed < ms; passed += judgeEveryMs) {
-        for (const [at, outcome] of outcomes.entries()) egress.take(`https://${at}.example`, outcome)
-        egress.judge()
-      }
-    },
+    pass: (ms: number, outcomes: readonly Outcome[]): void =>
+      passBy(
+        ms,
+        outcomes.map((outcome, at) => [serverOf(at), outcome]),
+      ),
   }
 }
 
@@ -38,7 +71,8 @@ function failing(failed: number, servers: number, failure: Outcome = timeout): O
 test.each([
   [3, 3, true],
   [9, 9, true],
-  [10, 20, true],
+  [11, 20, true],
+  [10, 20, false],
   [2, 2, false],
   [8, 9, false],
   [9, 20, false],
@@ -108,9 +142,9 @@ test('servers that have been dead for long are not counted, however many they ar
 })
 
 test('quiet servers that work count as well as those that are tried again and again', () => {
-  const { changes, egress, pass } = start()
+  const { changes, take, pass } = start()
   for (let hour = 0; hour < 3; hour++) {
-    for (let at = 3; at < 13; at++) egress.take(`https://${at}.example`, well)
+    for (let at = 3; at < 13; at++) take(serverOf(at), well)
     pass(10 * minute, failing(hour === 0 ? 0 : 3, 3))
   }
   expect(changes).toEqual([])
@@ -129,11 +163,11 @@ test('tells since when the first of the lost servers fails', () => {
 test.each([1, 3, 12])(
   'a network without which all fail stays suspect for a day, with requests each %i minutes',
   (every) => {
-    const { changes, egress, pass } = start()
+    const { changes, take, pass } = start()
     const requests = (outcome: Outcome) => {
-      for (let at = 0; at < 30; at++) egress.take(`https://${at}.example`, outcome)
+      for (let at = 0; at < 30; at++) take(serverOf(at), outcome)
       // This server is in the cluster, where the network works.
-      egress.take('http://ops.cluster', well)
+      take({ host: 'ops.cluster' }, well)
       pass(every * minute, [])
     }
     requests(well)
@@ -144,14 +178,14 @@ test.each([1, 3, 12])(
   },
 )
 
-test('half of all servers that are gone for good are to blame themselves after an hour', () => {
+test('more than half of all servers that are gone for good are to blame themselves after an hour', () => {
   const { changes, pass } = start()
   pass(minute, failing(0, 20))
-  pass(50 * minute, failing(10, 20))
+  pass(50 * minute, failing(11, 20))
   expect(changes.map(({ isSuspect }) => isSuspect)).toEqual([true])
-  pass(20 * minute, failing(10, 20))
+  pass(20 * minute, failing(11, 20))
   expect(changes.map(({ isSuspect }) => isSuspect)).toEqual([true, false])
-  pass(24 * 60 * minute, failing(10, 20))
+  pass(24 * 60 * minute, failing(11, 20))
   expect(changes).toHaveLength(2)
 })
 
@@ -205,20 +239,151 @@ test('a few servers that fail when the others have nothing to do are not a netwo
 })
 
 test('dead servers that wait in the retry topics at the start are not a network that fails, if others answer', () => {
-  const { changes, egress, pass } = start()
+  const { changes, take, pass } = start()
   for (let passed = 0; passed < 10; passed++) {
-    if (passed === 1) for (let at = 12; at < 20; at++) egress.take(`https://${at}.example`, well)
+    if (passed === 1) for (let at = 12; at < 20; at++) take(serverOf(at), well)
     pass(minute, failing(12, 12))
   }
   expect(changes).toEqual([])
 })
 
+/** Returns requests: `failed` of `servers` fail. `toOf` says where each of them goes. */
+function requestsTo(servers: number, failed: number, toOf: (at: number) => To): [To, Outcome][] {
+  return Array.from({ length: servers }, (_, at) => [toOf(at), at < failed ? timeout : well])
+}
+
+/** Returns a function that says where requests go: each to another destination of one source. */
+function ofSource(source: string): (at: number) => To {
+  return (at) => ({ host: `${source}${at}.example`, destination: `${source}${at}`, source })
+}
+
+const behindFewAddresses = (at: number): To => ({
+  host: `c${at}.example`,
+  address: at < 6 ? '203.0.113.9' : `203.0.113.${at + 9}`,
+})
+const twoHostsEach = (at: number): To => ({
+  host: `h${at}.example`,
+  destination: `d${at % 10}`,
+  source: `s${at % 10}`,
+})
+
+/** The customers that one customer must not sway: 21 servers, each of another source. */
+const others = requestsTo(21, 0, (at) => ({ host: `shop${at}.example`, address: `198.51.100.${at}` }))
+
+test.each<[string, (at: number) => To]>([
+  ['ports of one machine', (at) => ({ host: `h${at}.example`, address: '203.0.113.9' })],
+  [
+    'addresses of one IPv6 network',
+    (at) => ({ host: `h${at}.example`, address: `2001:db8:0:7:${at.toString(16)}::1` }),
+  ],
+  ['hosts of one destination', (at) => ({ host: `h${at}.example`, destination: 'evil', source: 'evil' })],
+  [
+    'destinations of one source at as many addresses',
+    (at) => ({ host: `h${at}.example`, destination: `d${at}`, source: 'evil', address: `203.0.113.${at}` }),
+  ],
+])('25 servers that fail together and are %s make nobody doubt the network', (_what, toOf) => {
+  const { changes, passBy } = start()
+  passBy(minute, [...others, ...requestsTo(25, 0, toOf)])
+  passBy(20 * minute, [...others, ...requestsTo(25, 25, toOf)])
+  expect(changes).toEqual([])
+})
+
+test('two customers with a source each: the larger one does not sway the judgement about both', () => {
+  const { changes, passBy } = start()
+  passBy(minute, [...requestsTo(21, 0, ofSource('good')), ...requestsTo(200, 0, ofSource('evil'))])
+  passBy(20 * minute, [...requestsTo(21, 0, ofSource('good')), ...requestsTo(200, 200, ofSource('evil'))])
+  expect(changes).toEqual([])
+})
+
+test.each([3, 20])(
+  'a broken network is recognized in half a minute by %i destinations of one source',
+  (count) => {
+    const { changes, passBy } = start()
+    // The operator's own endpoint is in the cluster, where the network works.
+    const own = [[{ host: 'ops.cluster', source: 'sluice', address: '10.0.0.7' }, well]] as const
+    const inCluster = count > 3 ? own : []
+    passBy(minute, [...requestsTo(count, 0, ofSource('shop')), ...inCluster])
+    passBy(minute / 2, [...requestsTo(count, count, ofSource('shop')), ...inCluster])
+    expect(changes).toMatchObject([{ isSuspect: true, evidence: { lost: count } }])
+  },
+)
+
+test('customers behind one address fail as one, and none of them has failed while another answers there', () => {
+  const { changes, egress, passBy } = start()
+  passBy(minute, requestsTo(9, 0, behindFewAddresses))
+  passBy(minute, requestsTo(9, 5, behindFewAddresses))
+  expect(egress.evidence).toEqual({ lost: 0, dead: 0, working: 4 })
+  passBy(minute, requestsTo(9, 9, behindFewAddresses))
+  expect(changes).toMatchObject([{ isSuspect: true, evidence: { lost: 4, dead: 0, working: 0 } }])
+})
+
+test('a destination of several hosts is not lost while one of them answers', () => {
+  const { changes, passBy } = start()
+  passBy(minute, requestsTo(20, 0, twoHostsEach))
+  passBy(10 * minute, requestsTo(20, 10, twoHostsEach))
+  expect(changes).toEqual([])
+  passBy(minute, requestsTo(20, 20, twoHostsEach))
+  expect(changes).toMatchObject([{ isSuspect: true, evidence: { lost: 10 } }])
+})
+
+test.each<Outcome>([timeout, { kind: 'connection', code: 'ECONNRESET' }])(
+  'a request that was sent on a connection says nothing about the network if it ends by a $kind',
+  (outcome) => {
+    const { changes, passBy } = start()
+    passBy(minute, requestsTo(20, 0, serverOf))
+    passBy(
+      10 * minute,
+      requestsTo(20, 0, (at) => ({ ...serverOf(at), wasSent: true })).map(([to]) => [to, outcome]),
+    )
+    expect(changes).toEqual([])
+  },
+)
+
+test.each<[string, (at: number) => To]>([
+  ['of other customers', (at) => ({ host: `dead${at}.example` })],
+  ['of one destination', (at) => ({ host: `dead${at}.example`, destination: 'evil', source: 'evil' })],
+  ['of the same source', (at) => ({ host: `dead${at}.example`, source: 'shop' })],
+])('2,000 dead servers %s, that came first, do not hide that the network fails', (_what, deadOf) => {
+  const { changes, passBy } = start()
+  const dead = requestsTo(2_000, 2_000, deadOf)
+  passBy(judgeEveryMs, dead)
+  passBy(minute, [...dead, ...requestsTo(20, 0, ofSource('shop'))])
+  passBy(20 * minute, [...dead, ...requestsTo(20, 0, ofSource('shop'))])
+  expect(changes).toEqual([])
+  passBy(minute, [...dead, ...requestsTo(20, 20, ofSource('shop'))])
+  expect(changes).toMatchObject([{ isSuspect: true, evidence: { lost: 20, working: 0 } }])
+})
+
+test('2,000 working servers of one source leave room for those of others', () => {
+  const { changes, passBy } = start()
+  passBy(minute, [...requestsTo(3_000, 0, ofSource('evil')), ...others])
+  passBy(minute, [...requestsTo(3_000, 3_000, ofSource('evil')), ...others])
+  expect(changes).toEqual([])
+})
+
 test('a thousand hooks of one server count once', () => {
-  const { changes, egress, pass } = start()
+  const { changes, take, pass } = start()
   pass(minute, failing(0, 4))
-  for (let hook = 0; hook < 1_000; hook++) egress.take('https://0.example', timeout)
+  for (let hook = 0; hook < 1_000; hook++) take({ ...serverOf(0), destination: `d${hook}` }, timeout)
   pass(minute, failing(1, 4))
   expect(changes).toEqual([])
+})
+
+test('servers that were never reached have one vote for each domain', () => {
+  const { egress, passBy } = start()
+  const hosts = [
+    'a.evil.example',
+    'b.evil.example',
+    'a.evil.co.uk',
+    'b.evil.co.uk',
+    'good.co.uk',
+    'c.example',
+  ]
+  passBy(
+    judgeEveryMs,
+    requestsTo(hosts.length, hosts.length, (at) => ({ host: hosts[at] ?? '' })),
+  )
+  expect(egress.evidence).toEqual({ lost: 0, dead: 4, working: 0 })
 })
 
 test('more servers than are observed change nothing', () => {
