@@ -19,8 +19,11 @@ const earlier = [
     'whose commits do not say of which epoch the last settled record is',
     '8eb382fd79b3a93f0cb30a9969718fb7fd61c696',
   ],
-  // The newest version when this test was written. Most installations that upgrade come from this version.
   ['of the day before static members could leave', 'f769ee079a0443a6e835082dbfc978726e958b74'],
+  [
+    'whose commits do not say for which partition and offset they are',
+    'b04d60cc70f59ea08f8d2a5ba95ad8e9c0280463',
+  ],
 ] as const
 
 test.each(earlier)(
