@@ -1,9 +1,9 @@
 import { Kafka, type KafkaConfig, type LogEntry, logLevel } from 'kafkajs'
+import { noteClient } from './client-notes.ts'
 import { registerCodecs } from './codecs.ts'
 import type { KafkaSettings } from './kafka-settings.ts'
 import { ReportedTroubles } from './login-error.ts'
-import { noteRetry } from './open-admin.ts'
-import { silenceRequestQueue } from './request-queue.ts'
+import { mendRequestQueue } from './request-queue.ts'
 import { createLogin } from './sasl.ts'
 import { createSocketFactory } from './sockets.ts'
 
@@ -46,7 +46,7 @@ export function createKafka(
   troubles: ReportedTroubles = new ReportedTroubles((message) => log.warn({}, `kafka: ${message}`)),
 ): Kafka {
   registerCodecs()
-  silenceRequestQueue()
+  mendRequestQueue()
   const config: KafkaConfig = {
     brokers: [...settings.brokers],
     clientId: settings.clientId,
@@ -59,7 +59,12 @@ export function createKafka(
   const sasl = createLogin(settings, troubles)
   if (sasl !== undefined) config.sasl = sasl
   const kafka = new Kafka(config)
-  noteRetry(kafka, patiences[patience].retry)
+  noteClient(kafka, {
+    retry: patiences[patience].retry,
+    addresses: settings.brokers,
+    troubles,
+    warn: (message) => log.warn({}, `kafka: ${message}`),
+  })
   return kafka
 }
 

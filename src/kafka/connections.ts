@@ -1,18 +1,21 @@
 import type { Socket } from 'node:net'
 import kafkajs from 'kafkajs'
+import type { RequestQueue } from './request-queue.ts'
+import { hasAccepted } from './sockets.ts'
+import type { Throttle } from './throttle.ts'
 import { within } from './within.ts'
 
 /** The parts of a kafkajs 2.2.4 connection that are used here. */
 export type Connection = {
   readonly host: string
   readonly port: number
-  readonly connectionTimeout: number
+  connectionTimeout: number
   readonly versions: unknown
   /** Null before the first connect. */
   readonly socket: Socket | null
   /** Not null while the connection waits for the answer to a login. */
   readonly authHandlers: { onError(): void } | null
-  readonly requestQueue: { waitForPendingRequests(): Promise<void>; destroy(): void }
+  readonly requestQueue: RequestQueue
   authenticatedAt: unknown
   connectionStatus: 'connected' | 'disconnecting' | 'disconnected'
   connect(): Promise<unknown>
@@ -33,12 +36,15 @@ export type ConnectionPool = {
 }
 
 export type ConnectionPoolBuilder = {
-  build(place?: Pick<ConnectionPool, 'host' | 'port' | 'rack'>): Promise<ConnectionPool>
+  build(place?: Pick<ConnectionPool, 'host' | 'port'> & { readonly rack?: string | null }): Promise<ConnectionPool>
 }
 
 /** The longest time for which a closing connection waits for outstanding answers, in milliseconds. */
 const drainMs = 2_000
-/** How much longer than kafkajs' own limit an attempt to connect may take, in milliseconds. */
+/**
+ * How much later than the limit in `#connect` kafkajs' own limit ends an attempt to connect, in milliseconds.
+ * kafkajs' error doesn't say how far the attempt has come.
+ */
 const graceMs = 1_000
 
 /**
@@ -57,13 +63,45 @@ const graceMs = 1_000
  * one connection. When a connection ends, its requests are rejected.
  */
 export class Connections {
-  readonly #build: ConnectionPoolBuilder['build']
   /** Pools with a connection that is open, or that may open. */
   readonly #used = new Set<GuardedPool>()
+  readonly #guarded = new WeakMap<ConnectionPool, GuardedPool>()
+  /** See `readsFromMs`. */
+  #readsFromMs = -Infinity
+  #cuts = 0
 
-  constructor(builder: ConnectionPoolBuilder) {
-    this.#build = builder.build.bind(builder)
-    builder.build = async (place) => new GuardedPool(await this.#build(place), this.#build, this.#used).pool
+  /** `onThrottle` is called for each throttle of a connection. */
+  constructor(builder: ConnectionPoolBuilder, onThrottle: (throttle: Throttle) => void) {
+    const original = builder.build.bind(builder)
+    const build: ConnectionPoolBuilder['build'] = async (place) => {
+      const pool = await original(place)
+      for (const connection of pool.pool)
+        watch(connection, (throttle) => {
+          this.#readsFromMs = Math.max(this.#readsFromMs, performance.now() + throttle.ms)
+          onThrottle(throttle)
+        })
+      return pool
+    }
+    builder.build = async (place) => {
+      const guarded = new GuardedPool(await build(place), build, this.#used)
+      this.#guarded.set(guarded.pool, guarded)
+      return guarded.pool
+    }
+  }
+
+  /**
+   * The time from which all brokers that have throttled this cluster's connections read them again, by
+   * `performance.now`. -Infinity before the first throttle.
+   */
+  get readsFromMs(): number {
+    return this.#readsFromMs
+  }
+
+  /** Rejects all requests under way to one broker, and closes its connections at once. */
+  cutPool(pool: ConnectionPool, reason: string): void {
+    const guarded = this.#guarded.get(pool)
+    guarded?.cut(reason)
+    if (guarded !== undefined) this.#used.delete(guarded)
   }
 
   /**
@@ -71,9 +109,24 @@ export class Connections {
    * being opened.
    */
   cut(reason: string): void {
+    this.#cuts++
     for (const pool of this.#used) pool.cut(reason)
     this.#used.clear()
   }
+
+  /** How many times `cut` was called. */
+  get cuts(): number {
+    return this.#cuts
+  }
+}
+
+/** Lets a connection report its throttles, and ends it when one of its requests has no answer in time. */
+function watch(connection: Connection, onThrottle: (throttle: Throttle) => void): void {
+  const { requestQueue } = connection
+  requestQueue.greetingTimeoutMs = connection.connectionTimeout
+  connection.connectionTimeout += graceMs
+  requestQueue.onThrottle = onThrottle
+  requestQueue.onSilence = (apiName) => cutOff(connection, `an earlier request had no answer: ${apiName}`)
 }
 
 /** Replaces the methods by which one pool of kafkajs opens and closes connections. */
@@ -143,8 +196,12 @@ class GuardedPool {
     if (cuts !== this.#cuts) throw errorOf(connection, wasClosed)
     const connected = connection.connect()
     const ended = Promise.race([connected, closeOf(connection)])
-    if (await within(connection.connectionTimeout + graceMs, ended)) return connection
-    const late = 'the broker did not accept a connection in time'
+    const timeoutMs = connection.connectionTimeout - graceMs
+    if (await within(timeoutMs, ended)) return connection
+    const seconds = timeoutMs / 1_000
+    const late = hasAccepted(connection.socket)
+      ? `it accepts connections, and does not agree on TLS (within ${seconds} s)`
+      : `it does not accept a connection (within ${seconds} s)`
     cutOff(connection, late)
     throw errorOf(connection, late)
   }

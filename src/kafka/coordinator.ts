@@ -6,7 +6,7 @@ import { openPartwiseCluster } from './partwise-cluster.ts'
 import { ask, type WireBroker, type WireRequest } from './wire.ts'
 import { answerWithin } from './within.ts'
 
-type Opened = OpenCluster & { readonly broker: Promise<WireBroker> }
+type Opened = { readonly client: OpenCluster; readonly broker: Promise<WireBroker> }
 
 const answerTimeoutMs = 5_000
 const closed = 'the connection to the coordinator was closed'
@@ -45,7 +45,9 @@ export class Coordinator {
   /**
    * Sends a request to the coordinator, and returns the answer. The answer may contain error codes. Throws if
    * an error code says that this broker isn't the coordinator. Throws if no broker can be reached. Throws if
-   * no answer comes within 5 s, or within the request's own timeout if that is longer.
+   * no answer comes within 5 s, or within the request's own timeout if that is longer. A throttle that the
+   * broker has announced doesn't count. The broker answers a throttled heartbeat at once. Later requests wait
+   * until the throttle is over. By Kafka's defaults, this is after a second at most.
    */
   async ask<T>(request: WireRequest<T>): Promise<T> {
     const opened = (this.#opened ??= this.#open())
@@ -57,7 +59,7 @@ export class Coordinator {
       })
       const timeoutMs = Math.max(answerTimeoutMs, request.timeoutMs ?? 0)
       const late = `the group's coordinator did not answer within ${timeoutMs} ms`
-      const answer = await answerWithin(timeoutMs, answered, late)
+      const answer = await answerWithin(timeoutMs, answered, late, () => opened.client.readsFromMs)
       for (const code of codesOf(answer)) if (elsewhere.has(code)) throw protocolError(code)
       return answer
     } catch (error) {
@@ -73,15 +75,15 @@ export class Coordinator {
 
   #close(opened: Opened): void {
     if (this.#opened === opened) this.#opened = undefined
-    opened.cut(closed)
+    opened.client.cut(closed)
     // kafkajs tries to connect for a while after the close, and may open a further connection. So all
     // connections are cut off once more.
-    void opened.broker.catch(() => undefined).then(() => opened.cut(closed))
+    void opened.broker.catch(() => undefined).then(() => opened.client.cut(closed))
   }
 
   #open(): Opened {
-    const opened = openPartwiseCluster(this.#kafka)
-    return { ...opened, broker: this.#find(opened) }
+    const client = openPartwiseCluster(this.#kafka)
+    return { client, broker: this.#find(client) }
   }
 
   async #find({ cluster }: OpenCluster): Promise<WireBroker> {

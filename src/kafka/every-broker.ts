@@ -88,7 +88,7 @@ async function answerOf(
   try {
     const broker = await opened.findBroker(nodeId)
     const names = changes.map(({ topic }) => topic)
-    const { topicMetadata } = await ask(broker, metadataRequest(names), requestTimeoutMs)
+    const { topicMetadata } = await ask(broker, metadataRequest(names), { mostMs: requestTimeoutMs })
     const topics = new Map(topicMetadata.map((topic) => [topic.topic, topic]))
     for (const change of changes) {
       const reported = topics.get(change.topic)

@@ -148,7 +148,7 @@ export class GroupLagReader {
   async #ask<T>(nodeId: number, request: WireRequest<T>): Promise<T> {
     const answered = this.#opened.findBroker(nodeId).then((broker) => ask(broker, request))
     const late = `the broker ${nodeId} did not answer within ${answerWithinMs} ms`
-    return answerWithin(answerWithinMs, answered, late)
+    return answerWithin(answerWithinMs, answered, late, () => this.#opened.readsFromMs)
   }
 }
 

@@ -11,6 +11,7 @@ import { judgePlace } from './positions.ts'
 import { type FetchedRecord, readRecordSet, type RecordSet } from './record-batch.ts'
 import { withoutAborted } from './transactions.ts'
 import { ask as askBroker, BrokerTooOldError } from './wire.ts'
+import { whenLate } from './within.ts'
 
 /**
  * A range of offsets in a partition's log. Each offset in the range is at least `start` and lower than `end`.
@@ -222,8 +223,8 @@ export class LogReader {
 
   /** Returns those records of one fetch whose offsets are at least `position` and lower than `end`. */
   async #piece<T>(position: number, end: number, take: Take<T>): Promise<Piece<T>> {
-    const { stallTimeoutMs, signal } = this.#options
-    const deadlineMs = performance.now() + stallTimeoutMs
+    const { signal } = this.#options
+    const startedMs = performance.now()
     for (let [empty, damaged] = [0, 0]; empty < emptyAnswers;) {
       const answer = await this.#patiently(() => this.#fetch(position))
       if (answer === 'gone') return { records: [], next: (await this.range()).start }
@@ -238,7 +239,7 @@ export class LogReader {
       // The answer has no records for one of these reasons: a new leader doesn't know yet how far its
       // replicas are, this client's quota is used up, or a batch is damaged.
       empty = 0
-      if (performance.now() > deadlineMs) throw new SilentKafkaError(this.#nothingCame(position))
+      if (performance.now() > this.#deadlineMs(startedMs)) throw new SilentKafkaError(this.#nothingCame(position))
       await delay(minBackoffMs, undefined, { signal })
     }
     return { records: [], next: end }
@@ -295,31 +296,40 @@ export class LogReader {
    * the error isn't from Kafka.
    */
   async #patiently<T>(ask: () => Promise<T>): Promise<T> {
-    const { signal, stallTimeoutMs } = this.#options
-    const deadlineMs = performance.now() + stallTimeoutMs
+    const { signal } = this.#options
+    const startedMs = performance.now()
     for (let backoffMs = minBackoffMs; ; backoffMs = Math.min(2 * backoffMs, maxBackoffMs)) {
       try {
-        return await this.#inTime(ask(), deadlineMs)
+        return await this.#inTime(ask(), startedMs)
       } catch (error) {
-        const isOver = signal.aborted || performance.now() + backoffMs > deadlineMs
+        const isOver = signal.aborted || performance.now() + backoffMs > this.#deadlineMs(startedMs)
         if (isOver || !(error instanceof kafkajs.KafkaJSError)) throw error
       }
       await delay(backoffMs, undefined, { signal })
-      await this.#inTime(this.#refresh(), deadlineMs)
+      await this.#inTime(this.#refresh(), startedMs)
     }
   }
 
-  async #inTime<T>(work: Promise<T>, deadlineMs: number): Promise<T> {
+  /** Returns when reading that began at `startedMs` counts as stalled. A throttle of a broker doesn't count. */
+  #deadlineMs(startedMs: number): number {
+    return Math.max(startedMs, this.#brokers.readsFromMs) + this.#options.stallTimeoutMs
+  }
+
+  async #inTime<T>(work: Promise<T>, startedMs: number): Promise<T> {
     const { topic, partition, signal, stallTimeoutMs } = this.#options
     const stalled = new AbortController()
-    const timer = setTimeout(() => {
-      const late = `Kafka did not answer about ${topic}/${partition} within ${stallTimeoutMs} ms`
-      stalled.abort(new SilentKafkaError(late))
-    }, deadlineMs - performance.now())
+    const answered = whenLate(
+      this.#deadlineMs(startedMs) - performance.now(),
+      () => {
+        const late = `Kafka did not answer about ${topic}/${partition} within ${stallTimeoutMs} ms`
+        stalled.abort(new SilentKafkaError(late))
+      },
+      () => this.#brokers.readsFromMs,
+    )
     try {
       return await untilAborted(work, AbortSignal.any([signal, stalled.signal]))
     } finally {
-      clearTimeout(timer)
+      answered()
     }
   }
 

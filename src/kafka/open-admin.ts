@@ -1,17 +1,9 @@
 import type { Admin, Cluster, Kafka, Logger, RetryOptions } from 'kafkajs'
+import { notesOf } from './client-notes.ts'
 import { kafkajsFile } from './kafkajs-file.ts'
 import { openPartwiseCluster } from './partwise-cluster.ts'
 
 type CreateAdmin = (parts: { logger: Logger; cluster: Cluster; retry?: RetryOptions | undefined }) => Admin
-
-const retries = new WeakMap<Kafka, RetryOptions>()
-
-/**
- * Stores the retry settings of `kafka` for `openAdmin`, because kafkajs doesn't expose these settings.
- */
-export function noteRetry(kafka: Kafka, retry: RetryOptions): void {
-  retries.set(kafka, retry)
-}
 
 /**
  * Makes an admin client in which an error of one partition or topic doesn't affect the others. The client of
@@ -24,5 +16,5 @@ export function noteRetry(kafka: Kafka, retry: RetryOptions): void {
 export function openAdmin(kafka: Kafka): Admin {
   const createAdmin = kafkajsFile<CreateAdmin>('kafkajs/src/admin')
   const { cluster } = openPartwiseCluster(kafka)
-  return createAdmin({ logger: kafka.logger(), cluster, retry: retries.get(kafka) })
+  return createAdmin({ logger: kafka.logger(), cluster, retry: notesOf(kafka)?.retry })
 }

@@ -1,5 +1,8 @@
 import type { Cluster, Kafka } from 'kafkajs'
+import { notesOf } from './client-notes.ts'
 import { type ConnectionPoolBuilder, Connections } from './connections.ts'
+import { replaceSeeds, type SeededPool } from './seeds.ts'
+import { noteThrottle } from './throttle.ts'
 
 /**
  * A cluster client with connections that nobody else uses. The connection to a broker is opened when the
@@ -7,6 +10,11 @@ import { type ConnectionPoolBuilder, Connections } from './connections.ts'
  */
 export type OpenCluster = {
   readonly cluster: Cluster
+  /**
+   * The time from which all brokers read the connections of this client again, by `performance.now`. It lies
+   * in the past unless a broker throttles this client.
+   */
+  readonly readsFromMs: number
   /**
    * Waits a few seconds at most for the answers that are still to come, and closes the connections. Never
    * rejects.
@@ -35,10 +43,17 @@ export function openCluster(kafka: Kafka): OpenCluster {
   })
   if (cluster === undefined) throw new Error('kafkajs made a consumer without its assigner')
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares only a part of its cluster
-  const { connectionPoolBuilder } = cluster as unknown as { connectionPoolBuilder: ConnectionPoolBuilder }
-  const connections = new Connections(connectionPoolBuilder)
+  const { connectionPoolBuilder, brokerPool } = cluster as unknown as Internals
+  const notes = notesOf(kafka)
+  const connections = new Connections(connectionPoolBuilder, (throttle) => {
+    if (notes !== undefined) noteThrottle(throttle, notes.warn)
+  })
+  if (notes !== undefined) replaceSeeds(brokerPool, connectionPoolBuilder, connections, notes)
   return {
     cluster,
+    get readsFromMs() {
+      return connections.readsFromMs
+    },
     async close() {
       await consumer.disconnect().catch(() => undefined)
       connections.cut('the client was closed')
@@ -46,6 +61,8 @@ export function openCluster(kafka: Kafka): OpenCluster {
     cut: (reason) => connections.cut(reason),
   }
 }
+
+type Internals = { readonly connectionPoolBuilder: ConnectionPoolBuilder; readonly brokerPool: SeededPool }
 
 const neverJoins = {
   name: 'none',

@@ -39,7 +39,12 @@ export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
     return broker
   }
   return {
-    ...opened,
+    cluster,
+    close: () => opened.close(),
+    cut: (reason) => opened.cut(reason),
+    get readsFromMs() {
+      return opened.readsFromMs
+    },
     get metadata() {
       return brokerPool.metadata ?? undefined
     },
@@ -52,7 +57,10 @@ export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
 }
 
 async function readMetadata(broker: WireBroker, topics: readonly string[]): Promise<Metadata> {
-  const metadata = await ask(broker, metadataRequest(topics), metadataTimeoutMs)
+  const metadata = await ask(broker, metadataRequest(topics), {
+    mostMs: metadataTimeoutMs,
+    overEither: true,
+  })
   return { ...metadata, topicMetadata: metadata.topicMetadata.map(withoutError) }
 }
 

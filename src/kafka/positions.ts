@@ -9,7 +9,7 @@ import {
   type OffsetQuestion,
 } from './offset-requests.ts'
 import { partitionName } from './partition-name.ts'
-import { ask, BrokerTooOldError, type WireBroker } from './wire.ts'
+import { ask, BrokerTooOldError, readsFromMs, type WireBroker } from './wire.ts'
 import { within } from './within.ts'
 
 /** A place in a partition's log, and facts about the log that were noted when the place was reached. */
@@ -185,8 +185,11 @@ async function locateInTime(
   nodeId: number,
   places: readonly LogPlace[],
 ): Promise<readonly Location[]> {
-  const located = locateAt(view, nodeId, places)
-  if (await within(leaderWithinMs, located)) return located
+  let broker: WireBroker | undefined
+  const asked = view.broker(nodeId).then((found) => (broker = found))
+  const located = locateAt(view, { nodeId, asked }, places)
+  const readsFrom = (): number => (broker === undefined ? -Infinity : readsFromMs(broker))
+  if (await within(leaderWithinMs, located, readsFrom)) return located
   void view.refresh()
   const reason = `its leader, the broker ${nodeId}, did not answer within ${leaderWithinMs} ms`
   return places.map(() => later(reason))
@@ -196,11 +199,11 @@ const leaderWithinMs = 3_000
 
 async function locateAt(
   view: ClusterView,
-  nodeId: number,
+  { nodeId, asked }: { readonly nodeId: number; readonly asked: Promise<WireBroker> },
   places: readonly LogPlace[],
 ): Promise<readonly Location[]> {
   try {
-    const broker = await view.broker(nodeId)
+    const broker = await asked
     const questions = places.map(({ topic, partition }) => questionOf(view, topic, partition))
     const [starts, ends, epochs, settledEpochs] = await Promise.all([
       ask(broker, listOffsetsRequest(questions, 'start')).then(byName),

@@ -11,8 +11,8 @@ import {
   type ProducedTopic,
   type WrittenRecord,
 } from './produce-request.ts'
-import { ask, type WireRequest } from './wire.ts'
-import { answerWithin, within } from './within.ts'
+import { ask, readsFromMs, ThrottledError, type WireBroker, type WireRequest } from './wire.ts'
+import { answerWithin, whenLate, within } from './within.ts'
 
 /** Records of one partition, in the order in which they are written. */
 export type ProducedRecords = {
@@ -23,11 +23,17 @@ export type ProducedRecords = {
 
 /**
  * The outcome for the records of one partition. `offset` is the offset of the first record. Records that
- * weren't acknowledged may have been written nevertheless.
+ * weren't acknowledged may have been written nevertheless. If the broker has announced a throttle that is too
+ * long for the caller, `throttleMs` says how long the throttle lasts.
  */
 export type ProduceOutcome =
   | { readonly isWritten: true; readonly offset: number }
-  | { readonly isWritten: false; readonly reason: string; readonly errorCode: number | undefined }
+  | {
+      readonly isWritten: false
+      readonly reason: string
+      readonly errorCode: number | undefined
+      readonly throttleMs?: number
+    }
 
 export type LinkTimeouts = {
   /**
@@ -35,8 +41,23 @@ export type LinkTimeouts = {
    * doesn't have the records by then, the broker answers with an error.
    */
   readonly replicasTimeoutMs: number
-  /** How long `send` waits for the answers of the brokers, in milliseconds. */
+  /**
+   * How long `send` waits for the answers of the brokers, in milliseconds. The time begins when the broker
+   * reads the connection: a throttle that the broker has announced doesn't count.
+   */
   readonly sendTimeoutMs: number
+  /** The longest throttle for which `send` waits, in milliseconds. Default: there is no limit. */
+  readonly mostThrottleMs?: number
+}
+
+/** Lets the caller of `send` know which items wait for long. */
+export type OnSlow<T> = {
+  /** How long an item waits before `call` is called with it, in milliseconds. A throttle doesn't count. */
+  readonly afterMs: number
+  /** The same as `afterMs`, but a throttle counts too. */
+  readonly afterThrottledMs: number
+  /** `isThrottled` is true if the broker has announced that it doesn't read the items now. */
+  readonly call: (items: readonly T[], isThrottled: boolean) => void
 }
 
 /**
@@ -131,14 +152,24 @@ export class ProduceLink {
 
   /**
    * Sends each item once. A batch has at most one item for each partition. Calls `settle` for every item
-   * within `sendTimeoutMs`, or rejects. Nothing is tried again.
+   * within `sendTimeoutMs`, or rejects. Nothing is tried again. Records that weren't sent by then are never
+   * sent.
    */
-  async send<T extends ProducedRecords>(batch: readonly T[], settle: Settle<T>): Promise<void> {
+  async send<T extends ProducedRecords>(
+    batch: readonly T[],
+    settle: Settle<T>,
+    onSlow?: OnSlow<T>,
+  ): Promise<void> {
     const opened = this.#opened
     const untilMs = performance.now() + this.#timeouts.sendTimeoutMs
     const topics = batch.map(({ topic }) => topic)
-    await this.#inTime(({ cluster }) => this.#prepare(cluster, topics))
-    await this.#sendAll(opened, batch, { settle, untilMs })
+    const prepared = onSlow && whenSlow(onSlow, batch, () => opened.readsFromMs)
+    try {
+      await this.#inTime(({ cluster }) => this.#prepare(cluster, topics))
+    } finally {
+      prepared?.()
+    }
+    await this.#sendAll(opened, batch, { settle, untilMs, onSlow })
   }
 
   /**
@@ -151,7 +182,9 @@ export class ProduceLink {
   ): Promise<readonly { readonly topic: string; readonly partition: number }[]> {
     const opened = this.#opened
     const answers = (opened.metadata?.brokers ?? []).map(async ({ nodeId }) => {
-      const asked = opened.findBroker(nodeId).then((broker) => ask(broker, metadataRequest(topics)))
+      const asked = opened
+        .findBroker(nodeId)
+        .then((broker) => ask(broker, metadataRequest(topics), { overEither: true }))
       return answerWithin(timeoutMs, asked, `no answer within ${timeoutMs} ms`)
     })
     const { topicMetadata }: Metadata = await Promise.any(answers)
@@ -168,7 +201,7 @@ export class ProduceLink {
     const { sendTimeoutMs } = this.#timeouts
     const done = this.#closedAfter(opened, work(opened))
     try {
-      if (await within(sendTimeoutMs, done)) return
+      if (await within(sendTimeoutMs, done, () => opened.readsFromMs)) return
     } catch (error) {
       this.#reopen(opened, done)
       throw error
@@ -193,12 +226,12 @@ export class ProduceLink {
   async #sendAll<T extends ProducedRecords>(
     opened: PartwiseCluster,
     batch: readonly T[],
-    { settle, untilMs }: { settle: Settle<T>; untilMs: number },
+    terms: SendTerms<T>,
   ): Promise<void> {
     const byLeader = Map.groupBy(batch, (item) => leaderOf(opened.cluster, item))
     const answers = [...byLeader].map(async ([leader, items]) => {
-      if (leader !== undefined) return this.#sendTo(opened, leader, items, { settle, untilMs })
-      for (const item of items) settle(item, withoutLeader(item))
+      if (leader !== undefined) return this.#sendTo(opened, leader, items, terms)
+      for (const item of items) terms.settle(item, withoutLeader(item))
       this.#refresh(opened)
     })
     await Promise.all(answers)
@@ -208,18 +241,25 @@ export class ProduceLink {
     opened: PartwiseCluster,
     nodeId: number,
     items: readonly T[],
-    { settle, untilMs }: { settle: Settle<T>; untilMs: number },
+    { settle, untilMs, onSlow }: SendTerms<T>,
   ): Promise<void> {
-    const { replicasTimeoutMs, sendTimeoutMs } = this.#timeouts
+    const { replicasTimeoutMs, sendTimeoutMs, mostThrottleMs } = this.#timeouts
+    let broker: WireBroker | undefined
+    const readsFrom = (): number => (broker === undefined ? -Infinity : readsFromMs(broker))
+    const answered = onSlow && whenSlow(onSlow, items, readsFrom)
     try {
-      const asked = opened
-        .findBroker(nodeId)
-        .then((broker) => ask(broker, this.#requestOf(topicDataOf(items), replicasTimeoutMs)))
-      const answered = this.#closedAfter(opened, asked)
-      // The connections to other brokers are kept. kafkajs closes the connection to this broker by itself.
       const late = `no answer within ${sendTimeoutMs} ms`
+      const found = this.#closedAfter(opened, opened.findBroker(nodeId))
+      broker = await answerWithin(untilMs - performance.now(), found, late)
+      const asked = ask(broker, this.#requestOf(topicDataOf(items), replicasTimeoutMs), {
+        mostMs: Math.max(0, untilMs - performance.now()),
+        // The connection isn't closed, because it may still bring answers to other requests. The client's own
+        // timeout closes it.
+        leavesOpen: true,
+        ...(mostThrottleMs !== undefined && { mostThrottleMs }),
+      })
       const sentMs = Date.now()
-      const { topics } = await answerWithin(untilMs - performance.now(), answered, late)
+      const { topics } = await this.#closedAfter(opened, asked)
       this.#compareClocks(nodeId, topics, sentMs)
       const answers = new Map<string, PartitionAnswer>(
         topics.flatMap(({ topicName, partitions }) =>
@@ -230,8 +270,12 @@ export class ProduceLink {
       if (outcomes.some(({ isWritten }) => !isWritten)) this.#refresh(opened)
       for (const [index, item] of items.entries()) settle(item, outcomes[index] ?? unwritten('no outcome'))
     } catch (error) {
-      this.#refresh(opened)
-      for (const item of items) settle(item, unwritten(messageOf(error)))
+      const isThrottled = error instanceof ThrottledError
+      if (!isThrottled) this.#refresh(opened)
+      const outcome = { ...unwritten(messageOf(error)), ...(isThrottled && { throttleMs: error.throttleMs }) }
+      for (const item of items) settle(item, outcome)
+    } finally {
+      answered?.()
     }
   }
 
@@ -286,6 +330,27 @@ export class ProduceLink {
   }
 }
 
+type SendTerms<T> = {
+  readonly settle: Settle<T>
+  /** The time until which a leader has to be reachable, by `performance.now`. */
+  readonly untilMs: number
+  readonly onSlow: OnSlow<T> | undefined
+}
+
+/** Calls `onSlow` when these items have waited for long. Returns a function that ends this. */
+function whenSlow<T>(
+  { afterMs, afterThrottledMs, call }: OnSlow<T>,
+  items: readonly T[],
+  readsFrom: () => number,
+): () => void {
+  const latestMs = performance.now() + afterThrottledMs - afterMs
+  return whenLate(
+    afterMs,
+    () => call(items, readsFrom() > performance.now()),
+    () => Math.min(readsFrom(), latestMs),
+  )
+}
+
 function leaderOf(cluster: Cluster, { topic, partition }: ProducedRecords): number | undefined {
   const found = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition)
   return found === undefined || found.leader < 0 ? undefined : found.leader
@@ -300,8 +365,8 @@ function outcomeOf(item: ProducedRecords, answer: PartitionAnswer | undefined): 
   return unwritten(`${partitionName(item)}: ${describeErrorCode(errorCode)}`, errorCode)
 }
 
-function unwritten(reason: string, errorCode?: number): ProduceOutcome {
-  return { isWritten: false, reason, errorCode }
+function unwritten(reason: string, errorCode?: number) {
+  return { isWritten: false, reason, errorCode } as const
 }
 
 function withoutLeader(item: ProducedRecords): ProduceOutcome {

@@ -90,6 +90,11 @@ const backoffs = { minBackoffMs: 250, maxBackoffMs: 5_000 }
  */
 const patienceMs = 3_000
 /**
+ * The time after which a partition that takes nothing is reported although its broker has announced that it
+ * reads nothing (a throttle), in milliseconds. Until then, the worker waits, and is ready.
+ */
+const throttlePatienceMs = 5 * 60_000
+/**
  * Long timeouts, so that slow replicas can get the records in time. The timeouts can be long because only
  * records of the same partitions wait for a request under way.
  */
@@ -249,16 +254,16 @@ class PartitionedProducer implements RecordProducer {
       return { topic, partition, records: items.map(({ record }) => record), batch }
     })
     const open = new Set(sends)
-    const answered = whenLate(patienceMs, () => {
-      for (const { topic, partition } of open)
-        this.#failing.failed({ topic, partition, reason: `${topic}/${partition}: ${noAnswer}` }, true)
-    })
     const settle = (sent: Sent, outcome: ProduceOutcome): void => {
-      if (!open.delete(sent)) return
-      if (open.size === 0) answered()
-      this.#settle(sent.batch, outcome, onEnd)
+      if (open.delete(sent)) this.#settle(sent.batch, outcome, onEnd)
     }
-    this.#links[route].send(sends, settle).catch((error: unknown) => {
+    const slow = (items: readonly Sent[], isThrottled: boolean): void => {
+      const why = isThrottled ? throttled : noAnswer
+      for (const { topic, partition } of items)
+        this.#failing.failed({ topic, partition, reason: `${topic}/${partition}: ${why}` }, true)
+    }
+    const onSlow = { afterMs: patienceMs, afterThrottledMs: throttlePatienceMs, call: slow }
+    this.#links[route].send(sends, settle, onSlow).catch((error: unknown) => {
       for (const sent of open)
         settle(sent, { isWritten: false, reason: messageOf(error), errorCode: undefined })
     })
@@ -318,6 +323,7 @@ class PartitionedProducer implements RecordProducer {
 }
 
 const noAnswer = `no acknowledgement within ${patienceMs} ms`
+const throttled = `nothing was written for ${throttlePatienceMs / 60_000} min, because a quota of this client id or its user is used up: raise it (producer_byte_rate, request_percentage)`
 
 /**
  * The most bytes that the format adds to a record: the header of a batch that has only this record, and all

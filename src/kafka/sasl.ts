@@ -57,10 +57,10 @@ function login(mechanism: string, provider: Provider, advice: string, troubles: 
           await provider(args).authenticate()
         } catch (cause) {
           const broker = `${args.host}:${args.port}`
-          const problem =
-            cause instanceof LoginError
-              ? cause.message
-              : `${broker}: the login by ${mechanism} failed (${messageOf(cause)}): ${advice}`
+          let problem = `${broker}: the login by ${mechanism} failed (${messageOf(cause)}): ${advice}`
+          if (cause instanceof LoginError) problem = cause.message
+          if (cause instanceof kafkajs.KafkaJSRequestTimeoutError)
+            problem = `${broker}: it does not answer the login by ${mechanism}`
           troubles.take(problem)
           throw new kafkajs.KafkaJSConnectionError(problem, { broker })
         }

@@ -48,7 +48,15 @@ const closedEarly =
   'it closed the connection before TLS was agreed on: if it always does, what listens there speaks no TLS, or asks for a client certificate (kafka.brokers, kafka.ssl, kafka.certFile)'
 
 function watched(socket: Socket): Socket {
+  socket.once('connect', () => accepted.add(socket))
   return socket.setKeepAlive(true, keepAliveMs)
+}
+
+const accepted = new WeakSet<Socket>()
+
+/** Returns true if the peer has accepted a connection, even if TLS isn't agreed on. */
+export function hasAccepted(socket: Socket | null): boolean {
+  return socket !== null && accepted.has(socket)
 }
 
 /**

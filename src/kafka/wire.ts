@@ -1,5 +1,6 @@
 import kafkajs from 'kafkajs'
 import { type Connection, cutOff, errorOf } from './connections.ts'
+import type { Entry } from './request-queue.ts'
 import { within } from './within.ts'
 
 /**
@@ -14,6 +15,8 @@ export type WireBroker = {
     getConnectionByRequest(protocol: {
       readonly request: { readonly apiKey: number }
     }): Promise<WireConnection>
+    /** The connection for all requests but fetches, and the connection for fetches. */
+    readonly pool: readonly Pick<Connection, 'requestQueue'>[]
   }
 }
 
@@ -22,27 +25,9 @@ type WireConnection = Connection & {
   readonly clientId: string
   /** Null if the connection needs no login. */
   readonly sasl: unknown
-  readonly requestQueue: {
-    push(request: {
-      readonly entry: Entry
-      readonly expectResponse: boolean
-      readonly requestTimeout: number | undefined
-      readonly sendRequest: () => void
-    }): void
-  }
   isAuthenticated(): boolean
   authenticate(): Promise<void>
   nextCorrelationId(): number
-}
-
-/** A request that waits for its answer. `payload` is the part of the answer after its correlation id. */
-type Entry = {
-  readonly apiKey: number
-  readonly apiName: string
-  readonly apiVersion: number
-  readonly correlationId: number
-  readonly resolve: (answer: { readonly payload: Buffer }) => void
-  readonly reject: (error: Error) => void
 }
 
 type VersionRange = { readonly minVersion: number; readonly maxVersion: number }
@@ -71,6 +56,43 @@ export type WireRequest<T> = {
   read(body: Buffer, version: number): T | Promise<T>
 }
 
+export type AskOptions = {
+  /**
+   * The time after which the connection counts as dead, in milliseconds. It begins when the broker reads the
+   * connection, so a throttle that the broker has announced doesn't count. This limit applies only if it is
+   * shorter than the client's own timeout. A request that wasn't sent by then is never sent.
+   */
+  readonly mostMs?: number
+  /**
+   * True if the request may go over the connection for fetches while the broker throttles the other one. So
+   * metadata needn't wait because a quota for writing is used up.
+   */
+  readonly overEither?: boolean
+  /** True if the connection isn't closed when `mostMs` is over. */
+  readonly leavesOpen?: boolean
+  /**
+   * The longest throttle for which the caller waits, in milliseconds. `ask` rejects with a `ThrottledError` as
+   * soon as the broker has announced a longer one. Default: there is no limit.
+   */
+  readonly mostThrottleMs?: number
+}
+
+/**
+ * Reports that the broker has announced a throttle for which the caller doesn't wait. If `isSent` is true, the
+ * request was sent before, and the broker may still execute it.
+ */
+export class ThrottledError extends kafkajs.KafkaJSError {
+  override readonly name = 'ThrottledError'
+  readonly throttleMs: number
+  readonly isSent: boolean
+
+  constructor(throttleMs: number, isSent: boolean) {
+    super(`the broker slows this client down for ${(throttleMs / 1_000).toFixed(1)} s, because a quota is used up`)
+    this.throttleMs = throttleMs
+    this.isSent = isSent
+  }
+}
+
 /** Reports that the broker is older than a request needs. */
 export class BrokerTooOldError extends Error {
   override readonly name = 'BrokerTooOldError'
@@ -82,26 +104,87 @@ export class BrokerTooOldError extends Error {
  * a `BrokerTooOldError` if the broker knows none of the request's versions. Rejects with an error of kafkajs
  * if the broker hasn't said yet which versions it knows.
  *
+ * Sends nothing while the broker throttles the connection (KIP-219).
+ *
  * @param broker a broker that a cluster's `findBroker` returned
- * @param mostMs the time after which the connection counts as dead, in milliseconds. This limit applies only
- * if it is shorter than the client's own timeout
  */
-export async function ask<T>(broker: WireBroker, request: WireRequest<T>, mostMs?: number): Promise<T> {
-  const { apiKey, apiName, flexibleFrom = Infinity } = request
+export async function ask<T>(
+  broker: WireBroker,
+  request: WireRequest<T>,
+  options: AskOptions = {},
+): Promise<T> {
+  const { apiKey, flexibleFrom = Infinity } = request
   const apiVersion = versionFor(broker, request)
   const isFlexible = apiVersion >= flexibleFrom
-  const connection = await broker.connectionPool.getConnectionByRequest({ request: { apiKey } })
-  const answered = send(connection, request, { apiVersion, isFlexible })
-  let payload: Buffer
+  const isMuted = options.overEither === true && readsFromMs(broker) > performance.now()
+  const connection = await broker.connectionPool.getConnectionByRequest({
+    request: { apiKey: isMuted ? fetchApiKey : apiKey },
+  })
+  const payload = await answerOf(connection, request, { apiVersion, isFlexible }, options)
+  return request.read(isFlexible ? behindTags(payload) : payload, apiVersion)
+}
+
+/**
+ * Returns the time from which a broker reads the connection for all requests but fetches, by
+ * `performance.now`. The time lies in the past unless the broker throttles this client.
+ */
+export function readsFromMs({ connectionPool }: WireBroker): number {
+  return connectionPool.pool[0]?.requestQueue.readsFromMs ?? -Infinity
+}
+
+/** The API key by which kafkajs recognizes requests that get the connection for fetches. */
+const fetchApiKey = 1
+
+type Form = { readonly apiVersion: number; readonly isFlexible: boolean }
+
+/** Sends a request, and returns the part of the answer after its correlation id. */
+async function answerOf(
+  connection: WireConnection,
+  request: WireRequest<unknown>,
+  form: Form,
+  { mostMs, leavesOpen = false, mostThrottleMs = Infinity }: AskOptions,
+): Promise<Buffer> {
+  const { apiName } = request
+  const { requestQueue } = connection
+  const answer = Promise.withResolvers<{ readonly payload: Buffer }>()
+  let entry: Entry | undefined
+  let isOver = false
+  /** Sends the request no more. Returns false if it was sent already. */
+  const giveUp = (): boolean => {
+    isOver = true
+    return entry === undefined || requestQueue.withdraw(entry)
+  }
+  const onMuted = (ms: number): void => {
+    if (ms > mostThrottleMs) answer.reject(new ThrottledError(ms, !giveUp()))
+  }
+  const readsFrom = (): number => requestQueue.readsFromMs ?? -Infinity
   try {
-    if (mostMs !== undefined && !(await within(mostMs, answered)))
-      throw new NoAnswerError(`the broker did not answer ${apiName} within ${mostMs} ms`)
-    payload = await answered
+    onMuted(readsFrom() - performance.now())
+    const sent = logIn(connection).then(() => {
+      if (!isOver) entry = send(connection, request, form, { ...answer, onMuted })
+    })
+    sent.catch(answer.reject)
+    if (mostMs === undefined || (await within(mostMs, answer.promise, readsFrom)))
+      return (await answer.promise).payload
+    if (giveUp()) throw new NotSentError(`${apiName} could not be sent to the broker within ${mostMs} ms`)
+    throw new NoAnswerError(`the broker did not answer ${apiName} within ${mostMs} ms`)
   } catch (error) {
-    if (isDead(error)) cutOff(connection, `an earlier request had no answer: ${error.message}`)
+    if (isDead(error) && !(error instanceof NoAnswerError && leavesOpen))
+      cutOff(connection, `an earlier request had no answer: ${error.message}`)
     throw error
   }
-  return request.read(isFlexible ? behindTags(payload) : payload, apiVersion)
+}
+
+/** Logs in to the broker, if this is necessary. */
+async function logIn(connection: WireConnection): Promise<void> {
+  if (connection.sasl === null || connection.isAuthenticated()) return
+  try {
+    await connection.authenticate()
+  } catch (error) {
+    // A connection on which a login has failed half-way can't be used for another login.
+    cutOff(connection, 'a login had failed')
+    throw error
+  }
 }
 
 /** Returns the highest version that both the request and the broker know. */
@@ -130,23 +213,22 @@ function versionFor(
 }
 
 /**
- * Sends a request. Returns the part of the answer after its correlation id. kafkajs' own code would copy the
+ * Sends a request, or queues it until the broker reads the connection again. kafkajs' own code would copy the
  * request's body twice, each time into memory of up to twice the body's size.
  */
-async function send<T>(
+function send(
   connection: WireConnection,
-  request: WireRequest<T>,
-  { apiVersion, isFlexible }: { readonly apiVersion: number; readonly isFlexible: boolean },
-): Promise<Buffer> {
-  if (connection.sasl !== null && !connection.isAuthenticated()) await connection.authenticate()
+  request: WireRequest<unknown>,
+  { apiVersion, isFlexible }: Form,
+  { resolve, reject, onMuted }: Required<Pick<Entry, 'resolve' | 'reject' | 'onMuted'>>,
+): Entry {
   const { apiKey, apiName, timeoutMs } = request
   const body = request.write(apiVersion)
-  const { promise, resolve, reject } = Promise.withResolvers<{ readonly payload: Buffer }>()
   const { socket } = connection
   if (socket === null || connection.connectionStatus !== 'connected')
     throw errorOf(connection, 'the connection to the broker was closed')
   const correlationId = connection.nextCorrelationId()
-  const entry = { apiKey, apiName, apiVersion, correlationId, resolve, reject }
+  const entry = { apiKey, apiName, apiVersion, correlationId, resolve, reject, onMuted }
   const head = headOf(entry, { clientId: connection.clientId, bodyBytes: body.length, isFlexible })
   connection.requestQueue.push({
     entry,
@@ -159,7 +241,7 @@ async function send<T>(
       socket.uncork()
     },
   })
-  return (await promise).payload
+  return entry
 }
 
 /**
@@ -193,6 +275,11 @@ function headOf(
  */
 class NoAnswerError extends kafkajs.KafkaJSError {
   override readonly name = 'NoAnswerError'
+}
+
+/** Reports that a request could not be sent in time, and won't be sent any more. */
+class NotSentError extends kafkajs.KafkaJSError {
+  override readonly name = 'NotSentError'
 }
 
 /**

@@ -1,11 +1,17 @@
 /**
  * Waits for the promise `work`. Returns true if `work` resolves within `timeoutMs`. Rejects if `work` rejects
  * within `timeoutMs`. Otherwise returns false, and ignores the later result of `work`.
+ *
+ * @param readsFromMs see `whenLate`
  */
-export async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
+export async function within(
+  timeoutMs: number,
+  work: Promise<unknown>,
+  readsFromMs?: () => number,
+): Promise<boolean> {
   let cancel: (() => void) | undefined
   const timeout = new Promise<boolean>((resolve) => {
-    cancel = whenLate(timeoutMs, () => resolve(false))
+    cancel = whenLate(timeoutMs, () => resolve(false), readsFromMs)
   })
   try {
     return await Promise.race([work.then(() => true), timeout])
@@ -18,11 +24,21 @@ export async function within(timeoutMs: number, work: Promise<unknown>): Promise
  * Waits for the promise `work`, and returns its result. If `work` takes longer than `timeoutMs`, rejects with
  * an error with the message `lateMessage`, and ignores the later result. Also rejects if `work` rejects
  * within `timeoutMs`.
+ *
+ * @param readsFromMs see `whenLate`
  */
-export async function answerWithin<T>(timeoutMs: number, work: Promise<T>, lateMessage: string): Promise<T> {
-  if (await within(timeoutMs, work)) return work
+export async function answerWithin<T>(
+  timeoutMs: number,
+  work: Promise<T>,
+  lateMessage: string,
+  readsFromMs?: () => number,
+): Promise<T> {
+  if (await within(timeoutMs, work, readsFromMs)) return work
   throw new Error(lateMessage)
 }
+
+/** The longest time that a timer of Node can have, in milliseconds. */
+const longestTimerMs = 2 ** 31 - 1
 
 /**
  * Calls `callback` if an answer hasn't come after `timeoutMs`. The caller has to call the returned function
@@ -30,12 +46,27 @@ export async function answerWithin<T>(timeoutMs: number, work: Promise<T>, lateM
  *
  * If the process was suspended, its timers run before its sockets are read. So this function first lets all
  * answers be read that have come meanwhile, and calls `callback` only then.
+ *
+ * @param readsFromMs returns the time from which the peer reads again, by `performance.now`, if the peer has
+ * announced a wait. The time limit then begins at this time.
  */
-export function whenLate(timeoutMs: number, callback: () => void): () => void {
+export function whenLate(
+  timeoutMs: number,
+  callback: () => void,
+  readsFromMs: () => number = () => -Infinity,
+): () => void {
   let immediate: NodeJS.Immediate | undefined
-  const timer = setTimeout(() => {
-    immediate = setImmediate(callback)
-  }, timeoutMs)
+  let timer: NodeJS.Timeout | undefined
+  const waitFor = (ms: number): void => {
+    timer = setTimeout(() => {
+      immediate = setImmediate(() => {
+        const leftMs = readsFromMs() + timeoutMs - performance.now()
+        if (leftMs > 0) waitFor(leftMs)
+        else callback()
+      })
+    }, Math.min(ms, longestTimerMs))
+  }
+  waitFor(timeoutMs)
   return () => {
     clearTimeout(timer)
     clearImmediate(immediate)

@@ -17,7 +17,7 @@ type Log = Parameters<typeof createKafka>[1]
  * How long it may take to connect and log in to a broker, in milliseconds. A live broker needs a few
  * milliseconds. A login takes longer if its token comes from a third party.
  */
-const reachWithinMs = { alone: 2_500, withTokens: 10_000 }
+const reachWithinMs = { alone: 3_000, withTokens: 10_000 }
 
 /**
  * Opens the client for a role that starts. Rejects within seconds, with a StartError, if no broker can be
@@ -36,22 +36,15 @@ export async function openKafka(
     saslMechanism === 'oauthbearer' || saslMechanism === 'aws-iam'
       ? reachWithinMs.withTokens
       : reachWithinMs.alone
-  const problem = (reason: string) => problemOf(config, reason, troubles.last)
-  // Tries all brokers at the same time, so that a broker that is down doesn't use up the time for the other
-  // brokers.
-  const reached = firstOf(
-    settings.brokers.map((broker) =>
-      reach(clientOf({ ...settings, brokers: [broker] }, log, 'impatient', troubles)),
-    ),
-  )
+  const problem = (reason: string) => problemOf(config, troubles.unreached ?? reason, troubles)
+  const impatient = clientOf(settings, log, 'impatient', troubles)
   try {
-    await inTime(reached, withinMs, () => problem(`no answer within ${withinMs / 1000} s`))
+    await inTime(reach(impatient), withinMs, () => problem(`no answer within ${withinMs / 1000} s`))
   } catch (cause) {
     if (!isOfKafka(cause)) throw cause
     if (isProtocolError(cause, unknownMechanism)) troubles.take(mechanismAdvice(settings))
     throw new StartError(problem(cause.message), { cause })
   }
-  const impatient = clientOf(settings, log, 'impatient', troubles)
   await askKafka(config, refuseUnfitBroker(impatient, config, { role, settings }, log))
   return clientOf(settings, log)
 }
@@ -72,18 +65,6 @@ export function clientOf(...given: Parameters<typeof createKafka>): ReturnType<t
   } catch (cause) {
     if (!(cause instanceof LoginError)) throw cause
     throw new StartError(cause.message, { cause })
-  }
-}
-
-/**
- * Resolves when one of the promises resolves. If all reject, rejects with the error of the first promise in
- * the list.
- */
-async function firstOf(all: readonly Promise<void>[]): Promise<void> {
-  try {
-    await Promise.any(all)
-  } catch (error) {
-    throw error instanceof AggregateError ? error.errors[0] : error
   }
 }
 
@@ -110,9 +91,16 @@ function lossOf(error: unknown): string | undefined {
   return error instanceof OtherLogError ? `${error.message}: run the command again.` : undefined
 }
 
-/** Returns a text that says why Kafka can't be used. `trouble` names the setting to look at. */
-function problemOf({ kafka }: Config, reason: string, trouble: string | undefined): string {
+/**
+ * Returns a text that says why Kafka can't be used. If there is a trouble, it names the setting to look at. If
+ * there are several addresses, the text says what each of them did.
+ */
+function problemOf({ kafka }: Config, reason: string, troubles: ReportedTroubles | undefined): string {
   const where = `Kafka at ${kafka.brokers.join(',')} can not be used`
-  if (trouble !== undefined) return `${where}: ${trouble}.`
+  const trouble = troubles?.last
+  if (trouble !== undefined) {
+    const isOne = kafka.brokers.length === 1
+    return `${where}: ${isOne ? trouble : (troubles?.unreached ?? trouble)}.`
+  }
   return `${where} (${reason}): set SLUICE_KAFKA_BROKERS, and SLUICE_KAFKA_SSL and SLUICE_KAFKA_SASL_… where it asks for them, to a Kafka that runs.`
 }

@@ -1,11 +1,11 @@
 import { Kafka, logLevel } from 'kafkajs'
 import { registerCodecs } from '../../src/kafka/codecs.ts'
-import { silenceRequestQueue } from '../../src/kafka/request-queue.ts'
+import { mendRequestQueue } from '../../src/kafka/request-queue.ts'
 
 /** Creates a plain client that acts as another program. It logs nothing. */
 export function plainClient(brokers: readonly string[]): Kafka {
   registerCodecs()
-  silenceRequestQueue()
+  mendRequestQueue()
   return new Kafka({
     brokers: [...brokers],
     clientId: 'test',

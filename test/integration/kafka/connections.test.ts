@@ -97,7 +97,7 @@ describe('a connection that ends', () => {
     kafka.manners = { loses: ({ apiKey }) => (apiKey === apiKeys.listOffsets ? 'all' : undefined) }
     const others = [askForEnds(), askForEnds()].map((asked) => asked.catch((error: unknown) => String(error)))
     kafka.manners.loses = () => 'all'
-    await expect(ask(broker, metadataRequest([topic]), 500)).rejects.toThrow(
+    await expect(ask(broker, metadataRequest([topic]), { mostMs: 500 })).rejects.toThrow(
       'the broker did not answer Metadata within 500 ms',
     )
     for (const other of await Promise.all(others))

@@ -6,9 +6,11 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } fro
 import { loginWarnings } from '../../../src/config/login.ts'
 import { readConfig } from '../../../src/config/read.ts'
 import type { Config } from '../../../src/config/schema.ts'
+import { withAdmin } from '../../../src/kafka/with-admin.ts'
 import { openKafka } from '../../../src/roles/ask-kafka.ts'
 import { createAuthority, dayMs } from '../../support/certificates.ts'
 import { type GuardedKafka, startGuardedKafka, user } from '../../support/guarded-kafka.ts'
+import { startSilentBroker } from '../../support/silent-broker.ts'
 import { startTokenServer } from '../../support/token-server.ts'
 import { until } from '../../support/until.ts'
 import { startSluice } from '../../support/worker-process.ts'
@@ -39,10 +41,8 @@ function configOf(settings: Readonly<Record<string, string>>): Config {
 /** Starts a role. Returns the error, or `let in` if there was none. */
 async function start(settings: Readonly<Record<string, string>>): Promise<string> {
   try {
-    const admin = (await openKafka(configOf(settings), log, 'send')).admin()
-    await admin.connect()
-    await admin.listTopics()
-    await admin.disconnect()
+    const client = await openKafka(configOf(settings), log, 'send')
+    await withAdmin(client, (admin) => admin.listTopics())
     return 'let in'
   } catch (error) {
     return error instanceof Error ? `${error.name}: ${error.message}` : String(error)
@@ -201,13 +201,35 @@ test('a password in a file is read again at each login: a new one needs no resta
   await admin.disconnect()
 })
 
+const plain = () => ({
+  BROKERS: kafka.at.PLAIN,
+  SASL_MECHANISM: 'plain',
+  SASL_USERNAME: user.name,
+  SASL_PASSWORD: user.password,
+})
+
+test('an address that is silent when TLS begins is passed over, and named if there is no other', async () => {
+  const silent = await startSilentBroker()
+  onTestFinished(() => silent.stop())
+  expect(await start({ ...tls(), BROKERS: `${silent.address},${kafka.at.TLS}` })).toBe('let in')
+  const problem = await start({ ...tls(), BROKERS: `${silent.address},127.0.0.1:1` })
+  expect(problem).toContain(
+    `${silent.address}: it accepts connections, and does not agree on TLS (within 2 s)`,
+  )
+  expect(problem).toContain('127.0.0.1:1: connect ECONNREFUSED 127.0.0.1:1')
+})
+
+test('an address that is silent when the client logs in is passed over, and named if there is no other', async () => {
+  const silent = await startSilentBroker({ upstream: kafka.at.PLAIN })
+  onTestFinished(() => silent.stop())
+  expect(await start({ ...plain(), BROKERS: `${silent.address},${kafka.at.PLAIN}` })).toBe('let in')
+  expect(await start({ ...plain(), BROKERS: silent.address })).toContain(
+    `${silent.address}: it does not answer the login (within 2 s)`,
+  )
+})
+
 test('PLAIN without TLS works, and is warned of', async () => {
-  const settings = {
-    BROKERS: kafka.at.PLAIN,
-    SASL_MECHANISM: 'plain',
-    SASL_USERNAME: user.name,
-    SASL_PASSWORD: user.password,
-  }
+  const settings = plain()
   expect(await start(settings)).toBe('let in')
   expect(loginWarnings(configOf(settings).kafka).join()).toContain('in the clear')
   expect(loginWarnings(configOf(scram()).kafka)).toEqual([])

@@ -59,7 +59,7 @@ export function brokerOf(answerOf: (apiKey: number) => Promise<Buffer> | undefin
     versions: Object.fromEntries(
       [...versions].map(([apiKey, maxVersion]) => [apiKey, { minVersion: 0, maxVersion }]),
     ),
-    connectionPool: { getConnectionByRequest: async () => connection },
+    connectionPool: { getConnectionByRequest: async () => connection, pool: [connection] },
   }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the tested code uses no other members
   return broker as unknown as WireBroker

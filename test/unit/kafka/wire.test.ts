@@ -26,9 +26,13 @@ function silentBroker(versions: WireBroker['versions']): { broker: WireBroker; i
     socket: { cork: nothing, uncork: nothing, write: nothing, destroy: () => (isCut = true) },
     nextCorrelationId: () => 1,
     rejectRequests: nothing,
-    requestQueue: { push: ({ sendRequest }: { sendRequest: () => void }) => sendRequest(), destroy: nothing },
+    requestQueue: {
+      push: ({ sendRequest }: { sendRequest: () => void }) => sendRequest(),
+      withdraw: () => false,
+      destroy: nothing,
+    },
   }
-  const broker = { versions, connectionPool: { getConnectionByRequest: async () => connection } }
+  const broker = { versions, connectionPool: { getConnectionByRequest: async () => connection, pool: [connection] } }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `ask` uses no other members
   return { broker: broker as unknown as WireBroker, isCut: () => isCut }
 }
@@ -46,7 +50,7 @@ test('a broker without the request is too old', async () => {
 
 test('no answer in time cuts the connection off, and is an error after which callers ask again', async () => {
   const { broker, isCut } = silentBroker({ 3: { minVersion: 0, maxVersion: 12 } })
-  const error: unknown = await ask(broker, request, 1).catch((thrown: unknown) => thrown)
+  const error: unknown = await ask(broker, request, { mostMs: 1 }).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(kafkajs.KafkaJSError)
   expect(error).toMatchObject({ name: 'NoAnswerError', retriable: true })
   expect(isCut()).toBe(true)

@@ -1,0 +1,65 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createKafka } from '../../../src/kafka/client.ts'
+import { startProducer } from '../../../src/kafka/producer.ts'
+import { throttledSeconds } from '../../../src/kafka/throttle.ts'
+import { createTopic, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
+import { setQuotas } from '../../support/quotas.ts'
+import { until } from '../../support/until.ts'
+
+let clientId: string
+let topic: string
+const lines: string[] = []
+
+beforeEach(async () => {
+  clientId = `slow-${randomUUID()}`
+  topic = `${randomPrefix()}events`
+  lines.length = 0
+  await createTopic(topic, { partitions: 3 })
+})
+
+/** A client whose requests time out after four seconds, so that the tests need only short throttles. */
+function throttledKafka() {
+  return createKafka(
+    {
+      brokers: testKafka(),
+      clientId,
+      ssl: false,
+      saslMechanism: 'none',
+      saslUsername: undefined,
+      saslPassword: undefined,
+    },
+    { warn: (_, line) => void lines.push(line), debug() {} },
+    'impatient',
+  )
+}
+
+test('records that wait for a quota are each written once, and nothing counts as failing', async () => {
+  await setQuotas(clientId, { producer_byte_rate: 20_000 })
+  const failures: string[] = []
+  const producer = await startProducer({
+    kafka: throttledKafka(),
+    maxRecordBytes: 10_000,
+    onFailed: () => failures.push('failed'),
+    onFailing: ({ reason }) => failures.push(reason),
+    onStalled: (_, reason) => failures.push(reason),
+  })
+  const value = Buffer.alloc(2_000, 'x')
+  let sent = 0
+  const send = (count: number): Promise<unknown>[] =>
+    Array.from({ length: count }, () => {
+      const key = Buffer.from(String(sent++))
+      return producer.produce({ topic, partition: sent % 3, key, value, headers: {} })
+    })
+  const secondsBefore = throttledSeconds().reduce((sum, { seconds }) => sum + seconds, 0)
+  await Promise.all(send(160))
+  // The broker doesn't read these before it has written a few seconds' worth of the quota.
+  await Promise.all(send(20))
+  await producer.stop()
+  const keys = (await readAll(topic)).map(({ key }) => Number(key)).toSorted((a, b) => a - b)
+  expect(keys).toEqual(Array.from({ length: 180 }, (_, index) => index))
+  expect(failures).toEqual([])
+  const seconds = throttledSeconds().reduce((sum, one) => sum + one.seconds, -secondsBefore)
+  expect(seconds).toBeGreaterThan(4)
+  expect(lines.filter((line) => line.includes('producer_byte_rate'))).toHaveLength(1)
+}, 60_000)
