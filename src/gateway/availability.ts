@@ -80,6 +80,11 @@ export class Availability {
    * The state that was last reported for each topic: whether none, some or all of its partitions are refused.
    */
   readonly #said = new Map<string, 'none' | 'some' | 'all'>()
+  /**
+   * The time until which the broker of each partition accepts nothing, because a quota is used up. Such a
+   * partition doesn't fail: its broker has said when it goes on.
+   */
+  readonly #throttledUntilMs: ReadonlyMap<string, Map<number, number>>
   #lastSignMs: number
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
@@ -87,6 +92,7 @@ export class Availability {
   constructor(options: AvailabilityOptions) {
     this.#options = options
     this.#failing = new Map(options.topics.map((topic) => [topic, new Map()]))
+    this.#throttledUntilMs = new Map(options.topics.map((topic) => [topic, new Map()]))
     this.#lastSignMs = options.now()
     this.#lookLater()
   }
@@ -121,6 +127,31 @@ export class Availability {
       if (this.#isRefused(failing)) return failing.reason
     }
     return ''
+  }
+
+  /** Call this when the broker of a partition has announced that it accepts nothing for a while. */
+  throttled(topic: string, partition: number, throttleMs: number): void {
+    this.#lastSignMs = this.#options.now()
+    this.#throttledUntilMs.get(topic)?.set(partition, this.#options.now() + throttleMs)
+  }
+
+  /**
+   * Returns for how long the broker of a partition accepts nothing, in milliseconds. Without `partition`,
+   * returns the longest such time of the topic's partitions.
+   */
+  throttleMs(topic: string, partition?: number): number {
+    const until = this.#throttledUntilMs.get(topic)
+    const untilMs =
+      partition === undefined ? Math.max(0, ...(until?.values() ?? [])) : (until?.get(partition) ?? 0)
+    return Math.max(0, untilMs - this.#options.now())
+  }
+
+  /** Returns true if the brokers of all partitions of a topic accept nothing for a while. */
+  isThrottled(topic: string): boolean {
+    const until = this.#throttledUntilMs.get(topic)
+    if (until === undefined || until.size < this.#options.partitions) return false
+    const nowMs = this.#options.now()
+    return [...until.values()].every((untilMs) => untilMs > nowMs)
   }
 
   /** Call this when Kafka has accepted records for a partition. */

@@ -17,11 +17,16 @@ export type ProduceSender = {
    * Sends each entry of `produces` once, and calls `onSettled` once for each entry. If Kafka has acknowledged
    * its records, `failure` is `undefined`. Records of the route `isolated` never delay records of the route
    * `main`.
+   *
+   * Calls `onThrottled` for an entry if its broker has announced that it accepts nothing for `throttleMs`
+   * milliseconds, because a quota is used up. If `isSent` is true, the entry is written after this time.
+   * Otherwise it is never sent, and `onSettled` is called next.
    */
   send(
     produces: readonly Produce[],
     route: 'main' | 'isolated',
     onSettled: (produce: Produce, failure: string | undefined) => void,
+    onThrottled: (produce: Produce, throttleMs: number, isSent: boolean) => void,
   ): void
 }
 
@@ -96,10 +101,16 @@ export class Outbox {
    * If the outbox accepts no records for a topic now, returns the reason. Returns `undefined` if it may
    * accept some records.
    */
-  obstacle(topic: string): 'unavailable' | 'full' | undefined {
+  obstacle(topic: string): 'unavailable' | 'throttled' | 'full' | undefined {
     const { availability, bufferBytes } = this.#options
     if (!availability.isAvailable(topic)) return 'unavailable'
+    if (availability.isThrottled(topic)) return 'throttled'
     return this.#bytes >= bufferBytes ? 'full' : undefined
+  }
+
+  /** Returns for how long the brokers of a topic's partitions accept nothing at most, in milliseconds. */
+  throttleMs(topic: string): number {
+    return this.#options.availability.throttleMs(topic)
   }
 
   /**
@@ -128,6 +139,10 @@ export class Outbox {
     const joined = [...parcel.joined].filter(({ isAcknowledged }) => !isAcknowledged)
     if (parts.length === 0 && joined.length === 0) return 'acknowledged'
     if (!parts.every(({ partition }) => availability.takes(topic, partition))) return 'unavailable'
+    const isThrottled = [...parts, ...joined].some(
+      ({ partition }) => availability.throttleMs(topic, partition) > 0,
+    )
+    if (isThrottled) return 'throttled'
     if (this.#bytes + parcel.bytes > bufferBytes) return 'full'
 
     const { promise, resolve } = Promise.withResolvers<Delivered>()
@@ -137,6 +152,7 @@ export class Outbox {
     const deadline = setTimeout(() => this.#giveUp(ticket, [...joined, ...parts]), ackTimeoutMs)
     const delivered = await promise
     clearTimeout(deadline)
+    if (delivered === 'throttled') this.#forget([...joined, ...parts])
     return delivered
   }
 
@@ -157,12 +173,15 @@ export class Outbox {
     const { sender, availability, ackTimeoutMs, now } = this.#options
     const sentMs = now()
     const open = new Map(batches.map((batch) => [produceOf(batch), batch] as const))
+    /** The produces that their broker doesn't read now. `true` if they are written later. */
+    const throttled = new Map<Produce, boolean>()
     // When this timer fires, every request that waited for the records of this send has been answered.
     const late = setTimeout(() => {
       const reason = `no acknowledgement within ${ackTimeoutMs} ms`
-      for (const { topic, partition } of open.keys()) availability.failed(topic, partition, reason, sentMs)
+      for (const produce of open.keys())
+        if (!throttled.has(produce)) availability.failed(produce.topic, produce.partition, reason, sentMs)
     }, ackTimeoutMs)
-    sender.send([...open.keys()], route, (produce, failure) => {
+    const settle = (produce: Produce, failure: string | undefined): void => {
       const batch = open.get(produce)
       open.delete(produce)
       if (open.size === 0) clearTimeout(late)
@@ -174,9 +193,19 @@ export class Outbox {
         for (const part of items) this.#acknowledge(part)
         return
       }
-      availability.failed(topic, partition, failure, sentMs)
       for (const part of items) if (isUnwanted(part)) this.#release(part)
-      onEnd(batch, { kind: 'failed', again: items.filter((part) => !isUnwanted(part)) })
+      const again = items.filter((part) => !isUnwanted(part))
+      if (throttled.get(produce) === false) onEnd(batch, { kind: 'split', again })
+      else {
+        availability.failed(topic, partition, failure, sentMs)
+        onEnd(batch, { kind: 'failed', again })
+      }
+    }
+    sender.send([...open.keys()], route, settle, (produce, throttleMs, isSent) => {
+      throttled.set(produce, isSent)
+      availability.throttled(produce.topic, produce.partition, throttleMs)
+      for (const { tickets } of open.get(produce)?.items ?? [])
+        for (const ticket of tickets) finish(ticket, 'throttled')
     })
   }
 
@@ -208,11 +237,16 @@ export class Outbox {
    */
   #giveUp(ticket: Ticket, parts: readonly Part[]): void {
     finish(ticket, 'too_late')
+    this.#forget(parts)
+  }
+
+  #forget(parts: readonly Part[]): void {
     for (const part of parts) {
       if (part.isAcknowledged) this.#unanswered.keep(part)
       else {
         // Parts time out in the order in which they arrived, so parts for which no request waits are at the
-        // head of the queue.
+        // head of the queue. If a throttle has ended a request early, a part of it may be further behind. This
+        // part is written, and kept when it is acknowledged.
         const queue = this.#dispatch.queueOf(part.topic, part.partition)
         for (const unwanted of queue.takeWhile(isUnwanted)) this.#release(unwanted)
       }

@@ -32,9 +32,11 @@ export function recordBytes(key: string, valueBytes: number): number {
  * - `too_late`: some records weren't acknowledged in time. They may still be written.
  * - `unavailable`: no record was sent, because Kafka accepts no records for the partition of at least one
  *   record.
+ * - `throttled`: a broker has announced that it accepts nothing for a while, because a quota is used up. Some
+ *   records may still be written after this time.
  * - `full`: no record was sent, because the buffer has no room.
  */
-export type Delivered = 'acknowledged' | 'too_late' | 'unavailable' | 'full'
+export type Delivered = 'acknowledged' | 'too_late' | 'unavailable' | 'throttled' | 'full'
 
 /**
  * The limit on the number of records of one part. A request's records for one partition are split into parts

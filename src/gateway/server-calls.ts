@@ -101,7 +101,8 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       addAll(parcel, [{ userId: deletion.userId, text }], {}, sending)
       const delivered = await outbox.submit(parcel)
       sending?.end(parcel.records, delivered)
-      if (delivered !== 'acknowledged') return serviceUnavailable(delivered)
+      if (delivered !== 'acknowledged')
+        return serviceUnavailable(delivered, outbox.throttleMs(topics.deletions))
       return { status: 200, body: JSON.stringify({ success: true, requestId: deletion.requestId }) }
     },
 
@@ -126,7 +127,7 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       sending?.end(parcel.records, delivered)
       if (delivered === 'acknowledged') return success
       sources.giveBack(space, given.length)
-      return serviceUnavailable(delivered)
+      return serviceUnavailable(delivered, outbox.throttleMs(topics.audienceChanges))
     },
   }
 }

@@ -135,7 +135,7 @@ class TrackingCalls implements Tracking {
       return success
     }
     const obstacle = this.#outbox.obstacle(this.#options.topic)
-    if (obstacle !== undefined) return serviceUnavailable(obstacle)
+    if (obstacle !== undefined) return this.#serviceUnavailable(obstacle)
     const waitMs = this.#sources.take(source, items.length)
     if (waitMs > 0) return rateLimited(waitMs)
     const packed = this.#pack(source, call, trace?.sends(this.#options.topic, source.id))
@@ -150,7 +150,11 @@ class TrackingCalls implements Tracking {
     const waitMs = this.#sources.take(source, 0)
     if (waitMs > 0) return rateLimited(waitMs)
     const obstacle = this.#outbox.obstacle(this.#options.topic)
-    return obstacle === undefined ? undefined : serviceUnavailable(obstacle)
+    return obstacle === undefined ? undefined : this.#serviceUnavailable(obstacle)
+  }
+
+  #serviceUnavailable(why: Parameters<typeof serviceUnavailable>[0]): Answer {
+    return serviceUnavailable(why, this.#outbox.throttleMs(this.#options.topic))
   }
 
   refusal(authorization: string | undefined): Answer | undefined {
@@ -198,7 +202,7 @@ class TrackingCalls implements Tracking {
     if (parcel.parts.length > 0) sending?.end(parcel.records, delivered)
     if (delivered !== 'acknowledged') {
       this.#sources.giveBack(source, messages)
-      return serviceUnavailable(delivered)
+      return this.#serviceUnavailable(delivered)
     }
     outcomes.tell(this.#observer, source.id)
     return isSingle && outcomes.isBeyondLimits ? beyondLimits : outcomes.answer()

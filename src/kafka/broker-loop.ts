@@ -202,7 +202,10 @@ export class BrokerLoop {
       }
     }
     // If this client has used up its quota, the answer is empty, and says nothing about the partitions.
-    if (clientSideThrottleTime > 0) return
+    if (clientSideThrottleTime > 0) {
+      for (const one of asked) if (!one.isNamed && this.#isCurrent(one)) one.handle.throttled()
+      return
+    }
     // In a fetch session, the answer doesn't name partitions that are unchanged.
     for (const one of asked) {
       if (one.isNamed || !this.#isCurrent(one)) continue

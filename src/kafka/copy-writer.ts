@@ -1,4 +1,15 @@
-import { type Kafka, type Message, Partitioners } from 'kafkajs'
+import {
+  type Cluster,
+  type Kafka,
+  type Logger,
+  type Message,
+  Partitioners,
+  type Producer,
+  type ProducerConfig,
+} from 'kafkajs'
+import { notesOf } from './client-notes.ts'
+import { kafkajsFile } from './kafkajs-file.ts'
+import { openPartwiseCluster } from './partwise-cluster.ts'
 
 /** A record with the partition that it is written to. Strings in headers are written as UTF-8. */
 export type CopiedRecord = {
@@ -31,6 +42,8 @@ export type CopyProducer = {
   stop(): Promise<void>
 }
 
+type CreateProducer = (parts: ProducerConfig & { logger: Logger; cluster: Cluster }) => Producer
+
 const mostRecords = 5_000
 const mostBytes = 8 * 1024 ** 2
 /** The most bytes that a record takes in addition to its key, its value and its headers. */
@@ -48,9 +61,14 @@ export async function startCopyProducer(
   kafka: Kafka,
   { batchBytes }: { batchBytes: number },
 ): Promise<CopyProducer> {
-  const producer = kafka.producer({
-    allowAutoTopicCreation: false,
+  const createProducer = kafkajsFile<CreateProducer>('kafkajs/src/producer')
+  const opened = openPartwiseCluster(kafka)
+  const retry = notesOf(kafka)?.retry
+  const producer = createProducer({
+    logger: kafka.logger(),
+    cluster: opened.cluster,
     createPartitioner: Partitioners.DefaultPartitioner,
+    ...(retry !== undefined && { retry }),
   })
   await producer.connect()
   return {
@@ -82,7 +100,10 @@ export async function startCopyProducer(
         },
       }
     },
-    stop: () => producer.disconnect(),
+    async stop() {
+      await producer.disconnect()
+      await opened.close()
+    },
   }
 }
 

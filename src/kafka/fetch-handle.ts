@@ -2,6 +2,7 @@ import { EpochHistory } from './epoch-history.ts'
 import type { FetchPosition } from './fetch-message.ts'
 import type { Truncation } from './positions.ts'
 import type { FetchedRecord } from './record-batch.ts'
+import { throttlePatienceMs, tooSmallForFetch } from './throttle.ts'
 
 /** The records that one fetch has brought from one partition. */
 export type FetchedBatch = {
@@ -133,6 +134,8 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   #trouble: string | undefined
   #failures = 0
   #failingSinceMs = 0
+  /** The time of the first of the throttled answers since the leader has answered for the partition. */
+  #throttledSinceMs: number | undefined
   #waitUntilMs = 0
   /** The broker that leads the partition. */
   nodeId: number | undefined
@@ -298,8 +301,19 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
     this.#owner.log.error({ topic, partition, from, to: nextOffset }, message)
   }
 
+  /**
+   * Notes that the leader has answered, and has left out this partition because a quota of this client is used
+   * up. The leader says when it answers again, so this is no failure unless it lasts.
+   */
+  throttled(): void {
+    const nowMs = performance.now()
+    this.#throttledSinceMs ??= nowMs
+    if (nowMs - this.#throttledSinceMs >= throttlePatienceMs) this.failed(tooSmallForFetch, { isCertain: true })
+  }
+
   /** Notes that the leader has answered for the partition. */
   succeeded(): void {
+    this.#throttledSinceMs = undefined
     if (this.#failures === 0) return
     if (this.#trouble !== undefined) {
       const { topic, partition } = this

@@ -9,6 +9,7 @@ import type { TopicMetadata } from './metadata-request.ts'
 import { type EpochAnswer, epochEndRequest } from './offset-requests.ts'
 import { judgePlace } from './positions.ts'
 import { type FetchedRecord, readRecordSet, type RecordSet } from './record-batch.ts'
+import { throttlePatienceMs, tooSmallForFetch } from './throttle.ts'
 import { withoutAborted } from './transactions.ts'
 import { ask as askBroker, BrokerTooOldError } from './wire.ts'
 import { whenLate } from './within.ts'
@@ -239,10 +240,14 @@ export class LogReader {
       // The answer has no records for one of these reasons: a new leader doesn't know yet how far its
       // replicas are, this client's quota is used up, or a batch is damaged.
       empty = 0
-      if (performance.now() > this.#deadlineMs(startedMs)) throw new SilentKafkaError(this.#nothingCame(position))
+      if (performance.now() > this.#deadlineMs(startedMs)) throw new SilentKafkaError(this.#nothingCame(position) + this.#quotaAdvice(startedMs))
       await delay(minBackoffMs, undefined, { signal })
     }
     return { records: [], next: end }
+  }
+
+  #quotaAdvice(startedMs: number): string {
+    return this.#brokers.readsFromMs > startedMs ? `: ${tooSmallForFetch}` : ''
   }
 
   #nothingCame(position: number): string {
@@ -310,9 +315,16 @@ export class LogReader {
     }
   }
 
-  /** Returns when reading that began at `startedMs` counts as stalled. A throttle of a broker doesn't count. */
+  /**
+   * Returns when a reading that began at `startedMs` counts as stalled. A throttle that a broker has announced
+   * doesn't count, up to `throttlePatienceMs`.
+   */
   #deadlineMs(startedMs: number): number {
-    return Math.max(startedMs, this.#brokers.readsFromMs) + this.#options.stallTimeoutMs
+    return this.#readsFromMs(startedMs) + this.#options.stallTimeoutMs
+  }
+
+  #readsFromMs(startedMs: number): number {
+    return Math.min(Math.max(startedMs, this.#brokers.readsFromMs), startedMs + throttlePatienceMs)
   }
 
   async #inTime<T>(work: Promise<T>, startedMs: number): Promise<T> {
@@ -322,9 +334,9 @@ export class LogReader {
       this.#deadlineMs(startedMs) - performance.now(),
       () => {
         const late = `Kafka did not answer about ${topic}/${partition} within ${stallTimeoutMs} ms`
-        stalled.abort(new SilentKafkaError(late))
+        stalled.abort(new SilentKafkaError(late + this.#quotaAdvice(startedMs)))
       },
-      () => this.#brokers.readsFromMs,
+      () => this.#readsFromMs(startedMs),
     )
     try {
       return await untilAborted(work, AbortSignal.any([signal, stalled.signal]))

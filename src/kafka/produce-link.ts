@@ -23,17 +23,11 @@ export type ProducedRecords = {
 
 /**
  * The outcome for the records of one partition. `offset` is the offset of the first record. Records that
- * weren't acknowledged may have been written nevertheless. If the broker has announced a throttle that is too
- * long for the caller, `throttleMs` says how long the throttle lasts.
+ * weren't acknowledged may have been written nevertheless.
  */
 export type ProduceOutcome =
   | { readonly isWritten: true; readonly offset: number }
-  | {
-      readonly isWritten: false
-      readonly reason: string
-      readonly errorCode: number | undefined
-      readonly throttleMs?: number
-    }
+  | { readonly isWritten: false; readonly reason: string; readonly errorCode: number | undefined }
 
 export type LinkTimeouts = {
   /**
@@ -46,12 +40,25 @@ export type LinkTimeouts = {
    * reads the connection: a throttle that the broker has announced doesn't count.
    */
   readonly sendTimeoutMs: number
-  /** The longest throttle for which `send` waits, in milliseconds. Default: there is no limit. */
+  /**
+   * The longest throttle for which `send` waits, in milliseconds. Records that a longer throttle keeps from
+   * being sent are never sent. Default: there is no limit.
+   */
   readonly mostThrottleMs?: number
 }
 
-/** Lets the caller of `send` know which items wait for long. */
-export type OnSlow<T> = {
+/** What the caller of `send` learns of items that wait. */
+export type SendListener<T> = {
+  readonly slow?: OnSlow<T>
+  /**
+   * Called when the broker has announced a throttle that is longer than `mostThrottleMs`. If `isSent` is true,
+   * the broker writes the items when the throttle is over. Otherwise they are never sent, and `settle` is
+   * called next.
+   */
+  readonly throttled?: (items: readonly T[], throttleMs: number, isSent: boolean) => void
+}
+
+type OnSlow<T> = {
   /** How long an item waits before `call` is called with it, in milliseconds. A throttle doesn't count. */
   readonly afterMs: number
   /** The same as `afterMs`, but a throttle counts too. */
@@ -106,6 +113,11 @@ export class ProduceLink {
     return this.#opened.cluster.connect()
   }
 
+  /** See `OpenCluster.readsFromMs`. */
+  get readsFromMs(): number {
+    return this.#opened.readsFromMs
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#opened.close()
@@ -158,18 +170,19 @@ export class ProduceLink {
   async send<T extends ProducedRecords>(
     batch: readonly T[],
     settle: Settle<T>,
-    onSlow?: OnSlow<T>,
+    listener: SendListener<T> = {},
   ): Promise<void> {
     const opened = this.#opened
     const untilMs = performance.now() + this.#timeouts.sendTimeoutMs
     const topics = batch.map(({ topic }) => topic)
-    const prepared = onSlow && whenSlow(onSlow, batch, () => opened.readsFromMs)
+    const { slow } = listener
+    const prepared = slow && whenSlow(slow, batch, () => opened.readsFromMs)
     try {
       await this.#inTime(({ cluster }) => this.#prepare(cluster, topics))
     } finally {
       prepared?.()
     }
-    await this.#sendAll(opened, batch, { settle, untilMs, onSlow })
+    await this.#sendAll(opened, batch, { settle, untilMs, listener })
   }
 
   /**
@@ -241,12 +254,12 @@ export class ProduceLink {
     opened: PartwiseCluster,
     nodeId: number,
     items: readonly T[],
-    { settle, untilMs, onSlow }: SendTerms<T>,
+    { settle, untilMs, listener: { slow, throttled } }: SendTerms<T>,
   ): Promise<void> {
     const { replicasTimeoutMs, sendTimeoutMs, mostThrottleMs } = this.#timeouts
     let broker: WireBroker | undefined
     const readsFrom = (): number => (broker === undefined ? -Infinity : readsFromMs(broker))
-    const answered = onSlow && whenSlow(onSlow, items, readsFrom)
+    const answered = slow && whenSlow(slow, items, readsFrom)
     try {
       const late = `no answer within ${sendTimeoutMs} ms`
       const found = this.#closedAfter(opened, opened.findBroker(nodeId))
@@ -256,7 +269,8 @@ export class ProduceLink {
         // The connection isn't closed, because it may still bring answers to other requests. The client's own
         // timeout closes it.
         leavesOpen: true,
-        ...(mostThrottleMs !== undefined && { mostThrottleMs }),
+        mostThrottleMs,
+        onStuck: (throttleMs) => throttled?.(items, throttleMs, true),
       })
       const sentMs = Date.now()
       const { topics } = await this.#closedAfter(opened, asked)
@@ -270,10 +284,9 @@ export class ProduceLink {
       if (outcomes.some(({ isWritten }) => !isWritten)) this.#refresh(opened)
       for (const [index, item] of items.entries()) settle(item, outcomes[index] ?? unwritten('no outcome'))
     } catch (error) {
-      const isThrottled = error instanceof ThrottledError
-      if (!isThrottled) this.#refresh(opened)
-      const outcome = { ...unwritten(messageOf(error)), ...(isThrottled && { throttleMs: error.throttleMs }) }
-      for (const item of items) settle(item, outcome)
+      if (error instanceof ThrottledError) throttled?.(items, error.throttleMs, false)
+      else this.#refresh(opened)
+      for (const item of items) settle(item, unwritten(messageOf(error)))
     } finally {
       answered?.()
     }
@@ -334,10 +347,10 @@ type SendTerms<T> = {
   readonly settle: Settle<T>
   /** The time until which a leader has to be reachable, by `performance.now`. */
   readonly untilMs: number
-  readonly onSlow: OnSlow<T> | undefined
+  readonly listener: SendListener<T>
 }
 
-/** Calls `onSlow` when these items have waited for long. Returns a function that ends this. */
+/** Calls `call` when these items have waited for long. Returns a function that ends this. */
 function whenSlow<T>(
   { afterMs, afterThrottledMs, call }: OnSlow<T>,
   items: readonly T[],
@@ -365,8 +378,8 @@ function outcomeOf(item: ProducedRecords, answer: PartitionAnswer | undefined): 
   return unwritten(`${partitionName(item)}: ${describeErrorCode(errorCode)}`, errorCode)
 }
 
-function unwritten(reason: string, errorCode?: number) {
-  return { isWritten: false, reason, errorCode } as const
+function unwritten(reason: string, errorCode?: number): ProduceOutcome {
+  return { isWritten: false, reason, errorCode }
 }
 
 function withoutLeader(item: ProducedRecords): ProduceOutcome {

@@ -7,6 +7,7 @@ import { type FailingPartition, FailingPartitions, unknownPartition } from './fa
 import { messageOf } from './message-of.ts'
 import type { OnClockSkew } from './clock-skew.ts'
 import { type LinkTimeouts, type ProducedRecords, ProduceLink, type ProduceOutcome } from './produce-link.ts'
+import { throttlePatienceMs } from './throttle.ts'
 import { whenLate, within } from './within.ts'
 
 /**
@@ -42,6 +43,11 @@ export type RecordProducer = {
   readonly pending: number
   /** For each topic, the number of partitions that have taken nothing for some seconds. */
   readonly failing: ReadonlyMap<string, number>
+  /**
+   * The time from which all brokers read again what this producer sends, by `performance.now`. It lies in the
+   * past unless a broker throttles this client.
+   */
+  readonly readsFromMs: number
   stop(): Promise<void>
 }
 
@@ -89,11 +95,6 @@ const backoffs = { minBackoffMs: 250, maxBackoffMs: 5_000 }
  * partition moves, the new leader is usually found within this time.
  */
 const patienceMs = 3_000
-/**
- * The time after which a partition that takes nothing is reported although its broker has announced that it
- * reads nothing (a throttle), in milliseconds. Until then, the worker waits, and is ready.
- */
-const throttlePatienceMs = 5 * 60_000
 /**
  * Long timeouts, so that slow replicas can get the records in time. The timeouts can be long because only
  * records of the same partitions wait for a request under way.
@@ -183,6 +184,10 @@ class PartitionedProducer implements RecordProducer {
     return this.#failing.reported
   }
 
+  get readsFromMs(): number {
+    return Math.max(this.#links.main.readsFromMs, this.#links.isolated.readsFromMs)
+  }
+
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#dispatch.stop()
@@ -236,10 +241,16 @@ class PartitionedProducer implements RecordProducer {
 
   async #placeOf({ topic, key }: OutboundRecord): Promise<{ partition: number | undefined; reason: string }> {
     const failing = { topic, partition: unknownPartition, reason: noAnswer }
-    const answered = whenLate(patienceMs, () => this.#failing.failed(failing, true))
+    const answered = whenLate(
+      patienceMs,
+      () => this.#failing.failed(failing, true),
+      () => this.#links.main.readsFromMs,
+    )
     try {
       const placing = this.#links.main.placeOf(topic, key)
-      if (!(await within(timeouts.sendTimeoutMs, placing))) return { partition: undefined, reason: noAnswer }
+      const readsFrom = (): number => this.#links.main.readsFromMs
+      if (!(await within(timeouts.sendTimeoutMs, placing, readsFrom)))
+        return { partition: undefined, reason: noAnswer }
       return { partition: await placing, reason: `${topic} does not exist, or may not be written` }
     } catch (error) {
       return { partition: undefined, reason: messageOf(error) }
@@ -262,8 +273,8 @@ class PartitionedProducer implements RecordProducer {
       for (const { topic, partition } of items)
         this.#failing.failed({ topic, partition, reason: `${topic}/${partition}: ${why}` }, true)
     }
-    const onSlow = { afterMs: patienceMs, afterThrottledMs: throttlePatienceMs, call: slow }
-    this.#links[route].send(sends, settle, onSlow).catch((error: unknown) => {
+    const listener = { slow: { afterMs: patienceMs, afterThrottledMs: throttlePatienceMs, call: slow } }
+    this.#links[route].send(sends, settle, listener).catch((error: unknown) => {
       for (const sent of open)
         settle(sent, { isWritten: false, reason: messageOf(error), errorCode: undefined })
     })

@@ -47,11 +47,16 @@ export type RecordSender = {
    * item, as soon as the outcome is known, and after three seconds at the latest. `failure` is absent when
    * all in-sync replicas have the records. Otherwise it is the error of Kafka or its client. In that case,
    * the records may have been written or not. Nothing is tried again.
+   *
+   * Calls `onThrottled` when the broker has announced a throttle that is longer than `mostThrottleMs`. If
+   * `isSent` is true, the broker writes the records when the throttle is over, and `onSettled` is called only
+   * then. Otherwise the records are never sent, and `onSettled` is called next.
    */
   send<T extends PartitionRecords>(
     batch: readonly T[],
     route: ProduceRoute,
     onSettled: (item: T, failure: string | undefined) => void,
+    onThrottled: (item: T, throttleMs: number, isSent: boolean) => void,
   ): void
   /**
    * Checks whether Kafka could take records of these topics now. Uses separate connections. Each partition
@@ -70,15 +75,20 @@ const lookTimeoutMs = 3_000
  * request for a partition under way at a time. Otherwise records that are sent again after a lost answer
  * would be out of order. `kafka` should have short timeouts and few retries. Rejects when no broker can be
  * reached.
+ *
+ * @param mostThrottleMs the longest throttle for which a record waits, in milliseconds
  */
-export async function startRecordSender(kafka: Kafka, onClockSkew?: OnClockSkew): Promise<RecordSender> {
-  const link = (): ProduceLink => new ProduceLink(kafka, timeouts, { onClockSkew })
+export async function startRecordSender(
+  kafka: Kafka,
+  { mostThrottleMs, onClockSkew }: { readonly mostThrottleMs: number; readonly onClockSkew?: OnClockSkew },
+): Promise<RecordSender> {
+  const link = (): ProduceLink => new ProduceLink(kafka, { ...timeouts, mostThrottleMs }, { onClockSkew })
   const links = { main: link(), isolated: link() }
   let isStopped = false
   await links.main.connect()
 
   return {
-    send(batch, route, onSettled) {
+    send(batch, route, onSettled, onThrottled) {
       const open = new Set(batch)
       const settle = (item: (typeof batch)[number], failure: string | undefined): void => {
         if (open.delete(item)) onSettled(item, failure)
@@ -90,9 +100,15 @@ export async function startRecordSender(kafka: Kafka, onClockSkew?: OnClockSkew)
         settleRest('the sender is stopped')
         return
       }
-      const sent = links[route].send(batch, (item, outcome) => {
-        settle(item, outcome.isWritten ? undefined : outcome.reason)
-      })
+      const sent = links[route].send(
+        batch,
+        (item, outcome) => settle(item, outcome.isWritten ? undefined : outcome.reason),
+        {
+          throttled(items, throttleMs, isSent) {
+            for (const item of items) if (open.has(item)) onThrottled(item, throttleMs, isSent)
+          },
+        },
+      )
       void sent.catch((error: unknown) => settleRest(messageOf(error)))
     },
     obstacles: (topics, minInsync) => findObstacles(kafka, topics, minInsync),
@@ -114,7 +130,8 @@ async function findObstacles(
   try {
     const { cluster } = opened
     const looked = cluster.connect().then(() => cluster.addMultipleTargetTopics([...topics]))
-    if (!(await within(lookTimeoutMs, looked))) return inAll(`no broker answers within ${lookTimeoutMs} ms`)
+    if (!(await within(lookTimeoutMs, looked, () => opened.readsFromMs)))
+      return inAll(`no broker answers within ${lookTimeoutMs} ms`)
     return topics.flatMap((topic) => obstaclesOf(cluster, topic, minInsync))
   } catch (error) {
     return inAll(messageOf(error))

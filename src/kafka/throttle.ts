@@ -63,6 +63,12 @@ export function announcedThrottleMs(
   return at >= 0 && payload.length >= at + 4 ? Math.max(0, payload.readInt32BE(at)) : 0
 }
 
+/**
+ * The longest time for which throttles excuse that nothing moves, in milliseconds. After this time, what waits
+ * is reported as failing. A quota may be so small that it never lets a large batch through.
+ */
+export const throttlePatienceMs = 5 * 60_000
+
 /** The kinds of requests whose throttles are told apart. */
 export type ThrottledRequest = 'produce' | 'fetch' | 'topics' | 'other'
 
@@ -89,6 +95,10 @@ const quotas: Readonly<Record<ThrottledRequest, string>> = {
   topics: 'controller_mutation_rate or request_percentage',
   other: 'request_percentage',
 }
+
+/** The reason why nothing is read although the broker answers. */
+export const tooSmallForFetch =
+  'a quota of this client id or its user lets nothing through (consumer_byte_rate, request_percentage): the largest batch must not be larger than the quota of ten seconds'
 
 const loggedEveryMs = 60_000
 

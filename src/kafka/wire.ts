@@ -71,25 +71,29 @@ export type AskOptions = {
   /** True if the connection isn't closed when `mostMs` is over. */
   readonly leavesOpen?: boolean
   /**
-   * The longest throttle for which the caller waits, in milliseconds. `ask` rejects with a `ThrottledError` as
-   * soon as the broker has announced a longer one. Default: there is no limit.
+   * The longest throttle for which the caller waits, in milliseconds. When the broker has announced a longer
+   * one, `ask` rejects at once with a `ThrottledError`, unless the request was sent before. Default: there is
+   * no limit.
    */
-  readonly mostThrottleMs?: number
+  readonly mostThrottleMs?: number | undefined
+  /**
+   * Called when the broker has announced a throttle that is longer than `mostThrottleMs` after the request was
+   * sent. The broker executes the request when the throttle is over.
+   */
+  readonly onStuck?: ((throttleMs: number) => void) | undefined
 }
 
 /**
- * Reports that the broker has announced a throttle for which the caller doesn't wait. If `isSent` is true, the
- * request was sent before, and the broker may still execute it.
+ * Reports that a request was not sent, and won't be sent, because the broker has announced a throttle for which
+ * the caller doesn't wait.
  */
 export class ThrottledError extends kafkajs.KafkaJSError {
   override readonly name = 'ThrottledError'
   readonly throttleMs: number
-  readonly isSent: boolean
 
-  constructor(throttleMs: number, isSent: boolean) {
+  constructor(throttleMs: number) {
     super(`the broker slows this client down for ${(throttleMs / 1_000).toFixed(1)} s, because a quota is used up`)
     this.throttleMs = throttleMs
-    this.isSent = isSent
   }
 }
 
@@ -142,7 +146,7 @@ async function answerOf(
   connection: WireConnection,
   request: WireRequest<unknown>,
   form: Form,
-  { mostMs, leavesOpen = false, mostThrottleMs = Infinity }: AskOptions,
+  { mostMs, leavesOpen = false, mostThrottleMs = Infinity, onStuck }: AskOptions,
 ): Promise<Buffer> {
   const { apiName } = request
   const { requestQueue } = connection
@@ -155,7 +159,9 @@ async function answerOf(
     return entry === undefined || requestQueue.withdraw(entry)
   }
   const onMuted = (ms: number): void => {
-    if (ms > mostThrottleMs) answer.reject(new ThrottledError(ms, !giveUp()))
+    if (ms <= mostThrottleMs) return
+    if (giveUp()) answer.reject(new ThrottledError(ms))
+    else onStuck?.(ms)
   }
   const readsFrom = (): number => requestQueue.readsFromMs ?? -Infinity
   try {

@@ -10,7 +10,7 @@ import { type AdminMetrics, createAdminMetrics } from '../telemetry/admin-metric
 import { buildInfo } from '../telemetry/build-info.ts'
 import { replayCalls } from './admin-calls.ts'
 import { openTokens } from './admin-tokens.ts'
-import { showCertificateExpiry } from './certificate-expiry.ts'
+import { showKafkaClient } from './kafka-gauges.ts'
 import { destinationCalls, testCall } from './destination-calls.ts'
 import { type Listening, listening } from './listening.ts'
 import { logCalls } from './log-calls.ts'
@@ -59,7 +59,7 @@ export async function startAdmin({ config, log, parts, onFatal }: AdminOptions):
   file.inForce()
   telemetry.tell({
     metrics() {
-      showCertificateExpiry(metrics, config)
+      showKafkaClient(metrics, config)
       showReady(metrics, 'admin', part.notReady())
       return metrics.registry.metrics()
     },

@@ -18,7 +18,7 @@ import { createGatewayObserver } from '../telemetry/gateway-observer.ts'
 import { maxOpenFiles } from '../telemetry/open-files.ts'
 import { clockReportOf } from './clock-report.ts'
 import { askKafka, clientOf, openKafka } from './ask-kafka.ts'
-import { showCertificateExpiry } from './certificate-expiry.ts'
+import { showKafkaClient } from './kafka-gauges.ts'
 import { maxClients } from './connection-limits.ts'
 import { limitSharedBuffers } from './garbage-collector.ts'
 import { openGroupLag } from './lag-gauges.ts'
@@ -80,7 +80,7 @@ export async function startGateway({ config, log, parts }: GatewayOptions): Prom
   const notReady = () => [...part.notReady(), ...sourceObstacles(catalog().sources.size)]
   telemetry.tell({
     metrics() {
-      showCertificateExpiry(metrics, config)
+      showKafkaClient(metrics, config)
       part.collect()
       showReady(metrics, 'gateway', notReady())
       return part.metrics.metrics()
@@ -143,14 +143,27 @@ async function openOutbox({
   metrics,
 }: GatewayPartOptions): Promise<{ outbox: Outbox; availability: Availability }> {
   const kafka = clientOf(kafkaSettings(config), log, 'impatient')
-  const sender = await askKafka(config, startRecordSender(kafka, clockReportOf({ metrics, log }).take))
+  const onClockSkew = clockReportOf({ metrics, log }).take
+  // A client's request that waits for a throttle still has to wait for the acknowledgement.
+  const mostThrottleMs = config.gateway.ackTimeoutMs / 2
+  const sender = await askKafka(config, startRecordSender(kafka, { mostThrottleMs, onClockSkew }))
   parts.defer(() => within(leaveMs, sender.stop()))
   const counted: ProduceSender = {
-    send: (produces, route, onSettled) =>
-      sender.send(produces, route, (produce, failure) => {
-        if (failure !== undefined) metrics.produceFailures.inc()
-        onSettled(produce, failure)
-      }),
+    send(produces, route, onSettled, onThrottled) {
+      const unsent = new Set<object>()
+      sender.send(
+        produces,
+        route,
+        (produce, failure) => {
+          if (failure !== undefined && !unsent.has(produce)) metrics.produceFailures.inc()
+          onSettled(produce, failure)
+        },
+        (produce, throttleMs, isSent) => {
+          if (!isSent) unsent.add(produce)
+          onThrottled(produce, throttleMs, isSent)
+        },
+      )
+    },
   }
   const { minInsync, partitions } = topicLayout(config)
   const topics = writtenTopics(config)

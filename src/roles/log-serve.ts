@@ -6,7 +6,7 @@ import { serveQueries } from '../delivery-log/query-server.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import { createLogMetrics } from '../telemetry/log-metrics.ts'
 import { openKafka } from './ask-kafka.ts'
-import { showCertificateExpiry } from './certificate-expiry.ts'
+import { showKafkaClient } from './kafka-gauges.ts'
 import { listening } from './listening.ts'
 import { openLogIndex } from './log-index.ts'
 import { indexToken } from './open-log-query.ts'
@@ -37,7 +37,7 @@ export async function startLogServe(options: LogServeOptions): Promise<void> {
       index.collect()
       if (metrics.common !== undefined) {
         showReady(metrics.common, 'log', index.notReady())
-        showCertificateExpiry(metrics.common, config)
+        showKafkaClient(metrics.common, config)
       }
       return metrics.registry.metrics()
     },

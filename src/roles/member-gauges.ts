@@ -17,7 +17,7 @@ import { showByTopic } from '../telemetry/show-by-topic.ts'
 import { showRetentionUsed } from '../telemetry/show-retention-used.ts'
 import { showOpenHooks } from '../telemetry/show-hooks.ts'
 import type { BackfillMarks } from './backfill-marks.ts'
-import { showCertificateExpiry } from './certificate-expiry.ts'
+import { showKafkaClient } from './kafka-gauges.ts'
 import type { ConnectionLimits } from './connection-limits.ts'
 import type { Outbound } from './outbound.ts'
 import type { RecordIntake } from './record-intake.ts'
@@ -68,7 +68,7 @@ export function showMember(metrics: WorkerMetrics, member: ShownMember): void {
   showPartitions(metrics, member, partitions)
   showTiers(metrics, partitions)
   showUnits(metrics, member)
-  showCertificateExpiry(metrics, member.config)
+  showKafkaClient(metrics, member.config)
   metrics.removedDestinations.look(member.catalog().destinations, Date.now())
   metrics.repeatsRemembered.set(member.repeats?.count ?? 0)
   metrics.repeatsReach.set((member.repeats?.reachMs(Date.now()) ?? 0) / 1_000)

@@ -61,8 +61,8 @@ export async function sendMessages(
   try {
     const all = Promise.all(messages.map(send))
     // Many messages may take long. So the wait begins again each time that Kafka has acknowledged some of
-    // them.
-    for (let before = 0; !(await within(takeTimeoutMs, all)); before = sent)
+    // them, and when a throttle that a broker has announced is over.
+    for (let before = 0; !(await within(takeTimeoutMs, all, () => producer.readsFromMs)); before = sent)
       if (sent === before) throw new StartError(complaint(events, { sent, count: messages.length, trouble }))
     const results = await all
     const refused = results.filter((result) => result === 'refused').length

@@ -3,8 +3,8 @@ import type { createKafka } from '../kafka/client.ts'
 import { type OutboundRecord, startProducer, whileAnyFails } from '../kafka/producer.ts'
 import type { KafkaRole } from '../kafka/kafka-roles.ts'
 import { maxRetryRecordBytes } from '../kafka/topic-list.ts'
+import { within } from '../kafka/within.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
-import { inTime } from './in-time.ts'
 import { StartError } from './start-error.ts'
 
 type Log = Parameters<typeof createKafka>[1]
@@ -18,8 +18,9 @@ const takeTimeoutMs = 60_000
 export type Writer = {
   /**
    * Writes records. Resolves once all in-sync replicas have all of them. Rejects with a StartError if Kafka
-   * doesn't take the records within a minute, or will never take them. The message of the error ends with
-   * `advice()`. Some of the records may have been written by then.
+   * takes none of the records for a minute, or will never take them. A throttle that a broker has announced
+   * doesn't count. The message of the error ends with `advice()`. Some of the records may have been written by
+   * then.
    */
   write(records: readonly OutboundRecord[], advice: () => string): Promise<void>
   stop(): Promise<void>
@@ -50,11 +51,14 @@ export async function openWriter(
   return {
     async write(records, advice) {
       const topic = records[0]?.topic ?? ''
-      const results = await inTime(
-        Promise.all(records.map((record) => producer.produce(record))),
-        takeTimeoutMs,
-        () => `Kafka accepted nothing in ${takeTimeoutMs / 1000} s (topic ${topic}). ${advice()}`,
-      )
+      let taken = 0
+      const all = Promise.all(records.map((record) => producer.produce(record).finally(() => taken++)))
+      for (let before = 0; !(await within(takeTimeoutMs, all, () => producer.readsFromMs)); before = taken)
+        if (taken === before)
+          throw new StartError(
+            `Kafka accepted nothing in ${takeTimeoutMs / 1000} s (topic ${topic}). ${advice()}`,
+          )
+      const results = await all
       if (results.includes('refused')) {
         throw new StartError(
           `A record is too large for ${topic}: \`sluice topics apply\` raises its max.message.bytes. ${advice()}`,

@@ -76,6 +76,12 @@ export function createCommonMetrics(registry: Registry) {
       aggregator: 'max',
       registers,
     }),
+    throttled: new Counter({
+      name: 'sluice_kafka_throttled_seconds_total',
+      help: 'Seconds for which brokers have announced that they read nothing from a connection of this process, because a quota of its client id or user is used up. By broker (host:port) and request: produce (producer_byte_rate), fetch (consumer_byte_rate), topics (controller_mutation_rate) or other; each may also be due to request_percentage. Sluice waits as long and loses nothing. If this grows all the time, raise the quota.',
+      labelNames: ['broker', 'request'],
+      registers,
+    }),
     certificateExpiry: new Gauge({
       name: 'sluice_certificate_expiry_timestamp_seconds',
       help: 'The time at which a client certificate expires, in Unix seconds. The label is the setting that names the file of the certificate. There is no series if the setting names no file. Write a new certificate to the file before this time. Sluice reads the file again.',

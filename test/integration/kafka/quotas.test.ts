@@ -3,9 +3,11 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createKafka } from '../../../src/kafka/client.ts'
 import { startProducer } from '../../../src/kafka/producer.ts'
 import { throttledSeconds } from '../../../src/kafka/throttle.ts'
-import { createTopic, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
+import { createPartitionReader } from '../../../src/kafka/partition-reader.ts'
+import { createTopic, produce, randomPrefix, readAll, testKafka } from '../../support/kafka.ts'
 import { setQuotas } from '../../support/quotas.ts'
 import { until } from '../../support/until.ts'
+import { startMember } from './member.ts'
 
 let clientId: string
 let topic: string
@@ -63,3 +65,41 @@ test('records that wait for a quota are each written once, and nothing counts as
   expect(seconds).toBeGreaterThan(4)
   expect(lines.filter((line) => line.includes('producer_byte_rate'))).toHaveLength(1)
 }, 60_000)
+
+test('a reading that waits for a quota goes on, though the wait is longer than its own limit', async () => {
+  const messages = Array.from({ length: 480 }, (_, index) => ({
+    partition: 0,
+    key: String(index),
+    value: 'x'.repeat(2_000),
+  }))
+  for (let from = 0; from < 480; from += 10) await produce(topic, messages.slice(from, from + 10))
+  await setQuotas(clientId, { consumer_byte_rate: 60_000 })
+  const reader = createPartitionReader(throttledKafka())
+  let count = 0
+  for await (const batch of reader.read({ topic, partition: 0, from: 0, stallTimeoutMs: 2_500 }))
+    count += batch.length
+  await reader.stop()
+  expect(count).toBe(480)
+  expect(lines.join('\n')).toContain('consumer_byte_rate')
+}, 60_000)
+
+test('a member whose every request is throttled keeps its place in the group, and commits', async () => {
+  await setQuotas(clientId, { request_percentage: 0.3 })
+  const said: string[] = []
+  const say = (_: object, text: string): void => void said.push(text)
+  const { consumer } = await startMember({
+    groupId: clientId,
+    topics: [{ topic, waitMs: 0 }],
+    kafka: throttledKafka(),
+    log: { debug() {}, info: say, warn: say, error: say },
+  })
+  const throttledS = (): number =>
+    throttledSeconds().reduce((sum, { request, seconds }) => sum + (request === 'other' ? seconds : 0), 0)
+  const before = throttledS()
+  // The session lasts six seconds.
+  await until('it was throttled for long', () => throttledS() > before + 8, { timeoutMs: 30_000 })
+  await consumer.commit()
+  expect(consumer.isMember).toBe(true)
+  expect(said.filter((text) => /rejoining|could not be reached|has not answered/.test(text))).toEqual([])
+  await consumer.stop()
+}, 90_000)

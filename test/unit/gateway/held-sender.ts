@@ -8,13 +8,31 @@ import type { OutgoingRecord } from '../../../src/gateway/parcel.ts'
  */
 export type Outcome = string | undefined
 type OnSettled = Parameters<ProduceSender['send']>[2]
+type OnThrottled = Parameters<ProduceSender['send']>[3]
 
 /** A stand-in for Kafka. It holds each send until the test settles it. */
 export class HeldSender implements ProduceSender {
-  readonly batches: { produces: readonly Produce[]; route: string; onSettled: OnSettled }[] = []
+  readonly batches: {
+    produces: readonly Produce[]
+    route: string
+    onSettled: OnSettled
+    onThrottled: OnThrottled
+  }[] = []
 
-  send(produces: readonly Produce[], route: 'main' | 'isolated', onSettled: OnSettled): void {
-    this.batches.push({ produces, route, onSettled })
+  send(
+    produces: readonly Produce[],
+    route: 'main' | 'isolated',
+    onSettled: OnSettled,
+    onThrottled: OnThrottled,
+  ): void {
+    this.batches.push({ produces, route, onSettled, onThrottled })
+  }
+
+  /** Reports that the broker of a send accepts nothing for a while, before or after the send was sent. */
+  async throttle(index: number, throttleMs: number, { isSent }: { isSent: boolean }): Promise<void> {
+    const { produces = [], onThrottled } = this.batches[index] ?? {}
+    for (const produce of produces) onThrottled?.(produce, throttleMs, isSent)
+    await vi.advanceTimersByTimeAsync(0)
   }
 
   recordsOf(index: number): OutgoingRecord['value'][] {

@@ -333,13 +333,76 @@ describe('an identical message in flight', () => {
   })
 })
 
+describe('while a broker accepts nothing because a quota is used up', () => {
+  const throttleMs = 30_000
+
+  test('records that were not sent are refused at once and never sent, and nothing counts as failing', async () => {
+    const one = submit(['a'])
+    await vi.advanceTimersByTimeAsync(lingerMs)
+    await sender.throttle(0, throttleMs, { isSent: false })
+    await sender.settle(0, failure)
+    expect([one.outcome, outbox.bytes]).toEqual(['throttled', 0])
+    const next = submit(['b'])
+    await vi.advanceTimersByTimeAsync(1_000)
+    expect([next.outcome, sender.batches.length]).toEqual(['throttled', 1])
+    expect(outbox.throttleMs('events')).toBe(throttleMs - 1_000)
+    expect([availability.takes('events', 0), availability.refused('events')]).toEqual([true, 0])
+    await vi.advanceTimersByTimeAsync(throttleMs)
+    const last = submit(['c'])
+    await vi.advanceTimersByTimeAsync(lingerMs)
+    await sender.settle(1, ok)
+    expect([sender.batches[1]?.route, sender.recordsOf(1), last.outcome]).toEqual([
+      'main',
+      ['c'],
+      'acknowledged',
+    ])
+  })
+
+  test('records that were sent are refused at once, and are not written again when their client repeats them', async () => {
+    const one = submit(['a'], { ids: ['m1'] })
+    await vi.advanceTimersByTimeAsync(lingerMs)
+    await sender.throttle(0, throttleMs, { isSent: true })
+    expect(one.outcome).toBe('throttled')
+    await vi.advanceTimersByTimeAsync(throttleMs)
+    expect(availability.refused('events')).toBe(0)
+    await sender.settle(0, ok)
+    const parcel = outbox.parcel('events', 'shop', occasion)
+    const written = parcel.flights.get('m1')
+    expect(written?.isAcknowledged).toBe(true)
+    if (written !== undefined) parcel.joined.add(written)
+    expect(await outbox.submit(parcel)).toBe('acknowledged')
+    expect(sender.batches).toHaveLength(1)
+  })
+
+  test('other partitions go on, and a topic is refused before its body is read only if all partitions wait', async () => {
+    const one = submit(['a', 'b'])
+    await vi.advanceTimersByTimeAsync(lingerMs)
+    const { produces = [], onSettled, onThrottled } = sender.batches[0] ?? {}
+    const [throttled, other] = produces
+    if (throttled === undefined || other === undefined) throw new Error('there are two produces')
+    onThrottled?.(throttled, throttleMs, false)
+    onSettled?.(throttled, failure)
+    onSettled?.(other, ok)
+    await vi.advanceTimersByTimeAsync(0)
+    expect([one.outcome, outbox.obstacle('events')]).toEqual(['throttled', undefined])
+    for (const partition of [1, 2]) availability.throttled('events', partition, throttleMs)
+    expect(outbox.obstacle('events')).toBe('throttled')
+    await vi.advanceTimersByTimeAsync(throttleMs)
+    expect(outbox.obstacle('events')).toBeUndefined()
+  })
+})
+
 describe('whatever becomes of the produces', () => {
   const request = fc.record({
     kind: fc.constant('request' as const),
     records: fc.integer({ min: 1, max: 1_500 }),
     bytes: fc.constantFrom(100, 1_000, 60_000),
   })
-  const settle = fc.record({ kind: fc.constant('settle' as const), isOk: fc.boolean(), pick: fc.nat(3) })
+  const settle = fc.record({
+    kind: fc.constant('settle' as const),
+    how: fc.constantFrom('ok', 'failed', 'throttled', 'stuck'),
+    pick: fc.nat(3),
+  })
   const wait = fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(1, 5, 20, 500, 1_500) })
   const step = fc.oneof({ arbitrary: request, weight: 3 }, { arbitrary: settle, weight: 3 }, wait)
 
@@ -351,19 +414,24 @@ describe('whatever becomes of the produces', () => {
         const acknowledged = new Set<string>()
         const open = new Set<number>()
         let seen = 0
-        const settleOne = async (pick: number, outcome: Outcome): Promise<void> => {
+        const settleOne = async (pick: number, outcome: Outcome, isThrottled = false): Promise<void> => {
           for (; seen < sender.batches.length; seen++) open.add(seen)
           const index = [...open][pick % Math.max(1, open.size)]
           if (index === undefined) return
           open.delete(index)
           if (outcome === ok) for (const value of sender.recordsOf(index)) acknowledged.add(String(value))
+          if (isThrottled) await sender.throttle(index, 700, { isSent: false })
           await sender.settle(index, outcome)
         }
         for (const next of steps) {
           if (next.kind === 'request') {
             const values = Array.from({ length: next.records }, (_, index) => `${requests.length}-${index}`)
             requests.push({ values, submitted: submit(values, { bytes: next.bytes }) })
-          } else if (next.kind === 'settle') await settleOne(next.pick, next.isOk ? ok : failure)
+          } else if (next.kind === 'settle' && next.how === 'stuck') {
+            const index = [...open][next.pick % Math.max(1, open.size)]
+            if (index !== undefined) await sender.throttle(index, 700, { isSent: true })
+          } else if (next.kind === 'settle')
+            await settleOne(next.pick, next.how === 'ok' ? ok : failure, next.how === 'throttled')
           else await vi.advanceTimersByTimeAsync(next.ms)
           for (const { values, submitted } of requests) {
             if (submitted.outcome !== 'acknowledged') continue
@@ -373,7 +441,7 @@ describe('whatever becomes of the produces', () => {
         await vi.advanceTimersByTimeAsync(ackTimeoutMs)
         expect(requests.filter(({ submitted }) => submitted.outcome === undefined)).toEqual([])
         for (let turn = 0; turn < 200 && (open.size > 0 || seen < sender.batches.length); turn++)
-          await settleOne(0, ok)
+          await settleOne(0, ok).then(() => vi.advanceTimersByTimeAsync(lingerMs))
         expect([outbox.records, outbox.bytes]).toEqual([0, 0])
         availability.stop()
         outbox.stop()

@@ -102,3 +102,22 @@ test('the answer to a throttled fetch says nothing about the ends of logs', asyn
   await vi.advanceTimersByTimeAsync(1_000)
   expect(handle.end.atMs).toBe(before)
 })
+
+test('a partition that throttles never let through is no trouble for five minutes, and then it is', async () => {
+  const { view, handle } = paused()
+  let throttleMs = 10_000
+  view.broker = async () =>
+    brokerOf((apiKey) => {
+      if (apiKey !== apis.fetch) return undefined
+      const answer = emptyAnswer(throttleMs, throttleMs === 0 ? 10 : undefined)
+      return new Promise((resolve) => void setTimeout(resolve, 1_000, answer))
+    })
+  handle.resume()
+  await vi.advanceTimersByTimeAsync(4 * 60_000)
+  expect(handle.trouble).toBeUndefined()
+  await vi.advanceTimersByTimeAsync(2 * 60_000)
+  expect(handle.trouble).toContain('consumer_byte_rate')
+  throttleMs = 0
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(handle.trouble).toBeUndefined()
+})
