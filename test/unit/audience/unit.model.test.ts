@@ -104,6 +104,21 @@ const toLand = fc
       },
     ),
   )
+/**
+ * A write may land twice, the second time much later: its connection was cut, the owner has repeated it, and has
+ * written newer values since.
+ */
+const toLandTwice = fc.tuple(unit, fc.nat()).map(([where, pick]) =>
+  step(
+    `a write to ${where} lands once more`,
+    ({ log }) => {
+      const written = log.records(topics.states, where)
+      const record = written[pick % written.length]
+      if (record !== undefined) log.append(topics.states, where, { ...record, timestampMs: log.nowMs })
+    },
+    ({ log }) => log.records(topics.states, where).length > 0,
+  ),
+)
 const toHear = fc.boolean().map((ofZombie) =>
   step('acknowledgements arrive', ({ owner, zombie }) => {
     for (const acknowledge of (ofZombie ? zombie : owner)?.unacknowledged.splice(0) ?? []) acknowledge()
@@ -154,6 +169,7 @@ const steps = [
   { weight: 6, arbitrary: toSend },
   { weight: 10, arbitrary: toDeliver },
   { weight: 8, arbitrary: toLand },
+  { weight: 2, arbitrary: toLandTwice },
   { weight: 2, arbitrary: toHear },
   { weight: 2, arbitrary: toPass },
   { weight: 2, arbitrary: toCrash },
