@@ -35,19 +35,20 @@ async function openScene(): Promise<{ scene: Scene; tokens: AdminTokens; folder:
   })
   const folder = mkdtempSync(join(tmpdir(), 'sluice-planted-'))
   const tokens = await makeTokens()
-  const hookOf = (path: string) => [
-    { id: 'main', url: `${receiver.origin}${path}`, headers: { Authorization: `Bearer ${planted.header}` } },
+  const hookOf = (url: string) => [
+    { id: 'main', url, headers: { Authorization: `Bearer ${planted.header}` } },
   ]
   const sharedSecret = planted.shared
   const scene = await setScene({
     catalog: {
       sources: [{ id: 'shop', writeKeys: [writeKey] }],
       destinations: [
-        { id: 'fine', sources: ['shop'], sharedSecret, hooks: hookOf('/fine') },
-        { id: 'bad', sources: ['shop'], sharedSecret, hooks: hookOf(`/${planted.path}`) },
+        { id: 'fine', sources: ['shop'], sharedSecret, hooks: hookOf(`${receiver.origin}/fine`) },
+        { id: 'bad', sources: ['shop'], sharedSecret, hooks: hookOf('${CATALOG_BAD_HOOK}') },
       ],
     },
     variables: {
+      CATALOG_BAD_HOOK: `${receiver.origin}/${planted.path}`,
       SLUICE_ATTEMPTS_ANSWERS: 'true',
       SLUICE_ATTEMPTS_USER_KEY: planted.userKey,
       SLUICE_INDEX_FOLDER: folder,
@@ -106,7 +107,8 @@ test('no secret, and no user, is in anything that a run writes, says, answers or
   await ask('/v1/replays/preview', selection)
   const { id } = JSON.parse(await ask('/v1/replays', { selection }))
   await until('it is replayed', async () => (await ask(`/v1/replays/${id}`)).includes('"state":"done"'))
-  for (const path of ['/v1/log', '/v1/replays', '/v1/audit', '/v1/health']) await ask(path)
+  for (const path of ['/v1/destinations', '/v1/log', '/v1/replays', '/v1/audit', '/v1/health'])
+    await ask(path)
   await ask('/v1/log/stats', {})
 
   const commands = [
