@@ -201,6 +201,21 @@ test('pods listen where values say, each at all of its ports', async () => {
   ])
 })
 
+test('variables of the catalog are files of all pods that read the catalog, so that a change needs no restart', async () => {
+  const set = ['catalog.variablesSecret=ours', 'admin.enabled=true', 'admin.tokens.existingSecret=tokens']
+  const resources = await render(tools, ...set.flatMap((one) => ['--set', one]))
+  for (const role of ['worker', 'gateway', 'admin']) {
+    const kind = role === 'worker' ? 'StatefulSet' : 'Deployment'
+    const { containers, volumes } = podOf(ofName(resources, kind, `-${role}`))
+    const [{ env, volumeMounts, ...rest }] = containers
+    const folder = env.find(({ name }) => name === 'SLUICE_CATALOG_VARIABLES_FOLDER')?.value
+    const mount = volumeMounts.find(({ mountPath }) => mountPath === folder)
+    expect(mount?.readOnly).toBe(true)
+    expect(volumes.find(({ name }) => name === mount?.name)?.['secret']).toMatchObject({ secretName: 'ours' })
+    expect(rest).not.toHaveProperty('envFrom')
+  }
+})
+
 test('all pods that decode framed values log in to the registry: also those of replays and of `log find`', async () => {
   const given = 'registry.url=https://registry.example,registry.existingSecret=registry-login'
   const resources = await rendered('-f', setOf('operators'), '--set', given)
