@@ -36,7 +36,8 @@ const parts: Readonly<Record<string, Folder>> = {
     isPure: true,
   },
   http: {
-    about: 'loads `node:http` at little cost; reads answers to requests, up to a size limit',
+    about:
+      'loads `node:http` at little cost; reads answers up to a size limit; limits what clients of a server can make it hold',
     imports: [],
   },
   config: {

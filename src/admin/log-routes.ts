@@ -207,7 +207,7 @@ export const logRoutes: readonly AdminRoute[] = [
         deliveries: [{ destination: 'erp', state: 'waiting', dueAt, records: [record, parked] }],
       },
     },
-    problems: ['not_found', 'busy', 'log_unavailable'],
+    problems: ['not_found', 'answer_too_large', 'busy', 'log_unavailable'],
   },
   {
     call: 'search_log',
@@ -243,7 +243,7 @@ export const logRoutes: readonly AdminRoute[] = [
       },
       example: { ...range, records: [record], cursor: 'NDk1NjI5LjExNA' },
     },
-    problems: ['busy', 'log_unavailable'],
+    problems: ['answer_too_large', 'busy', 'log_unavailable'],
   },
   {
     call: 'count_log',
@@ -289,6 +289,6 @@ export const logRoutes: readonly AdminRoute[] = [
         ],
       },
     },
-    problems: ['busy', 'log_unavailable'],
+    problems: ['answer_too_large', 'busy', 'log_unavailable'],
   },
 ]

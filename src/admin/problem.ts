@@ -8,6 +8,7 @@ export const problems = {
   conflict: [409, 'Not as things are'],
   too_large: [413, 'The body is too large'],
   unknown_type: [415, 'The body is no JSON'],
+  answer_too_large: [422, 'The answer is too large'],
   busy: [429, 'Too much at once'],
   head_too_large: [431, 'The URL or the headers are too large'],
   internal: [500, 'A fault of Sluice'],

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { fastify, type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
-import { isAdmitted } from '../http/pipelining.ts'
+import { Clients, type ClosedClient } from '../http/clients.ts'
 import { adminOpenApi } from './openapi.ts'
 import { type AdminAnswer, problem } from './problem.ts'
 import type { AdminCall, AdminRoute } from './admin-route.ts'
@@ -30,6 +30,8 @@ export type AdminServerOptions = {
   /** Time that a client may take to send a whole request, in milliseconds. */
   readonly requestTimeoutMs: number
   readonly onAnswered: (call: AdminCall | 'other', status: number, by: string) => void
+  /** Called when a connection is closed because of a limit. */
+  readonly onClosed?: (why: ClosedClient) => void
   /** Called with the error if a request fails because of a bug in Sluice. */
   readonly onFault: (error: unknown) => void
 }
@@ -49,6 +51,11 @@ export type AdminServer = {
 
 const maxBodyBytes = 64 * 1024
 const maxHeaderBytes = 16 * 1024
+/**
+ * The limit on an answer. The calls themselves limit their answers to about 3 MB, except where somebody asks
+ * for the counts of very many minutes.
+ */
+const maxAnswerCharacters = 8 * 1_024 * 1_024
 const lookEveryMs = 1_000
 /** How long a client may take to read the answer to a request that can't be parsed, in milliseconds. */
 const closeAfterMs = 1_000
@@ -84,22 +91,29 @@ class Server implements AdminServer {
   readonly #server
   /** The token that each request carried. */
   readonly #holders = new WeakMap<FastifyRequest, Token>()
+  readonly #clients: Clients
+  readonly #openApi = JSON.stringify(adminOpenApi())
   #isRetired = false
 
   constructor(options: AdminServerOptions) {
     this.#options = options
     this.#server = createFastify(options.requestTimeoutMs, (reply) => void this.#send(reply, unknownPath))
+    this.#clients = new Clients(this.#server.server, options)
     this.#server.removeContentTypeParser('text/plain')
     this.#parseJson()
     // The token is checked before the body is read.
     this.#server.addHook('onRequest', (request, reply, done) => {
-      if (!isAdmitted(request.raw, reply.raw)) return void reply.hijack()
-      const refusal = this.#refusal(request)
+      if (!this.#clients.isAdmitted(request.raw, reply.raw)) return void reply.hijack()
+      const refusal = this.#refusal(request, reply)
       if (refusal === undefined) done()
       else void this.#send(reply, refusal)
     })
     for (const route of adminRoutes) this.#serve(route)
-    this.#server.get('/openapi.json', (_request, reply) => reply.send(adminOpenApi()))
+    this.#server.get('/openapi.json', (request, reply) =>
+      this.#clients.hasRoom(request.raw, reply.raw)
+        ? reply.type('application/json').send(this.#openApi)
+        : this.#send(reply, unread),
+    )
     this.#server.setNotFoundHandler((_request, reply) => this.#send(reply, unknownPath))
     this.#server.setErrorHandler((error: FastifyError, _request, reply) =>
       this.#send(reply, this.#answerOf(error)),
@@ -147,20 +161,24 @@ class Server implements AdminServer {
     })
   }
 
-  #refusal(request: FastifyRequest): AdminAnswer | undefined {
+  #refusal(request: FastifyRequest, reply: FastifyReply): AdminAnswer | undefined {
     const route = request.routeOptions.config.admin
     if (route === undefined) return undefined
     const given = /^Bearer ([\x21-\x7e]{1,200})$/i.exec(request.headers.authorization ?? '')?.[1]
     const token = given === undefined ? undefined : findToken(this.#options.tokens(), given)
     if (token === undefined) return noToken
     this.#holders.set(request, token)
-    if (mayDo(token, route.right)) return undefined
+    if (mayDo(token, route.right))
+      return this.#clients.hasRoom(request.raw, reply.raw, token.name) ? undefined : unread
     const detail = `This needs the right ${route.right}, and the token has ${token.right}: take another token.`
     return problem('not_allowed', detail)
   }
 
-  #send(reply: FastifyReply, { status, body, isProblem, headers = {} }: AdminAnswer): FastifyReply {
+  #send(reply: FastifyReply, answer: AdminAnswer): FastifyReply {
     const { request } = reply
+    const text = JSON.stringify(answer.body)
+    if (text.length > maxAnswerCharacters) return this.#send(reply, tooMuch)
+    const { status, isProblem, headers = {} } = answer
     const call = request.routeOptions.config.admin?.call ?? 'other'
     this.#options.onAnswered(call, status, this.#holders.get(request)?.name ?? '')
     if (this.#isRetired) reply.header('connection', 'close')
@@ -168,7 +186,7 @@ class Server implements AdminServer {
       .code(status)
       .headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', ...headers })
       .type(isProblem ? 'application/problem+json' : 'application/json')
-      .send(JSON.stringify(body))
+      .send(text)
   }
 
   #answerOf(error: FastifyError): AdminAnswer {
@@ -232,6 +250,11 @@ const noToken = problem(
   'no_token',
   'Send a token that the file of admin.tokensFile has: Authorization: Bearer sluice_…',
 )
+const unread = problem(
+  'busy',
+  'Answers to this token, or all answers, that nobody has read yet take too much memory: read them, and try again.',
+)
+const tooMuch = problem('answer_too_large', 'Ask for less: less time, fewer records, or one destination.')
 const unknownPath = problem(
   'not_found',
   'There is nothing at this path, or not by this method: see /openapi.json.',

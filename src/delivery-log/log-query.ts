@@ -78,10 +78,14 @@ export type Asking = { readonly signal?: AbortSignal | undefined }
  * `QueryTooLongError`, and a query of ClickHouse rejects with a `QueryFailedError`.
  */
 export type LogQuery = {
-  /** Resolves with the newest 10,000 records of a message, oldest first. */
+  /**
+   * Resolves with the newest records of a message, oldest first: 10,000 of them at most, and fewer if they
+   * have more than about 2 MB of text.
+   */
   find(messageId: string, asking?: Asking): Promise<readonly LogRecord[]>
   /**
-   * Resolves with a page of records, newest first. `limit`: 1 to 1,000. If the cursor doesn't come from this
+   * Resolves with a page of records, newest first. `limit`: 1 to 1,000. The page ends earlier, with a cursor,
+   * if its records have more than about 2 MB of text. If the cursor doesn't come from this
    * log, rejects with a `BadCursorError`.
    */
   search(
@@ -97,6 +101,18 @@ export type LogQuery = {
   close(): Promise<void>
 }
 
+/**
+ * Limit on the text in the records of one answer, in characters. The last piece of an answer may exceed it.
+ */
+export const maxTextOfAnswer = 2 * 1_024 * 1_024
+
+/** Returns the number of characters in a record that may have a lot of text. */
+export function textOf({ destination, hook, messageId, reason, error, answer }: LogRecord): number {
+  const names = destination.length + hook.length + messageId.length
+  // Each record has about 600 more characters: the names of its fields, numbers and times.
+  return 600 + names + reason.length + error.length + answer.length
+}
+
 export class BadCursorError extends Error {
   override readonly name = 'BadCursorError'
 }
@@ -104,6 +120,11 @@ export class BadCursorError extends Error {
 /** Thrown when the index can't be reached, refuses a query, or answers a query with an error. */
 export class QueryFailedError extends Error {
   override readonly name = 'QueryFailedError'
+}
+
+/** Thrown when an index refuses a query because it answers many others. */
+export class QueryBusyError extends Error {
+  override readonly name = 'QueryBusyError'
 }
 
 /** Thrown when a query takes too long. The error's message says what to query instead. */

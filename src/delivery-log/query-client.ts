@@ -3,6 +3,7 @@ import {
   BadCursorError,
   type LogFilter,
   type LogQuery,
+  QueryBusyError,
   QueryFailedError,
   QueryTooLongError,
 } from './log-query.ts'
@@ -33,6 +34,8 @@ export function createQueryClient(url: string, token: string | undefined): LogQu
       throw new BadCursorError(error)
     if (typeof answer === 'object' && answer !== null && 'isTooLong' in answer)
       throw new QueryTooLongError(error)
+    if (typeof answer === 'object' && answer !== null && 'isBusy' in answer)
+      throw new QueryBusyError(`The index at ${url} is busy: ${error}.`)
     throw new QueryFailedError(`The index at ${url} does not answer: ${error}.`)
   }
   return {

@@ -36,7 +36,9 @@ export type ConnectionPool = {
 }
 
 export type ConnectionPoolBuilder = {
-  build(place?: Pick<ConnectionPool, 'host' | 'port'> & { readonly rack?: string | null }): Promise<ConnectionPool>
+  build(
+    place?: Pick<ConnectionPool, 'host' | 'port'> & { readonly rack?: string | null },
+  ): Promise<ConnectionPool>
 }
 
 /** The longest time for which a closing connection waits for outstanding answers, in milliseconds. */

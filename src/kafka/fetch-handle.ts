@@ -308,7 +308,8 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   throttled(): void {
     const nowMs = performance.now()
     this.#throttledSinceMs ??= nowMs
-    if (nowMs - this.#throttledSinceMs >= throttlePatienceMs) this.failed(tooSmallForFetch, { isCertain: true })
+    if (nowMs - this.#throttledSinceMs >= throttlePatienceMs)
+      this.failed(tooSmallForFetch, { isCertain: true })
   }
 
   /** Notes that the leader has answered for the partition. */

@@ -240,7 +240,8 @@ export class LogReader {
       // The answer has no records for one of these reasons: a new leader doesn't know yet how far its
       // replicas are, this client's quota is used up, or a batch is damaged.
       empty = 0
-      if (performance.now() > this.#deadlineMs(startedMs)) throw new SilentKafkaError(this.#nothingCame(position) + this.#quotaAdvice(startedMs))
+      if (performance.now() > this.#deadlineMs(startedMs))
+        throw new SilentKafkaError(this.#nothingCame(position) + this.#quotaAdvice(startedMs))
       await delay(minBackoffMs, undefined, { signal })
     }
     return { records: [], next: end }

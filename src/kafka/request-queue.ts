@@ -72,7 +72,11 @@ type Internals = {
   checkPendingRequests(): void
   maybeThrottle(ms: number): void
   createSocketRequest(pushed: unknown): Queued
-  fulfillRequest(answer: { readonly correlationId: number; readonly payload: Buffer; readonly size: number }): void
+  fulfillRequest(answer: {
+    readonly correlationId: number
+    readonly payload: Buffer
+    readonly size: number
+  }): void
 }
 
 /** The API keys of the requests before and in a login: SaslHandshake, ApiVersions, SaslAuthenticate. */
@@ -101,58 +105,55 @@ const oneAtATimeMs = 30_000
  *   send the next request.
  */
 export function mendRequestQueue(): void {
-  replaceFile<{ readonly prototype: Internals }>(
-    'kafkajs/src/network/requestQueue/index.js',
-    (original) => {
-      const { prototype } = original
-      // oxlint-disable-next-line typescript/unbound-method -- called below with a `this`
-      const { fulfillRequest, createSocketRequest, canSendSocketRequestImmediately } = prototype
-      prototype.canSendSocketRequestImmediately = function canSend() {
-        const nowMs = performance.now()
-        if (nowMs < (this.readsFromMs ?? 0)) return false
-        if (this.inflight.size > 0 && nowMs < (this.oneAtATimeUntilMs ?? 0)) return false
-        return canSendSocketRequestImmediately.call(this)
+  replaceFile<{ readonly prototype: Internals }>('kafkajs/src/network/requestQueue/index.js', (original) => {
+    const { prototype } = original
+    // oxlint-disable-next-line typescript/unbound-method -- called below with a `this`
+    const { fulfillRequest, createSocketRequest, canSendSocketRequestImmediately } = prototype
+    prototype.canSendSocketRequestImmediately = function canSend() {
+      const nowMs = performance.now()
+      if (nowMs < (this.readsFromMs ?? 0)) return false
+      if (this.inflight.size > 0 && nowMs < (this.oneAtATimeUntilMs ?? 0)) return false
+      return canSendSocketRequestImmediately.call(this)
+    }
+    prototype.scheduleCheckPendingRequests = function schedule() {
+      const waitMs = (this.readsFromMs ?? 0) - performance.now()
+      // If the connection isn't throttled, the next answer makes room for the next request.
+      if (this.pending.length === 0 || waitMs <= 0 || this.throttleCheckTimeoutId !== null) return
+      this.throttleCheckTimeoutId = setTimeout(() => {
+        this.throttleCheckTimeoutId = null
+        this.checkPendingRequests()
+      }, Math.ceil(waitMs))
+    }
+    prototype.fulfillRequest = function fulfill(answer) {
+      const request = this.inflight.get(answer.correlationId)
+      if (request !== undefined) {
+        const ms = announcedThrottleMs(request.entry, answer.payload)
+        if (ms > 0) mute(this, request, ms)
       }
-      prototype.scheduleCheckPendingRequests = function schedule() {
-        const waitMs = (this.readsFromMs ?? 0) - performance.now()
-        // If the connection isn't throttled, the next answer makes room for the next request.
-        if (this.pending.length === 0 || waitMs <= 0 || this.throttleCheckTimeoutId !== null) return
-        this.throttleCheckTimeoutId = setTimeout(() => {
-          this.throttleCheckTimeoutId = null
-          this.checkPendingRequests()
-        }, Math.ceil(waitMs))
+      fulfillRequest.call(this, answer)
+    }
+    prototype.maybeThrottle = function ignore() {
+      // `fulfillRequest` has noted the throttle already.
+    }
+    prototype.createSocketRequest = function create(pushed) {
+      const request = createSocketRequest.call(this, pushed)
+      if (greetings.has(request.entry.apiKey))
+        request.requestTimeout = Math.min(request.requestTimeout, this.greetingTimeoutMs ?? Infinity)
+      const { timeoutHandler } = request
+      request.timeoutHandler = () => {
+        this.inflight.delete(request.entry.correlationId)
+        this.onSilence?.(request.entry.apiName)
+        timeoutHandler()
       }
-      prototype.fulfillRequest = function fulfill(answer) {
-        const request = this.inflight.get(answer.correlationId)
-        if (request !== undefined) {
-          const ms = announcedThrottleMs(request.entry, answer.payload)
-          if (ms > 0) mute(this, request, ms)
-        }
-        fulfillRequest.call(this, answer)
-      }
-      prototype.maybeThrottle = function ignore() {
-        // `fulfillRequest` has noted the throttle already.
-      }
-      prototype.createSocketRequest = function create(pushed) {
-        const request = createSocketRequest.call(this, pushed)
-        if (greetings.has(request.entry.apiKey))
-          request.requestTimeout = Math.min(request.requestTimeout, this.greetingTimeoutMs ?? Infinity)
-        const { timeoutHandler } = request
-        request.timeoutHandler = () => {
-          this.inflight.delete(request.entry.correlationId)
-          this.onSilence?.(request.entry.apiName)
-          timeoutHandler()
-        }
-        return request
-      }
-      prototype.withdraw = function withdraw(entry) {
-        const index = this.pending.findIndex((request) => request.entry === entry)
-        if (index >= 0) this.pending.splice(index, 1)
-        return index >= 0
-      }
-      return original
-    },
-  )
+      return request
+    }
+    prototype.withdraw = function withdraw(entry) {
+      const index = this.pending.findIndex((request) => request.entry === entry)
+      if (index >= 0) this.pending.splice(index, 1)
+      return index >= 0
+    }
+    return original
+  })
 }
 
 /** Notes that the broker reads nothing for `ms` milliseconds after its answer to the request `answered`. */

@@ -94,7 +94,8 @@ export function replaceSeeds(
       isOver = true
       const isClosed = cuts !== connections.cuts
       for (const broker of tried)
-        if (broker !== taken || isClosed) connections.cutPool(broker.connectionPool, 'another address is used')
+        if (broker !== taken || isClosed)
+          connections.cutPool(broker.connectionPool, 'another address is used')
     }
   }
 
@@ -126,7 +127,8 @@ function greeted(broker: SeedBroker): SeedBroker {
       if (!(error instanceof kafkajs.KafkaJSRequestTimeoutError)) throw error
       const { connectionPool, versions } = broker
       const seconds = (connectionPool.pool[0]?.requestQueue.greetingTimeoutMs ?? 0) / 1_000
-      const what = versions === null ? 'accepts connections, and does not answer' : 'does not answer the login'
+      const what =
+        versions === null ? 'accepts connections, and does not answer' : 'does not answer the login'
       throw errorOf(connectionPool, `it ${what} (within ${seconds} s)`)
     }
   }

@@ -116,7 +116,10 @@ export function throttledSeconds(): readonly Readonly<Omit<Sum, 'loggedMs'>>[] {
 }
 
 /** Adds up a throttle, and logs it. Logs the same kind at the same broker at most once a minute. */
-export function noteThrottle({ broker, clientId, apiKey, ms }: Throttle, log: (message: string) => void): void {
+export function noteThrottle(
+  { broker, clientId, apiKey, ms }: Throttle,
+  log: (message: string) => void,
+): void {
   const request = requestOf.get(apiKey) ?? 'other'
   const name = `${broker} ${request}`
   const sum = sums.get(name) ?? { broker, request, seconds: 0, loggedMs: -Infinity }

@@ -92,7 +92,9 @@ export class ThrottledError extends kafkajs.KafkaJSError {
   readonly throttleMs: number
 
   constructor(throttleMs: number) {
-    super(`the broker slows this client down for ${(throttleMs / 1_000).toFixed(1)} s, because a quota is used up`)
+    super(
+      `the broker slows this client down for ${(throttleMs / 1_000).toFixed(1)} s, because a quota is used up`,
+    )
     this.throttleMs = throttleMs
   }
 }

@@ -58,13 +58,16 @@ export function whenLate(
   let immediate: NodeJS.Immediate | undefined
   let timer: NodeJS.Timeout | undefined
   const waitFor = (ms: number): void => {
-    timer = setTimeout(() => {
-      immediate = setImmediate(() => {
-        const leftMs = readsFromMs() + timeoutMs - performance.now()
-        if (leftMs > 0) waitFor(leftMs)
-        else callback()
-      })
-    }, Math.min(ms, longestTimerMs))
+    timer = setTimeout(
+      () => {
+        immediate = setImmediate(() => {
+          const leftMs = readsFromMs() + timeoutMs - performance.now()
+          if (leftMs > 0) waitFor(leftMs)
+          else callback()
+        })
+      },
+      Math.min(ms, longestTimerMs),
+    )
   }
   waitFor(timeoutMs)
   return () => {

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { AtOnce } from '../admin/at-once.ts'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import { parseTimestamp } from '../message/timestamp.ts'
@@ -23,7 +24,7 @@ const countWithinMs = 20_000
  * How many counts of selected records may run at the same time. Each count reads from Kafka as fast as it
  * can.
  */
-const countsAtOnce = 2
+const countsAtOnce = { most: 4, mostOfToken: 2, what: 'counts, which read much of Kafka,' }
 const defaultLimit = 100
 
 export type Log = Pick<Logger, 'info' | 'warn'>
@@ -76,13 +77,13 @@ function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
   }
 
   return {
-    preview_replay: ({ body }) =>
-      counts.counted(body, async ({ selection, tally, isComplete }) =>
+    preview_replay: ({ body, token }) =>
+      counts.counted(body, token, async ({ selection, tally, isComplete }) =>
         done({ selection: selectionData(selection), counted: tallyData(tally), isComplete }),
       ),
     create_replay({ body, token }) {
       const { selection, perSecond = defaultPerSecond } = orderOf(body)
-      return counts.counted(selection, async (preview) => {
+      return counts.counted(selection, token, async (preview) => {
         if (preview.isComplete && preview.tally.records === 0) return problem('conflict', nothingMatches)
         log.info({ by: token.name, perSecond, ...selectionData(preview.selection) }, 'a replay was requested')
         const created = desk.create(preview, { perSecond, by: token.name })
@@ -100,40 +101,38 @@ function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
 }
 
 /**
- * Counts the records that the body of a request selects. Refuses a count while `countsAtOnce` counts are
- * under way.
+ * Counts the records that the body of a request selects. Refuses a count while too many others are under way.
  */
 class Counts {
   readonly #desk: ReplayDesk
   readonly #log: Log
-  #underWay = 0
+  readonly #atOnce = new AtOnce(countsAtOnce)
 
   constructor(desk: ReplayDesk, log: Log) {
     this.#desk = desk
     this.#log = log
   }
 
-  async counted(body: unknown, answer: (preview: Preview) => Promise<AdminAnswer>): Promise<AdminAnswer> {
+  async counted(
+    body: unknown,
+    token: AdminRequest['token'],
+    answer: (preview: Preview) => Promise<AdminAnswer>,
+  ): Promise<AdminAnswer> {
     const selection = selectionOf(body)
     if (typeof selection === 'string') return problem('bad_request', selection)
-    if (this.#underWay >= countsAtOnce) return problem('busy', busy)
-    this.#underWay++
     let preview: DeskAnswer<Preview> | undefined
-    try {
+    const failed = await this.#atOnce.run(token.name, () => {
       const counting = this.#desk.preview(selection, { untilMs: performance.now() + countWithinMs })
-      const failed = await asked(this.#log, counting, (given) => {
+      return asked(this.#log, counting, (given) => {
         preview = given
         return done({})
       })
-      if (preview === undefined) return failed
-    } finally {
-      this.#underWay--
-    }
+    })
+    if (preview === undefined) return failed
     return preview.ok ? answer(preview.value) : refused(preview)
   }
 }
 
-const busy = 'Two counts are under way, which read much of Kafka: try again when one of them is done.'
 const nothingMatches = 'Nothing matches: ask for a preview, which says what is left out, or for more.'
 const unavailable = 'Kafka does not answer, or not in time: try again; the log of sluice admin says why.'
 

@@ -1,3 +1,4 @@
+import { AtOnce } from '../admin/at-once.ts'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls } from '../admin/server.ts'
 import type { Catalog } from '../catalog/catalog.ts'
@@ -12,9 +13,8 @@ import { pausedData, resumedData } from './destinations.ts'
 import type { PauseDesk } from './pause-desk.ts'
 
 /** How many tests of destinations may run at the same time. Each has sockets of its own. */
-const testsAtOnce = 4
+const testsAtOnce = { most: 8, mostOfToken: 4, what: 'tests of destinations' }
 const outOfRange = 'Send numbers up to 1.7e308, and larger ones as strings.'
-const busy = `${testsAtOnce} tests are under way: try again when one of them is done.`
 
 /** Creates the handler of the call that tests a destination. The handler doesn't need Kafka. */
 export function testCall(
@@ -22,26 +22,26 @@ export function testCall(
   config: Config,
   log: Log,
 ): Pick<AdminCalls, 'test_destination'> {
-  let underWay = 0
+  const atOnce = new AtOnce(testsAtOnce)
+
+  async function test(order: TestOrder, by: string): Promise<AdminAnswer> {
+    // The admin API loads the code that sends requests only for a test.
+    const { testDestination } = await import('./destination-test.ts')
+    const tested = await testDestination(config, catalog(), order)
+    if (!tested.ok) return refused(tested)
+    const { message, trials } = tested.value
+    const outcomes = trials.map(({ hook, outcome }) => `${hook.id}: ${describeOutcome(outcome)}`)
+    const { type, messageId } = message
+    const destination = order.destinationId
+    log.info({ destination, type, messageId, outcomes, by }, 'a destination was tested')
+    return done(testData(tested.value))
+  }
+
   return {
     async test_destination({ params: { destination = '' }, body, token }): Promise<AdminAnswer> {
-      if (underWay >= testsAtOnce) return problem('busy', busy)
       const order = orderOf(destination, body)
       if (holdsInfinite(body)) return problem('bad_request', outOfRange)
-      underWay++
-      try {
-        // The admin API loads the code that sends requests only for a test.
-        const { testDestination } = await import('./destination-test.ts')
-        const tested = await testDestination(config, catalog(), order)
-        if (!tested.ok) return refused(tested)
-        const { message, trials } = tested.value
-        const outcomes = trials.map(({ hook, outcome }) => `${hook.id}: ${describeOutcome(outcome)}`)
-        const { type, messageId } = message
-        log.info({ destination, type, messageId, outcomes, by: token.name }, 'a destination was tested')
-        return done(testData(tested.value))
-      } finally {
-        underWay--
-      }
+      return atOnce.run(token.name, () => test(order, token.name))
     },
   }
 }

@@ -1,8 +1,15 @@
 import type { Logger } from 'pino'
+import { AtOnce } from '../admin/at-once.ts'
 import { type AdminAnswer, done, problem } from '../admin/problem.ts'
-import type { AdminCalls } from '../admin/server.ts'
+import type { AdminCalls, AdminRequest } from '../admin/server.ts'
 import type { Config } from '../config/schema.ts'
-import { BadCursorError, isQueryFault, type LogFilter, type LogQuery } from '../delivery-log/log-query.ts'
+import {
+  BadCursorError,
+  isQueryFault,
+  type LogFilter,
+  type LogQuery,
+  QueryBusyError,
+} from '../delivery-log/log-query.ts'
 import { minutesOf } from '../delivery-log/minutes.ts'
 import { hashedUser, openLogQuery } from './open-log-query.ts'
 import { filterOf, isoOrNull, lifeData, minuteData, rangeData, recordData } from './log-text.ts'
@@ -20,7 +27,7 @@ type LogCalls = Pick<AdminCalls, 'show_log' | 'show_message' | 'search_log' | 'c
  * The number of questions that may run at the same time. It is limited because one reader answers all
  * questions, and a question without a destination may read a week of records.
  */
-const questionsAtOnce = 8
+const questionsAtOnce = { most: 8, mostOfToken: 4, what: 'questions to the delivery log' }
 const defaultLimit = 100
 
 /**
@@ -32,16 +39,16 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
   const { config } = options
   const desk = new LogDesk(options)
   const filtered = (
-    body: unknown,
+    { body, token }: AdminRequest,
     question: (query: LogQuery, filter: LogFilter) => Promise<AdminAnswer>,
   ): Promise<AdminAnswer> =>
-    desk.asked((query) => {
+    desk.asked(token.name, (query) => {
       const filter = filterOf(body, { nowMs: Date.now(), hashUser: (userId) => hashedUser(config, userId) })
       return typeof filter === 'string' ? badRequest(filter) : question(query, filter)
     })
   const calls: LogCalls = {
-    show_log: () =>
-      desk.asked(async (query) => {
+    show_log: ({ token }) =>
+      desk.asked(token.name, async (query) => {
         const { oldestMs, newestMs, rows, behindMs } = await query.status()
         return done({
           oldest: isoOrNull(oldestMs),
@@ -50,18 +57,18 @@ export function logCalls(options: LogCallsOptions): { readonly calls: LogCalls; 
           behindMs: behindMs < 0 ? null : behindMs,
         })
       }),
-    show_message: ({ params: { message = '' } }) =>
-      desk.asked(async (query) => {
+    show_message: ({ params: { message = '' }, token }) =>
+      desk.asked(token.name, async (query) => {
         const records = await query.find(message)
         return records.length === 0 ? problem('not_found', unknownMessage) : done(lifeData(message, records))
       }),
-    search_log: ({ body }) =>
-      filtered(body, async (query, filter) => {
-        const { records, cursor = null } = await query.search(filter, pageOf(body))
+    search_log: (request) =>
+      filtered(request, async (query, filter) => {
+        const { records, cursor = null } = await query.search(filter, pageOf(request.body))
         return done({ ...rangeData(filter), records: records.map(recordData), cursor })
       }),
-    count_log: ({ body }) =>
-      filtered(body, async (query, filter) => {
+    count_log: (request) =>
+      filtered(request, async (query, filter) => {
         const minutes = minutesOf(await query.counts(filter), await query.percentiles(filter))
         return done({ ...rangeData(filter), minutes: minutes.map(minuteData) })
       }),
@@ -73,38 +80,39 @@ const badRequest = (detail: string): Promise<AdminAnswer> => Promise.resolve(pro
 const unknownMessage =
   'The log has nothing of this message: it is not written yet, too old, or a success that was sampled out.'
 const badCursor = 'cursor: this log gave no such cursor. Pass one from an answer, or none.'
-const busy = `${questionsAtOnce} questions to the delivery log are under way: try again when one of them is done, or ask for less time.`
 
-/** Asks the delivery log's index, with at most `questionsAtOnce` questions at the same time. */
+/** Asks the delivery log's index. Limits the questions at the same time to `questionsAtOnce`. */
 class LogDesk {
   readonly #options: LogCallsOptions
   /** The index in files or in ClickHouse, open for queries. The first question opens it. */
   #ofFolder: Promise<LogQuery> | undefined
-  #underWay = 0
+  readonly #atOnce = new AtOnce(questionsAtOnce)
 
   constructor(options: LogCallsOptions) {
     this.#options = options
   }
 
-  async asked(question: (query: LogQuery) => Promise<AdminAnswer>): Promise<AdminAnswer> {
-    if (this.#underWay >= questionsAtOnce) return problem('busy', busy)
-    this.#underWay++
-    try {
-      return await question(await this.#open())
-    } catch (error) {
-      if (error instanceof BadCursorError) return problem('bad_request', badCursor)
-      // The server logs this error, and answers that an internal error has occurred.
-      if (isQueryFault(error)) throw error
-      this.#options.log.warn({ err: error }, 'the delivery log can not be queried')
-      return problem('log_unavailable', error instanceof Error ? error.message : String(error))
-    } finally {
-      this.#underWay--
-    }
+  /** `token`: the name of the token with which the question came. */
+  asked(token: string, question: (query: LogQuery) => Promise<AdminAnswer>): Promise<AdminAnswer> {
+    return this.#atOnce.run(token, () => this.#answer(question))
   }
 
   async close(): Promise<void> {
     const query = await this.#ofFolder?.catch(() => undefined)
     await query?.close()
+  }
+
+  async #answer(question: (query: LogQuery) => Promise<AdminAnswer>): Promise<AdminAnswer> {
+    try {
+      return await question(await this.#open())
+    } catch (error) {
+      if (error instanceof BadCursorError) return problem('bad_request', badCursor)
+      if (error instanceof QueryBusyError) return problem('busy', error.message)
+      // The server logs this error, and answers that an internal error has occurred.
+      if (isQueryFault(error)) throw error
+      this.#options.log.warn({ err: error }, 'the delivery log can not be queried')
+      return problem('log_unavailable', error instanceof Error ? error.message : String(error))
+    }
   }
 
   /**

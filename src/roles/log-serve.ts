@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { LogQuery } from '../delivery-log/log-query.ts'
-import { serveQueries } from '../delivery-log/query-server.ts'
+import { type QueryServerOptions, serveQueries } from '../delivery-log/query-server.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import { createLogMetrics } from '../telemetry/log-metrics.ts'
 import { openKafka } from './ask-kafka.ts'
@@ -31,7 +31,12 @@ export async function startLogServe(options: LogServeOptions): Promise<void> {
   const { version, commit } = buildInfo()
   metrics.common?.buildInfo.set({ version, commit, role: 'log' }, 1)
   const index = await openLogIndex({ ...options, kafka, metrics })
-  const queryPort = await answerQueries({ config, parts, query: index.query })
+  const queryPort = await answerQueries({
+    config,
+    parts,
+    query: index.query,
+    onClosed: (reason) => metrics.common?.httpClosed.inc({ server: 'index', reason }),
+  })
   telemetry.tell({
     metrics() {
       index.collect()
@@ -51,10 +56,12 @@ export async function answerQueries({
   config,
   parts,
   query,
+  onClosed,
 }: {
   config: Config
   parts: Parts
   query: LogQuery
+  onClosed?: QueryServerOptions['onClosed']
 }): Promise<number> {
   const { host, port } = config.index
   const token = indexToken(config)
@@ -64,7 +71,10 @@ export async function answerQueries({
     )
   }
   const address = { host, port, what: 'The index of the delivery log', settings: 'SLUICE_INDEX' }
-  const server = await listening(serveQueries({ query, host, port, token }), address)
+  const server = await listening(
+    serveQueries({ query, host, port, token, ...(onClosed !== undefined && { onClosed }) }),
+    address,
+  )
   return parts.add(server).port
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { Registry } from 'prom-client'
 import { http } from '../http/node-http.ts'
-import { isAdmitted } from '../http/pipelining.ts'
+import { Clients } from '../http/clients.ts'
 
 /**
  * The functions that answer probes. Each function may wait for other processes, but only for a short time.
@@ -26,6 +26,9 @@ export type Probes = {
  * their connections.
  */
 const keepAliveMs = 72_000
+/** How long a client may take to send a request, in milliseconds. */
+const requestTimeoutMs = 10_000
+const lookEveryMs = 1_000
 
 /**
  * Serves `/metrics`, `/livez` (200 while all processes of the role answer) and `/readyz` (200 while the role
@@ -43,9 +46,21 @@ export async function serveTelemetry({
   host: string
   port: number
 }): Promise<{ port: number; stop(): Promise<void> }> {
-  const server = http.createServer({ keepAliveTimeout: keepAliveMs }, (request, response) => {
-    if (!isAdmitted(request, response)) return
-    void answerTo(probes, request.method, request.url).then(({ status, type, text }) => {
+  const server = http.createServer({
+    keepAliveTimeout: keepAliveMs,
+    requestTimeout: requestTimeoutMs,
+    headersTimeout: requestTimeoutMs,
+    connectionsCheckingInterval: lookEveryMs,
+  })
+  const clients = new Clients(server)
+  server.on('request', (request, response) => {
+    if (!clients.isAdmitted(request, response)) return
+    const isMetrics = pathOf(request.url) === '/metrics'
+    const answering =
+      isMetrics && !clients.hasRoom(request, response)
+        ? Promise.resolve(plain(503, unread))
+        : answerTo(probes, request.method, request.url)
+    void answering.then(({ status, type, text }) => {
       response.writeHead(status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) })
       response.end(text)
     })
@@ -64,6 +79,12 @@ export async function serveTelemetry({
   }
 }
 
+const unread = 'clients have not read their metrics yet: ask again in a few seconds'
+
+function pathOf(url: string | undefined): string | undefined {
+  return url?.replace(/\?.*$/, '')
+}
+
 type Answer = { status: number; type: string; text: string }
 
 /** Never rejects. */
@@ -75,7 +96,7 @@ async function answerTo(
   // The answer to HEAD needs no special case, because Node leaves out its body.
   if (method !== 'GET' && method !== 'HEAD') return plain(405, `${method} is no way to ask`)
   try {
-    switch (url?.replace(/\?.*$/, '')) {
+    switch (pathOf(url)) {
       case '/metrics':
         return await metricsOf(probes)
       case '/livez':

@@ -85,9 +85,13 @@ test('roles start though the first address never answers, and outlive a restart 
       })
     const before = (await receiver.count('/crm')).requests
     await scene.send('shop', newIds(10))
-    await until('messages are delivered', async () => (await receiver.count('/crm')).requests >= before + 10, {
-      timeoutMs: 30_000,
-    })
+    await until(
+      'messages are delivered',
+      async () => (await receiver.count('/crm')).requests >= before + 10,
+      {
+        timeoutMs: 30_000,
+      },
+    )
   } finally {
     await Promise.all([worker.kill(), gateway.kill()])
   }

@@ -1,11 +1,13 @@
-import type {
-  Asking,
-  LogFilter,
-  LogPage,
-  LogQuery,
-  LogStatus,
-  MinuteCount,
-  MinutePercentiles,
+import {
+  type Asking,
+  type LogFilter,
+  type LogPage,
+  type LogQuery,
+  type LogStatus,
+  maxTextOfAnswer,
+  type MinuteCount,
+  type MinutePercentiles,
+  textOf,
 } from '../log-query.ts'
 import type { LogRecord } from '../log-record.ts'
 import type { ClickHouse } from './connect-clickhouse.ts'
@@ -52,7 +54,9 @@ class ClickHouseQuery implements LogQuery {
   async find(messageId: string, asking?: Asking): Promise<readonly LogRecord[]> {
     const filter = { fromMs: 0, toMs: Infinity, messageId }
     const found = await this.#page(filter, undefined, maxFound, asking)
-    return found.map(({ record }) => record).toReversed()
+    return cut(found)
+      .map(({ record }) => record)
+      .toReversed()
   }
 
   async search(
@@ -61,11 +65,13 @@ class ClickHouseQuery implements LogQuery {
     asking?: Asking,
   ): Promise<LogPage> {
     const behind = cursor === undefined ? undefined : placeOf(cursor)
-    const rows = await this.#newest(filter, behind, limit, asking)
+    const found = await this.#newest(filter, behind, limit, asking)
+    const rows = cut(found)
     const last = rows.at(-1)
+    const isMore = found.length >= limit || rows.length < found.length
     return {
       records: rows.map(({ record }) => record),
-      ...(last !== undefined && rows.length >= limit && { cursor: cursorOf(last.place) }),
+      ...(last !== undefined && isMore && { cursor: cursorOf(last.place) }),
     }
   }
 
@@ -135,6 +141,13 @@ class ClickHouseQuery implements LogQuery {
     const [oldestMs = 0, newestMs = 0, rows = 0] = row.map(Number)
     return rows === 0 ? { oldestMs: 0, newestMs: 0, rows } : { oldestMs, newestMs, rows }
   }
+}
+
+/** Returns the first rows, as many as one answer may have. */
+function cut(rows: readonly ReadRow[]): readonly ReadRow[] {
+  let text = 0
+  const end = rows.findIndex(({ record }) => (text += textOf(record)) > maxTextOfAnswer)
+  return end === -1 ? rows : rows.slice(0, end + 1)
 }
 
 /**

@@ -4,8 +4,10 @@ import {
   type LogFilter,
   type LogPage,
   type LogStatus,
+  maxTextOfAnswer,
   type MinuteCount,
   type MinutePercentiles,
+  textOf,
 } from '../log-query.ts'
 import type { LogRecord } from '../log-record.ts'
 import { kindOf, verdictOf } from '../block-reader.ts'
@@ -123,17 +125,22 @@ export class IndexReader {
     limit: number,
   ): Steps<{ records: Found[]; next: string | undefined }> {
     const records: Found[] = []
+    let text = 0
     for (const slot of this.#look().toReversed()) {
       if (place !== undefined && slot > place.slot) continue
       if (!isWithin(slot, filter)) continue
-      const found = this.#with(slot, (reader) => {
-        const range = reader.rangeOf(filter)
-        const before = place?.slot === slot ? Math.min(place.id, range.before) : range.before
-        return before > range.from ? reader.find(filter, { ...range, before }, limit - records.length) : []
-      })
-      records.push(...(found ?? []))
-      if (records.length >= limit) return { records, next: cursorOf(slot, records.at(-1)?.id ?? 0) }
-      yield
+      let beforeId = place?.slot === slot ? place.id : Infinity
+      for (let isMore = true; isMore;) {
+        const most = Math.min(pieceRecords, limit - records.length)
+        const found = this.#with(slot, (reader) => findBefore(reader, filter, beforeId, most)) ?? []
+        records.push(...found)
+        for (const { record } of found) text += textOf(record)
+        beforeId = found.at(-1)?.id ?? beforeId
+        if (records.length >= limit || text > maxTextOfAnswer)
+          return { records, next: cursorOf(slot, beforeId) }
+        isMore = found.length === most
+        yield
+      }
     }
     return { records, next: undefined }
   }
@@ -209,6 +216,15 @@ function isWithin(slot: number, { fromMs, toMs }: Pick<LogFilter, 'fromMs' | 'to
 
 /** Limit on the records that are returned for one message. */
 const maxFound = 10_000
+/** The number of records after which the text of an answer is looked at, and other queries get their turn. */
+const pieceRecords = 500
+
+/** Returns the newest records of a slot with lower ids than `beforeId`. */
+function findBefore(reader: SlotReader, filter: LogFilter, beforeId: number, most: number): Found[] {
+  const range = reader.rangeOf(filter)
+  const before = Math.min(beforeId, range.before)
+  return before > range.from ? reader.find(filter, { ...range, before }, most) : []
+}
 
 /** The place of the last row of a page. */
 type SlotPlace = { readonly slot: number; readonly id: number }

@@ -83,8 +83,7 @@ export class SlotReader {
 
   /** Finds the rows that match a filter, newest first. */
   find(filter: LogFilter, range: IdRange, limit: number): Found[] {
-    if (filter.messageId !== undefined)
-      return this.#ofMessage(filter.messageId, filter, range).slice(0, limit)
+    if (filter.messageId !== undefined) return this.#ofMessage(filter.messageId, filter, range, limit)
     const shapes = this.#shapesOf(filter)
     if (shapes?.length === 0) return []
     if (filter.user !== undefined) return this.#ofUser(filter.user, shapes, range, limit)
@@ -157,13 +156,18 @@ export class SlotReader {
     )
   }
 
-  #ofMessage(messageId: string, filter: LogFilter, range: IdRange): Found[] {
+  #ofMessage(messageId: string, filter: LogFilter, range: IdRange, limit: number): Found[] {
     const ids = this.#idsOf('SELECT id FROM m WHERE h = ?', hashOf(messageId), range, maxOfMessage)
     const shapes = this.#shapesOf(filter)
     const { user } = filter
-    return this.#rowsOf(ids, shapes).filter(
-      ({ record }) => record.messageId === messageId && (user === undefined || record.user === user),
-    )
+    const found: Found[] = []
+    for (const id of ids) {
+      const [one] = this.#rowsOf([id], shapes)
+      if (one?.record.messageId !== messageId || (user !== undefined && one.record.user !== user)) continue
+      found.push(one)
+      if (found.length >= limit) break
+    }
+    return found
   }
 
   #ofUser(user: string, shapes: number[] | undefined, range: IdRange, limit: number): Found[] {

@@ -1,5 +1,12 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Asking, type LogQuery, QueryTooLongError } from '../../../src/delivery-log/log-query.ts'
+import {
+  type Asking,
+  type LogQuery,
+  QueryBusyError,
+  QueryTooLongError,
+} from '../../../src/delivery-log/log-query.ts'
 import { createQueryClient } from '../../../src/delivery-log/query-client.ts'
 import { serveQueries } from '../../../src/delivery-log/query-server.ts'
 import { sendPipelined } from '../../support/pipelined.ts'
@@ -75,3 +82,41 @@ test('few questions of a client that does not wait for answers are answered', as
   await sendPipelined(server.port, 'POST /v1/log/status HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n')
   expect(questions).toBe(16)
 })
+
+test('more than 16 questions at once are refused, and a question after them is answered', async () => {
+  const answered = Promise.withResolvers<never[]>()
+  const client = await serve(() => answered.promise)
+  const asked = Promise.allSettled(Array.from({ length: 20 }, () => client.counts(all)))
+  const refused = client.counts(all).catch((error: unknown) => error)
+  expect(await refused).toBeInstanceOf(QueryBusyError)
+  answered.resolve([])
+  const statuses = (await asked).map(({ status }) => status)
+  expect(statuses.filter((status) => status === 'fulfilled')).toHaveLength(16)
+  expect(await client.counts(all)).toEqual([])
+})
+
+test.each(['', 'POST /v1/log/sta', 'POST /v1/log/status HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{'])(
+  'a client that sends only %j is cut off',
+  async (text) => {
+    const query = {
+      find: unasked,
+      search: unasked,
+      percentiles: unasked,
+      counts: unasked,
+      close: unasked,
+      status: unasked,
+    }
+    const server = await serveQueries({
+      query,
+      host: '127.0.0.1',
+      port: 0,
+      token: undefined,
+      requestTimeoutMs: 200,
+    })
+    onTestFinished(() => server.stop())
+    const socket = connect(server.port, '127.0.0.1').resume()
+    socket.write(text)
+    await once(socket, 'close')
+    expect(socket.bytesWritten).toBe(text.length)
+  },
+)

@@ -13,11 +13,23 @@ test.each([
   { what: 'a heartbeat', apiKey: 12, apiVersion: 3, answer: [int32(700), rest], ms: 700 },
   { what: 'a fetch', apiKey: 1, apiVersion: 11, answer: [int32(700), rest], ms: 700 },
   { what: 'a produce request, at its end', apiKey: 0, apiVersion: 7, answer: [rest, int32(700)], ms: 700 },
-  { what: 'metadata behind tags', apiKey: 3, apiVersion: 12, answer: [rest.subarray(0, 1), int32(700)], ms: 700 },
+  {
+    what: 'metadata behind tags',
+    apiKey: 3,
+    apiVersion: 12,
+    answer: [rest.subarray(0, 1), int32(700)],
+    ms: 700,
+  },
   { what: 'versions, at their end', apiKey: 18, apiVersion: 2, answer: [int32(0), int32(700)], ms: 700 },
   { what: 'refused versions', apiKey: 18, apiVersion: 2, answer: [int32(35 << 16), int32(700)], ms: 0 },
   { what: 'a login, which is never throttled', apiKey: 36, apiVersion: 1, answer: [int32(700)], ms: 0 },
-  { what: 'a version in which the broker waits itself', apiKey: 0, apiVersion: 5, answer: [int32(700)], ms: 0 },
+  {
+    what: 'a version in which the broker waits itself',
+    apiKey: 0,
+    apiVersion: 5,
+    answer: [int32(700)],
+    ms: 0,
+  },
   { what: 'an answer that is too short', apiKey: 12, apiVersion: 3, answer: [Buffer.from([1])], ms: 0 },
 ])('the throttle is found in the answer to $what', ({ apiKey, apiVersion, answer, ms }) => {
   expect(announcedThrottleMs({ apiKey, apiVersion }, Buffer.concat(answer))).toBe(ms)

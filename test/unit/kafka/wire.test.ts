@@ -32,7 +32,10 @@ function silentBroker(versions: WireBroker['versions']): { broker: WireBroker; i
       destroy: nothing,
     },
   }
-  const broker = { versions, connectionPool: { getConnectionByRequest: async () => connection, pool: [connection] } }
+  const broker = {
+    versions,
+    connectionPool: { getConnectionByRequest: async () => connection, pool: [connection] },
+  }
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `ask` uses no other members
   return { broker: broker as unknown as WireBroker, isCut: () => isCut }
 }
