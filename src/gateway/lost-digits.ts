@@ -1,4 +1,4 @@
-import { endOfString } from './json-walk.ts'
+import { endOfString } from '../message/json-walk.ts'
 
 const mayLose = /\d{16}/
 /**

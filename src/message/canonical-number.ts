@@ -33,7 +33,7 @@ export function endOfNumber(bytes: Buffer, start: number): number {
   return end
 }
 
-function endOfDigits(bytes: Buffer, start: number): number {
+export function endOfDigits(bytes: Buffer, start: number): number {
   let at = start
   while (isDigit(bytes[at])) at++
   return at

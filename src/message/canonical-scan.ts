@@ -31,14 +31,14 @@ const mostLevels = 64
  * Table of bytes. It has a 1 for each byte that stands for itself in a JSON string. All bytes above ASCII
  * count too, because the caller has checked that they form valid UTF-8.
  */
-const plain = Uint8Array.from({ length: 256 }, (_, byte) =>
+export const plain = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x20 && byte !== quote && byte !== backslash ? 1 : 0,
 )
 /**
  * Table of bytes. It has a 1 for each byte that may follow a backslash. The escapes `\/` and `\u` are left
  * out, because JSON.stringify spells such characters differently.
  */
-const escapable = Uint8Array.from({ length: 256 }, (_, byte) =>
+export const escapable = Uint8Array.from({ length: 256 }, (_, byte) =>
   '"\\bfnrt'.includes(String.fromCharCode(byte)) ? 1 : 0,
 )
 const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
@@ -47,8 +47,8 @@ const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
  * Parameters of the hash function FNV-1a with 32 bits. If two keys of an object have the same hash, the
  * object doesn't count as canonical.
  */
-const hashSeed = 0x811c9dc5 | 0
-const hashFactor = 0x01000193
+export const hashSeed = 0x811c9dc5 | 0
+export const hashFactor = 0x01000193
 
 /** Returns the hash that the scan uses for a key. */
 export function hashOf(name: string): number {

@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer'
 import {
   attributesOf,
   Field,
@@ -11,27 +10,26 @@ import {
 import { closeBrace, comma, scanObject } from './canonical-scan.ts'
 import { type Entered, madeMessageId, type Origin } from './entered.ts'
 import { absent } from './field-places.ts'
+import { readIntegrations } from './integrations.ts'
 import type { MessageLimits } from './limits.ts'
 import { attributesFields } from './message-schemas.ts'
 import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timestamp.ts'
 
 /**
- * Brings a message into canonical form by copying its bytes, without parsing it. This costs a fraction of
- * parsing and writing a message. It is possible only if a message is spelled as JSON.stringify would spell
+ * Brings a message into canonical form by copying its bytes. This costs a fraction of respelling a message. It is possible only if a message is spelled as JSON.stringify would spell
  * it. Most producers spell messages in this way.
  *
  * If the message has odd spaces, needless escapes, long numbers, or keys that repeat or begin with a digit,
  * returns `undefined`. Also returns `undefined` if the message's kind isn't one of `plainKinds`, or if the
- * message would be refused. In these cases, call `enterParsed`. Any other result is byte for byte the same as
- * the result of `enterParsed`.
+ * message would be refused. `enter` then respells the message. Any other result is byte for byte the same as the
+ * result of respelling it. The bytes must be UTF-8.
  */
 export function enterCanonical(
-  value: Uint8Array,
+  bytes: Buffer,
   origin: Origin,
   limits: MessageLimits,
 ): Entered | undefined {
-  const bytes = Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength)
-  if (!isUtf8(bytes) || !scan(bytes, limits)) return undefined
+  if (!scan(bytes, limits)) return undefined
   const type = places.textOf(Field.type)
   if (!isPlainKind(type) || !isSound(places, type)) return undefined
 
@@ -81,7 +79,7 @@ let lastIntegrations: { text: string; value: Readonly<Record<string, unknown>> }
 function integrationsOf(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
   if (!places.isObject(Field.integrations)) return undefined
   const text = bytes.toString('utf8', places.startOf(Field.integrations), places.endOf(Field.integrations))
-  if (lastIntegrations?.text !== text) lastIntegrations = { text, value: JSON.parse(text) }
+  if (lastIntegrations?.text !== text) lastIntegrations = { text, value: readIntegrations(text) }
   return lastIntegrations.value
 }
 

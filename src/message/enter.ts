@@ -1,36 +1,16 @@
+import { isUtf8 } from 'node:buffer'
 import { enterCanonical } from './canonical.ts'
-import { type Entered, madeMessageId, type Origin } from './entered.ts'
-import { holdsInfinite, parseJson } from './json.ts'
+import { complete } from './complete.ts'
+import type { Entered, Origin } from './entered.ts'
+import { readIntegrations } from './integrations.ts'
+import { skipSpace, startOf } from './json-skip.ts'
 import { defaultLimits, type MessageLimits } from './limits.ts'
-import { attributesFields, type Message, type MessageKind } from './message-schemas.ts'
-import { type Excess, findExcess } from './structure.ts'
-import { formatTimestamp, isCanonicalTimestamp } from './timestamp.ts'
+import { outlineOf, textOf, writeOutline } from './outline.ts'
+import { respell } from './respell.ts'
+import { type Excess, findOutlineExcess, outlineHoldsInfinite } from './structure.ts'
 import { isAbsent, refuse, validate, type Refusal } from './validate.ts'
 
 export type EnterResult = { ok: true; message: Entered } | Refusal
-
-/**
- * A message in the form in which receivers get it. It has the fields that the producer sent, and the fields
- * that every message has.
- */
-type CanonicalMessage = {
-  type: MessageKind
-  /** The version. It is absent on a `delete`, unless the producer sent one. */
-  version?: unknown
-  messageId: string
-  timestamp: string
-  context: object
-  userId?: string | null
-  anonymousId?: string | null
-  integrations?: Readonly<Record<string, unknown>> | null
-  [field: string]: unknown
-}
-
-/**
- * The decoder of values. It removes a byte order mark at the start, which does no harm because the body is
- * written anew.
- */
-const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * Brings a record's value into canonical form. Keeps all fields, and adds the following fields if they are
@@ -63,53 +43,42 @@ export function enter(
   if (value.length > limits.maxBytes) {
     return refuse('body_too_large', `Send less: the message is over ${limits.maxBytes} bytes.`)
   }
-  const short = enterCanonical(value, origin, limits)
-  return short === undefined ? enterParsed(value, origin, limits) : { ok: true, message: short }
+  const bytes = Buffer.isBuffer(value) ? value : Buffer.from(value.buffer, value.byteOffset, value.byteLength)
+  if (!isUtf8(bytes)) return refuse('not_utf8', 'Send the value as UTF-8.')
+  const short = enterCanonical(bytes, origin, limits)
+  return short === undefined ? enterRespelled(bytes, origin, limits) : { ok: true, message: short }
 }
 
 /**
- * Brings a record's value into canonical form by parsing it. This works for all messages, but costs several
- * times as much as `enterCanonical`. `value` must not be longer than `maxBytes`.
+ * Brings a record's value into canonical form by respelling it. This works for all messages, but costs more
+ * than `enterCanonical`. The value must be UTF-8, and no longer than `maxBytes`.
  */
-export function enterParsed(value: Uint8Array, origin: Origin, limits: MessageLimits): EnterResult {
-  const text = decode(value)
-  if (text === undefined) return refuse('not_utf8', 'Send the value as UTF-8.')
-  const parsed = parseJson(text)
-  if (!parsed.ok) return refuse('not_json', 'Send the value as one JSON object, and nothing else.')
-  const validated = validate(parsed.value)
+function enterRespelled(value: Buffer, origin: Origin, limits: MessageLimits): EnterResult {
+  const respelled = respell(value, startOf(value), limits)
+  if (respelled === undefined || skipSpace(value, respelled.end) !== value.length) {
+    return refuse('not_json', 'Send the value as one JSON object, and nothing else.')
+  }
+  const { text, hasInfinite } = respelled
+  const validated = validate(text.startsWith('{') ? outlineOf(text) : undefined)
   if (!validated.ok) return validated
 
-  const timestampMs = validated.timestampMs ?? origin.timestampMs
-  const timestamp = spellTimestamp(validated.message.timestamp, timestampMs)
-  if (timestamp === undefined) {
+  const message = complete(validated, origin)
+  if (message === undefined) {
     return refuse('bad_timestamp', "Send a timestamp: the record's own isn't within the years 0000 to 9999.")
   }
-  const message = complete(validated.message, timestamp, origin)
-  const excess = findExcess(text, message, limits)
+  const excess = findOutlineExcess(respelled, message, limits)
   if (excess !== undefined) return refuseExcess(excess, limits)
-
-  const json = JSON.stringify(message)
-  // JSON.stringify writes an infinite number as null. So if the JSON of a message has no null, the message
-  // contains no infinite number.
-  if (json.includes('null') && holdsInfinite(message)) {
+  if (hasInfinite && outlineHoldsInfinite(message)) {
     return refuse('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
   }
-  const body = Buffer.from(json)
+  const body = Buffer.from(writeOutline(message))
   if (body.length > limits.maxBytes) {
     return refuse('body_too_large', `Send less: written out, the message is over ${limits.maxBytes} bytes.`)
   }
-  const { type, messageId } = message
+  const { type, messageId, integrations } = message
   const isIdGiven = !isAbsent(validated.message.messageId)
-  const integrations = message.integrations ?? undefined
-  return { ok: true, message: { type, messageId, isIdGiven, integrations, body } }
-}
-
-function decode(value: Uint8Array): string | undefined {
-  try {
-    return utf8.decode(value)
-  } catch {
-    return undefined
-  }
+  const read = isAbsent(integrations) ? undefined : readIntegrations(textOf(integrations))
+  return { ok: true, message: { type, messageId, isIdGiven, integrations: read, body } }
 }
 
 function refuseExcess(excess: Excess, { maxDepth, maxKeys }: MessageLimits): Refusal {
@@ -119,36 +88,4 @@ function refuseExcess(excess: Excess, { maxDepth, maxKeys }: MessageLimits): Ref
     case 'too_many_keys':
       return refuse(excess, `Send at most ${maxKeys} keys, those of all objects together.`)
   }
-}
-
-function spellTimestamp(sent: string | null | undefined, timestampMs: number): string | undefined {
-  return !isAbsent(sent) && isCanonicalTimestamp(sent) ? sent : formatTimestamp(timestampMs)
-}
-
-function complete(sent: Message, timestamp: string, origin: Origin): CanonicalMessage {
-  const { type } = sent
-  const head = type === 'delete' ? { type } : { version: 1, type }
-  // The producer's fields are spread and never assigned by name, because an assignment to `__proto__` would
-  // set the prototype.
-  const message: CanonicalMessage = {
-    ...head,
-    ...sent,
-    timestamp,
-    messageId: isAbsent(sent.messageId) ? madeMessageId(origin) : sent.messageId,
-    context: sent.context ?? {},
-  }
-  if (type !== 'delete' && typeof message.version !== 'number') message.version = 1
-  const attributes = attributesFields[type]
-  if (attributes !== undefined) message[attributes] ??= {}
-  if (sent.type === 'alias') {
-    const userId = isAbsent(sent.userId) ? sent['User ID'] : sent.userId
-    const previousId = isAbsent(sent.previousId) ? sent['Previous ID'] : sent.previousId
-    Object.assign(message, {
-      userId,
-      previousId,
-      'User ID': isAbsent(sent['User ID']) ? userId : sent['User ID'],
-      'Previous ID': isAbsent(sent['Previous ID']) ? previousId : sent['Previous ID'],
-    })
-  }
-  return message
 }

@@ -8,6 +8,7 @@ export type Entered = {
   messageId: string
   /** True if the producer gave the `messageId`. Otherwise Sluice made it from the place of the record. */
   isIdGiven: boolean
+  /** The members of `integrations` by which Sluice decides (`readIntegrations`). */
   integrations: Readonly<Record<string, unknown>> | undefined
   /**
    * The bytes that are signed and sent. They equal `JSON.stringify(JSON.parse(body))`, and must not be

@@ -1,4 +1,5 @@
 import type { MessageKind } from './message-schemas.ts'
+import { memberOf } from './outline.ts'
 
 /**
  * The messages that a destination gets. `types`: the kinds of these messages. `events`: the names of the
@@ -11,7 +12,7 @@ export type MessageFilter = {
 
 /**
  * Returns a function that tells whether a filter lets a message pass. `body` is the canonical body of the
- * message. It is parsed only for a filter with names of events, and only once for all filters. A `delete`
+ * message. It is read only for a filter with names of events, and only once for all filters. A `delete`
  * passes every filter, because data about the user must be deleted everywhere.
  */
 export function filtering(type: MessageKind, body: Uint8Array): (filter: MessageFilter) => boolean {
@@ -30,8 +31,5 @@ export function filtering(type: MessageKind, body: Uint8Array): (filter: Message
 }
 
 function nameOfEvent(body: Uint8Array): unknown {
-  const message: { event?: unknown } = JSON.parse(
-    Buffer.from(body.buffer, body.byteOffset, body.length).toString(),
-  )
-  return message.event
+  return memberOf(Buffer.from(body.buffer, body.byteOffset, body.length).toString(), 'event')
 }

@@ -1,4 +1,6 @@
+import { endOfString } from './json-walk.ts'
 import type { MessageLimits } from './limits.ts'
+import { type Outline, RawList, RawMembers, RawObject } from './outline.ts'
 
 /** The limit that a message exceeds: the limit on its levels, or the limit on its keys. */
 export type Excess = 'nested_too_deep' | 'too_many_keys'
@@ -63,8 +65,50 @@ function measure(
   return undefined
 }
 
+/**
+ * Does the same as `findExcess` for the outline of a message. `text` is the message's JSON, and `levels` the
+ * levels of its nesting, or more.
+ */
+export function findOutlineExcess(
+  { text, levels }: { readonly text: string; readonly levels: number },
+  outline: Outline,
+  { maxDepth, maxKeys }: Pick<MessageLimits, 'maxDepth' | 'maxKeys'>,
+): Excess | undefined {
+  // A context that is added is on the second level.
+  const isFlat = Math.max(levels, 2) <= maxDepth
+  if (isFlat && text.length <= (maxKeys - maxAddedKeys) * minMemberCharacters) return undefined
+  let keys = 0
+  let isTooDeep = false
+  for (const value of Object.values(outline)) {
+    if (!(value instanceof RawMembers)) keys++
+    if (isRaw(value)) {
+      walkText(value.text, maxDepth - 1)
+      keys += keysOfText
+      isTooDeep ||= keysBeforeDeep !== undefined
+    } else if (isContainer(value) && maxDepth < 2) isTooDeep = true
+  }
+  if (keys > maxKeys) return 'too_many_keys'
+  return isTooDeep ? 'nested_too_deep' : undefined
+}
+
+/** Returns true if an outline contains a number that is too large for a double. */
+export function outlineHoldsInfinite(outline: Outline): boolean {
+  return Object.values(outline).some((value) => {
+    if (!isRaw(value)) return value === Infinity || value === -Infinity
+    isInfiniteFound = false
+    walkText(value.text, Infinity)
+    return isInfiniteFound
+  })
+}
+
 function isContainer(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null
+}
+
+type Raw = RawObject | RawList | RawMembers
+
+function isRaw(value: unknown): value is Raw {
+  return value instanceof RawObject || value instanceof RawList || value instanceof RawMembers
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -82,7 +126,7 @@ let keysFound = 0
 let isInfiniteFound = false
 
 /**
- * Counts the keys of a value that JSON.parse has read. If the value is over a limit or has an infinite
+ * Counts the keys of a value that JSON.parse has read, or of the outline of a message. If the value is over a limit or has an infinite
  * number, returns a fault instead. It may be called for any value, because it visits each member once and
  * stops at the limits on levels and keys. Call this function before JSON.stringify, because JSON.stringify
  * could exhaust the stack if the value is nested too deeply.
@@ -98,6 +142,58 @@ export function measureStructure(
   return isInfiniteFound ? { ok: false, fault: 'number_out_of_range' } : { ok: true, keys: keysFound }
 }
 
+// The results of `walkText`: the number of keys that aren't too deep, and how many of them came before the
+// first container that is too deep.
+let keysOfText = 0
+let keysBeforeDeep: number | undefined
+
+const quote = 0x22
+const colon = 0x3a
+const openBracket = 0x5b
+const closeBracket = 0x5d
+const letterE = 0x65
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const nine = 0x39
+
+/** Walks over a text of an outline. A container within more than `levels` containers is too deep. */
+function walkText(text: string, levels: number): void {
+  keysOfText = 0
+  keysBeforeDeep = undefined
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case quote:
+        at = endOfString(text, at) - 1
+        break
+      case openBracket:
+      case openBrace:
+        if (++depth > levels) keysBeforeDeep ??= keysOfText
+        break
+      case closeBracket:
+      case closeBrace:
+        depth--
+        break
+      case colon:
+        if (depth <= levels) keysOfText++
+        break
+      case letterE:
+        // The exponents of all other numbers have a sign.
+        if (text.charCodeAt(at + 1) === nine) isInfiniteFound = true
+        break
+      default:
+    }
+  }
+}
+
+/** Visits a text of an outline, with the result that `walk` has for its value. */
+function walkRaw(raw: Raw, levels: number, maxKeys: number): Excess | undefined {
+  walkText(raw.text, levels)
+  if (keysFound + (keysBeforeDeep ?? keysOfText) > maxKeys) return 'too_many_keys'
+  keysFound += keysOfText
+  return keysBeforeDeep === undefined ? undefined : 'nested_too_deep'
+}
+
 /** Visits a value by recursion, which is safe because `levels` is at most 1,000. */
 function walk(value: unknown, levels: number, maxKeys: number): Excess | undefined {
   if (typeof value === 'number') {
@@ -105,6 +201,7 @@ function walk(value: unknown, levels: number, maxKeys: number): Excess | undefin
     return undefined
   }
   if (!isContainer(value)) return undefined
+  if (isRaw(value)) return walkRaw(value, levels, maxKeys)
   if (levels === 0) return 'nested_too_deep'
   return Array.isArray(value) ? walkArray(value, levels - 1, maxKeys) : walkObject(value, levels - 1, maxKeys)
 }
@@ -121,8 +218,10 @@ function walkObject(fields: Fields, levels: number, maxKeys: number): Excess | u
   // `for … in` creates no list of keys for each object. It finds no inherited keys, because JSON.parse has
   // made these objects.
   for (const key in fields) {
-    if (++keysFound > maxKeys) return 'too_many_keys'
-    const excess = walk(fields[key], levels, maxKeys)
+    const value = fields[key]
+    // The name of `RawMembers` is no key.
+    if (!(value instanceof RawMembers) && ++keysFound > maxKeys) return 'too_many_keys'
+    const excess = walk(value, levels, maxKeys)
     if (excess !== undefined) return excess
   }
   return undefined

@@ -6,7 +6,7 @@ import {
   openBrace,
   openBracket,
   quote,
-} from '../message/canonical-scan.ts'
+} from './canonical-scan.ts'
 
 // Functions that skip JSON without checking it. Before other code relies on the skipped JSON, it must be
 // parsed.
@@ -70,4 +70,9 @@ export function skipValue(bytes: Buffer, start: number): number {
     }
   }
   return at
+}
+
+/** Returns the place after a byte order mark, which isn't a part of JSON, or 0 if there is no such mark. */
+export function startOf(bytes: Buffer): number {
+  return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0
 }

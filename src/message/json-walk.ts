@@ -1,0 +1,71 @@
+// Functions that walk over a JSON text without reading its values.
+
+const quote = 0x22
+const comma = 0x2c
+const openBracket = 0x5b
+const backslash = 0x5c
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+
+/**
+ * Returns the position after the closing quote of the JSON string that begins at `start`, or the end of the
+ * text.
+ */
+export function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const character = text.charCodeAt(at)
+    if (character === quote) return at + 1
+    if (character === backslash) at++
+  }
+  return text.length
+}
+
+/** Returns the position after the value that begins at `start`. The text must be canonical JSON. */
+export function endOfValue(text: string, start: number): number {
+  let open = 0
+  let at = start
+  while (at < text.length) {
+    switch (text.charCodeAt(at)) {
+      case quote:
+        at = endOfString(text, at)
+        if (open === 0) return at
+        break
+      case openBracket:
+      case openBrace:
+        open++
+        at++
+        break
+      case closeBracket:
+      case closeBrace:
+        if (open === 0) return at
+        at++
+        if (--open === 0) return at
+        break
+      case comma:
+        if (open === 0) return at
+        at++
+        break
+      default:
+        at++
+    }
+  }
+  return at
+}
+
+/**
+ * Calls `visit` for each member of an object, or of the part of an object that has its members: the positions
+ * of its key, its value and its end. Stops if `visit` returns true. The text must be canonical JSON.
+ */
+export function eachMember(
+  text: string,
+  start: number,
+  visit: (keyStart: number, valueStart: number, end: number) => boolean | void,
+): void {
+  for (let at = start; text.charCodeAt(at) === quote;) {
+    const valueStart = endOfString(text, at) + 1
+    const end = endOfValue(text, valueStart)
+    if (visit(at, valueStart, end) === true) return
+    at = end + 1
+  }
+}
