@@ -1,8 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { gunzipSync } from 'node:zlib'
 import { parseJson } from '../message/json.ts'
-import { countLostDigits } from './lost-digits.ts'
-import { replaceNonNumbers } from './non-numbers.ts'
+import { startOf } from '../message/json-skip.ts'
 
 /**
  * A JSON object that a client sent. It may have a field `__proto__`. So copy its fields with the spread
@@ -10,73 +9,42 @@ import { replaceNonNumbers } from './non-numbers.ts'
  */
 export type JsonObject = { readonly [field: string]: unknown }
 
-/** The reason why a body can't be read. */
-export type BodyFault = 'too_large' | 'bad_gzip' | 'not_utf8' | 'not_json' | 'not_an_object'
-
-/** The object that was read from a body, with the faults that the gateway tolerates. */
-export type AcceptedBody = {
-  readonly ok: true
-  readonly body: JsonObject
-  /** The length of the inflated text in bytes. */
-  readonly bytes: number
-  /**
-   * The indexes (in the list `batch`) of the messages that contained NaN or Infinity. In the object, null
-   * replaces these values.
-   */
-  readonly spoiled: ReadonlySet<number>
-  /** The number of whole numbers beyond 2^53 that lost digits. */
-  readonly lostDigits: number
-}
-
-export type ReadBody = AcceptedBody | { readonly ok: false; readonly fault: BodyFault }
-
-const none: ReadonlySet<number> = new Set()
-
 /**
- * Reads the body of a request: JSON, plain or in gzip. The first two bytes tell whether the body is gzip. The
- * headers aren't reliable, because some clients send gzip with the content type of a form, and some proxies
- * inflate a body without changing its header. If a body inflates to more than `maxBytes`, inflating stops,
- * and the body is `too_large`. Never throws.
+ * The reason why a body can't be read. `too_dense`: it would cause too much work for the bytes that were
+ * sent.
  */
+export type BodyFault = 'too_large' | 'too_dense' | 'bad_gzip' | 'not_utf8' | 'not_json' | 'not_an_object'
+
+export type ReadBody =
+  | { readonly ok: true; readonly body: JsonObject }
+  | { readonly ok: false; readonly fault: BodyFault }
+
+/** Reads the body of a request as a whole: JSON, plain or in gzip. Never throws. */
 export function readBody(sent: Buffer, maxBytes: number): ReadBody {
   const inflated = inflateBody(sent, maxBytes)
-  return inflated.ok ? readInflated(inflated.bytes) : inflated
+  if (!inflated.ok) return inflated
+  const { bytes } = inflated
+  if (!isUtf8(bytes)) return { ok: false, fault: 'not_utf8' }
+  const parsed = parseJson(bytes.toString('utf8', startOf(bytes)))
+  if (!parsed.ok) return { ok: false, fault: 'not_json' }
+  return isJsonObject(parsed.value)
+    ? { ok: true, body: parsed.value }
+    : { ok: false, fault: 'not_an_object' }
 }
 
 export type Inflated =
   | { readonly ok: true; readonly bytes: Buffer }
   | { readonly ok: false; readonly fault: BodyFault }
 
-/** If a body is gzip, inflates it. This is the first half of `readBody`. */
+/**
+ * If a body is gzip, inflates it. The first two bytes tell whether it is gzip. The headers aren't reliable,
+ * because some clients send gzip with the content type of a form, and some proxies inflate a body without
+ * changing its header. If a body inflates to more than `maxBytes`, inflating stops, and the body is
+ * `too_large`. Never throws.
+ */
 export function inflateBody(sent: Buffer, maxBytes: number): Inflated {
   const inflated = isGzip(sent) ? inflate(sent, maxBytes) : { ok: true as const, bytes: sent }
   return inflated.ok && inflated.bytes.length > maxBytes ? { ok: false, fault: 'too_large' } : inflated
-}
-
-/**
- * Parses an inflated body. This is the second half of `readBody`. If `isBatch` is true, a body whose messages
- * contain NaN or Infinity is still accepted, and the result's `spoiled` names these messages.
- */
-export function readInflated(bytes: Buffer, { isBatch = false } = {}): ReadBody {
-  if (!isUtf8(bytes)) return { ok: false, fault: 'not_utf8' }
-  const text = textOf(bytes)
-  const parsed = parse(text, isBatch)
-  if (!parsed.ok) return { ok: false, fault: 'not_json' }
-  if (!isJsonObject(parsed.value)) return { ok: false, fault: 'not_an_object' }
-  const { value: body, spoiled } = parsed
-  return { ok: true, body, bytes: bytes.length, spoiled, lostDigits: countLostDigits(text) }
-}
-
-function parse(
-  text: string,
-  isBatch: boolean,
-): { ok: true; value: unknown; spoiled: ReadonlySet<number> } | { ok: false } {
-  const whole = parseJson(text)
-  if (whole.ok) return { ...whole, spoiled: none }
-  const mended = isBatch ? replaceNonNumbers(text) : undefined
-  if (mended === undefined) return { ok: false }
-  const parsed = parseJson(mended.text)
-  return parsed.ok ? { ...parsed, spoiled: mended.items } : parsed
 }
 
 export function isJsonObject(value: unknown): value is JsonObject {
@@ -118,10 +86,4 @@ function pieceBytes(sent: Buffer, maxBytes: number): number {
   const said = sent.length < 4 ? 0 : sent.readUInt32LE(sent.length - 4)
   // The buffer has one more byte, because zlib asks for another buffer as soon as its output fills the first.
   return Math.max(leastPieceBytes, Math.min(said, maxBytes) + 1)
-}
-
-/** Decodes UTF-8. Leaves out a byte order mark, because JSON doesn't allow it. */
-function textOf(bytes: Buffer): string {
-  const hasMark = bytes.length >= 3 && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf
-  return bytes.toString('utf8', hasMark ? 3 : 0)
 }

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { enter } from '../message/enter.ts'
 import { partitionKey } from '../message/partition-key.ts'
-import { parseJson } from '../message/json.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import type { RefusalReason } from '../message/dead-letter-reasons.ts'
 import type { MessageKind } from '../message/message-schemas.ts'
+import { outlineOf, writeOutline } from '../message/outline.ts'
 import { measureStructure } from '../message/structure.ts'
 import { isAbsent, validate } from '../message/validate.ts'
 import { isJsonObject, type JsonObject } from './body.ts'
@@ -63,8 +63,8 @@ export type ReadyMessage = {
 export type CheckedItem = ReadyMessage | LeftOut
 
 /**
- * Builds a message from an item that a client sent, or returns the reason why the item is left out. Never
- * throws. It changes the message in these ways:
+ * Builds a message from an item that a client sent, or returns the reason why the item is left out. `item` is
+ * the item's outline. Never throws. It changes the message in these ways:
  *
  * - It adds `type` (from the path), `messageId` (if absent), `receivedAt` and `sentAt` (from the batch).
  * - It corrects `timestamp` for the error of the client's clock, and adds `originalTimestamp`, the client's
@@ -177,7 +177,7 @@ function withoutShared(message: Message, item: JsonObject, { context, integratio
     const own = item[field]
     return isJsonObject(own) ? own : {}
   }
-  return JSON.stringify({
+  return writeOutline({
     ...message,
     ...(context !== undefined && { context: objectIn('context') }),
     ...(integrations !== undefined && { integrations: objectIn('integrations') }),
@@ -208,8 +208,7 @@ function refusalByWorker(
 
 /** Counts the keys of a message in the form that the worker has given it. */
 function keysIn(body: Buffer): number {
-  const parsed = parseJson(body.toString())
-  const measured = measureStructure([parsed.ok && parsed.value], { maxDepth: Infinity, maxKeys: Infinity })
+  const measured = measureStructure(outlineOf(body.toString()), { maxDepth: Infinity, maxKeys: Infinity })
   return measured.ok ? measured.keys : 0
 }
 
@@ -226,10 +225,10 @@ function write(message: Message, { context, integrations, limits }: ItemContext)
     ...splice('context', context, message.context),
     ...splice('integrations', integrations, message.integrations),
   ]
-  // JSON.stringify leaves out fields that are `undefined`.
+  // `writeOutline` leaves out fields that are `undefined`.
   if (context !== undefined) message.context = undefined
   if (integrations !== undefined) message.integrations = undefined
-  const own = JSON.stringify(message)
+  const own = writeOutline(message)
   const { keys: ownKeys } = weighed
   if (shared.length === 0)
     return { ok: true, text: own, bytes: Buffer.byteLength(own), keys: ownKeys, sharedKeys: 0 }
@@ -266,26 +265,11 @@ export function isTrackingKind(value: unknown): value is TrackingKind {
 }
 
 /**
- * Writes a value as JSON. Returns `undefined` if the value is nested too deeply for the stack. Such a value
- * can occur, because the stack doesn't limit JSON.parse.
- */
-function tryStringify(value: JsonObject): string | undefined {
-  try {
-    return JSON.stringify(value)
-  } catch (error) {
-    if (error instanceof RangeError) return undefined
-    throw error
-  }
-}
-
-/**
  * Returns true if a message is over a limit. `maxMessageBytes` is the limit on the message as the client sent
  * it. `maxCompleteMessageBytes` is the limit on the message with everything that the gateway adds.
  */
 function isTooLarge(item: JsonObject, completeBytes: number): boolean {
-  return (
-    completeBytes > maxCompleteMessageBytes || Buffer.byteLength(tryStringify(item) ?? '') > maxMessageBytes
-  )
+  return completeBytes > maxCompleteMessageBytes || Buffer.byteLength(writeOutline(item)) > maxMessageBytes
 }
 
 function givenId({ messageId }: JsonObject): string | undefined {

@@ -1,3 +1,4 @@
+import type { Outline } from '../message/outline.ts'
 import type { CheckedItem, ItemContext } from './item.ts'
 
 /** The messages of a request, in their order. */
@@ -8,6 +9,6 @@ export type Items = {
    * reason `not_json`.
    */
   check(index: number, surroundings: ItemContext): CheckedItem
-  /** Returns the parsed message. */
-  valueAt(index: number): unknown
+  /** Returns the outline of a message, or `undefined` if it is no object. */
+  outlineAt(index: number): Outline | undefined
 }

@@ -1,11 +1,7 @@
+import { losesDigits } from '../message/json-numbers.ts'
 import { endOfString } from '../message/json-walk.ts'
 
 const mayLose = /\d{16}/
-/**
- * The number of digits of the largest double. Numbers with more digits are out of range, so they aren't
- * counted.
- */
-const mostDigits = 309
 
 const quote = 0x22
 const zero = 0x30
@@ -24,17 +20,12 @@ export function countLostDigits(text: string): number {
     if (character === quote) at = endOfString(text, at) - 1
     else if (isDigit(character)) {
       const end = endOfNumber(text, at)
-      if (losesDigits(text.slice(at, end))) count++
+      const number = text.slice(at, end)
+      if (losesDigits(number, Number(number))) count++
       at = end - 1
     }
   }
   return count
-}
-
-/** Returns true if a number loses digits when it is parsed. `number` has no sign. */
-function losesDigits(number: string): boolean {
-  if (number.length < 16 || number.length > mostDigits || !/^\d+$/.test(number)) return false
-  return BigInt(number) !== BigInt(Number(number))
 }
 
 function endOfNumber(text: string, start: number): number {

@@ -1,6 +1,6 @@
 import { type Answer, success } from './answer.ts'
 import { MAX_MESSAGE_ID_CHARACTERS } from '../message/message-schemas.ts'
-import { isJsonObject } from './body.ts'
+import type { Outline } from '../message/outline.ts'
 import type { TrackingKind } from './item.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { LeftOutReason } from './reasons.ts'
@@ -34,10 +34,10 @@ export class MessageOutcomes {
   }
 
   /**
-   * Remembers that a message is left out. `item` is the message as the client sent it, and `index` is its
+   * Remembers that a message is left out. `item` is the message's outline, and `index` is its
    * index in the request.
    */
-  leaveOut(reason: LeftOutReason, index: number, item: unknown): void {
+  leaveOut(reason: LeftOutReason, index: number, item: Outline | undefined): void {
     this.#leftOut.set(reason, (this.#leftOut.get(reason) ?? 0) + 1)
     this.#rejectedCount++
     if (this.#rejected.length === maxRejectedNamed) return
@@ -70,9 +70,8 @@ export class MessageOutcomes {
 
 const structuralReasons = ['nested_too_deep', 'too_many_keys', 'number_out_of_range'] as const
 
-function messageIdOf(item: unknown): string | undefined {
-  if (!isJsonObject(item)) return undefined
-  const { messageId } = item
+function messageIdOf(item: Outline | undefined): string | undefined {
+  const messageId = item?.['messageId']
   if (typeof messageId !== 'string' || messageId === '') return undefined
   // A character takes one or two code units.
   if (messageId.length > 2 * MAX_MESSAGE_ID_CHARACTERS) return undefined

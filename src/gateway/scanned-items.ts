@@ -1,26 +1,29 @@
 import type { FieldPlaces } from '../message/field-places.ts'
-import { parseJson } from '../message/json.ts'
+import { type Outline, outlineOf } from '../message/outline.ts'
 import { CanonicalItems } from './canonical-item.ts'
 import { type CheckedItem, checkItem, type ItemContext } from './item.ts'
 import type { Items } from './items.ts'
 
 /**
  * The messages of a request whose body was scanned. If a message is in canonical form (as JSON.stringify
- * writes it), it is parsed only if `CanonicalItems` can't complete it. All other messages were parsed during
- * the scan.
+ * writes it), it is completed from its bytes if `CanonicalItems` can do that. All other messages are completed
+ * from their outlines.
  */
 export class ScannedItems implements Items {
   readonly #bytes: Buffer
   readonly #places: FieldPlaces
   /** Two numbers for each message: the place of its first byte, and the place after its last byte. */
   readonly #ranges: number[] = []
-  /** The messages that were parsed, by index. */
-  readonly #parsed = new Map<number, unknown>()
+  /** The texts of the messages that were respelled, by index. */
+  readonly #respelled = new Map<number, string>()
+  /** The indexes of messages that had NaN or an infinity. */
+  readonly #spoiled = new Set<number>()
+  readonly #outlines = new Map<number, Outline | undefined>()
   readonly #generation: number
   #completing: { readonly surroundings: ItemContext; readonly items: CanonicalItems } | undefined
 
   /**
-   * `places`: the places of the fields of each message. For messages that were parsed, they are incomplete
+   * `places`: the places of the fields of each message. For messages that were respelled, they are incomplete
    * and aren't used.
    */
   constructor(bytes: Buffer, places: FieldPlaces) {
@@ -38,23 +41,27 @@ export class ScannedItems implements Items {
     this.#ranges.push(start, end)
   }
 
-  /** Adds a message that was parsed. */
-  addParsed(start: number, end: number, value: unknown): void {
-    this.#parsed.set(this.length, value)
-    this.#ranges.push(start, end)
+  /** Adds a value that was respelled. `isSpoiled`: it had NaN or an infinity. */
+  addRespelled(text: string, isSpoiled: boolean): void {
+    this.#respelled.set(this.length, text)
+    if (isSpoiled) this.#spoiled.add(this.length)
+    this.#ranges.push(0, 0)
   }
 
   check(index: number, surroundings: ItemContext): CheckedItem {
-    const short = this.#parsed.has(index) ? undefined : this.#complete(index, surroundings)
-    return short ?? checkItem(this.valueAt(index), surroundings)
+    if (this.#spoiled.has(index)) return notJson
+    const short = this.#respelled.has(index) ? undefined : this.#complete(index, surroundings)
+    return short ?? checkItem(this.outlineAt(index), surroundings)
   }
 
-  valueAt(index: number): unknown {
-    if (this.#parsed.has(index)) return this.#parsed.get(index)
-    const parsed = parseJson(this.#bytes.toString('utf8', this.#startOf(index), this.#endOf(index)))
-    const value = parsed.ok ? parsed.value : undefined
-    this.#parsed.set(index, value)
-    return value
+  outlineAt(index: number): Outline | undefined {
+    if (this.#outlines.has(index)) return this.#outlines.get(index)
+    const text =
+      this.#respelled.get(index) ??
+      this.#bytes.toString('utf8', this.#startOf(index), this.#endOf(index))
+    const outline = text.startsWith('{') ? outlineOf(text) : undefined
+    this.#outlines.set(index, outline)
+    return outline
   }
 
   #complete(index: number, surroundings: ItemContext): CheckedItem | undefined {
@@ -79,3 +86,6 @@ export class ScannedItems implements Items {
     return this.#ranges[2 * index + 1] ?? 0
   }
 }
+
+/** The outcome for a message that contained NaN or Infinity. */
+const notJson = { ok: false, reason: 'not_json' } as const

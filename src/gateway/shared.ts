@@ -1,4 +1,5 @@
 import type { MessageLimits } from '../message/limits.ts'
+import { RawObject } from '../message/outline.ts'
 import { measureStructure, type Measured } from '../message/structure.ts'
 import { isJsonObject, type JsonObject } from './body.ts'
 import { SharedBytes } from './shared-bytes.ts'
@@ -85,8 +86,7 @@ export class SharedObject {
     if (!isJsonObject(own)) return this.#written
     const replaced: { member: Member; text: string }[] = []
     let added = ''
-    for (const [name, value] of Object.entries(own)) {
-      const text = memberText(name, value)
+    for (const { name, text } of membersIn(own)) {
       const member = this.#memberOf(name)
       if (member === undefined) added += `,${text}`
       else replaced.push({ member, text })
@@ -120,6 +120,11 @@ export class SharedObject {
     this.#members ??= membersOf(this.#value)
     return this.#members
   }
+}
+
+function membersIn(own: JsonObject | RawObject): readonly { readonly name: string; readonly text: string }[] {
+  if (own instanceof RawObject) return own.members()
+  return Object.entries(own).map(([name, value]) => ({ name, text: memberText(name, value) }))
 }
 
 function membersOf(value: JsonObject): ReadonlyMap<string, Member> {

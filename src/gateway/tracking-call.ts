@@ -1,15 +1,15 @@
 import type { MessageLimits } from '../message/limits.ts'
 import type { AddressContexts } from './address-contexts.ts'
 import type { Answer } from './answer.ts'
-import { type AcceptedBody, isJsonObject, type JsonObject } from './body.ts'
+import { isJsonObject, type JsonObject } from './body.ts'
 import { arrivalAt, occasionOf } from './clock.ts'
 import type { ItemContext, TrackingKind } from './item.ts'
 import type { Items } from './items.ts'
-import { ParsedItems } from './parsed-items.ts'
 import { maxBatchMessages, maxMessageBytes } from './request-limits.ts'
+import type { RequestWork } from './request-work.ts'
 import type { ScannedBody } from './scan-body.ts'
 import { SharedObject } from './shared.ts'
-import { contextTooLarge, notAList, notObjects, tooManyMessages } from './tracking-refusals.ts'
+import { contextTooLarge, notAList, notObjects, tooManyMessages, unreadable } from './tracking-refusals.ts'
 
 /**
  * The type of the body that a path of the tracking API accepts: one message of this kind, or a batch of
@@ -39,24 +39,20 @@ export type CallSetting = {
  */
 export function readCall(
   call: Call,
-  read: AcceptedBody | ScannedBody,
+  { body, items, lostDigits }: ScannedBody,
   ip: string | undefined,
+  work: RequestWork,
   { limits, now, addressContexts }: CallSetting,
 ): ReadCall | { readonly ok: false; readonly answer: Answer } {
-  const { body, lostDigits } = read
-  const itemsOf = (values: readonly unknown[]): Items =>
-    'items' in read ? read.items : new ParsedItems(values, read.spoiled)
   const arrival = arrivalAt(now())
   if (call !== 'batch') {
     // A single message has its own `sentAt`, so there is no shared one.
     const context = ip === undefined ? undefined : addressContexts.of(ip)
     const own = { ...occasionOf(undefined, arrival), context, integrations: undefined }
-    return { ok: true, items: itemsOf([body]), lostDigits, surroundings: { ...own, kind: call, limits } }
+    return { ok: true, items, lostDigits, surroundings: { ...own, kind: call, limits } }
   }
   const { batch = [], context, integrations, sentAt } = body
-  const values: unknown = batch ?? []
-  if (!Array.isArray(values)) return { ok: false, answer: notAList }
-  const items = itemsOf(values)
+  if (!Array.isArray(batch ?? [])) return { ok: false, answer: notAList }
   if (items.length > maxBatchMessages) return { ok: false, answer: tooManyMessages }
   if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) return { ok: false, answer: notObjects }
   const shared = {
@@ -64,6 +60,8 @@ export function readCall(
     integrations: sharedOf(integrations, limits),
   }
   if (isLarge(shared.context) || isLarge(shared.integrations)) return { ok: false, answer: contextTooLarge }
+  const sharedBytes = (shared.context?.bytes ?? 0) + (shared.integrations?.bytes ?? 0)
+  if (!work.shares(items.length, sharedBytes)) return { ok: false, answer: unreadable('too_dense', call) }
   return {
     ok: true,
     items,

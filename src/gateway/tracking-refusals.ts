@@ -32,6 +32,11 @@ export function unreadable(fault: BodyFault, call: Call): Answer {
       return call === 'batch'
         ? problem('payload_too_large', `Send at most ${maxBatchBytes} bytes (500 KB) in a batch.`)
         : problem('payload_too_large', `Send at most ${maxMessageBytes} bytes (32 KB) in a message.`)
+    case 'too_dense':
+      return problem(
+        'payload_too_large',
+        'The body takes too much work for its length in gzip. Send fewer messages in a batch, or send it without gzip.',
+      )
     case 'bad_gzip':
       return problem('malformed_json', 'Send the whole body in gzip, or none of it.')
     case 'not_utf8':

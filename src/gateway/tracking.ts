@@ -4,11 +4,12 @@ import { partitionOf } from '../message/partitioner.ts'
 import { AddressContexts } from './address-contexts.ts'
 import { type Answer, success } from './answer.ts'
 import { serviceUnavailable } from './service-unavailable.ts'
-import { inflateBody, readInflated } from './body.ts'
+import { inflateBody } from './body.ts'
 import type { Occasion } from './clock.ts'
 import type { CheckedItem, ReadyMessage } from './item.ts'
 import type { Items } from './items.ts'
 import { maxBatchBytes, maxCompleteBatchBytes, maxMessageBytes } from './request-limits.ts'
+import { RequestWork } from './request-work.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { Outbox } from './outbox.ts'
 import { type Parcel, recordBytes } from './parcel.ts'
@@ -109,7 +110,7 @@ class TrackingCalls implements Tracking {
     for (let index = 0; index < items.length; index++) {
       const checked = items.check(index, surroundings)
       if (!checked.ok) {
-        outcomes.leaveOut(checked.reason, index, items.valueAt(index))
+        outcomes.leaveOut(checked.reason, index, items.outlineAt(index))
         continue
       }
       outcomes.take(checked.kind)
@@ -182,7 +183,7 @@ class TrackingCalls implements Tracking {
   #leaveOutAll(source: Source, items: Items): Answer {
     const outcomes = new MessageOutcomes()
     for (let index = 0; index < items.length; index++) {
-      outcomes.leaveOut('source_disabled', index, items.valueAt(index))
+      outcomes.leaveOut('source_disabled', index, items.outlineAt(index))
     }
     outcomes.tell(this.#observer, source.id)
     return outcomes.answer()
@@ -224,12 +225,12 @@ class TrackingCalls implements Tracking {
     const refusedByText = ofHead === undefined ? this.#refusalByText(inflated.bytes) : undefined
     if (refusedByText !== undefined) return refusedByText
     const { limits } = this.#options
-    const scanned = isBatch ? scanBatch(inflated.bytes, limits) : scanSingle(inflated.bytes, limits)
-    const read = scanned ?? readInflated(inflated.bytes, { isBatch })
+    const work = new RequestWork(sent.length, inflated.bytes.length)
+    const read = (isBatch ? scanBatch : scanSingle)(inflated.bytes, limits, work)
     if (!read.ok) return unreadable(read.fault, call)
     const source = ofHead ?? this.#sources.withWriteKey(keysOf(undefined, read.body['writeKey']))
     if (source === undefined) return this.#refuseUnknown()
-    const called = readCall(call, read, ip, this.#setting)
+    const called = readCall(call, read, ip, work, this.#setting)
     return called.ok ? this.#accept(source, called, trace) : called.answer
   }
 }

@@ -1,3 +1,6 @@
+import { backslash, comma, isAt, openBrace, quote } from '../message/canonical-scan.ts'
+import { skipSpace, skipString, skipValue, startOf } from '../message/json-skip.ts'
+
 /**
  * Returns the keys with which a request may have been sent. The most reliable key comes first. Clients send
  * their write key as `Basic base64(KEY:)` (some without the colon) or as `writeKey` in the body. Some clients
@@ -22,19 +25,26 @@ export function saysKey(authorization: string | undefined): boolean {
 }
 
 const keyName = '"writeKey"'
-/** Matches the same name, in which letters may be spelled with escapes. */
-const spelledName =
-  /"(?:w|\\u0077)(?:r|\\u0072)(?:i|\\u0069)(?:t|\\u0074)(?:e|\\u0065)(?:K|\\u004[bB])(?:e|\\u0065)(?:y|\\u0079)"/g
+const keyNameBytes = Buffer.from(keyName)
+/** The length of the longest spelling of the name, in which each letter is an escape. */
+const mostSpelledName = 6 * keyName.length
 /** The length of the longest spelling of a key, including escapes and quotation marks. */
 const mostSpelled = 1_300
+/** A body with more names than this is read member by member, so that many names cost no more than few. */
+const mostNames = 16
 
 /**
- * Yields every text that may be the write key of an unparsed JSON body: each string that follows a
- * `"writeKey"`, anywhere in the body. This search costs much less than parsing the body.
+ * Yields the texts that may be the write key of an unparsed JSON body. At first, these are the strings that
+ * follow the first few `"writeKey"`, anywhere in the body. This search costs much less than parsing the body.
+ * If it isn't enough to find the key, the key itself comes last.
  */
 export function* keysIn(bytes: Buffer): Generator<string> {
+  let names = 0
   let last = ''
-  for (const start of valuesIn(bytes)) {
+  let at = bytes.indexOf(keyName)
+  for (; at !== -1 && names < mostNames; names++) {
+    const start = at + keyName.length
+    at = bytes.indexOf(keyName, start)
     const spelled = /^\s*:\s*("(?:[^"\\]|\\.)*")/.exec(
       bytes.toString('latin1', start, start + mostSpelled),
     )?.[1]
@@ -43,17 +53,41 @@ export function* keysIn(bytes: Buffer): Generator<string> {
     const key = unquote(spelled)
     if (key !== undefined) yield key
   }
+  if (at === -1 && !bytes.includes('\\u00')) return
+  const key = keyIn(bytes)
+  if (key !== undefined && key !== unquote(last)) yield key
 }
 
 /**
- * Yields the place after each `"writeKey"`. First come those without escapes, and then those with escapes.
+ * Returns the write key of an unparsed JSON body: the last member `writeKey` of its object, if it is a text.
+ * Reads each byte at most once.
  */
-function* valuesIn(bytes: Buffer): Generator<number> {
-  for (let at = bytes.indexOf(keyName); at !== -1; at = bytes.indexOf(keyName, at + keyName.length))
-    yield at + keyName.length
-  if (!bytes.includes('\\u00')) return
-  for (const { 0: name, index } of bytes.toString('latin1').matchAll(spelledName))
-    if (name !== keyName) yield index + name.length
+export function keyIn(bytes: Buffer): string | undefined {
+  let key: string | undefined
+  let at = skipSpace(bytes, startOf(bytes))
+  if (bytes[at] !== openBrace) return undefined
+  do {
+    const nameStart = skipSpace(bytes, at + 1)
+    const nameEnd = skipString(bytes, nameStart)
+    const start = skipSpace(bytes, skipSpace(bytes, nameEnd) + 1)
+    const end = skipValue(bytes, start)
+    if (isKeyName(bytes, nameStart, nameEnd)) key = keyBetween(bytes, start, end)
+    at = skipSpace(bytes, Math.max(end, start))
+  } while (bytes[at] === comma)
+  return key
+}
+
+function isKeyName(bytes: Buffer, start: number, end: number): boolean {
+  if (isAt(bytes, start, end, keyNameBytes)) return true
+  if (bytes[start + 1] !== backslash && bytes[start + 1] !== keyNameBytes[1]) return false
+  if (end - start > mostSpelledName) return false
+  const spelled = bytes.toString('latin1', start, end)
+  return spelled.includes('\\') && `"${unquote(spelled)}"` === keyName
+}
+
+function keyBetween(bytes: Buffer, start: number, end: number): string | undefined {
+  if (bytes[start] !== quote || end - start > mostSpelled) return undefined
+  return unquote(bytes.toString('latin1', start, end))
 }
 
 /**

@@ -6,7 +6,7 @@ import { readIntegrations } from './integrations.ts'
 import { skipSpace, startOf } from './json-skip.ts'
 import { defaultLimits, type MessageLimits } from './limits.ts'
 import { outlineOf, textOf, writeOutline } from './outline.ts'
-import { respell } from './respell.ts'
+import { respell, respelledText } from './respell.ts'
 import { type Excess, findOutlineExcess, outlineHoldsInfinite } from './structure.ts'
 import { isAbsent, refuse, validate, type Refusal } from './validate.ts'
 
@@ -58,7 +58,7 @@ function enterRespelled(value: Buffer, origin: Origin, limits: MessageLimits): E
   if (respelled === undefined || skipSpace(value, respelled.end) !== value.length) {
     return refuse('not_json', 'Send the value as one JSON object, and nothing else.')
   }
-  const { text, hasInfinite } = respelled
+  const text = respelledText()
   const validated = validate(text.startsWith('{') ? outlineOf(text) : undefined)
   if (!validated.ok) return validated
 
@@ -66,9 +66,9 @@ function enterRespelled(value: Buffer, origin: Origin, limits: MessageLimits): E
   if (message === undefined) {
     return refuse('bad_timestamp', "Send a timestamp: the record's own isn't within the years 0000 to 9999.")
   }
-  const excess = findOutlineExcess(respelled, message, limits)
+  const excess = findOutlineExcess({ text, levels: respelled.levels }, message, limits)
   if (excess !== undefined) return refuseExcess(excess, limits)
-  if (hasInfinite && outlineHoldsInfinite(message)) {
+  if (respelled.hasInfinite && outlineHoldsInfinite(message)) {
     return refuse('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')
   }
   const body = Buffer.from(writeOutline(message))

@@ -53,9 +53,13 @@ export class FieldPlaces {
   /** Adds the next object, and selects it. None of its fields has a place yet. */
   begin(): void {
     this.select(this.#count++)
-    const end = this.#base + this.#perObject
-    if (end > this.#notes.length) this.#notes = grown(this.#notes)
-    this.#notes.fill(absent, this.#base, end)
+    if (this.#base + this.#perObject > this.#notes.length) this.#notes = grown(this.#notes)
+    this.beginAgain()
+  }
+
+  /** Forgets the places of the selected object, which must be the last one. */
+  beginAgain(): void {
+    this.#notes.fill(absent, this.#base, this.#base + this.#perObject)
   }
 
   /** Selects an object by its number. */

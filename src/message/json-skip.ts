@@ -37,12 +37,12 @@ export function skipString(bytes: Buffer, start: number): number {
 
 /**
  * Returns the place after the value that begins at `start`. The result is right only if the bytes are valid
- * JSON. Reads each byte once.
+ * JSON. Reads each byte once. If the value doesn't end before `limit`, returns `limit` or a later place.
  */
-export function skipValue(bytes: Buffer, start: number): number {
+export function skipValue(bytes: Buffer, start: number, limit: number = bytes.length): number {
   let open = 0
   let at = start
-  while (at < bytes.length) {
+  while (at < limit) {
     switch (bytes[at]) {
       case quote:
         at = skipString(bytes, at)

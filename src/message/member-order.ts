@@ -60,17 +60,18 @@ export class MemberOrder {
     if (first !== none) this.#count = first
   }
 
-  /** Adds a member to the innermost object. Its key is between `start` and `end`, with its quotation marks. */
-  add(to: Buffer, start: number, end: number): void {
-    let hash = hashSeed
-    for (let at = start + 1; at < end - 1; at++) hash = Math.imul(hash ^ (to[at] ?? 0), hashFactor)
+  /**
+   * Adds a member to the innermost object. Its key is between `start` and `end`, with its quotation marks.
+   * `hash`: the hash of the key without them.
+   */
+  add(to: Buffer, start: number, end: number, hash: number): void {
     const at = perMember * this.#count++
     if (at === this.#members.length) this.#members = larger(this.#members)
     this.#members[at] = start
     this.#members[at + 1] = end
     this.#members[at + 2] = hash
     const innermost = this.#open - 1
-    const index = indexIn(to, start + 1, end - 1)
+    const index = isDigit(to[start + 1]) ? indexIn(to, start + 1, end - 1) : none
     if (index === none) this.#lastIndexes[innermost] = Infinity
     else if (index <= (this.#lastIndexes[innermost] ?? none)) this.#unsorted[innermost] = 1
     else this.#lastIndexes[innermost] = index
@@ -210,6 +211,13 @@ export class MemberOrder {
     this.#lastIndexes = Float64Array.from({ length: 2 * this.#open }, (_, at) => this.#lastIndexes[at] ?? 0)
     this.#unsorted = Uint8Array.from({ length: 2 * this.#open }, (_, at) => this.#unsorted[at] ?? 0)
   }
+}
+
+/** Returns the hash of the bytes from `start` to `end`. */
+export function hashBetween(bytes: Buffer, start: number, end: number): number {
+  let hash = hashSeed
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] ?? 0), hashFactor)
+  return hash
 }
 
 /** Returns the index that a key between `start` and `end` spells, or `none` if the key is a name. */

@@ -83,28 +83,28 @@ const mostIndex = 2 ** 32 - 2
 /** Returns the outline of a JSON object. The text must be canonical, as `respell` returns it. */
 export function outlineOf(text: string): Outline {
   const fields: { [field: string]: unknown } = {}
-  let runStart = 1
-  let runs = 0
-  let name = indexRun
-  const endRun = (end: number): void => {
-    if (end > runStart) fields[name] = new RawMembers(text.slice(runStart, end))
-    name = `${runMark}${++runs}`
+  const last = text.length - 1
+  let at = 1
+  while (at < last) {
+    const end = endOfString(text, at)
+    if (!isIndex(text.slice(at + 1, end - 1))) break
+    at = endOfValue(text, end + 1) + 1
   }
-  let isAmongIndexes = true
-  eachMember(text, 1, (start, valueStart, end) => {
-    const key = text.slice(start + 1, valueStart - 2)
-    if (isAmongIndexes) {
-      if (isIndex(key)) return
-      isAmongIndexes = false
-      endRun(start - 1)
-      runStart = start
+  if (at > 1) fields[indexRun] = new RawMembers(text.slice(1, Math.min(at - 1, last)))
+  let runStart = at
+  let runs = 0
+  while (at < last) {
+    const keyEnd = endOfString(text, at)
+    const end = endOfValue(text, keyEnd + 1)
+    const key = text.slice(at + 1, keyEnd - 1)
+    if (known.has(key)) {
+      if (at > runStart) fields[`${runMark}${runs++}`] = new RawMembers(text.slice(runStart, at - 1))
+      fields[key] = valueIn(text, keyEnd + 1, end)
+      runStart = end + 1
     }
-    if (!known.has(key)) return
-    endRun(start - 1)
-    fields[key] = valueIn(text, valueStart, end)
-    runStart = end + 1
-  })
-  endRun(text.length - 1)
+    at = end + 1
+  }
+  if (last > runStart) fields[`${runMark}${runs}`] = new RawMembers(text.slice(runStart, last))
   return fields
 }
 
@@ -130,6 +130,8 @@ function valueIn(text: string, start: number, end: number): unknown {
       return new RawObject(raw)
     case '[':
       return new RawList(raw)
+    case '"':
+      return raw.includes('\\') ? JSON.parse(raw) : raw.slice(1, -1)
     default:
       return JSON.parse(raw)
   }
@@ -143,7 +145,9 @@ function nameIn(text: string, start: number, end: number): string {
 /** Writes an outline as JSON.stringify would write the message. */
 export function writeOutline(outline: Outline): string {
   let text = ''
-  for (const [name, value] of Object.entries(outline)) {
+  // `for … in` creates no list of names. An outline has no inherited names.
+  for (const name in outline) {
+    const value = outline[name]
     if (value === undefined) continue
     text += text === '' ? '{' : ','
     text += value instanceof RawMembers ? value.text : `${JSON.stringify(name)}:${textOf(value)}`
@@ -153,5 +157,6 @@ export function writeOutline(outline: Outline): string {
 
 /** Writes a value of an outline as JSON. */
 export function textOf(value: unknown): string {
-  return value instanceof RawObject || value instanceof RawList ? value.text : JSON.stringify(value)
+  const isRaw = typeof value === 'object' && (value instanceof RawObject || value instanceof RawList)
+  return isRaw ? value.text : JSON.stringify(value)
 }

@@ -6,6 +6,8 @@ import {
   colon,
   comma,
   escapable,
+  hashFactor,
+  hashSeed,
   isAt,
   openBrace,
   openBracket,
@@ -13,20 +15,22 @@ import {
   quote,
 } from './canonical-scan.ts'
 import { writeEscapes } from './json-escapes.ts'
+import { skipSpace } from './json-skip.ts'
 import { endOfAnyNumber, endOfNonNumber, infinite, losesDigits } from './json-numbers.ts'
-import { MemberOrder } from './member-order.ts'
+import { hashBetween, MemberOrder } from './member-order.ts'
 
 // Brings JSON into the spelling of JSON.stringify token by token, without making values of it. What a text
 // costs depends on its length alone: an odd key, number or string costs only what its own text costs.
 
-/** `text`: what `JSON.stringify(JSON.parse(…))` returns for the value, but see `infinite`. */
-export type Respelled = {
-  readonly text: string
-  /** The place after the value. */
+/** A value that was respelled. */
+type Respelled = {
+  /** The place after the value in the bytes that were given. */
   readonly end: number
-  /** True if a value was NaN, Infinity or -Infinity. It is null in `text`. */
+  /** The length of the respelled value in bytes. */
+  readonly length: number
+  /** True if a value was NaN, Infinity or -Infinity. */
   readonly hasNonNumber: boolean
-  /** True if a number was too large for a double. It is `infinite` in `text`, with its sign. */
+  /** True if a number was too large for a double. It is respelled as `infinite`, with its sign. */
   readonly hasInfinite: boolean
   /** The number of whole numbers beyond 2^53 that lost digits. */
   readonly lostDigits: number
@@ -55,10 +59,12 @@ const members = new MemberOrder()
 const literals = ['true', 'false', 'null'].map((text) => Buffer.from(text))
 const nullText = Buffer.from('null')
 
+/** What becomes of a value that is NaN, Infinity or -Infinity, which isn't JSON. */
+type NonNumbers = 'refused' | 'null' | 'kept'
+
 /**
  * Respells the JSON value that begins at `start`, after white space if there is some. Returns `undefined` if
- * there is no value. The bytes must be UTF-8. A value that is NaN or an infinity is no JSON, but is accepted
- * if `nonNumbers` is true.
+ * there is no value. The bytes must be UTF-8. The result stays in this module until the next call.
  *
  * Objects that are nested deeper than `maxDepth` keep the order of their keys, and repeated keys: messages
  * with such objects are refused. Without this rule, each of thousands of levels could be put in order anew.
@@ -66,7 +72,7 @@ const nullText = Buffer.from('null')
 export function respell(
   bytes: Buffer,
   start: number,
-  { maxDepth, nonNumbers = false }: { readonly maxDepth: number; readonly nonNumbers?: boolean },
+  { maxDepth, nonNumbers = 'refused' }: { readonly maxDepth: number; readonly nonNumbers?: NonNumbers },
 ): Respelled | undefined {
   from = bytes
   written = 0
@@ -76,20 +82,33 @@ export function respell(
   const end = endOfValue(start, maxDepth, nonNumbers)
   from = nothing
   if (end === invalid) return undefined
-  return { text: to.toString('utf8', 0, written), end, hasNonNumber, hasInfinite, lostDigits, levels }
+  return { end, length: written, hasNonNumber, hasInfinite, lostDigits, levels }
+}
+
+/**
+ * Returns what `JSON.stringify(JSON.parse(…))` returns for the value that was respelled last, but see
+ * `infinite`.
+ */
+export function respelledText(): string {
+  return to.toString('utf8', 0, written)
+}
+
+/** Copies the value that was respelled last. There must be room for it. */
+export function copyRespelled(target: Buffer, start: number): void {
+  to.copy(target, start, 0, written)
 }
 
 const nothing = Buffer.alloc(0)
 
-function endOfValue(start: number, maxDepth: number, nonNumbers: boolean): number {
+function endOfValue(start: number, maxDepth: number, nonNumbers: NonNumbers): number {
   let at = start
   for (;;) {
     // A value begins here.
-    at = afterSpace(at)
+    at = skipSpace(from, at)
     const first = from[at]
     if (first === openBrace || first === openBracket) {
       open(first)
-      at = afterSpace(at + 1)
+      at = skipSpace(from, at + 1)
       const isEmpty = from[at] === (first === openBrace ? closeBrace : closeBracket)
       if (!isEmpty) {
         if (first === openBrace) at = key(at)
@@ -103,13 +122,13 @@ function endOfValue(start: number, maxDepth: number, nonNumbers: boolean): numbe
     // A value has ended here, or an empty container is about to.
     for (;;) {
       if (openCount === 0) return at
-      at = afterSpace(at)
+      at = skipSpace(from, at)
       const isObject = members.isInObject
       const byte = from[at]
       if (byte === comma) {
         to[written++] = comma
         at++
-        if (isObject) at = key(afterSpace(at))
+        if (isObject) at = key(skipSpace(from, at))
         if (at === invalid) return invalid
         break
       }
@@ -145,33 +164,42 @@ function close(bracket: number, maxDepth: number): void {
 
 /** Writes a key and its colon. Returns the place after the colon. */
 function key(start: number): number {
-  if (from[start] !== quote) return invalid
+  const bytes = from
+  if (bytes[start] !== quote) return invalid
   const keyAt = written
-  const end = string(start)
+  let at = start + 1
+  let hash = hashSeed
+  for (let byte = bytes[at] ?? quote; plain[byte] === 1; byte = bytes[at] ?? quote) {
+    hash = Math.imul(hash ^ byte, hashFactor)
+    at++
+  }
+  const isPlain = bytes[at] === quote
+  const end = isPlain ? copied(start, at + 1) : string(start)
   if (end === invalid) return invalid
-  members.add(to, keyAt, written)
-  const colonAt = afterSpace(end)
-  if (from[colonAt] !== colon) return invalid
+  members.add(to, keyAt, written, isPlain ? hash : hashBetween(to, keyAt + 1, written - 1))
+  const colonAt = bytes[end] === colon ? end : skipSpace(from, end)
+  if (bytes[colonAt] !== colon) return invalid
   to[written++] = colon
   return colonAt + 1
 }
 
-function scalar(at: number, first: number | undefined, nonNumbers: boolean): number {
+function scalar(at: number, first: number | undefined, nonNumbers: NonNumbers): number {
   if (first === quote) return string(at)
   if (first === minus || isDigit(first)) {
     const end = number(at)
-    return end === invalid && nonNumbers ? nonNumber(at) : end
+    return end === invalid ? nonNumber(at, nonNumbers) : end
   }
   for (const literal of literals) {
     if (isAt(from, at, at + literal.length, literal)) return copied(at, at + literal.length)
   }
-  return nonNumbers ? nonNumber(at) : invalid
+  return nonNumber(at, nonNumbers)
 }
 
-function nonNumber(at: number): number {
-  const end = endOfNonNumber(from, at)
+function nonNumber(at: number, nonNumbers: NonNumbers): number {
+  const end = nonNumbers === 'refused' ? invalid : endOfNonNumber(from, at)
   if (end === invalid) return invalid
   hasNonNumber = true
+  if (nonNumbers === 'kept') return copied(at, end)
   ensure(mostNumberBytes)
   written += nullText.copy(to, written)
   return end
@@ -199,13 +227,14 @@ function endsNumber(byte: number | undefined): boolean {
 
 /** Writes a string with its quotation marks. */
 function string(start: number): number {
+  const bytes = from
   let at = start + 1
   for (;;) {
-    while (plain[from[at] ?? quote] === 1) at++
-    const byte = from[at]
-    if (byte === quote && at < from.length) return copied(start, at + 1)
+    while (plain[bytes[at] ?? quote] === 1) at++
+    const byte = bytes[at]
+    if (byte === quote) return copied(start, at + 1)
     if (byte !== backslash) return invalid
-    if (escapable[from[at + 1] ?? 0] !== 1) return escapedString(start, at)
+    if (escapable[bytes[at + 1] ?? 0] !== 1) return escapedString(start, at)
     at += 2
   }
 }
@@ -216,8 +245,8 @@ function escapedString(start: number, escape: number): number {
   for (;;) {
     while (plain[from[at] ?? quote] === 1) at++
     const byte = from[at]
-    if (byte === quote && at < from.length) break
-    if (byte !== backslash || at + 1 >= from.length) return invalid
+    if (byte === quote) break
+    if (byte !== backslash) return invalid
     at += 2
   }
   ensure(at + 1 - start)
@@ -230,8 +259,9 @@ function escapedString(start: number, escape: number): number {
 function copied(start: number, end: number): number {
   const length = end - start
   ensure(length)
-  if (length >= leastCopied) from.copy(to, written, start, end)
-  else for (let at = start, next = written; at < end; at++) to[next++] = from[at] ?? 0
+  const [source, target] = [from, to]
+  if (length >= leastCopied) source.copy(target, written, start, end)
+  else for (let at = start, next = written; at < end; at++) target[next++] = source[at] ?? 0
   written += length
   return end
 }
@@ -242,11 +272,4 @@ function ensure(length: number): void {
   const larger = Buffer.allocUnsafeSlow(2 * (written + length + mostNumberBytes))
   to.copy(larger, 0, 0, written)
   to = larger
-}
-
-function afterSpace(start: number): number {
-  let at = start
-  for (let byte = from[at]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; byte = from[at])
-    at++
-  return at
 }

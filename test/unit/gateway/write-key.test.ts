@@ -47,12 +47,14 @@ describe('keysIn', () => {
     ['that are no text', '{"writeKey":7,"a":{"writeKey":{}}}', []],
     ['without an end', '{"writeKey":"KEY', []],
     ['that are not there', '{"a":"writeKey"}', []],
+    ['whose name is spelled with escapes', '{"write\\u004bey":"A"}', ['A']],
+    ['of which the last counts', '{"write\\u004bey":"A","\\u0077rite\\u004be\\u0079" : "B"}', ['B']],
+    ['by names in both spellings', '{"writeKey":"A","write\\u004Bey":"B"}', ['A', 'B']],
     [
-      'whose name is spelled with escapes',
-      '{"write\\u004bey":"A","\\u0077rite\\u004be\\u0079" : "B"}',
-      ['A', 'B'],
+      'after many names in messages',
+      `{"batch":[${Array.from({ length: 20 }, (_, key) => `{"writeKey":"${key}"}`).join(',')}],"writeKey":"K"}`,
+      [...Array.from({ length: 16 }, (_, key) => String(key)), 'K'],
     ],
-    ['by names in both spellings', '{"write\\u004Bey":"A","writeKey":"B"}', ['B', 'A']],
     ['not by a name that only contains theirs', '{"write\\u004beys":"A"}', []],
   ])('finds keys %s', (_, text, expected) => {
     expect([...keysIn(Buffer.from(text))]).toEqual(expected)
