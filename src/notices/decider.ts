@@ -79,13 +79,13 @@ export class Decider {
     const failing = board.failing(nowMs - this.#terms.staleMs)
     const begun = this.#begun(board, failing, situation)
     const counted = countedKinds.flatMap((kind) => this.#counted(kind, board, failing, situation))
-    const notices = [
+    const notices = inTurns([
       ...this.#recovered(board, failing, situation),
       ...begun.notices,
       ...counted,
       ...this.#behind(board, situation),
       ...secretsEnding(board, situation, this.#terms),
-    ].slice(0, mostAtOnce)
+    ]).slice(0, mostAtOnce)
     for (const notice of notices) if (notice.kind === 'failing') this.#times.delete(hookKey(notice))
     const forgotten = board.allTold().filter(([, { notice }]) => {
       const hookId = 'hookId' in notice ? notice.hookId : undefined
@@ -267,4 +267,18 @@ function toldFailing(
   const recovered = board.told(toldKey('recovered', destinationId, hookId))?.notice
   const isOver = recovered?.kind === 'recovered' && recovered.sinceMs === failing.sinceMs
   return isOver ? undefined : failing
+}
+
+/**
+ * Returns the notices in an order in which destinations take turns. So a destination with very many failing
+ * URLs doesn't delay the notices of others.
+ */
+function inTurns(notices: readonly Notice[]): readonly Notice[] {
+  const turns = new Map<string, number>()
+  const withTurn = notices.map((notice) => {
+    const turn = turns.get(notice.destinationId) ?? 0
+    turns.set(notice.destinationId, turn + 1)
+    return { notice, turn }
+  })
+  return withTurn.toSorted((one, other) => one.turn - other.turn).map(({ notice }) => notice)
 }

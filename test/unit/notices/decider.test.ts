@@ -189,6 +189,15 @@ describe('a hook that fails', () => {
     expect(world.decide()).toEqual([])
   })
 
+  test('of which one destination has very many delays no notice of another', () => {
+    const world = new World()
+    const many = Array.from({ length: 250 }, (_, at) => ({ destinationId: 'crm', hookId: `h${at}` }))
+    const hooks = [...many, { destinationId: 'erp', hookId: 'main' }]
+    for (const { destinationId, hookId } of hooks) world.known.add(`${destinationId}/${hookId}`)
+    world.failAll(hooks)
+    expect(world.decide().filter(({ destinationId }) => destinationId === 'erp')).toHaveLength(1)
+  })
+
   test('has recovered at its first answer, and in a minute, even if two hundred others recover too', () => {
     const world = new World()
     const hooks = manyOf(world)
