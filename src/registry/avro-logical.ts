@@ -1,81 +1,38 @@
-import avro, { type Schema } from 'avsc'
 import { AvroFault, type Cursor } from './avro-cursor.ts'
+import type { AvroLogical } from './avro-schema.ts'
+
+/** A type to which a logical type may be added. */
+type Annotated =
+  | { readonly kind: string; readonly logical?: AvroLogical }
+  | { readonly kind: 'fixed'; readonly size: number; readonly logical?: AvroLogical }
 
 /**
- * A logical type whose values become other JSON than the values of the underlying type. avsc builds it in
- * place of the underlying type. The bytes of a value are the same for both types.
+ * Returns the reader for the values of a logical type. Returns `undefined` if there is none, or if its name
+ * doesn't fit the underlying type. As Avro's specification demands, the values are then read as values of the
+ * underlying type. Moments, dates and times become texts in ISO 8601, as in messages. A decimal becomes a
+ * number if a number can hold all of its digits. Otherwise it becomes a text.
  */
-export class NamedType extends avro.types.LogicalType {
-  readonly logicalName: string
-  /** The number of digits after the point of a decimal. `undefined` if the schema has no usable scale. */
-  readonly scale: number | undefined
-
-  constructor(schema: Schema, options?: unknown) {
-    super(schema, options)
-    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- avsc passes a schema with a logicalType
-    const { logicalType, scale = 0 } = schema as { logicalType: string; scale?: unknown }
-    this.logicalName = logicalType
-    this.scale = typeof scale === 'number' && scale >= 0 && scale <= maxScale ? Math.trunc(scale) : undefined
-  }
-
-  // avsc uses these methods only for the default values in a schema. The values of messages are read by
-  // `logicalReader`.
-  protected override _fromValue(value: unknown): unknown {
-    return value
-  }
-
-  protected override _toValue(value: unknown): unknown {
-    return value
-  }
-
-  protected override _resolve(): undefined {
-    return undefined
+export function logicalReader(type: Annotated): ((cursor: Cursor) => unknown) | undefined {
+  if (type.logical === undefined) return undefined
+  const { name } = type.logical
+  const scale = usableScale(type.logical.scale)
+  switch (type.kind) {
+    case 'int':
+      if (name === 'date') return (cursor) => dateText(cursor.int())
+      if (name === 'time-millis') return (cursor) => timeText(cursor.int(), 3)
+      return undefined
+    case 'long':
+      return longReader(name)
+    case 'bytes':
+      if (name !== 'decimal' || scale === undefined) return undefined
+      return (cursor) => decimal(cursor.bytes(), scale)
+    default:
+      return 'size' in type ? fixedReader(name, scale, type.size) : undefined
   }
 }
 
-/**
- * The logical types for avsc. All other logical types are ignored, as Avro's specification demands: their
- * values are read as values of the underlying type.
- */
-export const logicalTypes: Readonly<Record<string, typeof NamedType>> = Object.fromEntries(
-  [
-    'date',
-    'decimal',
-    'local-timestamp-micros',
-    'local-timestamp-millis',
-    'local-timestamp-nanos',
-    'time-micros',
-    'time-millis',
-    'timestamp-micros',
-    'timestamp-millis',
-    'timestamp-nanos',
-    'uuid',
-  ].map((name) => [name, NamedType]),
-)
-
-/**
- * Returns the reader for the values of a logical type. Returns `undefined` if the name doesn't fit the
- * underlying type, because the logical type then has no meaning. Moments, dates and times become texts in ISO
- * 8601, as in messages. A decimal becomes a number if a number can hold all of its digits. Otherwise it
- * becomes a text.
- */
-export function logicalReader(type: NamedType): ((cursor: Cursor) => unknown) | undefined {
-  const { logicalName, scale, underlyingType } = type
-  switch (underlyingType.typeName) {
-    case 'int':
-      if (logicalName === 'date') return (cursor) => dateText(cursor.int())
-      if (logicalName === 'time-millis') return (cursor) => timeText(cursor.int(), 3)
-      return undefined
-    case 'long':
-      return longReader(logicalName)
-    case 'bytes':
-      if (logicalName !== 'decimal' || scale === undefined) return undefined
-      return (cursor) => decimal(cursor.bytes(), scale)
-    default:
-      return underlyingType instanceof avro.types.FixedType
-        ? fixedReader(logicalName, scale, underlyingType.size)
-        : undefined
-  }
+function usableScale(scale: unknown): number | undefined {
+  return typeof scale === 'number' && scale >= 0 && scale <= maxScale ? Math.trunc(scale) : undefined
 }
 
 function longReader(logicalName: string): ((cursor: Cursor) => string) | undefined {

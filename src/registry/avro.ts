@@ -1,15 +1,14 @@
-import avro, { type Type, type types } from 'avsc'
 import { AvroFault, Cursor, mismatch } from './avro-cursor.ts'
-import { logicalReader, NamedType } from './avro-logical.ts'
-import { isNullByDefault } from './avro-options.ts'
+import { logicalReader } from './avro-logical.ts'
+import type { AvroField, AvroPrimitive, AvroType } from './avro-schema.ts'
 import { type PayloadReader, refuseFramed } from './frame.ts'
 
 /** A function that reads one value. It throws an AvroFault if the value is faulty. */
 type Read = (cursor: Cursor) => unknown
 
 /**
- * Creates a reader of Avro's binary encoding. avsc must have made the type with `avroOptions`. The values
- * that the reader reads become JSON:
+ * Creates a reader of Avro's binary encoding, for the values of a type. The values that the reader reads
+ * become JSON:
  *
  * - A null in a field whose default is null is left out, because this is how Avro expresses an absent
  *   optional field. All other nulls stay: in fields without this default, in arrays and in maps.
@@ -17,11 +16,8 @@ type Read = (cursor: Cursor) => unknown
  * - A long beyond 2^53 becomes text, because most receivers would read such a number inexactly.
  * - Bytes and fixed become base64, and an enum becomes its symbol. `logicalReader` describes logical types.
  * - NaN, infinities and strings that aren't UTF-8 are refused.
- *
- * avsc's own decoder would hang on a value that announces an array of 2^50 items, treat `__proto__` as the
- * prototype, refuse large longs and name the branches of some unions.
  */
-export function createAvroReader(type: Type): PayloadReader {
+export function createAvroReader(type: AvroType): PayloadReader {
   const read = readerOf(type, new Map())
   return (payload) => {
     try {
@@ -38,7 +34,7 @@ export function createAvroReader(type: Type): PayloadReader {
   }
 }
 
-function readerOf(type: Type, made: Map<Type, Read>): Read {
+function readerOf(type: AvroType, made: Map<AvroType, Read>): Read {
   const known = made.get(type)
   if (known !== undefined) return known
   // A record type can contain itself. The reader of the inner record then calls the reader that is set below.
@@ -48,46 +44,43 @@ function readerOf(type: Type, made: Map<Type, Read>): Read {
   return later.read
 }
 
-function makeReader(type: Type, made: Map<Type, Read>): Read {
-  const { RecordType, WrappedUnionType, UnwrappedUnionType, MapType, ArrayType, EnumType, FixedType } =
-    avro.types
-  if (type instanceof NamedType) return logicalReader(type) ?? readerOf(type.underlyingType, made)
-  if (type instanceof RecordType) return recordReader(type, made)
-  if (type instanceof WrappedUnionType || type instanceof UnwrappedUnionType) return unionReader(type, made)
-  if (type instanceof MapType) return mapReader(readerOf(type.valuesType, made))
-  if (type instanceof ArrayType) return arrayReader(readerOf(type.itemsType, made))
-  if (type instanceof EnumType) return enumReader(type)
-  if (type instanceof FixedType) {
-    const { size } = type
-    return (cursor) => cursor.fixed(size).toString('base64')
-  }
-  switch (type.typeName) {
-    case 'null':
-      return () => null
-    case 'boolean':
-      return (cursor) => cursor.boolean()
-    case 'int':
-      return (cursor) => cursor.int()
-    case 'long':
-      return (cursor) => exactly(cursor.long())
-    case 'float':
-      return (cursor) => cursor.float()
-    case 'double':
-      return (cursor) => cursor.double()
-    case 'bytes':
-      return (cursor) => cursor.bytes().toString('base64')
-    case 'string':
-      return (cursor) => cursor.text()
+function makeReader(type: AvroType, made: Map<AvroType, Read>): Read {
+  switch (type.kind) {
+    case 'record':
+      return recordReader(type.fields, made)
+    case 'union':
+      return unionReader(type.branches, made)
+    case 'map':
+      return mapReader(readerOf(type.items, made))
+    case 'array':
+      return arrayReader(readerOf(type.items, made))
+    case 'enum':
+      return enumReader(type.symbols)
+    case 'fixed': {
+      const { size } = type
+      return logicalReader(type) ?? ((cursor) => cursor.fixed(size).toString('base64'))
+    }
     default:
-      throw new Error(`its type ${type.typeName} is not known`)
+      return logicalReader(type) ?? primitives[type.kind]
   }
 }
 
-function recordReader({ fields }: types.RecordType, made: Map<Type, Read>): Read {
-  const members = fields.map((field) => ({
-    name: field.name,
-    read: readerOf(field.type, made),
-    isOptional: isNullByDefault(field),
+const primitives: Readonly<Record<AvroPrimitive, Read>> = {
+  null: () => null,
+  boolean: (cursor) => cursor.boolean(),
+  int: (cursor) => cursor.int(),
+  long: (cursor) => exactly(cursor.long()),
+  float: (cursor) => cursor.float(),
+  double: (cursor) => cursor.double(),
+  bytes: (cursor) => cursor.bytes().toString('base64'),
+  string: (cursor) => cursor.text(),
+}
+
+function recordReader(fields: readonly AvroField[], made: Map<AvroType, Read>): Read {
+  const members = fields.map(({ name, type, isNullByDefault }) => ({
+    name,
+    read: readerOf(type, made),
+    isOptional: isNullByDefault,
   }))
   return (cursor) => {
     const record = {}
@@ -100,7 +93,7 @@ function recordReader({ fields }: types.RecordType, made: Map<Type, Read>): Read
   }
 }
 
-function unionReader({ types: branches }: { readonly types: readonly Type[] }, made: Map<Type, Read>): Read {
+function unionReader(branches: readonly AvroType[], made: Map<AvroType, Read>): Read {
   const readers = branches.map((branch) => readerOf(branch, made))
   return (cursor) => {
     const read = readers[cursor.integer()]
@@ -132,7 +125,7 @@ function arrayReader(read: Read): Read {
   }
 }
 
-function enumReader({ symbols }: types.EnumType): Read {
+function enumReader(symbols: readonly string[]): Read {
   return (cursor) => {
     const symbol = symbols[cursor.integer()]
     if (symbol === undefined) throw mismatch('an enum has no such symbol')

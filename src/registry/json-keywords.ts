@@ -65,19 +65,51 @@ const ofNames: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns a schema without each `nullable` that Ajv would refuse. `nullable` is a keyword of OpenAPI, so JSON
- * Schema ignores it. Ajv refuses it beside a schema without a `type`, for example beside a `$ref`.
+ * Returns a schema in a form that Ajv takes. Producers and registries accept more than Ajv does.
+ *
+ * - `nullable` is a keyword of OpenAPI, so JSON Schema ignores it. Ajv refuses it beside a schema without a
+ *   `type`, for example beside a `$ref`.
+ * - In draft 4, `exclusiveMinimum` and `exclusiveMaximum` are booleans beside `minimum` and `maximum`, and
+ *   `$id` is called `id`. In later drafts, `id` is an unknown keyword.
+ * - In draft 3, `required` is a boolean of a property. Later drafts give it no meaning.
+ * - A `$id` that is no text, or a `format` that is none, names nothing.
  */
-export function withoutNullable(schema: AnySchemaObject): AnySchemaObject {
-  const [type, nullable]: unknown[] = [schema['type'], schema['nullable']]
-  const isTaken = typeof nullable === 'boolean' && type !== undefined && ![type].flat().includes('null')
-  const kept = Object.entries(schema).filter(([keyword]) => keyword !== 'nullable' || isTaken)
-  return Object.fromEntries(kept.map(([keyword, value]) => [keyword, cleaned(keyword, value)]))
+export function asAjvTakes(schema: AnySchemaObject): AnySchemaObject {
+  const draft: unknown = schema['$schema']
+  return taken(schema, typeof draft === 'string' && draft.includes('/draft-04/') ? 'id' : '$id')
 }
 
-function cleaned(keyword: string, value: unknown): unknown {
+function taken(schema: AnySchemaObject, idKeyword: 'id' | '$id'): AnySchemaObject {
+  const kept = Object.entries<unknown>(schema).flatMap(([keyword, value]) => {
+    switch (keyword) {
+      case idKeyword:
+        return typeof value === 'string' ? [['$id', value]] : []
+      case 'nullable':
+        return isNullableTaken(schema) ? [[keyword, value]] : []
+      case 'exclusiveMinimum':
+      case 'exclusiveMaximum':
+        if (typeof value !== 'boolean') return [[keyword, value]]
+        return value ? [[keyword, schema[keyword === 'exclusiveMinimum' ? 'minimum' : 'maximum']]] : []
+      case 'required':
+        return typeof value === 'boolean' ? [] : [[keyword, value]]
+      case 'format':
+        return typeof value === 'string' ? [[keyword, value]] : []
+      default:
+        return [[keyword, cleaned(keyword, value, idKeyword)]]
+    }
+  })
+  return Object.fromEntries(kept)
+}
+
+function isNullableTaken({ type, nullable }: AnySchemaObject): boolean {
+  const types: unknown = type
+  return typeof nullable === 'boolean' && types !== undefined && ![types].flat().includes('null')
+}
+
+function cleaned(keyword: string, value: unknown, idKeyword: 'id' | '$id'): unknown {
   if (ofData.has(keyword) || typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map((item) => cleaned('', item))
-  if (!ofNames.has(keyword)) return withoutNullable(value)
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, cleaned('', inner)]))
+  if (Array.isArray(value)) return value.map((item) => cleaned('', item, idKeyword))
+  if (!ofNames.has(keyword)) return taken(value, idKeyword)
+  const entries = Object.entries(value).map(([name, inner]) => [name, cleaned('', inner, idKeyword)])
+  return Object.fromEntries(entries)
 }

@@ -3,7 +3,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { type PayloadReader, refuseFramed } from './frame.ts'
 import { parseJson } from '../message/json.ts'
-import { multipleOf, uniqueItems, withoutNullable } from './json-keywords.ts'
+import { asAjvTakes, multipleOf, uniqueItems } from './json-keywords.ts'
 
 /** Matches the parts of a regular expression that need the flag `u`: properties and code points. */
 const unicodeOnly = /\\(?:[pP]|u)\{/
@@ -35,66 +35,53 @@ const options: Options = {
   code: { regExp: Object.assign(compilePattern, { code: 'compilePattern' }) },
 }
 
-/**
- * A keyword of Sluice's own. It is added to a schema to which another schema refers. Its value is the name of
- * the schema in that other schema's list of references. This name may differ from the schema's `$id`, and
- * many schemas have no `$id`.
- */
-export const referredAs = '$referredAs'
-
-/**
- * Replaces Ajv in the library `@kafkajs/confluent-schema-registry`. The library's own Ajv supports only draft
- * 7. This class makes an Ajv for the draft of the schema (6, 7, 2019-09 or 2020-12). Each schema needs a new
- * `JsonSchemaCompiler`.
- */
-export class JsonSchemaCompiler {
-  readonly #referenced: AnySchemaObject[] = []
-  #validate: ValidateFunction | undefined
-
-  /** The validating function that the last call of `compile` returned. */
-  get validate(): ValidateFunction | undefined {
-    return this.#validate
-  }
-
-  addSchema(schema: AnySchemaObject): this {
-    this.#referenced.push(schema)
-    return this
-  }
-
-  compile(schema: AnySchemaObject): ValidateFunction {
-    const ajv = createAjv(schema.$schema)
-    ajv.removeKeyword('uniqueItems').addKeyword(uniqueItems)
-    ajv.removeKeyword('multipleOf').addKeyword(multipleOf)
-    // Ajv refuses `id`, which was a keyword in draft 4. In later drafts, it is an unknown keyword, and has to
-    // be ignored.
-    ajv.removeKeyword('id')
-    const base: unknown = schema.$id
-    // A referenced schema may have the same `$id` as this schema, for example because it was copied. It is
-    // then added only under the name by which this schema refers to it.
-    const known = new Set(typeof base === 'string' ? [absoluteId(ajv, base, '')] : [])
-    for (const referenced of this.#referenced) {
-      for (const name of namesOf(referenced)) {
-        const id = absoluteId(ajv, name, base)
-        if (known.has(id)) continue
-        known.add(id)
-        ajv.addSchema({ ...withoutNullable(referenced), $id: id }, id)
-      }
-    }
-    const validate = ajv.compile(withoutNullable(schema))
-    // With `$async`, the function returns a promise. A promise is truthy, so every value would be valid, and
-    // a rejection would end the process.
-    if ('$async' in validate) throw new Error('it says $async, a keyword of Ajv and not of JSON Schema')
-    this.#validate = validate
-    return validate
-  }
+/** A schema to which another schema refers. */
+export type ReferencedSchema = {
+  /** The name in the list of references. It may differ from the `$id`, and many schemas have no `$id`. */
+  readonly name: string
+  readonly schema: unknown
 }
 
 /**
- * Returns the names of a schema: its `$id`, and the name by which other schemas refer to it. If the schema
- * has only one of these names, returns only that one.
+ * Compiles a schema by the rules of its draft (4, 6, 7, 2019-09 or 2020-12). Throws if the schema can't be used.
  */
-function namesOf({ $id, [referredAs]: name }: AnySchemaObject): readonly string[] {
-  return [$id, name].filter((text: unknown) => typeof text === 'string')
+export function compileJsonSchema(
+  schema: unknown,
+  referenced: readonly ReferencedSchema[] = [],
+): ValidateFunction {
+  const main = takenOf(schema, 'it')
+  const ajv = createAjv(main.$schema)
+  ajv.removeKeyword('uniqueItems').addKeyword(uniqueItems)
+  ajv.removeKeyword('multipleOf').addKeyword(multipleOf)
+  // Ajv refuses `id`, which was a keyword in draft 4. In later drafts, it is an unknown keyword, and has to be
+  // ignored.
+  ajv.removeKeyword('id')
+  const base: unknown = main.$id
+  // A referenced schema may have the same `$id` as this schema, for example because it was copied. It is then
+  // added only under the name by which this schema refers to it.
+  const known = new Set(typeof base === 'string' ? [absoluteId(ajv, base, '')] : [])
+  for (const { name, schema: other } of referenced) {
+    const taken = takenOf(other, name)
+    const ownId: unknown = taken.$id
+    for (const each of typeof ownId === 'string' ? [ownId, name] : [name]) {
+      const id = absoluteId(ajv, each, base)
+      if (known.has(id)) continue
+      known.add(id)
+      ajv.addSchema({ ...taken, $id: id }, id)
+    }
+  }
+  const validate = ajv.compile(main)
+  // With `$async`, the function returns a promise. A promise is truthy, so every value would be valid, and a
+  // rejection would end the process.
+  if ('$async' in validate) throw new Error('it says $async, a keyword of Ajv and not of JSON Schema')
+  return validate
+}
+
+/** Returns a schema as Ajv takes it. A schema may also be a boolean: everything fits, or nothing does. */
+function takenOf(schema: unknown, name: string): AnySchemaObject {
+  if (typeof schema === 'boolean') return schema ? {} : { not: {} }
+  if (typeof schema === 'object' && schema !== null && !Array.isArray(schema)) return asAjvTakes(schema)
+  throw new Error(`${name} is neither an object nor a boolean`)
 }
 
 /** Resolves an id in the same way as Ajv resolves a reference in a schema with the id `base`. */

@@ -1,10 +1,8 @@
-import { SchemaRegistry, SchemaType } from '@kafkajs/confluent-schema-registry'
-import avro from 'avsc'
 import { parseJson } from '../message/json.ts'
 import { createAvroReader } from './avro.ts'
-import { avroOptions } from './avro-options.ts'
+import { parseAvroSchema } from './avro-schema.ts'
 import type { PayloadReader } from './frame.ts'
-import { createJsonReader, JsonSchemaCompiler, referredAs } from './json-schema.ts'
+import { compileJsonSchema, createJsonReader, type ReferencedSchema } from './json-schema.ts'
 import { askRegistry, type RegistryConnection } from './registry-request.ts'
 
 /** The answer of a registry about a schema id. */
@@ -30,124 +28,102 @@ export type SchemaSourceSettings = RegistryConnection & {
   readonly url: string
 }
 
-type RegistryArguments = ConstructorParameters<typeof SchemaRegistry>
-type Middleware = NonNullable<RegistryArguments[0]['middlewares']>[number]
-type RegistryOptions = NonNullable<RegistryArguments[1]>
+/**
+ * The most schemas to which a schema may refer, directly and through others. Without a limit, a lookup might
+ * never end.
+ */
+const mostReferences = 1_000
 
-/** Creates a source that asks a registry (Confluent's API) through `@kafkajs/confluent-schema-registry`. */
+/** Creates a source that asks a registry with Confluent's API. */
 export function createSchemaSource({ url, ...connection }: SchemaSourceSettings): SchemaSource {
   return {
     async ask(schemaId, signal) {
-      const compiler = new JsonSchemaCompiler()
-      const exchange = new Exchange(connection, signal)
-      // Each lookup needs a registry object of its own. A shared object would keep each schema forever, and
-      // would refuse a second JSON Schema with the same name.
-      const registry = new SchemaRegistry(
-        { host: url, middlewares: [exchange.middleware] },
-        optionsOf(compiler),
-      )
+      const lookup = new Lookup(url.replace(/\/+$/, ''), connection, signal)
       try {
-        await registry.getSchema(schemaId)
+        return { kind: 'found', read: await lookup.reader(schemaId) }
       } catch (error) {
-        return exchange.trouble ?? { kind: 'unusable', why: messageOf(error) }
-      }
-      const entry = registry.cache.getSchema(schemaId)
-      try {
-        if (entry?.type === SchemaType.AVRO && avro.Type.isType(entry.schema)) {
-          // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `isType` has checked it
-          return { kind: 'found', read: createAvroReader(entry.schema as unknown as avro.Type) }
-        }
-      } catch (error) {
-        return { kind: 'unusable', why: messageOf(error) }
-      }
-      if (entry?.type === SchemaType.JSON && compiler.validate !== undefined) {
-        return { kind: 'found', read: createJsonReader(compiler.validate) }
-      }
-      return {
-        kind: 'unusable',
-        why: `it is of the type ${entry?.type ?? 'unknown'}; Avro and JSON are read`,
+        return error instanceof RegistryTrouble ? error.answer : unusable(messageOf(error))
       }
     },
   }
 }
 
-function optionsOf(compiler: JsonSchemaCompiler): RegistryOptions {
-  const options = {
-    [SchemaType.AVRO]: avroOptions(),
-    [SchemaType.JSON]: { ajvInstance: compiler },
+/** The reason why a lookup has ended without a schema. */
+class RegistryTrouble extends Error {
+  readonly answer: SchemaAnswer
+
+  constructor(answer: SchemaAnswer) {
+    super(answer.kind)
+    this.answer = answer
   }
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library calls only two methods of it
-  return options as unknown as RegistryOptions
 }
 
-/** An error of Sluice's own. The library passes it on unchanged. */
-class RegistryTrouble extends Error {}
-
-/**
- * The requests of one lookup: first for the schema, and then for the schemas to which it refers. This class
- * replaces the library's own transport, which has four faults. The library's transport crashes the process if
- * an answer with a bad status is the JSON `null`. It never ends if a body is cut off. It has no deadline for
- * a whole request. It can't distinguish a registry that lacks the schema from a URL at which there is no
- * registry.
- */
-class Exchange {
+/** The requests of one lookup: first for the schema, and then for the schemas to which it refers. */
+class Lookup {
+  readonly #url: string
   readonly #connection: RegistryConnection
   readonly #signal: AbortSignal
-  #requests = 0
-  /** The names of the references that were requested so far. */
+  /** The names of the references that were met so far. */
   readonly #names = new Set<string>()
-  #trouble: SchemaAnswer | undefined
+  readonly #referenced: ReferencedSchema[] = []
 
-  constructor(connection: RegistryConnection, signal: AbortSignal) {
+  constructor(url: string, connection: RegistryConnection, signal: AbortSignal) {
+    this.#url = url
     this.#connection = connection
     this.#signal = signal
   }
 
-  get trouble(): SchemaAnswer | undefined {
-    return this.#trouble
+  /** Returns the reader of the values of a schema. Throws if there is none. */
+  async reader(schemaId: number): Promise<PayloadReader> {
+    const registered = await this.#get(`/schemas/ids/${schemaId}`)
+    const { schemaType = 'AVRO' } = registered
+    if (schemaType !== 'AVRO' && schemaType !== 'JSON')
+      throw new Error(`it is of the type ${String(schemaType)}; Avro and JSON are read`)
+    const schema = parse(registered)
+    await this.#collect(registered)
+    if (schemaType === 'JSON') return createJsonReader(compileJsonSchema(schema, this.#referenced))
+    return createAvroReader(
+      parseAvroSchema(
+        schema,
+        this.#referenced.map((each) => each.schema),
+      ),
+    )
   }
 
   /**
-   * A middleware for the library. The library calls the last middleware in its list first. This middleware is
-   * the last, and it doesn't call the others.
+   * Gets the schemas to which a schema refers, and first the schemas to which these refer. Two schemas may
+   * refer to different versions of a third. Then the version that is met first counts for both, as in the
+   * registry itself.
    */
-  readonly middleware: Middleware = () => ({
-    response: async (_next, _renew, request) => {
-      this.#requests++
-      const body = await this.#get(request.url())
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library calls only `data`
-      return { data: () => body } as unknown as Awaited<ReturnType<typeof _next>>
-    },
-  })
-
-  async #get(url: string): Promise<object> {
-    const answer = await askRegistry(url, this.#connection, this.#signal)
-    if (answer.ok && answer.status === 200 && isSchema(answer.body)) return this.#named(answer.body, url)
-    this.#trouble = answer.ok ? this.#judge(answer) : { kind: 'failed', why: answer.why }
-    throw new RegistryTrouble()
+  async #collect({ references = [] }: RegisteredSchema): Promise<void> {
+    if (!Array.isArray(references)) throw new Error('its references are no list')
+    for (const reference of references) {
+      if (!isReference(reference)) throw new Error('a reference of it lacks a name, a subject or a version')
+      const { name, subject, version } = reference
+      if (this.#names.has(name)) continue
+      this.#names.add(name)
+      if (this.#names.size > mostReferences) throw new Error(`it refers to over ${mostReferences} schemas`)
+      const path = `/subjects/${encodeURIComponent(subject)}/versions/${encodeURIComponent(version)}`
+      const referenced = await this.#get(path)
+      await this.#collect(referenced)
+      this.#referenced.push({ name, schema: parse(referenced) })
+    }
   }
 
-  /**
-   * Adds to a schema the name by which another schema refers to it. The library doesn't pass this name to the
-   * compiler of JSON Schemas, but the library's request for the schema has it as the query parameter `name`.
-   * Two schemas may refer to different versions of a third schema. In this case, the registry uses the first
-   * version for both references, and so does the compiler. avsc would refuse the second version, so avsc gets
-   * an empty schema in place of it.
-   */
-  #named(body: RegisteredSchema, url: string): RegisteredSchema {
-    const name = new URL(url).searchParams.get('name')
-    if (name === null) return body
-    if (body.schemaType === 'JSON') return withName(body, name)
-    const isRepeated = this.#names.has(name)
-    this.#names.add(name)
-    return isRepeated ? { schema: '"null"' } : body
+  async #get(path: string): Promise<RegisteredSchema> {
+    const answer = await askRegistry(this.#url + path, this.#connection, this.#signal)
+    if (answer.ok && answer.status === 200 && isRegistered(answer.body)) return answer.body
+    throw new RegistryTrouble(answer.ok ? this.#judge(answer) : failed(answer.why))
   }
 
   #judge({ status, body }: { status: number; body: unknown }): SchemaAnswer {
     if (status === 404 && saysNotFound(body)) {
-      if (this.#requests === 1) return { kind: 'unknown' }
-      return { kind: 'unusable', why: 'the registry lacks a schema that it refers to' }
+      return this.#names.size === 0
+        ? { kind: 'unknown' }
+        : unusable('the registry lacks a schema that it refers to')
     }
+    const refusal = status === 400 || status === 422 ? refusalOf(body) : undefined
+    if (refusal !== undefined) return unusable(`the registry answers ${status}: ${refusal}`)
     if (status === 401 || status === 403)
       return failed(`it answers ${status}: look at registry.username and registry.password`)
     if (status === 404 || status < 400)
@@ -156,20 +132,38 @@ class Exchange {
   }
 }
 
+function unusable(why: string): SchemaAnswer {
+  return { kind: 'unusable', why }
+}
+
 function failed(why: string): SchemaAnswer {
   return { kind: 'failed', why }
 }
 
-type RegisteredSchema = { schema: string; schemaType?: unknown }
+/** A schema as the registry has it: as a text, with its kind and its references. */
+type RegisteredSchema = {
+  readonly schema: string
+  readonly schemaType?: unknown
+  readonly references?: unknown
+}
 
-function isSchema(body: unknown): body is RegisteredSchema {
+function isRegistered(body: unknown): body is RegisteredSchema {
   return typeof body === 'object' && body !== null && 'schema' in body && typeof body.schema === 'string'
 }
 
-function withName(body: RegisteredSchema, name: string): RegisteredSchema {
-  const parsed = parseJson(body.schema)
-  if (!parsed.ok || typeof parsed.value !== 'object' || parsed.value === null) return body
-  return { ...body, schema: JSON.stringify({ ...parsed.value, [referredAs]: name }) }
+type Reference = { readonly name: string; readonly subject: string; readonly version: string | number }
+
+function isReference(value: unknown): value is Reference {
+  if (typeof value !== 'object' || value === null) return false
+  const { name, subject, version }: { name?: unknown; subject?: unknown; version?: unknown } = value
+  const isVersion = typeof version === 'number' || typeof version === 'string'
+  return typeof name === 'string' && typeof subject === 'string' && isVersion
+}
+
+function parse({ schema }: RegisteredSchema): unknown {
+  const parsed = parseJson(schema)
+  if (!parsed.ok) throw new Error('it is not JSON')
+  return parsed.value
 }
 
 /**
@@ -180,6 +174,16 @@ function saysNotFound(body: unknown): boolean {
   if (typeof body !== 'object' || body === null || !('error_code' in body)) return false
   const code = body.error_code
   return typeof code === 'number' && code >= 40_400 && code < 40_500
+}
+
+/**
+ * Returns the message with which a registry says that it can't give a schema which it has. For example,
+ * Apicurio stores namespaces that it refuses to read. Returns `undefined` if the answer isn't a registry's.
+ */
+function refusalOf(body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null || !('error_code' in body)) return undefined
+  const message: unknown = 'message' in body ? body.message : undefined
+  return typeof message === 'string' ? message.slice(0, maxMessageCharacters) : undefined
 }
 
 const maxMessageCharacters = 300

@@ -66,7 +66,7 @@ export async function openDecoder(
   const { url } = registry
   if (url === undefined) return { decode: () => noRegistry, lookAhead() {}, stop() {} }
   const login = loginOf(registry, (message) => log.warn({ registry: url }, message))
-  // The registry's client is loaded only here, because it is large, and most installations don't need it.
+  // This is loaded only here, because its validator is large, and most installations have no registry.
   const { createSchemaSource } = await import('../registry/schema-source.ts')
   return createDecoder({
     source: createSchemaSource({ url, login, timeoutMs: registry.timeoutMs }),

@@ -3,7 +3,7 @@ import avro from 'avsc'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createAvroReader } from '../../src/registry/avro.ts'
-import { avroOptions } from '../../src/registry/avro-options.ts'
+import { parseAvroSchema } from '../../src/registry/avro-schema.ts'
 import { fuzz, fuzzTimeoutMs } from '../support/fuzz.ts'
 import { damage, isUnpolluted, timeOf } from '../support/mutation.ts'
 import { Random } from '../support/random.ts'
@@ -20,8 +20,8 @@ test(
       const cases = fc.sample(arbitraryAvro, { seed, numRuns: numRuns / 20 })
       for (const { schema, value } of cases) {
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- avsc checks it
-        const type = avro.Type.forSchema(schema as avro.Type, avroOptions())
-        const read = createAvroReader(type)
+        const type = avro.Type.forSchema(schema as avro.Type, { wrapUnions: 'always' })
+        const read = createAvroReader(parseAvroSchema(schema))
         const sound = type.toBuffer(value)
         for (let run = 0; run < 20; run++) {
           const damaged = damage(random, sound, [random.bytes(16), sound])

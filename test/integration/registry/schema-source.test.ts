@@ -80,8 +80,7 @@ test('a JSON Schema is found, and reads values', async () => {
 })
 
 describe('a schema that refers to another', () => {
-  /** The path of the referenced schema. The library also sends the name of the reference. */
-  const referred = '/subjects/money/versions/2?name=x.Money'
+  const referred = '/subjects/money/versions/2'
   const references = [{ name: 'x.Money', subject: 'money', version: 2 }]
   const order = {
     type: 'record',
@@ -103,6 +102,31 @@ describe('a schema that refers to another', () => {
     })
   })
 
+  test('of Avro is read with it, whatever the names and the subject are', async () => {
+    const name = 'com.acme.web-shop.1.Money$'
+    const { origin } = await serve({
+      '/schemas/ids/7': schema(
+        { ...order, namespace: 'com.acme.web-shop', fields: [{ name: 'total', type: name }] },
+        { references: [{ name, subject: ':.shop:a/b-value', version: 2 }] },
+      ),
+      '/subjects/%3A.shop%3Aa%2Fb-value/versions/2': schema({ ...money, name, namespace: undefined }),
+    })
+    const found = await ask(origin)
+    expect(found.kind === 'found' && found.read(Buffer.from([10]))).toEqual({
+      ok: true,
+      value: Buffer.from('{"total":{"cents":5}}'),
+    })
+  })
+
+  test('and that to others without end is refused', async () => {
+    let asked = 0
+    const { origin } = await serve((...given) => {
+      const more = [{ name: `x.T${asked++}`, subject: `T${asked}`, version: 1 }]
+      return schema(record, { references: more })(...given)
+    })
+    expect(await ask(origin)).toEqual({ kind: 'unusable', why: 'it refers to over 1000 schemas' })
+  })
+
   test('of Avro is read with the first version of it, if others refer to other versions', async () => {
     const unit = { type: 'record', name: 'Unit', namespace: 'x', fields: [{ name: 'a', type: 'int' }] }
     const later = { ...unit, fields: [...unit.fields, { name: 'b', type: 'int', default: 1 }] }
@@ -113,10 +137,10 @@ describe('a schema that refers to another', () => {
           references: ['One', 'Other'].map((name) => ({ name: `x.${name}`, subject: name, version: 1 })),
         },
       ),
-      '/subjects/One/versions/1?name=x.One': schema(holding('One'), refer('Unit', 1)),
-      '/subjects/Other/versions/1?name=x.Other': schema(holding('Other'), refer('Unit', 2)),
-      '/subjects/Unit/versions/1?name=x.Unit': schema(unit),
-      '/subjects/Unit/versions/2?name=x.Unit': schema(later),
+      '/subjects/One/versions/1': schema(holding('One'), refer('Unit', 1)),
+      '/subjects/Other/versions/1': schema(holding('Other'), refer('Unit', 2)),
+      '/subjects/Unit/versions/1': schema(unit),
+      '/subjects/Unit/versions/2': schema(later),
     })
     const found = await ask(origin)
     expect(found.kind === 'found' && found.read(Buffer.from([2, 4]))).toEqual({
@@ -152,11 +176,11 @@ describe('a schema that refers to another', () => {
         { ...own, type: 'object', properties: { total: { $ref: 'money.json' } } },
         { schemaType: 'JSON', references: [{ name: 'money.json', subject: 'money', version: 2 }] },
       ),
-      '/subjects/money/versions/2?name=money.json': schema(
+      '/subjects/money/versions/2': schema(
         { ...other, type: 'object', properties: { unit: { $ref: 'unit.json' }, cents: { type: 'integer' } } },
         { schemaType: 'JSON', references: [{ name: 'unit.json', subject: 'unit', version: 1 }] },
       ),
-      '/subjects/unit/versions/1?name=unit.json': schema(
+      '/subjects/unit/versions/1': schema(
         { $id: 'http://other.example/unit.json', enum: ['€'] },
         { schemaType: 'JSON' },
       ),
@@ -198,14 +222,19 @@ describe('a schema can not be used', () => {
       jsonAnswer({ schemaType: 'PROTOBUF', schema: 'syntax = "proto3"; message A { string a = 1; }' }),
       'PROTOBUF',
     ],
-    ['that is of a kind nobody knows', jsonAnswer({ schemaType: 'XSD', schema: '<a/>' }), 'schemaType'],
+    ['that is of a kind nobody knows', jsonAnswer({ schemaType: 'XSD', schema: '<a/>' }), 'XSD'],
     ['that is no JSON', jsonAnswer({ schema: '{' }), 'JSON'],
-    ['that is no Avro', schema({ type: 'thing' }), 'unknown type'],
     [
-      'whose names would be code',
-      schema({ ...record, fields: [{ name: 'a;process.exit(1)', type: 'int' }] }),
-      'invalid field name',
+      'that the registry itself can not read',
+      jsonAnswer({ error_code: 0, message: 'Failed to discover artifact type from content.' }, 400),
+      'the registry answers 400: Failed to discover',
     ],
+    [
+      'that refers to a schema in no way of a registry',
+      schema(record, { references: [{ name: 'x.Money', subject: 'money' }] }),
+      'lacks a name, a subject or a version',
+    ],
+    ['that is no Avro', schema({ type: 'thing' }), 'unknown type'],
     ['that is no JSON Schema', schema({ type: 'thing' }, { schemaType: 'JSON' }), 'type must be'],
     ['that refers to nothing', schema({ $ref: 'gone.json' }, { schemaType: 'JSON' }), 'resolve'],
   ]
@@ -239,6 +268,7 @@ describe('the registry has to be asked again', () => {
     ['when it answers 500 with null', jsonAnswer(null, 500), '500'],
     ['when it answers 503 with nothing', answer(503), '503'],
     ['when it answers 429', answer(429), '429'],
+    ['when another server says 400', jsonAnswer({ message: 'Bad request' }, 400), '400'],
     ['when it wants another login', answer(401), 'registry.password'],
     ['when it forbids', answer(403), 'registry.password'],
     ['when it is moved', answer(302, { location: 'http://127.0.0.1:9/' }), 'registry.url'],

@@ -13,19 +13,19 @@ import {
 import { deletionCheck } from '../../../src/message/deletion.ts'
 import { enter } from '../../../src/message/enter.ts'
 import { createAvroReader } from '../../../src/registry/avro.ts'
-import { avroOptions } from '../../../src/registry/avro-options.ts'
+import { parseAvroSchema } from '../../../src/registry/avro-schema.ts'
 
 /** Encodes a value as a JavaScript producer does, without logical types. Decodes it as the worker does. */
 function through(schema: object, value: object): Buffer {
   const written = typeOf(schema).toBuffer(value)
-  const read = createAvroReader(typeOf(structuredClone(schema), avroOptions()))(written)
+  const read = createAvroReader(parseAvroSchema(schema))(written)
   if (!read.ok) throw new Error(read.detail)
   return read.value
 }
 
-function typeOf(schema: object, options?: ReturnType<typeof avroOptions>): avro.Type {
+function typeOf(schema: object): avro.Type {
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- avsc checks it
-  return avro.Type.forSchema(schema as avro.Type, options)
+  return avro.Type.forSchema(schema as avro.Type)
 }
 
 const audienceChangeCheck = Compile(audienceChangeSchema)

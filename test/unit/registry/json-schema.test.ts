@@ -1,10 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { createJsonReader, JsonSchemaCompiler, referredAs } from '../../../src/registry/json-schema.ts'
+import {
+  compileJsonSchema,
+  createJsonReader,
+  type ReferencedSchema,
+} from '../../../src/registry/json-schema.ts'
 
-function read(schema: object, value: string | Buffer, referenced: readonly object[] = []) {
-  const compiler = new JsonSchemaCompiler()
-  for (const each of referenced) compiler.addSchema(each)
-  return createJsonReader(compiler.compile(schema))(Buffer.from(value))
+function read(
+  schema: object | boolean,
+  value: string | Buffer,
+  referenced: readonly ReferencedSchema[] = [],
+): ReturnType<ReturnType<typeof createJsonReader>> {
+  return createJsonReader(compileJsonSchema(schema, referenced))(Buffer.from(value))
 }
 
 const user = { type: 'object', required: ['userId'], properties: { userId: { type: 'string' } } }
@@ -161,6 +167,64 @@ describe('a schema', () => {
       expect([value, read(schema, value).ok]).toEqual([value, false])
   })
 
+  test('of draft 4 has limits that may be excluded, and ids by another name', () => {
+    const schema = {
+      $schema: 'http://json-schema.org/draft-04/schema#',
+      id: 'http://schemas.example/order.json',
+      definitions: { name: { id: '#name', type: 'string' } },
+      properties: {
+        id: { minimum: 0, exclusiveMinimum: true, maximum: 9, exclusiveMaximum: true },
+        share: { minimum: 0, exclusiveMinimum: false },
+        first: { $ref: '#name' },
+        last: { $ref: 'http://schemas.example/order.json#/definitions/name' },
+        inner: { $ref: 'order.json' },
+      },
+    }
+    for (const value of ['{"id":1,"share":0}', '{"first":"a","last":"b","inner":{"id":8}}'])
+      expect([value, read(schema, value).ok]).toEqual([value, true])
+    for (const value of [
+      '{"id":0}',
+      '{"id":9}',
+      '{"share":-1}',
+      '{"first":1}',
+      '{"last":1}',
+      '{"inner":{"id":0}}',
+    ])
+      expect([value, read(schema, value).ok]).toEqual([value, false])
+  })
+
+  test.each([
+    { $id: 7 },
+    { $id: null },
+    { $id: '' },
+    { $id: 'my order schema' },
+    { $id: 'urn:jsonschema:com:acme:web-shop:Order' },
+    { $id: '/schemas/order' },
+    { $schema: 7 },
+    { $schema: 'https://schemas.example/our-own-draft' },
+    { $schema: 'http://json-schema.org/schema#' },
+    { required: true },
+    { required: false },
+    { format: 7 },
+    { title: 7, description: {}, $comment: 1, readOnly: 'yes' },
+    {
+      discriminator: { propertyName: 'a' },
+      example: { $ref: 'gone' },
+      'connect.type': 'int8',
+      javaType: 'X',
+    },
+  ])('with %j is taken, and the rest of it counts', (odd) => {
+    const schema = { ...odd, type: 'object', properties: { a: { ...odd, $id: undefined, type: 'string' } } }
+    expect([read(schema, '{"a":"x"}').ok, read(schema, '{"a":1}').ok]).toEqual([true, false])
+  })
+
+  test('may be a boolean', () => {
+    expect([read(true, '1').ok, read(false, '1').ok]).toEqual([true, false])
+    const referred = (schema: boolean) => read({ $ref: 'any.json' }, '1', [{ name: 'any.json', schema }]).ok
+    expect([referred(true), referred(false)]).toEqual([true, false])
+    expect(() => compileJsonSchema([])).toThrow('neither an object nor a boolean')
+  })
+
   test('may escape more in a pattern than JavaScript allows with the flag u', () => {
     const schema = { type: 'string', pattern: String.raw`^[\w\.\_]+\@\w+$` }
     expect(read(schema, '"a_b@c"')).toMatchObject({ ok: true })
@@ -180,7 +244,7 @@ describe('a schema', () => {
 
   test('refers to others by their ids', () => {
     const schema = { type: 'object', properties: { user: { $ref: 'user.json' } } }
-    const referenced = [{ $id: 'user.json', ...user }]
+    const referenced = [{ name: 'a user', schema: { $id: 'user.json', ...user } }]
     expect(read(schema, '{"user":{"userId":"u"}}', referenced)).toMatchObject({ ok: true })
     expect(read(schema, '{"user":{}}', referenced)).toMatchObject({ ok: false })
   })
@@ -197,7 +261,7 @@ describe('a schema', () => {
     ],
   ])('refers to another by %s', (_how, name, own, other) => {
     const schema = { ...own, type: 'object', properties: { user: { $ref: name } } }
-    const referenced = [{ ...user, ...other, [referredAs]: name }]
+    const referenced = [{ name, schema: { ...user, ...other } }]
     expect(read(schema, '{"user":{"userId":"u"}}', referenced)).toMatchObject({ ok: true })
     expect(read(schema, '{"user":{}}', referenced)).toMatchObject({ ok: false })
   })
@@ -205,7 +269,7 @@ describe('a schema', () => {
   test('whose validation would be a promise can not be used: nothing would be refused', () => {
     expect(() => read({ $async: true, type: 'string' }, '1')).toThrow('$async')
     expect(() => read({ $async: 'yes', type: 'string' }, '1')).toThrow('$async')
-    const referenced = [{ $id: 'promised.json', $async: true, type: 'string' }]
+    const referenced = [{ name: 'promised.json', schema: { $async: true, type: 'string' } }]
     expect(() => read({ $ref: 'promised.json' }, '1', referenced)).toThrow('async')
     expect(() => read({ items: { $async: true, type: 'string' } }, '[1]')).toThrow('async')
   })
