@@ -26,7 +26,9 @@ function addSync({ command, once, screen }: CommandTools, parent: Command): void
     .option('--column <name>', 'the column or field with the user ids (default: userId or user_id)')
     .option('--no-header', 'the CSV has no header line; --column is then a number')
     .option('--allow-empty', 'accept a file without users, which ends the audience: all users leave')
-    .option('--dry-run', 'read and check the file, count, and write nothing')
+    .option('--allow-leaving', 'let any number of the known members leave; who they are is not read')
+    .option('--allow-odd-ids', 'accept user ids that look like undivided rows, footers or headers')
+    .option('--dry-run', 'read and check the file, count who would enter and leave, and write nothing')
     .addHelpText(
       'after',
       `
@@ -38,7 +40,8 @@ Examples:
 
 In NDJSON a line is a user id ("u1") or an object ({"userId":"u1"}). All of the file is read and checked before the
 first user is sent, in flat memory, with a copy in the folder for temporary files (TMPDIR). If a query may fail
-half-way, write its result to a file first: users who are missing from the result leave the audience.`,
+half-way, write its result to a file first: users who are missing from the result leave the audience. The command
+compares the file with the known members, and refuses it if more than half of them (and at least 20) would leave.`,
     )
     .action((file: string, { space, audience: id, name, key, ...flags }: Flags) =>
       once(flags, async (config, log) =>
@@ -54,6 +57,8 @@ half-way, write its result to a file first: users who are missing from the resul
             hasHeader: flags['header'] !== false,
             snapshotAt: textOf(flags['snapshotAt']),
             isEmptyAllowed: flags['allowEmpty'] === true,
+            isLeavingAllowed: flags['allowLeaving'] === true,
+            areOddIdsAllowed: flags['allowOddIds'] === true,
             isDryRun: flags['dryRun'] === true,
           },
           screen,

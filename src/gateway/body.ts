@@ -27,9 +27,7 @@ export function readBody(sent: Buffer, maxBytes: number): ReadBody {
   if (!isUtf8(bytes)) return { ok: false, fault: 'not_utf8' }
   const parsed = parseJson(bytes.toString('utf8', startOf(bytes)))
   if (!parsed.ok) return { ok: false, fault: 'not_json' }
-  return isJsonObject(parsed.value)
-    ? { ok: true, body: parsed.value }
-    : { ok: false, fault: 'not_an_object' }
+  return isJsonObject(parsed.value) ? { ok: true, body: parsed.value } : { ok: false, fault: 'not_an_object' }
 }
 
 export type Inflated =

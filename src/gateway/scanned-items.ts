@@ -57,8 +57,7 @@ export class ScannedItems implements Items {
   outlineAt(index: number): Outline | undefined {
     if (this.#outlines.has(index)) return this.#outlines.get(index)
     const text =
-      this.#respelled.get(index) ??
-      this.#bytes.toString('utf8', this.#startOf(index), this.#endOf(index))
+      this.#respelled.get(index) ?? this.#bytes.toString('utf8', this.#startOf(index), this.#endOf(index))
     const outline = text.startsWith('{') ? outlineOf(text) : undefined
     this.#outlines.set(index, outline)
     return outline

@@ -77,7 +77,7 @@ export function decodeGrowth(recordKey: Buffer, value: Buffer | null): DecodedGr
 }
 
 /** Returns the layout in force. Returns `undefined` if `sluice topics grow` was never run. */
-function layoutOf(growth: Growth | undefined): Layout | undefined {
+export function layoutOf(growth: Growth | undefined): Layout | undefined {
   switch (growth?.state) {
     case undefined:
       return undefined

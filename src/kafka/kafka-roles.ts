@@ -10,6 +10,7 @@ export const kafkaRoles = [
   'topics grow --clean',
   'send',
   'audience sync',
+  'audience sync --allow-leaving',
   'audience change',
   'audience backfill',
   'log serve',

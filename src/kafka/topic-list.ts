@@ -119,6 +119,7 @@ export type Topic = {
 
 const kafkaDefault = (): number => kafkaDefaultBytes
 const worker = ['worker', 'up'] as const
+const sync = ['audience sync', 'audience sync --allow-leaving'] as const
 const asSource = (): Keeping => ({ forMs: sourceKeptMs })
 const asRetry = ({ retryLimitMs }: KeptBy): Keeping => ({ forMs: retryKeptMs(retryLimitMs) })
 
@@ -148,7 +149,7 @@ export const topics = {
     readers: worker,
     // If a change came to the wrong partition, a worker writes it to the right partition. For a replay, a
     // worker writes refused changes and requests to their topics again.
-    writers: [...worker, 'gateway', 'audience sync', 'audience change'],
+    writers: [...worker, 'gateway', ...sync, 'audience change'],
     subscription: { needsState: true, hasWindow: false },
     isFramed: true,
   },
@@ -169,7 +170,7 @@ export const topics = {
     key: 'a JSON list of user, space and property. For a floor, it is user and source, or space and audience',
     kept: () => ({ latestOfKey: true, noneBeforeMs: sourceKeptMs, deletionsForMs: deletionsKeptMs }),
     maxBytes: maxRetryRecordBytes,
-    readers: [...worker, 'log find', 'audience backfill'],
+    readers: [...worker, 'log find', 'audience sync', 'audience backfill'],
     writers: worker,
     subscription: { needsState: true },
     isOwn: true,
@@ -214,7 +215,7 @@ export const topics = {
     key: 'a JSON list that names the subject of the record',
     kept: () => ({ latestOfKey: true, noneBeforeMs: 0, deletionsForMs: day }),
     maxBytes: kafkaDefault,
-    readers: [...worker, 'topics apply', 'topics check', 'audience sync', 'audience backfill'],
+    readers: [...worker, 'topics apply', 'topics check', ...sync, 'audience backfill'],
     writers: [...worker, 'audience backfill'],
     hasOnePartition: true,
   },

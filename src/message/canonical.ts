@@ -24,11 +24,7 @@ import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timesta
  * message would be refused. `enter` then respells the message. Any other result is byte for byte the same as the
  * result of respelling it. The bytes must be UTF-8.
  */
-export function enterCanonical(
-  bytes: Buffer,
-  origin: Origin,
-  limits: MessageLimits,
-): Entered | undefined {
+export function enterCanonical(bytes: Buffer, origin: Origin, limits: MessageLimits): Entered | undefined {
   if (!scan(bytes, limits)) return undefined
   const type = places.textOf(Field.type)
   if (!isPlainKind(type) || !isSound(places, type)) return undefined

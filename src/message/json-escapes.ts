@@ -35,7 +35,8 @@ export function writeEscapes(from: Buffer, start: number, end: number, to: Buffe
       const unit = escaped === letterU ? unitAt(from, at + 2) : invalid
       if (unit === invalid) return invalid
       at += unitBytes
-      const low = isHigh(unit) && from[at] === backslash && from[at + 1] === letterU ? unitAt(from, at + 2) : 0
+      const low =
+        isHigh(unit) && from[at] === backslash && from[at + 1] === letterU ? unitAt(from, at + 2) : 0
       if (low === invalid) return invalid
       if (!isLow(low)) next = writeUnit(unit, to, next)
       else {

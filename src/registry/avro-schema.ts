@@ -146,7 +146,9 @@ function spaceWithin({ name, namespace }: Json, outer: string): string {
   return typeof namespace === 'string' ? namespace : outer
 }
 
-/** Returns the full names that a reference may mean, the likeliest first. Java looks for them in this order. */
+/**
+ * Returns the full names that a reference may mean, the likeliest first. Java looks for them in this order.
+ */
 function fullNames(name: string, space: string): readonly string[] {
   if (name.lastIndexOf('.') > 0) return [name]
   const simple = name.replace('.', '')

@@ -43,7 +43,8 @@ export type ReferencedSchema = {
 }
 
 /**
- * Compiles a schema by the rules of its draft (4, 6, 7, 2019-09 or 2020-12). Throws if the schema can't be used.
+ * Compiles a schema by the rules of its draft (4, 6, 7, 2019-09 or 2020-12). Throws if the schema can't be
+ * used.
  */
 export function compileJsonSchema(
   schema: unknown,
@@ -53,8 +54,8 @@ export function compileJsonSchema(
   const ajv = createAjv(main.$schema)
   ajv.removeKeyword('uniqueItems').addKeyword(uniqueItems)
   ajv.removeKeyword('multipleOf').addKeyword(multipleOf)
-  // Ajv refuses `id`, which was a keyword in draft 4. In later drafts, it is an unknown keyword, and has to be
-  // ignored.
+  // Ajv refuses `id`, which was a keyword in draft 4. In later drafts, it is an unknown keyword, and has to
+  // be ignored.
   ajv.removeKeyword('id')
   const base: unknown = main.$id
   // A referenced schema may have the same `$id` as this schema, for example because it was copied. It is then

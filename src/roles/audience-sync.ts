@@ -3,21 +3,25 @@ import { extname } from 'node:path'
 import { propertyName } from '../audience/property-name.ts'
 import type { Config } from '../config/schema.ts'
 import type { createKafka } from '../kafka/client.ts'
+import type { KafkaRole } from '../kafka/kafka-roles.ts'
 import { countPartitions } from '../kafka/topic-partitions.ts'
 import { syncPartCheck } from '../message/audience-change.ts'
 import { formatTimestamp, parseTimestamp } from '../message/timestamp.ts'
 import { timeProblem } from '../upstream/checked-change.ts'
+import { OddIds } from '../upstream/odd-ids.ts'
 import { type PartitionPlan, type PlacedPart, Sync, type SyncHead } from '../upstream/sync.ts'
 import { readUsers, type UserFormat } from '../upstream/users.ts'
 import { askKafka, openKafka } from './ask-kafka.ts'
 import { counted, grouped, Progress, type Screen } from './progress.ts'
 import { refuseWhileGrowing } from './growth-journal.ts'
+import { compareWithKnown, type KnownMembers, membersLine, refuseImplausible } from './known-members.ts'
 import { kafkaSettings, topicNames } from './settings.ts'
 import { StartError, WrongUseError } from './start-error.ts'
 import { openInput, readingInput, readingLines, type UpstreamInput } from './upstream-input.ts'
 import { openWriter } from './writer.ts'
 
 type Log = Parameters<typeof createKafka>[1]
+type Kafka = ReturnType<typeof createKafka>
 
 export type AudienceSyncOptions = {
   /** The id of the space, which is a source of kind `audiences` in the catalog. */
@@ -32,6 +36,10 @@ export type AudienceSyncOptions = {
   /** The time at which the audience was queried, in ISO 8601. By default, this is the present time. */
   snapshotAt: string | undefined
   isEmptyAllowed: boolean
+  /** True if any number of the known members may leave. */
+  isLeavingAllowed: boolean
+  /** True if user ids may look like something else (`odd-ids.ts`). */
+  areOddIdsAllowed: boolean
   isDryRun: boolean
 }
 
@@ -42,6 +50,11 @@ export type AudienceSyncOptions = {
 const mostPartBytes = 256 * 1024
 /** How many parts of a sync are written at the same time. */
 const partsAtOnce = 4
+/**
+ * The number of records of `memberships` after which a sync reads no further partition. To read them takes
+ * about half a minute. A dry run reads all.
+ */
+const mostRecordsRead = 5_000_000
 
 /**
  * Writes a whole audience to `audience-changes`, as parts for each partition. Reads, checks and spools the
@@ -68,40 +81,95 @@ export async function syncAudience(
   kafkaSettings(config)
   const input = await openInput(options.file)
   warnOfAge(input, options, head, screen)
-  const kafka = await openKafka(config, log, 'audience sync')
-  await refuseWhileGrowing(kafka, config)
-  const partitions = await askKafka(config, countPartitions(kafka, topic))
-  if (partitions === undefined) {
-    throw new StartError(`${topic} does not exist: \`sluice topics apply\` creates it.`)
-  }
+  const role = roleOf(options)
+  const kafka = await openKafka(config, log, role)
+  const memberships = topicNames(config, await refuseWhileGrowing(kafka, config)).memberships
+  const partitions = await partitionsOf(kafka, config, topic)
+  if (role === 'audience sync' && (await partitionsOf(kafka, config, memberships)) !== partitions)
+    throw new StartError(`${topic} and ${memberships} differ in partitions: see \`sluice topics check\`.`)
   const maxPartBytes = Math.min(mostPartBytes, config.message.maxBytes)
   const sync = await readingInput(input.name, async () => new Sync({ head, partitions, maxPartBytes }))
   try {
-    await collect(sync, input, { ...options, format }, screen)
+    const odd = await collect(sync, input, { ...options, format }, screen)
     const plans = Array.from({ length: partitions }, (_, partition) => sync.plan(partition))
     const total = totalOf(plans)
-    if (total.users === 0 && !options.isEmptyAllowed) {
-      throw new StartError(
-        `${input.name} names no user: everybody would leave ${head.audienceId}. Say --allow-empty where the audience has ended.`,
-      )
-    }
+    const members = await checkMembers(
+      { config, kafka, sync, total, odd, input, options, screen },
+      {
+        topic: memberships,
+        partitions,
+        scope: { spaceId, audienceId: head.audienceId, property },
+      },
+    )
     const repeated = total.repeated === 0 ? '' : ` (${grouped(total.repeated)} of them named again)`
-    const read = `read     ${counted(total.users + total.repeated, 'user')}${repeated} from ${input.name}`
+    const read = [
+      `audience ${head.audienceId} of space ${spaceId}, property ${property}, as of ${head.snapshotAt}`,
+      `read     ${counted(total.users + total.repeated, 'user')}${repeated} from ${input.name}`,
+      ...members,
+    ]
     const what = `${counted(total.parts, 'part')} to ${counted(partitions, 'partition')} of ${topic}`
-    const about = `audience ${head.audienceId} of space ${spaceId}, property ${property}, as of ${head.snapshotAt}`
-    if (isDryRun) return [about, read, `nothing sent: it would be ${what}`]
+    if (isDryRun) return [...read, `nothing sent: it would be ${what}`]
     // Checks the number of partitions again, because reading the file may have taken long. The worker would
     // refuse parts that were made for another number of partitions.
     await refuseWhileGrowing(kafka, config)
-    if ((await askKafka(config, countPartitions(kafka, topic))) !== partitions)
+    if ((await partitionsOf(kafka, config, topic)) !== partitions)
       throw new StartError(
         `${topic} has got more partitions meanwhile: run the command again. Nothing was sent.`,
       )
-    await send(config, log, { sync, plans, total, topic, spaceId, screen })
-    return [about, read, `sent     ${what}`, `sync     ${head.syncId}`]
+    await send(config, log, { sync, plans, total, topic, spaceId, role, screen })
+    return [...read, `sent     ${what}`, `sync     ${head.syncId}`]
   } finally {
     sync.close()
   }
+}
+
+/** Returns the role of a sync. Only `audience sync` may read the known members. */
+function roleOf({ isDryRun, isLeavingAllowed }: AudienceSyncOptions): SyncRole {
+  return isDryRun || !isLeavingAllowed ? 'audience sync' : 'audience sync --allow-leaving'
+}
+
+type SyncRole = Extract<KafkaRole, `audience sync${string}`>
+
+type Checked = {
+  readonly config: Config
+  readonly kafka: Kafka
+  readonly sync: Sync
+  readonly total: Totals
+  readonly odd: OddIds
+  readonly input: UpstreamInput
+  readonly options: AudienceSyncOptions
+  readonly screen: Screen
+}
+
+/**
+ * Throws if the file is probably not the audience. Returns a line about the known members, or none if they
+ * don't matter.
+ */
+async function checkMembers(
+  { config, kafka, sync, total, odd, input, options, screen }: Checked,
+  known: Pick<KnownMembers, 'topic' | 'partitions' | 'scope'>,
+): Promise<string[]> {
+  const { isDryRun, isEmptyAllowed } = options
+  const { audienceId } = known.scope
+  if (total.users === 0 && !isEmptyAllowed) {
+    throw new StartError(
+      `${input.name} names no user: everybody would leave ${audienceId}. Say --allow-empty where the audience has ended.`,
+    )
+  }
+  // If an empty file is allowed, all members may leave.
+  const isCompared = isDryRun || (roleOf(options) === 'audience sync' && total.users > 0)
+  const mostRecords = isDryRun ? Infinity : mostRecordsRead
+  const comparison = isCompared
+    ? await compareWithKnown(config, kafka, sync, { ...known, mostRecords, screen })
+    : undefined
+  refuseImplausible({ input, audienceId, users: total.users, odd, comparison }, options)
+  return comparison === undefined ? [] : [membersLine(comparison, { isDryRun, topic: known.topic })]
+}
+
+async function partitionsOf(kafka: Kafka, config: Config, topic: string): Promise<number> {
+  const partitions = await askKafka(config, countPartitions(kafka, topic))
+  if (partitions !== undefined) return partitions
+  throw new StartError(`${topic} does not exist: \`sluice topics apply\` creates it.`)
 }
 
 function headOf(
@@ -172,8 +240,9 @@ async function collect(
   input: UpstreamInput,
   { format, column, hasHeader }: { format: UserFormat; column: string | undefined; hasHeader: boolean },
   screen: Screen,
-): Promise<void> {
+): Promise<OddIds> {
   const progress = new Progress(screen, 'reading', input.bytes)
+  const odd = new OddIds()
   let bytes = 0
   let users = 0
   const detail = () => counted(users, 'user')
@@ -185,12 +254,14 @@ async function collect(
     }
   }
   await readingLines(input, progress, () =>
-    readUsers(watched(), { format, column, hasHeader }, (userId) => {
+    readUsers(watched(), { format, column, hasHeader }, (userId, line) => {
       users++
+      odd.take(userId, line)
       return sync.add(userId)
     }),
   )
   progress.end(bytes, detail())
+  return odd
 }
 
 type Totals = { users: number; repeated: number; parts: number }
@@ -211,6 +282,7 @@ type Sending = {
   total: Totals
   topic: string
   spaceId: string
+  role: SyncRole
   screen: Screen
 }
 
@@ -221,10 +293,10 @@ type Sending = {
 async function send(
   config: Config,
   log: Log,
-  { sync, plans, total, topic, spaceId, screen }: Sending,
+  { sync, plans, total, topic, spaceId, role, screen }: Sending,
 ): Promise<void> {
   const progress = new Progress(screen, 'sending', total.parts)
-  const writer = await openWriter(config, log, 'audience sync', (line) => progress.note(line))
+  const writer = await openWriter(config, log, role, (line) => progress.note(line))
   let sent = 0
   let users = 0
   const detail = () => counted(users, 'user')

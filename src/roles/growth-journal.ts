@@ -5,6 +5,7 @@ import {
   encodeGrowth,
   faultOf,
   type Growth,
+  layoutOf,
   underWay,
 } from '../growth/journal.ts'
 import type { Layout } from '../growth/layout.ts'
@@ -83,11 +84,13 @@ export async function refuseOtherLayout(kafka: Kafka, config: Config): Promise<n
 
 /**
  * Throws while the installation is being grown. This is for commands that depend on the actual number of
- * partitions of the topics. The configured number isn't compared.
+ * partitions of the topics. The configured layout isn't compared. Returns the layout in force, or `undefined`
+ * if the installation was never grown.
  */
-export async function refuseWhileGrowing(kafka: Kafka, config: Config): Promise<void> {
+export async function refuseWhileGrowing(kafka: Kafka, config: Config): Promise<Layout | undefined> {
   const growth = await readGrowth(kafka, config)
   if (growth?.state === 'copying' || growth?.state === 'switching') throw new StartError(underWay(growth))
+  return layoutOf(growth)
 }
 
 /** Writes how far `sluice topics grow` has got. Resolves when all in-sync replicas have the record. */

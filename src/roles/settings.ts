@@ -91,6 +91,10 @@ export function topicLayout(config: Config): TopicLayout {
   }
 }
 
-export function topicNames({ kafka, topics }: Config): TopicNames {
-  return namesOf({ prefix: kafka.topicPrefix, generation: topics.generation })
+/** Returns the names of the topics in the configured layout, or in the layout that is given. */
+export function topicNames(
+  { kafka, topics }: Config,
+  { generation }: { readonly generation: number } = topics,
+): TopicNames {
+  return namesOf({ prefix: kafka.topicPrefix, generation })
 }

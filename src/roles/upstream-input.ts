@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs'
+import { createReadStream, type Stats } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import process from 'node:process'
 import type { Progress } from './progress.ts'
@@ -31,7 +31,7 @@ export async function openInput(file: string): Promise<UpstreamInput> {
       name: file,
       bytes: isFile ? stats.size : undefined,
       modifiedMs: isFile ? stats.mtimeMs : undefined,
-      chunks: chunksOf(file),
+      chunks: isFile ? unchangedChunksOf(file, stats) : chunksOf(file),
     }
   } catch (error) {
     const code = systemCode(error)
@@ -50,6 +50,24 @@ const chunkBytes = 256 * 1024
  */
 async function* chunksOf(file: string): AsyncIterable<Buffer> {
   yield* createReadStream(file, { highWaterMark: chunkBytes })
+}
+
+/**
+ * Reads the file in chunks. Throws at the end if another program has written to the file meanwhile, because
+ * then a part of it may be missing. `before` are the facts about the file when it was opened.
+ */
+async function* unchangedChunksOf(file: string, before: Stats): AsyncIterable<Buffer> {
+  let bytes = 0
+  for await (const chunk of chunksOf(file)) {
+    bytes += chunk.length
+    yield chunk
+  }
+  const after = await stat(file)
+  const isSame = after.size === before.size && after.mtimeMs === before.mtimeMs && bytes === before.size
+  if (isSame) return
+  throw new StartError(
+    `${file} was written while it was read (${before.size} bytes before, ${bytes} read, ${after.size} now): run the command again when the file is complete. Nothing was sent.`,
+  )
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino'
+import { losesMost } from '../audience/lost-members.ts'
 import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 import type { AudienceObserver, ChangeOutcome } from '../audience/audience-ports.ts'
 import { memo } from './memo.ts'
@@ -43,7 +44,12 @@ export function createAudienceObserver({
       audienceSynced.inc({ outcome: 'joined' }, report.joined)
       audienceSynced.inc({ outcome: 'left' }, report.left)
       audienceSynced.inc({ outcome: 'unchanged' }, report.unchanged)
-      log.info(report, 'a sync was applied')
+      if (losesMost({ leaving: report.left, staying: report.unchanged }))
+        log.warn(
+          report,
+          'a sync was applied, and most members of this unit have left the audience: if they should not have, sync the right users, and they enter again',
+        )
+      else log.info(report, 'a sync was applied')
     },
     syncRefused(sync, reason) {
       audienceSyncs.inc({ outcome: reason })

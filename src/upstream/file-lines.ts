@@ -16,6 +16,54 @@ const maxLineBytes = 16 * 1024 ** 2
 const lineEnd = 0x0a
 const replacement = '\ufffd'
 
+/** The first bytes of files that aren't UTF-8 text, and what to do. */
+const otherKinds: readonly (readonly [start: string, problem: string])[] = [
+  ['\x1f\x8b', 'is packed with gzip: unpack the file first (gunzip)'],
+  ['BZh', 'is packed with bzip2: unpack the file first (bunzip2)'],
+  ['\x28\xb5\x2f\xfd', 'is packed with zstd: unpack the file first (unzstd)'],
+  ['\xfd7zX', 'is packed with xz: unpack the file first (unxz)'],
+  ['PK\x03\x04', 'is a zip archive or a spreadsheet: unpack it, or save the sheet as CSV in UTF-8'],
+  ['\xd0\xcf\x11\xe0', 'is a spreadsheet: save the sheet as CSV in UTF-8'],
+  ['PAR1', 'is a Parquet file: write it as CSV or NDJSON'],
+  ['Obj\x01', 'is an Avro file: write it as CSV or NDJSON'],
+  ['\xff\xfe', 'is UTF-16: save the file as UTF-8'],
+  ['\xfe\xff', 'is UTF-16: save the file as UTF-8'],
+]
+const mostStartBytes = 512
+/** Matches the beginning of a page, such as the error page of a server that should have sent a file. */
+const page = /^(?:\ufeff)?\s*<(?:!doctype|html|head|body|\?xml)\b/i
+const pageProblem = 'is HTML or XML, such as the error page of a server: get the file again'
+
+/** A file whose first bytes may be UTF-8 text. The chunks include these bytes. */
+type OpenedText = { ok: true; chunks: AsyncIterable<Buffer> } | { ok: false; problem: string }
+
+/** Looks at the first bytes of a file. Returns a problem if the file is no text, or a page of a server. */
+export async function openText(input: AsyncIterable<Buffer>): Promise<OpenedText> {
+  const chunks = input[Symbol.asyncIterator]()
+  let start = Buffer.alloc(0)
+  while (start.length < mostStartBytes) {
+    const next = await chunks.next()
+    if (next.done === true) break
+    start = Buffer.concat([start, next.value])
+  }
+  const latin1 = start.toString('latin1', 0, mostStartBytes)
+  const other = otherKinds.find(([first]) => latin1.startsWith(first))?.[1]
+  const problem = other ?? (page.test(start.toString('utf8', 0, mostStartBytes)) ? pageProblem : undefined)
+  if (problem !== undefined) {
+    await chunks.return?.()
+    return { ok: false, problem }
+  }
+  async function* whole(): AsyncGenerator<Buffer> {
+    try {
+      if (start.length > 0) yield start
+      yield* { [Symbol.asyncIterator]: () => chunks }
+    } finally {
+      await chunks.return?.()
+    }
+  }
+  return { ok: true, chunks: whole() }
+}
+
 /**
  * Passes the lines of a UTF-8 text to `take` one by one, without the line feeds and without a byte order
  * mark. Empty lines are left out. Only one chunk and one line are in memory. Stops at the first fault, or
@@ -47,7 +95,9 @@ export async function eachLine(
     return takeBytes(whole)
   }
 
-  for await (const chunk of input) {
+  const opened = await openText(input)
+  if (!opened.ok) return { ok: false, fault: { line: 1, problem: opened.problem } }
+  for await (const chunk of opened.chunks) {
     let from = 0
     for (let to = chunk.indexOf(lineEnd); to !== -1; to = chunk.indexOf(lineEnd, from)) {
       const problem = end(chunk.subarray(from, to))

@@ -1,5 +1,6 @@
 import type { SyncPart } from '../message/audience-change.ts'
 import { partitionOf } from '../message/partitioner.ts'
+import type { Compared } from './comparison.ts'
 import { distinct, spread } from './distinct.ts'
 import { Spool } from './spool.ts'
 
@@ -67,8 +68,34 @@ export class Sync {
       return 'has a user id that no part has room for: raise message.maxBytes (SLUICE_MESSAGE_MAX_BYTES)'
     }
     const partition = partitionOf(userId, this.#partitions)
-    this.#spool.add(partition * this.#bucketsEach + (spread(text) % this.#bucketsEach), text)
+    this.#spool.add(partition * this.#bucketsEach + this.#bucketOf(text), text)
     return undefined
+  }
+
+  /**
+   * Compares the users of one partition, who were added so far, with the known members of this partition.
+   * `known` yields each member once.
+   */
+  compare(partition: number, known: Iterable<string>): Compared {
+    const members = new Spool(this.#bucketsEach)
+    const counts = { known: 0, entering: 0, staying: 0 }
+    try {
+      for (const userId of known) {
+        const text = JSON.stringify(userId)
+        members.add(this.#bucketOf(text), text)
+        counts.known++
+      }
+      for (let bucket = 0; bucket < this.#bucketsEach; bucket++) {
+        const inBucket = new Set([...members.read(bucket)].flat())
+        for (const text of distinct(this.#spool, partition * this.#bucketsEach + bucket)) {
+          if (inBucket.has(text)) counts.staying++
+          else counts.entering++
+        }
+      }
+      return counts
+    } finally {
+      members.close()
+    }
   }
 
   /** Counts the users and the parts of one partition, for the users who were added so far. */
@@ -93,6 +120,11 @@ export class Sync {
 
   close(): void {
     this.#spool.close()
+  }
+
+  /** Returns the bucket of a user within the user's partition. */
+  #bucketOf(text: string): number {
+    return spread(text) % this.#bucketsEach
   }
 
   #countAdded(partition: number): number {

@@ -1,7 +1,7 @@
 import { CsvError, parse, type Parser } from 'csv-parse'
 import { userIdCheck } from '../message/audience-change.ts'
 import { parseJson } from '../message/json.ts'
-import { eachLine, type LineFault } from './file-lines.ts'
+import { eachLine, type LineFault, openText } from './file-lines.ts'
 
 /**
  * The format of a file of users. A `csv` file has a row for each user. An `ndjson` file has a JSON text or
@@ -25,6 +25,9 @@ export type UserList = {
 
 export type UsersRead = { ok: true; rows: number } | { ok: false; fault: LineFault }
 
+/** Takes a user id and its line, counted from 1. Returns a problem if the id can't be used. */
+type TakeUser = (userId: string, line: number) => string | undefined
+
 /**
  * Reads the users that a file lists, and passes each user id to `take` unchanged. Memory doesn't grow with
  * the file. Stops at the first row that has no valid user id, or for which `take` returns a problem.
@@ -32,7 +35,7 @@ export type UsersRead = { ok: true; rows: number } | { ok: false; fault: LineFau
 export async function readUsers(
   input: AsyncIterable<Buffer>,
   list: UserList,
-  take: (userId: string) => string | undefined,
+  take: TakeUser,
 ): Promise<UsersRead> {
   const counted: Counted = { rows: 0, take }
   const fault =
@@ -40,7 +43,7 @@ export async function readUsers(
   return fault === undefined ? { ok: true, rows: counted.rows } : { ok: false, fault }
 }
 
-type Counted = { rows: number; readonly take: (userId: string) => string | undefined }
+type Counted = { rows: number; readonly take: TakeUser }
 
 const usualColumns = ['userId', 'user_id']
 
@@ -50,15 +53,15 @@ async function readNdjson(
   counted: Counted,
 ): Promise<LineFault | undefined> {
   const names = column === undefined ? usualColumns : [column]
-  const read = await eachLine(input, (text) => {
+  const read = await eachLine(input, (text, line) => {
     const parsed = parseJson(text)
     if (!parsed.ok)
       return 'is no JSON: write a user id in quotation marks, or an object, on a line of its own'
     const { value } = parsed
-    if (typeof value !== 'object' || value === null) return takeUser(value, counted)
+    if (typeof value !== 'object' || value === null) return takeUser(value, line, counted)
     const field = Object.entries(value).find(([name]) => names.includes(name))
     if (field === undefined) return `has no field ${names.join(' or ')}: name the field with --column`
-    return takeUser(field[1], counted)
+    return takeUser(field[1], line, counted)
   })
   return read.ok ? undefined : read.fault
 }
@@ -82,7 +85,7 @@ async function readCsv(
   let fault: LineFault | undefined
   let column: number | undefined
   let lastLine = 0
-  const takeRow = (row: readonly string[]): string | undefined => {
+  const takeRow = (row: readonly string[], line: number): string | undefined => {
     if (column === undefined) {
       const found = findColumn(row, list)
       if (!found.ok) return found.problem
@@ -93,8 +96,10 @@ async function readCsv(
     if (userId !== undefined && /[\r\n]/.test(userId)) {
       return 'has a user id with a line break: a quotation mark is missing, or one too many'
     }
-    return takeUser(userId, counted)
+    return takeUser(userId, line, counted)
   }
+  const text = await openText(input)
+  if (!text.ok) return { line: 1, problem: text.problem }
   const parser = parse({
     bom: true,
     record_delimiter: recordEnds,
@@ -103,7 +108,7 @@ async function readCsv(
     on_record(row: string[], { lines }) {
       if (fault !== undefined) return null
       lastLine = lines
-      const problem = takeRow(row)
+      const problem = takeRow(row, lines)
       if (problem !== undefined) fault = { line: lines, problem }
       // The parser must not output the row, because `takeRow` has already handled it.
       return null
@@ -114,7 +119,7 @@ async function readCsv(
   parser.on('error', () => undefined)
   parser.resume()
   try {
-    for await (const chunk of input) {
+    for await (const chunk of text.chunks) {
       const error = await outcomeOf((done) => parser.write(chunk, done))
       if (error !== undefined) return explain(error, parser, lastLine)
       if (fault !== undefined) return fault
@@ -195,9 +200,9 @@ function explain(error: CsvError, { info }: Parser, lastLine: number): LineFault
 
 const maxUserIdCharacters = 1_000
 
-function takeUser(userId: unknown, counted: Counted): string | undefined {
+function takeUser(userId: unknown, line: number, counted: Counted): string | undefined {
   if (typeof userId !== 'string') return 'has a user id that is no text: write it in quotation marks'
-  const problem = userIdProblem(userId) ?? counted.take(userId)
+  const problem = userIdProblem(userId) ?? counted.take(userId, line)
   if (problem === undefined) counted.rows++
   return problem
 }

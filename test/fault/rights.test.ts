@@ -32,6 +32,7 @@ const roles = [
   'topics check',
   'send',
   'audience sync',
+  'audience sync --allow-leaving',
   'audience change',
   'audience backfill',
   'replay',
@@ -130,6 +131,8 @@ function command(role: Role): string[] {
       return ['send', '--source', 'shop', track]
     case 'audience sync':
       return ['audience', 'sync', join(folder, 'vips.csv'), ...vips]
+    case 'audience sync --allow-leaving':
+      return ['audience', 'sync', join(folder, 'vips.csv'), ...vips, '--allow-leaving']
     case 'audience change':
       return ['audience', 'change', ...vips, '--user', 'u4', '--member', 'true']
     case 'audience backfill':
@@ -176,6 +179,12 @@ test('each role does its work with exactly the rights of docs/acls.md', async ()
     expect(response.status).toBe(200)
     await until('that of the gateway is delivered', () => receiver.requestsTo('/crm').length >= 3)
 
+    // Without the right to read the known members, a sync can't be compared with them.
+    const { stderr } = await runSluice(command('audience sync'), variables('audience sync --allow-leaving'), {
+      expectedCode: 1,
+    })
+    expect(stderr).toContain('READ on Topic sluice.memberships')
+    await run('audience sync --allow-leaving')
     await run('audience sync')
     await run('audience change')
     await until('all four are told', () => receiver.requestsTo('/vips').length >= 4)

@@ -30,6 +30,7 @@ beforeEach(async () => {
     SLUICE_KAFKA_TOPIC_PREFIX: prefix,
   }
   await createTopic(topic, { partitions })
+  await createTopic(`${prefix}memberships`, { partitions })
 })
 
 function fileOf(name: string, text: string): string {
@@ -82,6 +83,7 @@ describe('a sync of a file', () => {
     expect(stdout.split('\n')).toEqual([
       `audience aud_1 of space personas, property vip, as of ${first?.snapshotAt}`,
       `read     40,000 users from ${file}`,
+      'members  0 known: 40,000 enter, 0 leave, 0 stay',
       `sent     ${written.length} parts to 6 partitions of ${topic}`,
       `sync     ${first?.syncId}`,
       '',
@@ -126,6 +128,7 @@ describe('a sync of a file', () => {
     const file = fileOf('dry.ndjson', '"u1"\n"u2"\n')
     const { stdout } = await runSluice(['audience', 'sync', file, ...about, '--dry-run'], variables)
     expect(stdout).toContain(`read     2 users from ${file}`)
+    expect(stdout).toContain('members  0 known: 2 would enter, 0 would leave, 0 would stay')
     expect(stdout).toContain(`nothing sent: it would be 6 parts to 6 partitions of ${topic}`)
     expect(await readAll(topic)).toEqual([])
   })

@@ -294,7 +294,10 @@ test.each([
   ['more messages than a batch may have', `{"batch":[${Array(2_501).fill(track).join(',')}]}`],
   ['bytes that are not UTF-8', Buffer.from(`{"batch":[${track.replace('E', 'é')}]}`, 'latin1')],
   ['a byte order mark', `\ufeff{"batch":[${track}]}`],
-  ['a number that takes more room as JSON.stringify writes it', `{"batch":[{"type":"page","userId":"u","n":1e20}]}`],
+  [
+    'a number that takes more room as JSON.stringify writes it',
+    `{"batch":[{"type":"page","userId":"u","n":1e20}]}`,
+  ],
 ])('a batch with %s comes to what parsing makes of it', (_, text) => {
   const { scanned, parsed } = bothWays(text, 'batch', {})
   expect(scanned).toEqual(parsed)

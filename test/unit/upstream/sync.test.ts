@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type SyncPart, syncPartCheck } from '../../../src/message/audience-change.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'
+import { Comparison } from '../../../src/upstream/comparison.ts'
 import { Sync, type SyncHead } from '../../../src/upstream/sync.ts'
 import { userId } from './chunks.ts'
 
@@ -112,5 +113,78 @@ describe('the parts of a sync', () => {
     expect(sync.add('x'.repeat(1_000))).toContain('message.maxBytes')
     expect(sync.add('x'.repeat(100))).toBeUndefined()
     sync.close()
+  })
+})
+
+const idOf = (number: number): string => `"Zoë" ${number}`
+
+describe('the users of a sync are compared with the known members', () => {
+  const given = fc.record({
+    users: fc.array(fc.nat({ max: 40 }), { maxLength: 60 }),
+    known: fc.uniqueArray(fc.nat({ max: 40 })),
+    partitions: fc.integer({ min: 1, max: 12 }),
+  })
+
+  test('by partition, each user once', () => {
+    fc.assert(
+      fc.property(given, ({ users, known, partitions }) => {
+        const sync = new Sync({ head, partitions, maxPartBytes: 10_000 })
+        try {
+          for (const user of users) sync.add(idOf(user))
+          const total = new Comparison(partitions)
+          for (let partition = 0; partition < partitions; partition++) {
+            const own = known.map(idOf).filter((id) => partitionOf(id, partitions) === partition)
+            total.add(sync.compare(partition, own))
+          }
+          const named = new Set(users)
+          const staying = known.filter((user) => named.has(user)).length
+          expect([total.known, total.entering, total.leaving, total.staying, total.isEstimate]).toEqual([
+            known.length,
+            named.size - staying,
+            known.length - staying,
+            staying,
+            false,
+          ])
+        } finally {
+          sync.close()
+        }
+      }),
+      { numRuns: 100 },
+    )
+  })
+
+  test('by some partitions, of which the numbers of all are estimated', () => {
+    const total = new Comparison(12)
+    total.add({ known: 100, entering: 10, staying: 70 })
+    total.add({ known: 100, entering: 20, staying: 90 })
+    expect([total.known, total.entering, total.leaving, total.staying]).toEqual([1_200, 180, 240, 960])
+    expect([total.compared, total.isEstimate]).toEqual([2, true])
+  })
+
+  test.each([
+    ['nobody is known', 0, 0, false],
+    ['all of a few leave', 19, 0, false],
+    ['all of some leave', 20, 0, true],
+    ['half leave', 40, 20, false],
+    ['more than half leave', 41, 20, true],
+    ['nearly all of many leave', 1_000_000, 3, true],
+    ['many leave, and more stay', 1_000_000, 500_000, false],
+  ])('and are implausible or not: %s', (_which, known, staying, isImplausible) => {
+    const total = new Comparison(1)
+    total.add({ known, entering: 1_000, staying })
+    expect(total.isImplausible).toBe(isImplausible)
+  })
+
+  test('and an oddity of half of the known ids is none', () => {
+    const total = new Comparison(1)
+    total.note('auth0|1')
+    total.note('auth0|2')
+    total.note('a;b')
+    total.add({ known: 4, entering: 0, staying: 0 })
+    expect([total.isUsual('pipe'), total.isUsual('semicolon'), total.isUsual('tab')]).toEqual([
+      true,
+      false,
+      false,
+    ])
   })
 })

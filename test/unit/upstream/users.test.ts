@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { readUsers, type UserList } from '../../../src/upstream/users.ts'
@@ -95,6 +97,15 @@ describe('a CSV', () => {
     expect(given).toBeLessThan(100)
   })
 
+  test('tells the line of each user', async () => {
+    const lines: number[] = []
+    await readUsers(inPieces(Buffer.from('userId\n\nu1\n"u2"\r\nu3'), [9, 3]), csv, (_id, line) => {
+      lines.push(line)
+      return undefined
+    })
+    expect(lines).toEqual([3, 4, 5])
+  })
+
   test('ends with the first user that is objected to', async () => {
     const taken: string[] = []
     const read = await readUsers(inPieces(Buffer.from('userId\nu1\nu2\nu3\n'), []), csv, (id) => {
@@ -103,6 +114,49 @@ describe('a CSV', () => {
     })
     expect(read).toEqual({ ok: false, fault: { line: 3, problem: 'is too much' } })
     expect(taken).toEqual(['u1', 'u2'])
+  })
+})
+
+describe('a file that is no text is refused before its first user, wherever it is cut:', () => {
+  const rows = 'userId\nu1\nu2\n'
+  const kinds: [what: string, file: Buffer | string, says: string][] = [
+    ['gzip', gzipSync(rows), 'gunzip'],
+    ['zstd', zstdCompressSync(rows), 'unzstd'],
+    ['a spreadsheet', Buffer.from('504b0304140006000800', 'hex'), 'save the sheet as CSV'],
+    ['an old spreadsheet', Buffer.from('d0cf11e0a1b11ae1', 'hex'), 'save the sheet as CSV'],
+    ['Parquet', 'PAR1\u0015\u0004', 'Parquet'],
+    ['UTF-16', Buffer.from(`\ufeff${rows}`, 'utf16le'), 'save the file as UTF-8'],
+    [
+      'UTF-16, the other way round',
+      Buffer.from(`\ufeff${rows}`, 'utf16le').swap16(),
+      'save the file as UTF-8',
+    ],
+    ['a page', '<!DOCTYPE html>\n<html>', 'get the file again'],
+    ['a page after lines and a byte order mark', '\ufeff\r\n\n<HTML lang="en">', 'get the file again'],
+    ['an answer in XML', '<?xml version="1.0"?>\n<Error>', 'get the file again'],
+  ]
+
+  test.each(kinds)('%s', async (_what, file, says) => {
+    for (const list of [csv, { ...csv, hasHeader: false }, ndjson]) {
+      for (const lengths of [[], [1, 1, 1, 1, 1, 1]]) {
+        const fault = { line: 1, problem: expect.stringContaining(says) }
+        expect(await usersOf(file, list, lengths)).toEqual({ read: { ok: false, fault }, users: [] })
+      }
+    }
+  })
+
+  test('and the file is not read any further', async () => {
+    let isClosed = false
+    async function* file(): AsyncGenerator<Buffer> {
+      try {
+        yield gzipSync(randomBytes(1_000))
+        yield Buffer.from('u1\n')
+      } finally {
+        isClosed = true
+      }
+    }
+    expect(await readUsers(file(), csv, () => undefined)).toMatchObject({ ok: false })
+    expect(isClosed).toBe(true)
   })
 })
 
