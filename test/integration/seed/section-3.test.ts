@@ -134,7 +134,8 @@ function cameInABatch(messageId: string): boolean {
 
 function catalogWithHooks(count: number) {
   const hooks = Array.from({ length: count }, (_, i) => ({ url: `${server.origin}/hook-${i}` }))
-  return { sources: [{ id: 'shop' }], destinations: [{ id: 'crm', sources: ['shop'], hooks }] }
+  const destinations = [{ id: 'crm', sources: ['shop'], hooks }]
+  return { expect: { sources: 1, destinations: 1 }, sources: [{ id: 'shop' }], destinations }
 }
 
 function timeoutLine(): Promise<LogLine> {
