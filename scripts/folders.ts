@@ -89,7 +89,7 @@ const parts: Readonly<Record<string, Folder>> = {
   registry: {
     about: 'values that begin with a schema id → plain JSON, by the schemas of a registry',
     imports: ['http', 'message', 'queues'],
-    packages: ['ajv'],
+    packages: ['@kafkajs/confluent-schema-registry', 'ajv'],
   },
   pipeline: {
     about: 'record → deliveries → attempts → settlement',

@@ -1,8 +1,9 @@
+import { SchemaRegistry } from '@kafkajs/confluent-schema-registry'
 import { parseJson } from '../message/json.ts'
 import { createAvroReader } from './avro.ts'
 import { parseAvroSchema } from './avro-schema.ts'
 import type { PayloadReader } from './frame.ts'
-import { compileJsonSchema, createJsonReader, type ReferencedSchema } from './json-schema.ts'
+import { compileJsonSchema, createJsonReader } from './json-schema.ts'
 import { askRegistry, type RegistryConnection } from './registry-request.ts'
 
 /** The answer of a registry about a schema id. */
@@ -34,13 +35,18 @@ export type SchemaSourceSettings = RegistryConnection & {
  */
 const mostReferences = 1_000
 
-/** Creates a source that asks a registry with Confluent's API. */
+type Middleware = NonNullable<ConstructorParameters<typeof SchemaRegistry>[0]['middlewares']>[number]
+
+/** Creates a source that asks a registry (Confluent's API) through `@kafkajs/confluent-schema-registry`. */
 export function createSchemaSource({ url, ...connection }: SchemaSourceSettings): SchemaSource {
+  const host = url.replace(/\/+$/, '')
   return {
     async ask(schemaId, signal) {
-      const lookup = new Lookup(url.replace(/\/+$/, ''), connection, signal)
+      const lookup = new Lookup(host, connection, signal)
       try {
-        return { kind: 'found', read: await lookup.reader(schemaId) }
+        // Each lookup needs a registry object of its own. A shared object would keep each schema forever.
+        await new SchemaRegistry({ host, middlewares: [lookup.middleware] }).getSchema(schemaId)
+        return { kind: 'found', read: lookup.reader() }
       } catch (error) {
         return error instanceof RegistryTrouble ? error.answer : unusable(messageOf(error))
       }
@@ -48,7 +54,7 @@ export function createSchemaSource({ url, ...connection }: SchemaSourceSettings)
   }
 }
 
-/** The reason why a lookup has ended without a schema. */
+/** The reason why a lookup has ended without a schema. The library passes it on unchanged. */
 class RegistryTrouble extends Error {
   readonly answer: SchemaAnswer
 
@@ -58,67 +64,95 @@ class RegistryTrouble extends Error {
   }
 }
 
-/** The requests of one lookup: first for the schema, and then for the schemas to which it refers. */
+/**
+ * The requests of one lookup. The library decides what to ask for: first the schema, and then the schemas to
+ * which it refers, and those to which these refer. This class sends the requests and keeps the schemas. The
+ * library's own transport never ends if a body is cut off, has no deadline for a whole request, and can't
+ * distinguish a registry that lacks the schema from a URL at which there is no registry. Its parsers refuse
+ * names that Java writes, so the library gets an empty schema in place of each schema.
+ */
 class Lookup {
-  readonly #url: string
+  readonly #host: string
   readonly #connection: RegistryConnection
   readonly #signal: AbortSignal
-  /** The names of the references that were met so far. */
-  readonly #names = new Set<string>()
-  readonly #referenced: ReferencedSchema[] = []
+  #schema: RegisteredSchema | undefined
+  /**
+   * The schemas to which the schema refers, by the name in the list of references. Two schemas may refer to
+   * different versions of a third. Then the version that is asked for first counts for both, as in the
+   * registry itself.
+   */
+  readonly #referenced = new Map<string, RegisteredSchema>()
 
-  constructor(url: string, connection: RegistryConnection, signal: AbortSignal) {
-    this.#url = url
+  constructor(host: string, connection: RegistryConnection, signal: AbortSignal) {
+    this.#host = host
     this.#connection = connection
     this.#signal = signal
   }
 
-  /** Returns the reader of the values of a schema. Throws if there is none. */
-  async reader(schemaId: number): Promise<PayloadReader> {
-    const registered = await this.#get(`/schemas/ids/${schemaId}`)
-    const { schemaType = 'AVRO' } = registered
-    if (schemaType !== 'AVRO' && schemaType !== 'JSON')
-      throw new Error(`it is of the type ${String(schemaType)}; Avro and JSON are read`)
-    const schema = parse(registered)
-    await this.#collect(registered)
-    if (schemaType === 'JSON') return createJsonReader(compileJsonSchema(schema, this.#referenced))
+  /**
+   * A middleware for the library. The library calls the last middleware in its list first. This middleware is
+   * the last, and it doesn't call the others.
+   */
+  readonly middleware: Middleware = () => ({
+    response: async (_next, _renew, request) => {
+      const { id, name, subject, version } = request.params()
+      const references =
+        id === undefined
+          ? await this.#keepReferenced(textOf(name), textOf(subject), textOf(version))
+          : (this.#schema = await this.#get(`/schemas/ids/${textOf(id)}`)).references
+      const answer = { schema: emptySchema, references }
+      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the library calls only `data`
+      return { data: () => answer } as unknown as Awaited<ReturnType<typeof _next>>
+    },
+  })
+
+  /** Returns the reader of the values of the schema. Throws if the schema can't be used. */
+  reader(): PayloadReader {
+    if (this.#schema === undefined) throw new Error('the library has not asked for it')
+    // A schema comes after those to which it refers.
+    const referenced = [...this.#referenced].toReversed()
+    const schema = parse(this.#schema)
+    if (this.#schema.schemaType === 'JSON')
+      return createJsonReader(
+        compileJsonSchema(
+          schema,
+          referenced.map(([name, each]) => ({ name, schema: parse(each) })),
+        ),
+      )
     return createAvroReader(
       parseAvroSchema(
         schema,
-        this.#referenced.map((each) => each.schema),
+        referenced.map(([, each]) => parse(each)),
       ),
     )
   }
 
-  /**
-   * Gets the schemas to which a schema refers, and first the schemas to which these refer. Two schemas may
-   * refer to different versions of a third. Then the version that is met first counts for both, as in the
-   * registry itself.
-   */
-  async #collect({ references = [] }: RegisteredSchema): Promise<void> {
-    if (!Array.isArray(references)) throw new Error('its references are no list')
-    for (const reference of references) {
-      if (!isReference(reference)) throw new Error('a reference of it lacks a name, a subject or a version')
-      const { name, subject, version } = reference
-      if (this.#names.has(name)) continue
-      this.#names.add(name)
-      if (this.#names.size > mostReferences) throw new Error(`it refers to over ${mostReferences} schemas`)
-      const path = `/subjects/${encodeURIComponent(subject)}/versions/${encodeURIComponent(version)}`
-      const referenced = await this.#get(path)
-      await this.#collect(referenced)
-      this.#referenced.push({ name, schema: parse(referenced) })
-    }
+  /** Asks for a schema to which another one refers, and returns the schemas to which this one refers. */
+  async #keepReferenced(name: string, subject: string, version: string): Promise<readonly Reference[]> {
+    if (this.#referenced.has(name)) return []
+    if (this.#referenced.size >= mostReferences)
+      throw new RegistryTrouble(unusable(`it refers to over ${mostReferences} schemas`))
+    const path = `/subjects/${encodeURIComponent(subject)}/versions/${encodeURIComponent(version)}`
+    const schema = await this.#get(path)
+    this.#referenced.set(name, schema)
+    return schema.references
   }
 
+  /** Gets a schema that Sluice can read, with the schemas to which it refers. */
   async #get(path: string): Promise<RegisteredSchema> {
-    const answer = await askRegistry(this.#url + path, this.#connection, this.#signal)
-    if (answer.ok && answer.status === 200 && isRegistered(answer.body)) return answer.body
-    throw new RegistryTrouble(answer.ok ? this.#judge(answer) : failed(answer.why))
+    const answer = await askRegistry(this.#host + path, this.#connection, this.#signal)
+    if (!answer.ok || answer.status !== 200 || !isRegistered(answer.body))
+      throw new RegistryTrouble(answer.ok ? this.#judge(answer) : failed(answer.why))
+    const { schema, schemaType = 'AVRO', references = [] } = answer.body
+    const why = faultOf(schemaType, references)
+    if (why !== undefined) throw new RegistryTrouble(unusable(why))
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- `faultOf` has checked it
+    return { schema, schemaType, references: references as readonly Reference[] }
   }
 
   #judge({ status, body }: { status: number; body: unknown }): SchemaAnswer {
     if (status === 404 && saysNotFound(body)) {
-      return this.#names.size === 0
+      return this.#schema === undefined
         ? { kind: 'unknown' }
         : unusable('the registry lacks a schema that it refers to')
     }
@@ -140,15 +174,31 @@ function failed(why: string): SchemaAnswer {
   return { kind: 'failed', why }
 }
 
+/** Returns a parameter of the library's request, which is a number or a text, as a text. */
+function textOf(parameter: unknown): string {
+  return typeof parameter === 'string' || typeof parameter === 'number' ? String(parameter) : ''
+}
+
+/** The schema that the library gets in place of each schema: Avro's type for nothing. */
+const emptySchema = '"null"'
+
 /** A schema as the registry has it: as a text, with its kind and its references. */
 type RegisteredSchema = {
   readonly schema: string
-  readonly schemaType?: unknown
-  readonly references?: unknown
+  readonly schemaType: unknown
+  readonly references: readonly Reference[]
 }
 
-function isRegistered(body: unknown): body is RegisteredSchema {
+function isRegistered(body: unknown): body is { schema: string; schemaType?: unknown; references?: unknown } {
   return typeof body === 'object' && body !== null && 'schema' in body && typeof body.schema === 'string'
+}
+
+/** Returns why a schema can't be used, as far as its text need not be read for it. */
+function faultOf(schemaType: unknown, references: unknown): string | undefined {
+  if (schemaType !== 'AVRO' && schemaType !== 'JSON')
+    return `it is of the type ${String(schemaType)}; Avro and JSON are read`
+  if (!Array.isArray(references)) return 'its references are no list'
+  return references.every(isReference) ? undefined : 'a reference of it lacks a name, a subject or a version'
 }
 
 type Reference = { readonly name: string; readonly subject: string; readonly version: string | number }
@@ -160,7 +210,7 @@ function isReference(value: unknown): value is Reference {
   return typeof name === 'string' && typeof subject === 'string' && isVersion
 }
 
-function parse({ schema }: RegisteredSchema): unknown {
+function parse({ schema }: Pick<RegisteredSchema, 'schema'>): unknown {
   const parsed = parseJson(schema)
   if (!parsed.ok) throw new Error('it is not JSON')
   return parsed.value
