@@ -440,6 +440,13 @@ export const boards: readonly Board[] = [
         ],
       },
       {
+        title: 'Waits for quotas of Kafka',
+        about:
+          'Seconds per second for which brokers read nothing from a connection, because a quota is used up. Sluice waits and loses nothing.',
+        unit: 's',
+        queries: [rate('sluice_kafka_throttled_seconds_total', 'request')],
+      },
+      {
         title: 'Rebalances',
         about: 'Joins of the group per second, without the first join of each member.',
         unit: 'cps',

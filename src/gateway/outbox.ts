@@ -245,8 +245,8 @@ export class Outbox {
       if (part.isAcknowledged) this.#unanswered.keep(part)
       else {
         // Parts time out in the order in which they arrived, so parts for which no request waits are at the
-        // head of the queue. If a throttle has ended a request early, a part of it may be further behind. This
-        // part is written, and kept when it is acknowledged.
+        // head of the queue. If a throttle has ended a request early, a part of it may be further behind.
+        // This part is written, and kept when it is acknowledged.
         const queue = this.#dispatch.queueOf(part.topic, part.partition)
         for (const unwanted of queue.takeWhile(isUnwanted)) this.#release(unwanted)
       }

@@ -101,8 +101,7 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       addAll(parcel, [{ userId: deletion.userId, text }], {}, sending)
       const delivered = await outbox.submit(parcel)
       sending?.end(parcel.records, delivered)
-      if (delivered !== 'acknowledged')
-        return serviceUnavailable(delivered, outbox.throttleMs(topics.deletions))
+      if (delivered !== 'acknowledged') return serviceUnavailable(delivered, outbox.throttleMs(parcel.topic))
       return { status: 200, body: JSON.stringify({ success: true, requestId: deletion.requestId }) }
     },
 
@@ -127,7 +126,7 @@ export function createServerCalls(options: ServerCallsOptions): ServerCalls {
       sending?.end(parcel.records, delivered)
       if (delivered === 'acknowledged') return success
       sources.giveBack(space, given.length)
-      return serviceUnavailable(delivered, outbox.throttleMs(topics.audienceChanges))
+      return serviceUnavailable(delivered, outbox.throttleMs(parcel.topic))
     },
   }
 }

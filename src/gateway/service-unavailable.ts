@@ -2,8 +2,8 @@ import { type Answer, problem } from './answer.ts'
 import type { Delivered } from './parcel.ts'
 
 // All answers of the API with status 503. (The 503 of `/readyz` is in `src/roles/readiness.ts`.) The code of
-// each answer names the cause. `overloaded`: a limit is reached, either `gateway.bufferBytes`, or the limit on
-// the bytes that are held while bodies are received, or a quota of the Kafka cluster. `kafka_unavailable`:
+// each answer names the cause. `overloaded`: a limit is reached, either `gateway.bufferBytes`, or the limit
+// on the bytes that are held while bodies are received, or a quota of the Kafka cluster. `kafka_unavailable`:
 // Kafka doesn't accept records in time. Each answer has a `Retry-After`.
 
 /** Returns the answer to a request that arrived while too many bytes were being received. */
@@ -12,8 +12,8 @@ export function tooMuchReceived(): Answer {
 }
 
 /**
- * Returns the answer to a request of which Kafka hasn't acknowledged all messages. `throttleMs` is the time for
- * which brokers accept nothing because a quota is used up, in milliseconds.
+ * Returns the answer to a request of which Kafka hasn't acknowledged all messages. `throttleMs` is the time
+ * for which brokers accept nothing because a quota is used up, in milliseconds.
  */
 export function serviceUnavailable(
   delivered: Exclude<Delivered, 'acknowledged'>,

@@ -302,8 +302,8 @@ export class PartitionHandle implements FetchHandle, FetchPosition {
   }
 
   /**
-   * Notes that the leader has answered, and has left out this partition because a quota of this client is used
-   * up. The leader says when it answers again, so this is no failure unless it lasts.
+   * Notes that the leader has answered, and has left out this partition because a quota of this client is
+   * used up. The leader says when it answers again, so this is no failure unless it lasts.
    */
   throttled(): void {
     const nowMs = performance.now()

@@ -317,8 +317,8 @@ export class LogReader {
   }
 
   /**
-   * Returns when a reading that began at `startedMs` counts as stalled. A throttle that a broker has announced
-   * doesn't count, up to `throttlePatienceMs`.
+   * Returns when a reading that began at `startedMs` counts as stalled. A throttle that a broker has
+   * announced doesn't count, up to `throttlePatienceMs`.
    */
   #deadlineMs(startedMs: number): number {
     return this.#readsFromMs(startedMs) + this.#options.stallTimeoutMs

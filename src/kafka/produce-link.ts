@@ -51,9 +51,9 @@ export type LinkTimeouts = {
 export type SendListener<T> = {
   readonly slow?: OnSlow<T>
   /**
-   * Called when the broker has announced a throttle that is longer than `mostThrottleMs`. If `isSent` is true,
-   * the broker writes the items when the throttle is over. Otherwise they are never sent, and `settle` is
-   * called next.
+   * Called when the broker has announced a throttle that is longer than `mostThrottleMs`. If `isSent` is
+   * true, the broker writes the items when the throttle is over. Otherwise they are never sent, and `settle`
+   * is called next.
    */
   readonly throttled?: (items: readonly T[], throttleMs: number, isSent: boolean) => void
 }

@@ -39,7 +39,9 @@ export type RequestQueue = {
     readonly requestTimeout: number | undefined
     readonly sendRequest: () => void
   }): void
-  /** Removes a request that wasn't sent yet. Returns false if it was sent, so that it may still be executed. */
+  /**
+   * Removes a request that wasn't sent yet. Returns false if it was sent, so that it may still be executed.
+   */
   withdraw(entry: Entry): boolean
   waitForPendingRequests(): Promise<void>
   destroy(): void
@@ -97,8 +99,8 @@ const oneAtATimeMs = 30_000
  *   also warns of a timer with a negative time (minus 57 years).
  * - A throttle is honoured whoever wrote the request (KIP-219). kafkajs honours only throttles of its own
  *   requests, and sends the next request before it has looked at the answer.
- * - The time limit of a request that was sent begins when the broker reads the connection again. kafkajs would
- *   take the wait that the broker has announced for silence.
+ * - The time limit of a request that was sent begins when the broker reads the connection again. kafkajs
+ *   would take the wait that the broker has announced for silence.
  * - A throttle doesn't depend on the wall clock.
  * - The requests before and in a login may have a shorter time limit.
  * - After a request without an answer, nothing more is sent if `onSilence` ends the connection. kafkajs would
@@ -147,13 +149,15 @@ export function mendRequestQueue(): void {
       }
       return request
     }
-    prototype.withdraw = function withdraw(entry) {
-      const index = this.pending.findIndex((request) => request.entry === entry)
-      if (index >= 0) this.pending.splice(index, 1)
-      return index >= 0
-    }
+    prototype.withdraw = withdraw
     return original
   })
+}
+
+function withdraw(this: Internals, entry: Entry): boolean {
+  const index = this.pending.findIndex((request) => request.entry === entry)
+  if (index >= 0) this.pending.splice(index, 1)
+  return index >= 0
 }
 
 /** Notes that the broker reads nothing for `ms` milliseconds after its answer to the request `answered`. */

@@ -26,8 +26,8 @@ export type SeededPool = {
 }
 
 /**
- * How long the first address may be silent before the last one is tried too, in milliseconds. The addresses in
- * between are tried in equal steps.
+ * How long the first address may be silent before the last one is tried too, in milliseconds. The addresses
+ * in between are tried in equal steps.
  */
 const allTriedWithinMs = 750
 
@@ -36,25 +36,88 @@ const answered = new Map<string, string>()
 
 /**
  * Replaces the way in which a cluster of kafkajs connects to one of the addresses of `kafka.brokers`. kafkajs
- * itself stays with an address that accepts a connection and then says nothing: it asks the same address again
- * and again, and each new cluster begins with this address. So one hanging broker would keep all of Sluice from
- * a Kafka that runs.
+ * itself stays with an address that accepts a connection and then says nothing: it asks the same address
+ * again and again, and each new cluster begins with this address. So one hanging broker would keep all of
+ * Sluice from a Kafka that runs.
  *
  * Here, an address counts as reached only when it has answered, and has accepted the login. While an address
  * is silent, the next addresses are tried too. The first that answers is taken.
  */
-export function replaceSeeds(
-  pool: SeededPool,
-  builder: ConnectionPoolBuilder,
-  connections: Connections,
-  { addresses, troubles }: ClientNotes,
-): void {
-  const create = pool.createBroker
-  pool.createBroker = (options) => greeted(create(options))
-  const key = addresses.join()
+export class Seeds {
+  readonly #pool: SeededPool
+  readonly #builder: ConnectionPoolBuilder
+  readonly #connections: Connections
+  readonly #notes: ClientNotes
 
-  async function brokerAt(address: string): Promise<SeedBroker> {
-    const { seedBroker } = pool
+  constructor(
+    pool: SeededPool,
+    builder: ConnectionPoolBuilder,
+    { connections, notes }: { readonly connections: Connections; readonly notes: ClientNotes },
+  ) {
+    this.#pool = pool
+    this.#builder = builder
+    this.#connections = connections
+    this.#notes = notes
+    const create = pool.createBroker
+    pool.createBroker = (options) => greeted(create(options))
+    pool.connect = () => this.#connect()
+  }
+
+  async #connect(): Promise<void> {
+    if (this.#pool.hasConnectedBrokers()) return
+    await this.#pool.retrier(async (bail) => {
+      try {
+        await this.#connectToFirst()
+      } catch (error) {
+        if (cannotBeRepeated(error)) bail(error)
+        else throw error
+      }
+    })
+  }
+
+  async #connectToFirst(): Promise<void> {
+    const { addresses } = this.#notes
+    const round: Round = { cuts: this.#connections.cuts, tried: [], isOver: false }
+    const attempts = inOrder(addresses, answered.get(addresses.join())).map(
+      (address) => () => this.#attempt(address, round),
+    )
+    let taken: SeedBroker | undefined
+    try {
+      taken = await firstOf(attempts, allTriedWithinMs / Math.max(1, attempts.length - 1))
+      this.#refuseIfClosed(round)
+      this.#pool.seedBroker = taken
+      this.#pool.versions = taken.versions
+    } finally {
+      round.isOver = true
+      const isClosed = round.cuts !== this.#connections.cuts
+      for (const broker of round.tried)
+        if (broker !== taken || isClosed)
+          this.#connections.cutPool(broker.connectionPool, 'another address is used')
+    }
+  }
+
+  async #attempt(address: string, round: Round): Promise<SeedBroker> {
+    const { troubles, addresses } = this.#notes
+    this.#refuseIfClosed(round)
+    const broker = await this.#brokerAt(address)
+    round.tried.push(broker)
+    try {
+      await broker.connect()
+    } catch (error) {
+      if (!round.isOver) troubles.notReached(address, problemOf(error))
+      throw error
+    }
+    troubles.reached(address)
+    answered.set(addresses.join(), address)
+    return broker
+  }
+
+  #refuseIfClosed({ cuts }: Round): void {
+    if (cuts !== this.#connections.cuts) throw new kafkajs.KafkaJSConnectionError('the client was closed')
+  }
+
+  async #brokerAt(address: string): Promise<SeedBroker> {
+    const { seedBroker, rootLogger } = this.#pool
     if (seedBroker !== undefined && addressOf(seedBroker.connectionPool) === address) {
       // It has to answer again, perhaps as another version of Kafka.
       seedBroker.versions = null
@@ -62,55 +125,16 @@ export function replaceSeeds(
     }
     const at = address.lastIndexOf(':')
     const place = { host: address.slice(0, at), port: Number(address.slice(at + 1)) }
-    const connectionPool = await builder.build(place)
-    return pool.createBroker({ connectionPool, logger: pool.rootLogger })
-  }
-
-  async function connectToFirst(): Promise<void> {
-    const { cuts } = connections
-    const tried: SeedBroker[] = []
-    let taken: SeedBroker | undefined
-    let isOver = false
-    const attempts = inOrder(addresses, answered.get(key)).map((address) => async () => {
-      if (cuts !== connections.cuts) throw new kafkajs.KafkaJSConnectionError('the client was closed')
-      const broker = await brokerAt(address)
-      tried.push(broker)
-      try {
-        await broker.connect()
-      } catch (error) {
-        if (!isOver) troubles.notReached(address, problemOf(error))
-        throw error
-      }
-      troubles.reached(address)
-      answered.set(key, address)
-      return broker
-    })
-    try {
-      taken = await firstOf(attempts, allTriedWithinMs / Math.max(1, attempts.length - 1))
-      if (cuts !== connections.cuts) throw errorOf(taken.connectionPool, 'the client was closed')
-      pool.seedBroker = taken
-      pool.versions = taken.versions
-    } finally {
-      isOver = true
-      const isClosed = cuts !== connections.cuts
-      for (const broker of tried)
-        if (broker !== taken || isClosed)
-          connections.cutPool(broker.connectionPool, 'another address is used')
-    }
-  }
-
-  pool.connect = async () => {
-    if (pool.hasConnectedBrokers()) return
-    await pool.retrier(async (bail) => {
-      try {
-        await connectToFirst()
-      } catch (error) {
-        if (cannotBeRepeated(error)) bail(error)
-        else throw error
-      }
-    })
+    const connectionPool = await this.#builder.build(place)
+    return this.#pool.createBroker({ connectionPool, logger: rootLogger })
   }
 }
+
+/**
+ * One try of the addresses. `cuts`: the cuts of the connections before it. `tried`: the brokers that were
+ * tried.
+ */
+type Round = { readonly cuts: number; readonly tried: SeedBroker[]; isOver: boolean }
 
 /**
  * Lets a broker count as connected only when it has answered, and turns its silence into an error after which

@@ -39,7 +39,9 @@ const announcedFrom: ReadonlyMap<number, number> = new Map([
   [42, 1], // DeleteGroups
 ])
 
-/** The first version of Metadata whose answers begin with tagged fields. Other answers used here have none. */
+/**
+ * The first version of Metadata whose answers begin with tagged fields. Other answers used here have none.
+ */
 const flexibleMetadata = 9
 
 /**
@@ -64,8 +66,8 @@ export function announcedThrottleMs(
 }
 
 /**
- * The longest time for which throttles excuse that nothing moves, in milliseconds. After this time, what waits
- * is reported as failing. A quota may be so small that it never lets a large batch through.
+ * The longest time for which throttles excuse that nothing moves, in milliseconds. After this time, what
+ * waits is reported as failing. A quota may be so small that it never lets a large batch through.
  */
 export const throttlePatienceMs = 5 * 60_000
 

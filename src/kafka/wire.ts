@@ -77,15 +77,15 @@ export type AskOptions = {
    */
   readonly mostThrottleMs?: number | undefined
   /**
-   * Called when the broker has announced a throttle that is longer than `mostThrottleMs` after the request was
-   * sent. The broker executes the request when the throttle is over.
+   * Called when the broker has announced a throttle that is longer than `mostThrottleMs` after the request
+   * was sent. The broker executes the request when the throttle is over.
    */
   readonly onStuck?: ((throttleMs: number) => void) | undefined
 }
 
 /**
- * Reports that a request was not sent, and won't be sent, because the broker has announced a throttle for which
- * the caller doesn't wait.
+ * Reports that a request was not sent, and won't be sent, because the broker has announced a throttle for
+ * which the caller doesn't wait.
  */
 export class ThrottledError extends kafkajs.KafkaJSError {
   override readonly name = 'ThrottledError'

@@ -92,8 +92,8 @@ function lossOf(error: unknown): string | undefined {
 }
 
 /**
- * Returns a text that says why Kafka can't be used. If there is a trouble, it names the setting to look at. If
- * there are several addresses, the text says what each of them did.
+ * Returns a text that says why Kafka can't be used. If there is a trouble, it names the setting to look at.
+ * If there are several addresses, the text says what each of them did.
  */
 function problemOf({ kafka }: Config, reason: string, troubles: ReportedTroubles | undefined): string {
   const where = `Kafka at ${kafka.brokers.join(',')} can not be used`

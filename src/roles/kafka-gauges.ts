@@ -3,7 +3,9 @@ import { throttledSeconds } from '../kafka/throttle.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
 
-/** Brings the metrics about this process as a client of Kafka up to date. Every role that uses Kafka has them. */
+/**
+ * Brings the metrics about this process as a client of Kafka up to date. Every role that uses Kafka has them.
+ */
 export function showKafkaClient(
   metrics: Pick<CommonMetrics, 'certificateExpiry' | 'throttled'>,
   config: Config,

@@ -19,8 +19,8 @@ export type Writer = {
   /**
    * Writes records. Resolves once all in-sync replicas have all of them. Rejects with a StartError if Kafka
    * takes none of the records for a minute, or will never take them. A throttle that a broker has announced
-   * doesn't count. The message of the error ends with `advice()`. Some of the records may have been written by
-   * then.
+   * doesn't count. The message of the error ends with `advice()`. Some of the records may have been written
+   * by then.
    */
   write(records: readonly OutboundRecord[], advice: () => string): Promise<void>
   stop(): Promise<void>

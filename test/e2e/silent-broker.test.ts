@@ -92,6 +92,10 @@ test('roles start though the first address never answers, and outlive a restart 
         timeoutMs: 30_000,
       },
     )
+    expect(await Promise.all([readiness(worker), readiness(gateway)])).toEqual([
+      expect.stringMatching(/^200/),
+      expect.stringMatching(/^200/),
+    ])
   } finally {
     await Promise.all([worker.kill(), gateway.kill()])
   }

@@ -4,6 +4,20 @@ import { basic, startGateway } from '../../support/gateway.ts'
 import { setQuotas } from '../../support/quotas.ts'
 import { until } from '../../support/until.ts'
 
+/** Returns a batch of messages of 2 KB. */
+function batchOf(count: number) {
+  const properties = { text: 'x'.repeat(2_000) }
+  return {
+    batch: Array.from({ length: count }, () => ({
+      type: 'track',
+      userId: 'u1',
+      event: 'E',
+      messageId: randomUUID(),
+      properties,
+    })),
+  }
+}
+
 test('while a quota of the broker is used up, requests are refused at once with the time to wait, and the gateway stays ready', async () => {
   const clientId = `slow-${randomUUID()}`
   await setQuotas(clientId, { producer_byte_rate: 20_000 })
@@ -11,15 +25,6 @@ test('while a quota of the broker is used up, requests are refused at once with 
     variables: { SLUICE_KAFKA_CLIENT_ID: clientId, SLUICE_TOPICS_PARTITIONS: '1' },
   })
   onTestFinished(() => gateway.stop())
-  const batchOf = (count: number) => ({
-    batch: Array.from({ length: count }, () => ({
-      type: 'track',
-      userId: 'u1',
-      event: 'E',
-      messageId: randomUUID(),
-      properties: { text: 'x'.repeat(2_000) },
-    })),
-  })
   // The broker writes this batch and answers, and then reads nothing for some seconds.
   const large = batchOf(170)
   expect((await gateway.post('/v1/batch', large, basic('KEY'))).status).toBe(200)
@@ -45,7 +50,7 @@ test('while a quota of the broker is used up, requests are refused at once with 
   expect(refusals[0]).toBeGreaterThan(3)
   expect(refusals[0]).toBeLessThanOrEqual(Math.ceil(tookS) + 3)
   const ids = [...large.batch, ...small.batch].map(({ messageId }) => messageId)
-  const written = (await gateway.read('events')).map(({ value }) => value['messageId'])
+  const written = (await gateway.read('events')).map(({ value }) => String(value['messageId']))
   expect(written.toSorted()).toEqual(ids.toSorted())
   expect(await gateway.process.metric('sluice_gateway_produce_failures_total')).toBe(0)
 }, 90_000)
