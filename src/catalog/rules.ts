@@ -44,6 +44,8 @@ export function checkRules(
     if (!faults.has(path)) faults.add(path, breach)
   const catalog = recordOf(root)
   const kinds = checkSources(catalog['sources'], check)
+  const first = [...kinds.keys()].slice(0, 10).join(', ')
+  const known = { kinds, advice: `add it to sources${first === '' ? '' : `, or name one of ${first}`}` }
   checkUnique(
     recordsOf(catalog['destinations']).map(([index, { id }]) => [['destinations', index, 'id'], id]),
     'is the id of another destination',
@@ -52,7 +54,7 @@ export function checkRules(
   for (const [index, destination] of recordsOf(catalog['destinations'])) {
     const path = ['destinations', index]
     if (Array.isArray(catalog['sources'])) {
-      checkKnown([...path, 'sources'], listOf(destination['sources']), kinds, faults)
+      checkKnown([...path, 'sources'], listOf(destination['sources']), known, faults)
     }
     checkSigning(path, destination, check)
     checkFilter([...path, 'filter'], recordOf(destination['filter']), faults)
@@ -156,19 +158,19 @@ function checkUnique(
   }
 }
 
+/** The sources of the catalog. `advice` says what to do about the id of another source. */
+type Known = { readonly kinds: ReadonlyMap<string, unknown>; readonly advice: string }
+
 function checkKnown(
   path: Path,
   named: readonly unknown[],
-  kinds: ReadonlyMap<string, unknown>,
+  { kinds, advice }: Known,
   faults: FaultSink,
 ): void {
   for (const [index, id] of named.entries()) {
     if (!isString(id) || kinds.has(id) || faults.has([...path, index])) continue
-    const known = [...kinds.keys()].slice(0, 10).join(', ')
-    faults.add([...path, index], {
-      problem: `names the source ${JSON.stringify(id)}, which is not in the catalog`,
-      advice: `add it to sources${known === '' ? '' : `, or name one of ${known}`}`,
-    })
+    const problem = `names the source ${JSON.stringify(id)}, which is not in the catalog`
+    faults.add([...path, index], { problem, advice })
   }
 }
 
