@@ -11,6 +11,8 @@ export type Answer = {
   readonly body: string
   /** The value of the header `Retry-After`, in seconds. */
   readonly retryAfterS?: number
+  /** The code of the problem, if the request was refused. */
+  readonly code?: ProblemCode
 }
 
 /** The codes of all problems, each with its HTTP status. */
@@ -20,6 +22,7 @@ const statuses = {
   invalid_body: 400,
   payload_too_large: 400,
   too_many_messages: 400,
+  too_dense: 400,
   incomplete_body: 400,
   unknown_write_key: 401,
   unknown_server_key: 401,
@@ -27,6 +30,7 @@ const statuses = {
   not_found: 404,
   request_too_slow: 408,
   rate_limited: 429,
+  refused_too_often: 429,
   head_too_large: 431,
   internal_error: 500,
   overloaded: 503,
@@ -35,6 +39,11 @@ const statuses = {
 
 export type ProblemCode = keyof typeof statuses
 export const problemCodes: readonly string[] = Object.keys(statuses)
+
+/** Returns true if a request was refused because of itself, so that its work is charged to its client. */
+export function isAtFault({ status }: Answer): boolean {
+  return status === 400 || status === 401
+}
 
 export function statusOf(code: ProblemCode): Answer['status'] {
   return statuses[code]
@@ -54,6 +63,6 @@ export const success: Answer = { status: 200, body: '{"success":true}' }
  * never quotes what the client sent.
  */
 export function problem(code: ProblemCode, message: string, retryAfterS?: number): Answer {
-  const answer = { status: statuses[code], body: JSON.stringify({ success: false, code, message }) }
+  const answer = { status: statuses[code], body: JSON.stringify({ success: false, code, message }), code }
   return retryAfterS === undefined ? answer : { ...answer, retryAfterS }
 }

@@ -24,7 +24,7 @@ export function serveCalls(server: FastifyInstance, parts: GatewayParts): void {
             : await traced(tracing.begin('POST', path, request.headers), (trace) =>
                 handle(parts, call, request, trace),
               )
-        observer.answered(call, answer.status, performance.now() - startMs)
+        observer.answered(call, answer.status, performance.now() - startMs, answer.code)
         return replies.send(reply, answer)
       })
     }
@@ -73,7 +73,7 @@ async function handle(
       return serverCalls.audienceChanges(sent, authorization, trace)
     default:
       return isTrackingKind(call) || call === 'batch'
-        ? tracking.handle(call, sent, authorization, origin.ipOf(request), trace)
+        ? tracking.handle(call, sent, authorization, origin.clientOf(request), trace)
         : notFound
   }
 }

@@ -110,7 +110,9 @@ const taken = Type.Object(
 
 /** The problems with which a request to any call may be answered. */
 const ofAny = ['request_too_slow', 'head_too_large', 'internal_error'] as const
-const always = ['malformed_json', 'invalid_body', 'payload_too_large', 'incomplete_body', ...ofAny] as const
+const read = ['malformed_json', 'invalid_body', 'payload_too_large', 'incomplete_body', ...ofAny] as const
+/** The problems of calls with a write key, which anybody may have. */
+const tracked = [...read, 'too_dense', 'refused_too_often'] as const
 const written = ['rate_limited', 'overloaded', 'kafka_unavailable'] as const
 
 function trackingRoute(call: keyof typeof kinds, shortPath: string, summary: string): ApiRoute {
@@ -122,7 +124,7 @@ function trackingRoute(call: keyof typeof kinds, shortPath: string, summary: str
     key: 'write',
     body: Type.Object(kinds[call]),
     answer: taken,
-    problems: [...always, 'unknown_write_key', ...written],
+    problems: [...tracked, 'unknown_write_key', ...written],
   }
 }
 
@@ -142,7 +144,7 @@ export const apiRoutes: readonly ApiRoute[] = [
     key: 'write',
     body: batch,
     answer: taken,
-    problems: [...always, 'too_many_messages', 'unknown_write_key', ...written],
+    problems: [...tracked, 'too_many_messages', 'unknown_write_key', ...written],
   },
   {
     call: 'metrics',
@@ -172,7 +174,7 @@ export const apiRoutes: readonly ApiRoute[] = [
       ),
     }),
     answer: Type.Object({ success: Type.Literal(true), requestId: Type.String() }),
-    problems: [...always, 'unknown_server_key', 'source_not_allowed', 'overloaded', 'kafka_unavailable'],
+    problems: [...read, 'unknown_server_key', 'source_not_allowed', 'overloaded', 'kafka_unavailable'],
   },
   {
     call: 'audience_changes',
@@ -191,7 +193,7 @@ export const apiRoutes: readonly ApiRoute[] = [
       }),
     }),
     answer: done,
-    problems: [...always, 'too_many_messages', 'unknown_server_key', 'source_not_allowed', ...written],
+    problems: [...read, 'too_many_messages', 'unknown_server_key', 'source_not_allowed', ...written],
   },
 ]
 

@@ -52,7 +52,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
 /**
  * Returns true if the bytes begin with gzip's magic number (RFC 1952). No JSON text begins with these bytes.
  */
-function isGzip(bytes: Buffer): boolean {
+export function isGzip(bytes: Buffer): boolean {
   return bytes.length > 2 && bytes[0] === 0x1f && bytes[1] === 0x8b
 }
 

@@ -37,7 +37,7 @@ function serveSettings(server: FastifyInstance, { sources, observer, replies, or
     forBrowsers,
     (request, reply) => {
       const answer = settingsOf(sources, request.params.writeKey, origin.approachOf(request))
-      observer.answered('settings', answer.status, 0)
+      observer.answered('settings', answer.status, 0, answer.code)
       if (answer.status === 200) reply.header('cache-control', settingsCaching)
       return replies.send(reply, answer)
     },
@@ -55,11 +55,11 @@ function servePixel(server: FastifyInstance, parts: GatewayParts): void {
       const { call } = request.params
       const answer = await traced(tracing?.begin('GET', path, request.headers), async (trace) =>
         isTrackingKind(call)
-          ? tracking.handle(call, bodyOfPixel(request.query.data), undefined, origin.ipOf(request), trace)
+          ? tracking.handle(call, bodyOfPixel(request.query.data), undefined, origin.clientOf(request), trace)
           : notFound,
       )
       // The image can't show the status, but the metrics have it.
-      observer.answered('pixel', answer.status, performance.now() - startMs)
+      observer.answered('pixel', answer.status, performance.now() - startMs, answer.code)
       replies.endConnection(reply)
       return reply.headers(pixelHeaders).send(pixelGif)
     },

@@ -38,13 +38,13 @@ export class OpenAnswers {
 /**
  * Answers a request that can't be parsed or didn't arrive in time, and closes its connection. First waits
  * until all earlier requests on the connection have been answered. Otherwise the client would take this
- * answer for the answer to an earlier request. Calls `onAnswered` with the status of the answer.
+ * answer for the answer to an earlier request. Calls `onAnswered` with the answer.
  */
 export async function answerClientError(
   { code }: { readonly code?: string },
   socket: Socket,
   answers: OpenAnswers,
-  onAnswered: (status: Answer['status']) => void,
+  onAnswered: (answer: Answer) => void,
 ): Promise<void> {
   if (!answers.isFirstError(socket)) return
   await answers.given(socket)
@@ -53,7 +53,7 @@ export async function answerClientError(
   const answer = answerTo(code)
   socket.write(textOf(answer))
   closeGracefully(socket)
-  onAnswered(answer.status)
+  onAnswered(answer)
 }
 
 function answerTo(code: string | undefined): Answer {

@@ -1,3 +1,4 @@
+import type { ProblemCode } from './answer.ts'
 import type { LeftOutReason } from './reasons.ts'
 import type { TrackingKind } from './item.ts'
 
@@ -26,8 +27,9 @@ export type CallName = (typeof calls)[number]
 export type GatewayObserver = {
   /**
    * Called when a request was answered. `durationMs`: the time between its arrival in full and its answer.
+   * `code`: the problem for which it was refused.
    */
-  answered(call: CallName, status: number, durationMs: number): void
+  answered(call: CallName, status: number, durationMs: number, code?: ProblemCode): void
   /** Called when Kafka has acknowledged `count` messages of a kind. */
   acknowledged(kind: TrackingKind, count: number): void
   /** Called when messages of a source were left out. `sourceId` is `undefined` if no source is known. */

@@ -171,7 +171,7 @@ function openHttp(
     return503OnClosing: false,
     trustProxy: origin.isTrusted,
     clientErrorHandler: (error, socket) =>
-      void answerClientError(error, socket, answers, (status) => observer.answered('other', status, 0)),
+      void answerClientError(error, socket, answers, ({ status, code }) => observer.answered('other', status, 0, code)),
     // Called when the path of a request can't be decoded.
     frameworkErrors: (_error, _request, reply) => void replies.sendNotFound(reply),
     http: {
@@ -219,7 +219,7 @@ function answerErrors(server: FastifyInstance, { observer, replies }: GatewayPar
     if (!isRefused) observer.failed(error)
     else if (error.isEndless) closeGracefullyAfterAnswer(request.raw.socket)
     const answer = isRefused ? error.answer : internalError
-    observer.answered(request.routeOptions.config.call ?? 'other', answer.status, 0)
+    observer.answered(request.routeOptions.config.call ?? 'other', answer.status, 0, answer.code)
     return replies.send(reply, answer)
   })
 }

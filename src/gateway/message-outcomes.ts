@@ -53,6 +53,11 @@ export class MessageOutcomes {
     return structuralReasons.some((reason) => this.#leftOut.has(reason))
   }
 
+  /** True if none of the messages is taken, and at least one was left out. */
+  get isRefusal(): boolean {
+    return this.#rejectedCount > 0 && this.#taken.size === 0
+  }
+
   tell(observer: GatewayObserver, sourceId: string): void {
     for (const [kind, count] of this.#taken) observer.acknowledged(kind, count)
     for (const [reason, count] of this.#leftOut) observer.leftOut(reason, count, sourceId)

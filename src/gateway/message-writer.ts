@@ -1,9 +1,4 @@
-import { closeBrace, comma, openBrace } from '../message/canonical-scan.ts'
-
-/**
- * `Buffer.copy` is used only to copy at least this number of bytes. Fewer bytes are copied faster one by one.
- */
-const leastCopied = 40
+import { closeBrace, comma, copyBytes, openBrace } from '../message/canonical-scan.ts'
 
 /**
  * Builds one message after the other from bytes of other buffers and from texts. Each message gets a buffer
@@ -20,11 +15,8 @@ export class MessageWriter {
   }
 
   bytes(from: Buffer, start: number, end: number): void {
-    const to = this.#to
-    let at = this.#at
+    copyBytes(from, start, end, this.#to, this.#at)
     this.#at += end - start
-    if (end - start >= leastCopied) from.copy(to, at, start, end)
-    else for (let next = start; next < end; next++) to[at++] = from[next] ?? 0
   }
 
   /**

@@ -22,14 +22,19 @@ const mostKept = 10_000
  * charged themselves lately.
  */
 export class RefusalBudgets {
-  readonly #now: () => number
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number
   /** The budgets, with the one that was used last at the end. */
   readonly #clients = new Map<string, TokenBucket>()
   readonly #sources = new Map<string, TokenBucket>()
 
-  /** `now`: milliseconds of a monotonic clock. */
   constructor(now: () => number) {
-    this.#now = now
+    this.now = now
+  }
+
+  /** False if no request has been refused lately. Then no request has to wait. */
+  get isUsed(): boolean {
+    return this.#clients.size > 0
   }
 
   /**
@@ -37,19 +42,23 @@ export class RefusalBudgets {
    * `sourceId` is `undefined` if the head of the request names no source.
    */
   waitMs(ip: string, sourceId: string | undefined): number {
-    if (this.#clients.size === 0) return 0
-    const client = this.#clients.get(clientOf(ip, sourceId))
+    const name = clientOf(ip, sourceId)
+    const client = this.#clients.get(name)
     if (client === undefined) return 0
-    const nowMs = this.#now()
+    const nowMs = this.now()
+    if (client.isFull(nowMs)) {
+      this.#clients.delete(name)
+      return 0
+    }
     const ownMs = client.take(nowMs, 0)
-    if (ownMs > 0 || client.isFull(nowMs)) return ownMs
+    if (ownMs > 0) return ownMs
     return this.#sources.get(sourceId ?? noSource)?.take(nowMs, 0) ?? 0
   }
 
   /** Charges a refused request that has taken `ms`. */
   charge(ip: string, sourceId: string | undefined, ms: number): void {
-    chargeTo(this.#clients, clientOf(ip, sourceId), { ms, rate: ofClient, nowMs: this.#now() })
-    chargeTo(this.#sources, sourceId ?? noSource, { ms, rate: ofSource, nowMs: this.#now() })
+    chargeTo(this.#clients, clientOf(ip, sourceId), { ms, rate: ofClient, nowMs: this.now() })
+    chargeTo(this.#sources, sourceId ?? noSource, { ms, rate: ofSource, nowMs: this.now() })
   }
 }
 

@@ -33,7 +33,7 @@ export class Replies {
 
   /** Answers a request that belongs to no call of the API, and counts the answer. */
   sendToNoCall(reply: FastifyReply, answer: Answer): FastifyReply {
-    this.#observer.answered('other', answer.status, 0)
+    this.#observer.answered('other', answer.status, 0, answer.code)
     return this.send(reply, answer)
   }
 

@@ -2,6 +2,41 @@ import type { FastifyRequest } from 'fastify'
 import type { RequestAddress } from './browser.ts'
 import { plainAddress, proxiesIn } from './client-address.ts'
 
+/** The client that has sent a request. */
+export type Client = {
+  /** The client's address, to which refused requests are charged. */
+  readonly address: string
+  /**
+   * The client's address, which is added to the messages of its request, or `undefined` if no address is to
+   * be added.
+   */
+  readonly ip: string | undefined
+}
+
+/** Determines the addresses only if they are needed, because most requests need none or only one of them. */
+class RequestClient implements Client {
+  readonly #request: Pick<FastifyRequest, 'ip' | 'socket'>
+  readonly #addIp: boolean
+
+  constructor(request: Pick<FastifyRequest, 'ip' | 'socket'>, addIp: boolean) {
+    this.#request = request
+    this.#addIp = addIp
+  }
+
+  /**
+   * If the connection comes from a trusted proxy, this is the address that Fastify has taken from
+   * `X-Forwarded-For`. If that is no address, it is the address of the proxy.
+   */
+  get address(): string {
+    const { ip, socket } = this.#request
+    return plainAddress(ip) ?? socket.remoteAddress ?? ''
+  }
+
+  get ip(): string | undefined {
+    return this.#addIp ? plainAddress(this.#request.ip) : undefined
+  }
+}
+
 /** Determines the client addresses of requests. Uses the headers that trusted proxies have set. */
 export class RequestOrigin {
   readonly isTrusted: ReturnType<typeof proxiesIn>
@@ -12,13 +47,8 @@ export class RequestOrigin {
     this.#addIp = addIp
   }
 
-  /**
-   * Returns the client's address, which is added to the messages of its request, or `undefined` if no address
-   * is to be added. If the connection comes from a trusted proxy, `ip` is the address that Fastify has taken
-   * from `X-Forwarded-For`.
-   */
-  ipOf({ ip }: { ip: string }): string | undefined {
-    return this.#addIp ? plainAddress(ip) : undefined
+  clientOf(request: Pick<FastifyRequest, 'ip' | 'socket'>): Client {
+    return new RequestClient(request, this.#addIp)
   }
 
   approachOf({ headers, socket }: Pick<FastifyRequest, 'headers' | 'socket'>): RequestAddress {

@@ -64,6 +64,11 @@ export class RequestWork {
     return this.#take(bytes * perRespelledByteNs)
   }
 
+  /** No longer text can be parsed. */
+  get mostParsed(): number {
+    return Math.max(0, this.#leftNs) / perParsedByteNs
+  }
+
   /** Takes the work of parsing this number of bytes. Returns false if it would be too much. */
   parses(bytes: number): boolean {
     return this.#take(bytes * perParsedByteNs)

@@ -192,7 +192,10 @@ function findList(
       if (end === invalid) return refuse(scan.fault)
       found = { ok: true, start, end, scan }
       if (scan.items.length > maxBatchMessages) return found
-    } else end = skipValue(bytes, start)
+    } else end = skipValue(bytes, start, Math.min(bytes.length, start + work.mostParsed))
+    // What isn't in the list is parsed afterwards.
+    const restBytes = end - from - (found === undefined ? 0 : found.end - found.start)
+    if (restBytes >= work.mostParsed) return refuse('too_dense')
     at = skipSpace(bytes, end)
   } while (bytes[at] === comma)
   return bytes[at] === closeBrace ? found : undefined

@@ -34,8 +34,8 @@ export function unreadable(fault: BodyFault, call: Call): Answer {
         : problem('payload_too_large', `Send at most ${maxMessageBytes} bytes (32 KB) in a message.`)
     case 'too_dense':
       return problem(
-        'payload_too_large',
-        'The body takes too much work for its length in gzip. Send fewer messages in a batch, or send it without gzip.',
+        'too_dense',
+        'The body inflates to more work than its length allows. Send fewer messages in a batch, or send it without gzip.',
       )
     case 'bad_gzip':
       return problem('malformed_json', 'Send the whole body in gzip, or none of it.')
@@ -48,11 +48,24 @@ export function unreadable(fault: BodyFault, call: Call): Answer {
   }
 }
 
+/** Returns the answer to a request of a client whose requests were refused too often. */
+export function refusedTooOften(waitMs: number): Answer {
+  return problem(
+    'refused_too_often',
+    'Too many requests from this address were refused. Correct them. Send this one again.',
+    secondsOf(waitMs),
+  )
+}
+
 /** Returns the answer to a request of a source that sends more messages than its rate limit allows. */
 export function rateLimited(waitMs: number): Answer {
   return problem(
     'rate_limited',
     'The source is over its rate of messages a second.',
-    Math.max(1, Math.ceil(waitMs / 1_000)),
+    secondsOf(waitMs),
   )
+}
+
+function secondsOf(waitMs: number): number {
+  return Math.max(1, Math.ceil(waitMs / 1_000))
 }

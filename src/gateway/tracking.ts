@@ -2,13 +2,15 @@ import type { Source } from '../catalog/catalog.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import { partitionOf } from '../message/partitioner.ts'
 import { AddressContexts } from './address-contexts.ts'
-import { type Answer, success } from './answer.ts'
+import { type Answer, isAtFault, success } from './answer.ts'
 import { serviceUnavailable } from './service-unavailable.ts'
-import { inflateBody } from './body.ts'
+import { inflateBody, isGzip } from './body.ts'
 import type { Occasion } from './clock.ts'
 import type { CheckedItem, ReadyMessage } from './item.ts'
 import type { Items } from './items.ts'
 import { maxBatchBytes, maxCompleteBatchBytes, maxMessageBytes } from './request-limits.ts'
+import type { RefusalBudgets } from './refusal-budgets.ts'
+import type { Client } from './request-origin.ts'
 import { RequestWork } from './request-work.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { Outbox } from './outbox.ts'
@@ -22,6 +24,7 @@ import {
   beyondLimits,
   contextTooLarge,
   rateLimited,
+  refusedTooOften,
   unknownWriteKey,
   unreadable,
 } from './tracking-refusals.ts'
@@ -36,6 +39,7 @@ export type TrackingOptions = {
   /** The number of partitions of `topic`. */
   readonly partitions: number
   readonly limits: MessageLimits
+  readonly budgets: RefusalBudgets
   /** Returns milliseconds since 1970. */
   readonly now: () => number
 }
@@ -48,14 +52,14 @@ export type Tracking = {
    */
   refusal(authorization: string | undefined): Answer | undefined
   /**
-   * Answers a call. `sent` is the body as received. `ip` is the address for `context.ip`, if there is one.
-   * The status 200 means that Kafka has acknowledged every message that wasn't left out.
+   * Answers a call. `sent` is the body as received. The status 200 means that Kafka has acknowledged every
+   * message that wasn't left out.
    */
   handle(
     call: Call,
     sent: Buffer,
     authorization: string | undefined,
-    ip: string | undefined,
+    client: Client,
     trace?: RequestTrace,
   ): Promise<Answer>
 }
@@ -72,9 +76,11 @@ class TrackingCalls implements Tracking {
   /** The record headers of each source. All records of a source share one object. */
   readonly #headers = new Map<string, Readonly<Record<string, string>>>()
   readonly #setting: CallSetting
+  readonly #budgets: RefusalBudgets
 
   constructor(options: TrackingOptions) {
     this.#options = options
+    this.#budgets = options.budgets
     const { limits, now } = options
     this.#setting = { limits, now, addressContexts: new AddressContexts(limits) }
     this.#sources = options.sources
@@ -128,7 +134,12 @@ class TrackingCalls implements Tracking {
     return { ok: true, parcel, outcomes, sending }
   }
 
-  #accept(source: Source, call: ReadCall, trace: RequestTrace | undefined): Answer | Promise<Answer> {
+  #accept(
+    judging: Judging,
+    source: Source,
+    call: ReadCall,
+    trace: RequestTrace | undefined,
+  ): Answer | Promise<Answer> {
     const { items, surroundings } = call
     if (!source.enabled) return this.#leaveOutAll(source, items)
     if (items.length === 0) {
@@ -141,6 +152,7 @@ class TrackingCalls implements Tracking {
     if (waitMs > 0) return rateLimited(waitMs)
     const packed = this.#pack(source, call, trace?.sends(this.#options.topic, source.id))
     if (!packed.ok) return packed.answer
+    judging.isRefused = packed.outcomes.isRefusal
     return this.#deliver(packed, source, items.length, surroundings.kind !== undefined)
   }
 
@@ -168,10 +180,14 @@ class TrackingCalls implements Tracking {
    * Looks for write keys in a request's unparsed body. Returns a refusal if the body has no known key, or if
    * the gateway would refuse the request with every known key that the body has.
    */
-  #refusalByText(bytes: Buffer): Answer | undefined {
+  #refusalByText(bytes: Buffer, sent: Buffer, client: Client): Answer | undefined {
     const mayBeOf = this.#sources.withWriteKeys(keysIn(bytes))
     if (mayBeOf.length === 0) return this.#refuseUnknown()
-    const refusals = mayBeOf.map((source) => this.#refusalOf(source))
+    const isSpared = !this.#budgets.isUsed || sent.length <= mostSpared
+    const refusals = mayBeOf.map((source) => {
+      const waitMs = isSpared ? 0 : this.#budgets.waitMs(client.address, source.id)
+      return waitMs > 0 ? refusedTooOften(waitMs) : this.#refusalOf(source)
+    })
     return refusals.includes(undefined) ? undefined : refusals[0]
   }
 
@@ -213,16 +229,33 @@ class TrackingCalls implements Tracking {
     call: Call,
     sent: Buffer,
     authorization: string | undefined,
-    ip: string | undefined,
+    client: Client,
     trace?: RequestTrace,
   ): Promise<Answer> {
     const refused = this.refusal(authorization)
     if (refused !== undefined) return refused
+    const budgets = this.#budgets
+    const ofHead = this.#sources.withWriteKey(keysOf(authorization))
+    // Without a key in the head, the source isn't known before the body is inflated.
+    const mayRefuse = isGzip(sent) || (ofHead !== undefined && sent.length > mostSpared)
+    const waitMs = mayRefuse && budgets.isUsed ? budgets.waitMs(client.address, ofHead?.id) : 0
+    if (waitMs > 0) return refusedTooOften(waitMs)
+    const startMs = budgets.now()
+    const judging: Judging = { call, sent, ofHead, source: ofHead, isRefused: false }
+    const answer = this.#judge(judging, client, trace)
+    // What comes after this is waiting for Kafka.
+    if (judging.isRefused || (!(answer instanceof Promise) && isAtFault(answer))) {
+      budgets.charge(client.address, judging.source?.id, budgets.now() - startMs)
+    }
+    return answer
+  }
+
+  #judge(judging: Judging, client: Client, trace: RequestTrace | undefined): Answer | Promise<Answer> {
+    const { call, sent, ofHead } = judging
     const isBatch = call === 'batch'
     const inflated = inflateBody(sent, isBatch ? maxBatchBytes : maxMessageBytes)
     if (!inflated.ok) return unreadable(inflated.fault, call)
-    const ofHead = this.#sources.withWriteKey(keysOf(authorization))
-    const refusedByText = ofHead === undefined ? this.#refusalByText(inflated.bytes) : undefined
+    const refusedByText = ofHead === undefined ? this.#refusalByText(inflated.bytes, sent, client) : undefined
     if (refusedByText !== undefined) return refusedByText
     const { limits } = this.#options
     const work = new RequestWork(sent.length, inflated.bytes.length)
@@ -230,10 +263,28 @@ class TrackingCalls implements Tracking {
     if (!read.ok) return unreadable(read.fault, call)
     const source = ofHead ?? this.#sources.withWriteKey(keysOf(undefined, read.body['writeKey']))
     if (source === undefined) return this.#refuseUnknown()
-    const called = readCall(call, read, ip, work, this.#setting)
-    return called.ok ? this.#accept(source, called, trace) : called.answer
+    judging.source = source
+    const called = readCall(call, read, client.ip, work, this.#setting)
+    return called.ok ? this.#accept(judging, source, called, trace) : called.answer
   }
 }
+
+/** A request while it is judged. `source` is its source, as soon as it is known. */
+type Judging = {
+  readonly call: Call
+  readonly sent: Buffer
+  /** The source of the key in the head of the request. */
+  readonly ofHead: Source | undefined
+  source: Source | undefined
+  /** True if none of the request's messages is taken, although it is answered 200. */
+  isRefused: boolean
+}
+
+/**
+ * A request of this length that isn't compressed is read even if other requests of its client were refused
+ * too often, because reading it costs little. This is the usual length of a single call.
+ */
+const mostSpared = 8 * 1_024
 
 type PackedCall = {
   readonly ok: true

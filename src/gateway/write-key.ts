@@ -1,4 +1,4 @@
-import { backslash, comma, isAt, openBrace, quote } from '../message/canonical-scan.ts'
+import { backslash, comma, openBrace, quote } from '../message/canonical-scan.ts'
 import { skipSpace, skipString, skipValue, startOf } from '../message/json-skip.ts'
 
 /**
@@ -25,9 +25,6 @@ export function saysKey(authorization: string | undefined): boolean {
 }
 
 const keyName = '"writeKey"'
-const keyNameBytes = Buffer.from(keyName)
-/** The length of the longest spelling of the name, in which each letter is an escape. */
-const mostSpelledName = 6 * keyName.length
 /** The length of the longest spelling of a key, including escapes and quotation marks. */
 const mostSpelled = 1_300
 /** A body with more names than this is read member by member, so that many names cost no more than few. */
@@ -58,37 +55,57 @@ export function* keysIn(bytes: Buffer): Generator<string> {
   if (key !== undefined && key !== unquote(last)) yield key
 }
 
+/** The limit on the members of a body that are looked at. No message may have as many. */
+const mostMembers = 10_000
+
 /**
  * Returns the write key of an unparsed JSON body: the last member `writeKey` of its object, if it is a text.
  * Reads each byte at most once.
  */
 export function keyIn(bytes: Buffer): string | undefined {
-  let key: string | undefined
+  let keyStart = 0
+  let keyEnd = 0
   let at = skipSpace(bytes, startOf(bytes))
   if (bytes[at] !== openBrace) return undefined
+  let count = 0
   do {
     const nameStart = skipSpace(bytes, at + 1)
     const nameEnd = skipString(bytes, nameStart)
     const start = skipSpace(bytes, skipSpace(bytes, nameEnd) + 1)
     const end = skipValue(bytes, start)
-    if (isKeyName(bytes, nameStart, nameEnd)) key = keyBetween(bytes, start, end)
+    if (isKeyName(bytes, nameStart + 1, nameEnd - 1)) [keyStart, keyEnd] = [start, end]
     at = skipSpace(bytes, Math.max(end, start))
-  } while (bytes[at] === comma)
-  return key
+  } while (bytes[at] === comma && ++count < mostMembers)
+  if (bytes[keyStart] !== quote || keyEnd - keyStart > mostSpelled) return undefined
+  return unquote(bytes.toString('latin1', keyStart, keyEnd))
 }
 
+/** The spellings of the letters of the name as escapes, in lower case. */
+const name = 'writeKey'
+const escapes = Array.from(name, (letter) => Buffer.from(`\\u00${letter.charCodeAt(0).toString(16)}`))
+const lowerCase = 0x20
+
+/** Returns true if the bytes between `start` and `end` spell the name, with or without escapes. */
 function isKeyName(bytes: Buffer, start: number, end: number): boolean {
-  if (isAt(bytes, start, end, keyNameBytes)) return true
-  if (bytes[start + 1] !== backslash && bytes[start + 1] !== keyNameBytes[1]) return false
-  if (end - start > mostSpelledName) return false
-  const spelled = bytes.toString('latin1', start, end)
-  return spelled.includes('\\') && `"${unquote(spelled)}"` === keyName
+  let at = start
+  for (let index = 0; index < name.length; index++) {
+    const escape = escapes[index] ?? nothing
+    if (bytes[at] === name.charCodeAt(index)) at++
+    else if (bytes[at] === backslash && isEscape(bytes, at, escape)) at += escape.length
+    else return false
+  }
+  return at === end
 }
 
-function keyBetween(bytes: Buffer, start: number, end: number): string | undefined {
-  if (bytes[start] !== quote || end - start > mostSpelled) return undefined
-  return unquote(bytes.toString('latin1', start, end))
+function isEscape(bytes: Buffer, start: number, escape: Buffer): boolean {
+  for (let index = 1; index < escape.length; index++) {
+    const byte = bytes[start + index] ?? 0
+    if (byte !== escape[index] && (index < 2 || (byte | lowerCase) !== escape[index])) return false
+  }
+  return true
 }
+
+const nothing = Buffer.alloc(0)
 
 /**
  * Decodes a key with its escapes and quotation marks. It is enough to read the body as latin1, because write

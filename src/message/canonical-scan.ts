@@ -96,6 +96,14 @@ export function isAt(bytes: Buffer, start: number, end: number, sought: Buffer):
   return true
 }
 
+/** `Buffer.copy` is used only to copy at least this number of bytes. Fewer are copied faster one by one. */
+const leastCopied = 40
+
+export function copyBytes(from: Buffer, start: number, end: number, to: Buffer, toStart: number): void {
+  if (end - start >= leastCopied) from.copy(to, toStart, start, end)
+  else for (let at = start, next = toStart; at < end; at++) to[next++] = from[at] ?? 0
+}
+
 /**
  * Returns the place after the value that begins at `at`. If it isn't certain that the value's spelling is
  * canonical, returns `invalid`. The functions `endOf…` below do the same for parts of a value.

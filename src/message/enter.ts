@@ -66,7 +66,7 @@ function enterRespelled(value: Buffer, origin: Origin, limits: MessageLimits): E
   if (message === undefined) {
     return refuse('bad_timestamp', "Send a timestamp: the record's own isn't within the years 0000 to 9999.")
   }
-  const excess = findOutlineExcess({ text, levels: respelled.levels }, message, limits)
+  const excess = findOutlineExcess({ bytes: value.length, levels: respelled.levels }, message, limits)
   if (excess !== undefined) return refuseExcess(excess, limits)
   if (respelled.hasInfinite && outlineHoldsInfinite(message)) {
     return refuse('number_out_of_range', 'Send numbers up to 1.7e308, and larger ones as strings.')

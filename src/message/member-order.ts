@@ -1,5 +1,5 @@
 import { isDigit } from './canonical-number.ts'
-import { comma, hashFactor, hashSeed } from './canonical-scan.ts'
+import { comma, copyBytes, hashFactor, hashSeed } from './canonical-scan.ts'
 
 /** How many numbers are stored for a member: the place of its key, the end of its key, and the key's hash. */
 const perMember = 3
@@ -9,7 +9,7 @@ const mostCompared = 8
 const mostIndex = 2 ** 32 - 2
 const mostIndexDigits = 10
 const leastTable = 32
-/** More members than an object of the largest message has. An index and a slot together fit into a double. */
+/** More members than an object of the largest message has. An index and a slot together are a whole number. */
 const mostSlots = 2 ** 21
 const zero = 0x30
 const none = -1
@@ -32,6 +32,7 @@ export class MemberOrder {
   /** The members of the innermost object that JSON.parse keeps, in its order of names. */
   #chosen = new Int32Array(64)
   #chosenCount = 0
+  #order = new Float64Array(64)
   /** The members of an object as they were before they were put in order. */
   #before = Buffer.alloc(0)
   /** A hash table of places in `#chosen`, counted from 1. */
@@ -94,35 +95,36 @@ export class MemberOrder {
    */
   putInOrder(to: Buffer, start: number, end: number): number {
     if (this.#before.length < end - start) this.#before = Buffer.allocUnsafeSlow(2 * (end - start))
-    to.copy(this.#before, 0, start, end)
+    copyBytes(to, start, end, this.#before, 0)
+    if (this.#unsorted[this.#open - 1] === 1) this.#sortIndexes(to)
     let next = start
-    const write = (slot: number): void => {
-      const member = this.#chosen[slot] ?? none
-      if (member === none) return
-      this.#chosen[slot] = none
+    for (let slot = 0; slot < this.#chosenCount; slot++) {
+      const member = this.#chosen[slot] ?? 0
       const from = this.#startOf(member)
       const until = member + 1 < this.#count ? this.#startOf(member + 1) - 1 : end
-      if (next > start) to[next++] = comma
-      next += this.#before.copy(to, next, from - start, until - start)
+      if (slot > 0) to[next++] = comma
+      copyBytes(this.#before, from - start, until - start, to, next)
+      next += until - from
     }
-    if (this.#unsorted[this.#open - 1] === 1) this.#sortedIndexes(to).forEach(write)
-    for (let slot = 0; slot < this.#chosenCount; slot++) write(slot)
     return next
   }
 
-  /** Returns the slots of the chosen members whose keys are indexes, in the order of the indexes. */
-  #sortedIndexes(to: Buffer): Float64Array {
-    const found = new Float64Array(this.#chosenCount)
-    let count = 0
-    for (let slot = 0; slot < this.#chosenCount; slot++) {
+  /** Moves the chosen members whose keys are indexes to the front, in the order of the indexes. */
+  #sortIndexes(to: Buffer): void {
+    const count = this.#chosenCount
+    // An index and its slot are one number, so that no objects have to be made and compared.
+    if (this.#order.length < count) this.#order = new Float64Array(2 * count)
+    const order = this.#order
+    for (let slot = 0; slot < count; slot++) {
       const member = this.#chosen[slot] ?? 0
       const index = indexIn(to, this.#startOf(member) + 1, this.#keyEndOf(member) - 1)
-      if (index !== none) found[count++] = index * mostSlots + slot
+      order[slot] = (index === none ? mostIndex + 1 : index) * mostSlots + slot
     }
-    return found
-      .subarray(0, count)
-      .sort()
-      .map((both) => both % mostSlots)
+    sortFirst(order, count)
+    for (let slot = 0; slot < count; slot++) {
+      order[slot] = this.#chosen[(order[slot] ?? 0) % mostSlots] ?? 0
+    }
+    for (let slot = 0; slot < count; slot++) this.#chosen[slot] = order[slot] ?? 0
   }
 
   /**
@@ -210,6 +212,23 @@ export class MemberOrder {
     this.#firsts = larger(this.#firsts)
     this.#lastIndexes = Float64Array.from({ length: 2 * this.#open }, (_, at) => this.#lastIndexes[at] ?? 0)
     this.#unsorted = Uint8Array.from({ length: 2 * this.#open }, (_, at) => this.#unsorted[at] ?? 0)
+  }
+}
+
+/** Up to this number of numbers, inserting them one by one takes less time than the sorting of a view. */
+const mostInserted = 16
+
+/** Sorts the first `count` numbers. */
+function sortFirst(numbers: Float64Array, count: number): void {
+  if (count > mostInserted) {
+    numbers.subarray(0, count).sort()
+    return
+  }
+  for (let next = 1; next < count; next++) {
+    const inserted = numbers[next] ?? 0
+    let at = next
+    for (; at > 0 && (numbers[at - 1] ?? 0) > inserted; at--) numbers[at] = numbers[at - 1] ?? 0
+    numbers[at] = inserted
   }
 }
 

@@ -5,6 +5,7 @@ import {
   closeBracket,
   colon,
   comma,
+  copyBytes,
   escapable,
   hashFactor,
   hashSeed,
@@ -16,7 +17,7 @@ import {
 } from './canonical-scan.ts'
 import { writeEscapes } from './json-escapes.ts'
 import { skipSpace } from './json-skip.ts'
-import { endOfAnyNumber, endOfNonNumber, infinite, losesDigits } from './json-numbers.ts'
+import { endOfAnyNumber, endOfNonNumber, infinite, losesDigits, shortNumber } from './json-numbers.ts'
 import { hashBetween, MemberOrder } from './member-order.ts'
 
 // Brings JSON into the spelling of JSON.stringify token by token, without making values of it. What a text
@@ -49,7 +50,6 @@ let levels = 0
 
 /** The longest number that JavaScript writes, and room for separators. */
 const mostNumberBytes = 32
-const leastCopied = 40
 
 /** What is known of an open container: where its content begins in `to`, and whether it is a list. */
 let openStarts = new Int32Array(64)
@@ -210,14 +210,20 @@ function number(at: number): number {
   if (short !== invalid && endsNumber(from[short])) return copied(at, short)
   const end = endOfAnyNumber(from, at)
   if (end === invalid) return invalid
+  const value = shortNumber(from, at, end) ?? longNumber(at, end)
+  const isFinite = Number.isFinite(value)
+  hasInfinite ||= !isFinite
+  const text = isFinite ? String(value) : (value < 0 ? '-' : '') + infinite
+  ensure(mostNumberBytes)
+  for (let index = 0; index < text.length; index++) to[written++] = text.charCodeAt(index)
+  return end
+}
+
+function longNumber(at: number, end: number): number {
   const token = from.toString('latin1', at, end)
   const value = Number(token)
   if (losesDigits(token, value)) lostDigits++
-  const isFinite = Number.isFinite(value)
-  hasInfinite ||= !isFinite
-  ensure(mostNumberBytes)
-  written += to.write(isFinite ? String(value) : (value < 0 ? '-' : '') + infinite, written, 'latin1')
-  return end
+  return value
 }
 
 /** Returns true if a byte after a number isn't a part of it. */
@@ -259,9 +265,7 @@ function escapedString(start: number, escape: number): number {
 function copied(start: number, end: number): number {
   const length = end - start
   ensure(length)
-  const [source, target] = [from, to]
-  if (length >= leastCopied) source.copy(target, written, start, end)
-  else for (let at = start, next = written; at < end; at++) target[next++] = source[at] ?? 0
+  copyBytes(from, start, end, to, written)
   written += length
   return end
 }

@@ -66,17 +66,17 @@ function measure(
 }
 
 /**
- * Does the same as `findExcess` for the outline of a message. `text` is the message's JSON, and `levels` the
- * levels of its nesting, or more.
+ * Does the same as `findExcess` for the outline of a message. `bytes`: the length of the JSON from which the
+ * outline was made. `levels`: the levels of its nesting, or more.
  */
 export function findOutlineExcess(
-  { text, levels }: { readonly text: string; readonly levels: number },
+  { bytes, levels }: { readonly bytes: number; readonly levels: number },
   outline: Outline,
   { maxDepth, maxKeys }: Pick<MessageLimits, 'maxDepth' | 'maxKeys'>,
 ): Excess | undefined {
   // A context that is added is on the second level.
   const isFlat = Math.max(levels, 2) <= maxDepth
-  if (isFlat && text.length <= (maxKeys - maxAddedKeys) * minMemberCharacters) return undefined
+  if (isFlat && bytes <= (maxKeys - maxAddedKeys) * minMemberCharacters) return undefined
   let keys = 0
   let isTooDeep = false
   for (const value of Object.values(outline)) {

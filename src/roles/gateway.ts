@@ -6,6 +6,7 @@ import { Availability, type TopicAvailability } from '../gateway/availability.ts
 import { Outbox, type ProduceSender } from '../gateway/outbox.ts'
 import { createGatewayServer, type GatewayServer } from '../gateway/gateway-server.ts'
 import { createServerCalls } from '../gateway/server-calls.ts'
+import { RefusalBudgets } from '../gateway/refusal-budgets.ts'
 import { Sources } from '../gateway/sources.ts'
 import type { GatewayTracing } from '../gateway/request-tracing.ts'
 import { createTracking } from '../gateway/tracking.ts'
@@ -199,7 +200,12 @@ function openServer(
   const shared = { sources, outbox, partitions, limits: config.message, now: Date.now }
   return createGatewayServer({
     sources,
-    tracking: createTracking({ ...shared, observer, topic: topics.events }),
+    tracking: createTracking({
+      ...shared,
+      observer,
+      topic: topics.events,
+      budgets: new RefusalBudgets(monotonicMs),
+    }),
     serverCalls: createServerCalls({ ...shared, topics }),
     observer,
     tracing,

@@ -37,6 +37,12 @@ export function createGatewayMetrics(beside: CommonMetrics & { registry: Registr
       labelNames: ['call', 'status'],
       registers,
     }),
+    refused: new Counter({
+      name: 'sluice_gateway_refused_requests_total',
+      help: 'Requests that were refused, by the code in the answer. too_dense: a body in gzip would have caused too much work. refused_too_often: requests of the same address were refused before, so this one was not read.',
+      labelNames: ['reason'],
+      registers,
+    }),
     requestSeconds: new TallyHistogram({
       name: 'sluice_gateway_request_duration_seconds',
       help: 'Time from the end of a request to its answer.',

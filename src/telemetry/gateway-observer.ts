@@ -33,8 +33,9 @@ export function createGatewayObserver({
   const secondsOf = memo((call: CallName) => metrics.requestSeconds.series({ call }))
 
   return {
-    answered(call, status, durationMs) {
+    answered(call, status, durationMs, code) {
       metrics.requests.inc({ call, status })
+      if (code !== undefined) metrics.refused.inc({ reason: code })
       secondsOf(call).observe(durationMs / 1_000)
     },
     acknowledged(kind, count) {

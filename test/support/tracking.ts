@@ -1,9 +1,14 @@
 import { createCatalog } from '../../src/catalog/catalog.ts'
 import { Availability } from '../../src/gateway/availability.ts'
 import { Outbox } from '../../src/gateway/outbox.ts'
+import { RefusalBudgets } from '../../src/gateway/refusal-budgets.ts'
+import type { Client } from '../../src/gateway/request-origin.ts'
 import { Sources } from '../../src/gateway/sources.ts'
 import { createTracking, type Tracking } from '../../src/gateway/tracking.ts'
 import { defaultLimits } from '../../src/message/limits.ts'
+
+/** A client whose address isn't added to its messages. */
+export const client: Client = { address: '203.0.113.7', ip: undefined }
 
 /**
  * Creates the tracking API without a server. While `isUp` returns true, its Kafka acknowledges each produce
@@ -14,11 +19,13 @@ export function trackingOf({
   isUp = () => true,
   ackTimeoutMs,
   bufferBytes,
+  budgets = new RefusalBudgets(now),
 }: {
   sources: Parameters<typeof createCatalog>[0]
   isUp?: () => boolean
   ackTimeoutMs: number
   bufferBytes: number
+  budgets?: RefusalBudgets
 }): Tracking {
   const catalog = createCatalog(sources, [], '1')
   return createTracking({
@@ -51,6 +58,7 @@ export function trackingOf({
       connectionRefused: nothing,
       failed: nothing,
     },
+    budgets,
     topic: 'events',
     partitions: 3,
     limits: defaultLimits,

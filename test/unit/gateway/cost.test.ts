@@ -27,7 +27,7 @@ const tracking = trackingOf({ sources: [source], ackTimeoutMs: 1_500, bufferByte
 /** Returns the CPU time of this thread, in milliseconds, until the request waits for Kafka or is answered. */
 async function costMs(body: Buffer): Promise<number> {
   const before = process.threadCpuUsage()
-  const answer = tracking.handle('batch', body, 'Bearer KEY', '203.0.113.7')
+  const answer = tracking.handle('batch', body, 'Bearer KEY', { address: '', ip: '203.0.113.7' })
   const { user, system } = process.threadCpuUsage(before)
   expect([200, 400]).toContain((await answer).status)
   return (user + system) / 1_000

@@ -1,0 +1,139 @@
+import { gzipSync } from 'node:zlib'
+import type { Call } from '../../src/gateway/tracking-call.ts'
+import { maxBatchBytes, maxMessageBytes } from '../../src/gateway/request-limits.ts'
+import type { Random } from '../../test/support/random.ts'
+import { filled, members, type Piece, values } from './hostile-json.ts'
+
+/** The length of the requests' bodies as they are sent. */
+export const requestBytes = 2_048
+/** The write key of a source that is in the catalog. */
+export const knownKey = 'bench-write-key'
+
+/** A kind of request that should be expensive for the gateway. */
+export type HostileRequest = {
+  readonly name: string
+  readonly call: Call
+  /** True if the head of the request has a known write key. */
+  readonly hasKey: boolean
+  /** Returns a body of at most `requestBytes`. */
+  readonly make: (random: Random) => Buffer
+}
+
+type Place = { of: readonly Piece[]; open: string; close: string; call?: Call; hasKey?: boolean }
+
+const page = '"type":"page","userId":"u"'
+const messages: readonly Piece[] = [
+  ['pages', `{${page}}`],
+  ['pages with a space', `{ ${page}}`],
+  ['pages with ids', (random: Random) => `{${page},"messageId":"${random.below(2 ** 31)}"}`],
+  ['aliases', '{"type":"alias","userId":"u","previousId":"p"}'],
+  ['messages without a user', '{"type":"track","event":"E","timestamp":"2026-01-01T00:00:00Z"}'],
+  ['messages in which all is wrong', '{"type":"alias","userId":[],"messageId":[],"timestamp":7,"context":7}'],
+  ['messages with a long id', `{${page},"messageId":"${'x'.repeat(101)}","timestamp":"x"}`],
+  ['messages with a context', `{${page},"context":{"a":1,"b":2}}`],
+].map(([name, make]): Piece => {
+  return { name: String(name), make: typeof make === 'function' ? make : () => String(make) }
+})
+
+const places = {
+  'as messages': { of: [...messages, ...values], open: '{"batch":[', close: ']}' },
+  'in a message': { of: values, open: `{"batch":[{${page},"x":[`, close: ']}]}' },
+  'in an object of a message': { of: members, open: `{"batch":[{${page},"x":{`, close: '}}]}' },
+  'as fields of a message': { of: members, open: `{"batch":[{${page},`, close: '}]}' },
+  'in an alias': {
+    of: values,
+    open: '{"batch":[{"type":"alias","userId":"u","previousId":"p","x":[',
+    close: ']}]}',
+  },
+  'in the context': { of: values, open: `{"batch":[{${page}}],"context":{"x":[`, close: ']}}' },
+  'as members of the context': { of: members, open: `{"batch":[{${page}}],"context":{`, close: '}}' },
+  'as members of the body': { of: members, open: '{', close: '}' },
+  'as members of the body, without a key': { of: members, open: '{', close: '}', hasKey: false },
+  'as messages, without a key': { of: [...messages, ...values], open: '{"batch":[', close: ']}', hasKey: false },
+  'in a second list': { of: values, open: '{"batch":[],"batch":[', close: ']}' },
+  'in a list with an escape in its name': { of: values, open: '{"b\\u0061tch":[', close: ']}' },
+  'in a single call': { of: values, open: '{"userId":"u","event":"E","x":[', close: ']}', call: 'track' },
+  'in an object of a single call': { of: members, open: '{"userId":"u","event":"E","x":{', close: '}}', call: 'track' },
+  'in a single call without a user': { of: values, open: '{"userId":7,"x":[', close: ']}', call: 'page' },
+} as const satisfies Record<string, Place>
+
+export type RequestPlace = keyof typeof places
+// oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of a literal
+const placeNames = Object.keys(places) as RequestPlace[]
+
+/** Returns a request of these pieces, either as long as `requestBytes` or as gzip of this length. */
+export function requestOf(place: RequestPlace, pieces: readonly Piece[], isGzip: boolean): HostileRequest {
+  const { open, close, call = 'batch', hasKey = true }: Place = places[place]
+  const names = pieces.map(({ name }) => name).join(', ')
+  const most = call === 'batch' ? maxBatchBytes : maxMessageBytes
+  return {
+    name: `${isGzip ? 'gzip of ' : ''}${names} ${place}`,
+    call,
+    hasKey,
+    make(random) {
+      const text = (bytes: number): string => filled(pieces, { open, close, most: bytes, random })
+      return isGzip ? longestGzip(text, most) : Buffer.from(text(requestBytes))
+    },
+  }
+}
+
+/** Returns the gzip of the longest text that fits into a request, found by halving. */
+function longestGzip(text: (bytes: number) => string, most: number): Buffer {
+  const whole = gzipSync(text(most))
+  if (whole.length <= requestBytes) return whole
+  let best = gzipSync(text(requestBytes))
+  for (let low = requestBytes, high = most; high - low > low / 16;) {
+    const middle = Math.floor((low + high) / 2)
+    const packed = gzipSync(text(middle))
+    if (packed.length > requestBytes) high = middle
+    else [low, best] = [middle, packed]
+  }
+  return best
+}
+
+/** Returns requests that are expensive in another way than by their pieces. */
+function others(): readonly HostileRequest[] {
+  const of = (name: string, body: Buffer | string, hasKey = true): HostileRequest => {
+    return { name, call: 'batch', hasKey, make: () => (typeof body === 'string' ? gzipSync(body) : body) }
+  }
+  const room = maxBatchBytes - 200
+  const shared = (bytes: number, count: number): string =>
+    `{"context":{"x":"${'x'.repeat(bytes)}"},"batch":[${Array(count).fill(`{${page}}`).join(',')}]}`
+  return [
+    of('gzip of 2,500 pages with a context of 3 KB', shared(3_000, 2_500)),
+    of('gzip of 260 pages with a context of 30 KB', shared(30_000, 260)),
+    of('gzip of spaces', `{"batch":[${' '.repeat(room)}]}`),
+    of('gzip of spaces, without a key', ' '.repeat(room), false),
+    of('gzip of a key of 500 KB', `{"${'k'.repeat(room)}":1}`),
+    of('gzip of a text of 500 KB', `{"batch":["${'x'.repeat(room)}"]}`),
+    of('gzip of a number of 500 KB', `{"batch":[${'9'.repeat(room)}]}`),
+    of('gzip of escapes', `{"batch":["${'\\n'.repeat(room / 2)}"]}`),
+    of('gzip of 250,000 levels', `{"batch":[{${page},"a":${'['.repeat(room / 2)}${']'.repeat(room / 2)}}]}`),
+    of('gzip of 80,000 levels of objects', `{"context":${'{"a":'.repeat(80_000)}1${'}'.repeat(80_000)}}`),
+    of('gzip of 2 MB', ' '.repeat(2_000_000)),
+    of('100 empty members of gzip', Buffer.concat(Array(100).fill(gzipSync('')))),
+    of(
+      '400 empty blocks of gzip',
+      Buffer.concat([
+        Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]),
+        ...Array(400).fill(Buffer.from([0, 0, 0, 0xff, 0xff])),
+      ]),
+    ),
+  ]
+}
+
+/** The requests that are known to be expensive: each piece in each place, plain and in gzip. */
+export function knownRequests(): readonly HostileRequest[] {
+  const ofPieces = placeNames.flatMap((place) =>
+    places[place].of.flatMap((one: Piece) => [true, false].map((isGzip) => requestOf(place, [one], isGzip))),
+  )
+  return [...ofPieces, ...others()]
+}
+
+/** Returns a random request of one to three kinds of pieces. */
+export function anyRequest(random: Random): HostileRequest {
+  const place = random.pick(placeNames)
+  const of: readonly Piece[] = places[place].of
+  const pieces = Array.from({ length: 1 + random.below(3) }, () => random.pick(of))
+  return requestOf(place, pieces, !random.oneIn(4))
+}

@@ -1,0 +1,74 @@
+import { Random } from '../../test/support/random.ts'
+
+/** A kind of input that should be expensive. Each call of `make` may return another input. */
+export type Hostile = { readonly name: string; readonly make: (random: Random) => Buffer }
+
+/** A kind of input, with the time that its processing takes, in milliseconds. */
+export type Cost<T> = { readonly of: T; readonly ms: number }
+
+/** Processes an input. The time that this function takes is measured. */
+export type Process<T> = (input: Buffer, of: T) => void
+
+/** How often a kind is measured to find out whether it is among the worst. */
+const fewTries = 2
+/** How many of the worst are measured again, and with how many inputs. */
+const measuredAgain = 12
+const inputs = 64
+const rounds = 3
+
+/**
+ * Finds the kinds of input that take the most time, the worst first: among `known`, and among `searched`
+ * random kinds. The same seed gives the same kinds. The times of the worst are CPU times.
+ */
+export function findWorst<T extends Hostile>(
+  known: readonly T[],
+  any: (random: Random) => T,
+  work: Process<T>,
+  { seed, searched }: { seed: number; searched: number },
+): readonly Cost<T>[] {
+  const random = new Random(seed)
+  // The first kinds would also be charged for the compilation of the code.
+  for (const of of known) measure(of, work, random, 1)
+  const kinds = [...known, ...Array.from({ length: searched }, () => any(random))]
+  const costs = kinds.map((of) => ({ of, ms: measure(of, work, random, fewTries) }))
+  return byCost(costs)
+    .slice(0, measuredAgain)
+    .map(({ of }) => ({ of, ms: cpuOf(of, work, random) }))
+    .sort(worstFirst)
+}
+
+function byCost<T>(costs: readonly Cost<T>[]): readonly Cost<T>[] {
+  return costs.toSorted(worstFirst)
+}
+
+function worstFirst(one: Cost<unknown>, other: Cost<unknown>): number {
+  return other.ms - one.ms
+}
+
+/**
+ * Returns the CPU time for an input of a kind, in milliseconds. It is measured over many inputs, because the
+ * system counts CPU time in steps of milliseconds, and several times, because other programs disturb it.
+ */
+function cpuOf<T extends Hostile>(of: T, work: Process<T>, random: Random): number {
+  let least = Infinity
+  for (let round = 0; round < rounds; round++) {
+    const all = Array.from({ length: inputs }, () => of.make(random))
+    const before = process.threadCpuUsage()
+    for (const input of all) work(input, of)
+    const { user, system } = process.threadCpuUsage(before)
+    least = Math.min(least, (user + system) / 1_000 / inputs)
+  }
+  return least
+}
+
+/** Returns the shortest time of `tries` inputs of a kind, in milliseconds. */
+export function measure<T extends Hostile>(of: T, work: Process<T>, random: Random, tries: number): number {
+  let least = Infinity
+  for (let tried = 0; tried < tries; tried++) {
+    const input = of.make(random)
+    const startMs = performance.now()
+    work(input, of)
+    least = Math.min(least, performance.now() - startMs)
+  }
+  return least
+}
