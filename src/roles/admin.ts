@@ -80,7 +80,7 @@ export async function startAdminPart({
   catalog,
   logQuery,
 }: AdminOptions & {
-  metrics: Pick<AdminMetrics, 'requests' | 'faults' | 'httpClosed'>
+  metrics: Pick<AdminMetrics, 'requests' | 'faults' | 'connectionsClosed'>
   role: KafkaRole
   tokens: () => readonly Token[]
   catalog: () => Catalog
@@ -110,7 +110,7 @@ export async function startAdminPart({
       metrics.requests.inc({ call, status: String(status) })
       if (status === 403) log.warn({ call, by }, 'a request was refused: its token lacks the right')
     },
-    onClosed: (reason) => metrics.httpClosed.inc({ server: 'admin', reason }),
+    onClosed: (reason) => metrics.connectionsClosed.inc({ reason }),
     onFault(error) {
       metrics.faults.inc()
       log.error({ err: error }, 'a fault of Sluice: please report it')

@@ -2,9 +2,9 @@ import { isIPv4 } from 'node:net'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { LogQuery } from '../delivery-log/log-query.ts'
-import { type QueryServerOptions, serveQueries } from '../delivery-log/query-server.ts'
+import { serveQueries } from '../delivery-log/query-server.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
-import { createLogMetrics } from '../telemetry/log-metrics.ts'
+import { createLogMetrics, type LogMetrics } from '../telemetry/log-metrics.ts'
 import { openKafka } from './ask-kafka.ts'
 import { showKafkaClient } from './kafka-gauges.ts'
 import { listening } from './listening.ts'
@@ -31,12 +31,7 @@ export async function startLogServe(options: LogServeOptions): Promise<void> {
   const { version, commit } = buildInfo()
   metrics.common?.buildInfo.set({ version, commit, role: 'log' }, 1)
   const index = await openLogIndex({ ...options, kafka, metrics })
-  const queryPort = await answerQueries({
-    config,
-    parts,
-    query: index.query,
-    onClosed: (reason) => metrics.common?.httpClosed.inc({ server: 'index', reason }),
-  })
+  const queryPort = await answerQueries({ config, parts, metrics, query: index.query })
   telemetry.tell({
     metrics() {
       index.collect()
@@ -56,12 +51,12 @@ export async function answerQueries({
   config,
   parts,
   query,
-  onClosed,
+  metrics,
 }: {
   config: Config
   parts: Parts
   query: LogQuery
-  onClosed?: QueryServerOptions['onClosed']
+  metrics: Pick<LogMetrics, 'connectionsClosed'>
 }): Promise<number> {
   const { host, port } = config.index
   const token = indexToken(config)
@@ -71,10 +66,8 @@ export async function answerQueries({
     )
   }
   const address = { host, port, what: 'The index of the delivery log', settings: 'SLUICE_INDEX' }
-  const server = await listening(
-    serveQueries({ query, host, port, token, ...(onClosed !== undefined && { onClosed }) }),
-    address,
-  )
+  const onClosed = (reason: string): void => metrics.connectionsClosed.inc({ reason })
+  const server = await listening(serveQueries({ query, host, port, token, onClosed }), address)
   return parts.add(server).port
 }
 

@@ -57,6 +57,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
     showEgress(options, isSuspect, { ...evidence, forS: Math.round(forMs / 1_000) })
   })
   const votes = egressVotes(metrics)
+  votes(egress.evidence)
   const judging = setInterval(() => {
     egress.judge()
     votes(egress.evidence)

@@ -144,8 +144,9 @@ async function startIndex(
   const { config, log } = options
   if (!config.attempts.enabled) return undefined
   const kafka = clientOf(kafkaSettings(config), log)
-  const index = await openLogIndex({ ...options, kafka, metrics: createLogMetrics({ registry }) })
-  const queryPort = await answerQueries({ ...options, query: index.query })
+  const metrics = createLogMetrics({ registry })
+  const index = await openLogIndex({ ...options, kafka, metrics })
+  const queryPort = await answerQueries({ ...options, metrics, query: index.query })
   log.info({ queryPort }, 'log started')
   return index
 }

@@ -19,6 +19,12 @@ export function createAdminMetrics(beside: CommonMetrics & { registry: Registry 
       labelNames: ['call', 'status'],
       registers: [registry],
     }),
+    connectionsClosed: new Counter({
+      name: 'sluice_admin_connections_closed_total',
+      help: 'Connections to the admin API that were closed because of a limit, by reason: connections (there were too many, and this one was idle), pipelining (it had too many unanswered requests) or unread (the client did not read its answer in time, or others needed the memory).',
+      labelNames: ['reason'],
+      registers: [registry],
+    }),
   }
 }
 

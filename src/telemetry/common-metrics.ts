@@ -38,12 +38,6 @@ export function createCommonMetrics(registry: Registry) {
       aggregator: 'max',
       registers,
     }),
-    httpClosed: new Counter({
-      name: 'sluice_http_connections_closed_total',
-      help: 'Connections that were closed because of a limit, by server (admin, or the index of the delivery log) and by reason: connections (there were too many, and this one was idle), pipelining (it had too many unanswered requests) or unread (the client did not read its answer in time, or others needed the memory).',
-      labelNames: ['server', 'reason'],
-      registers,
-    }),
     faults: new Counter({
       name: 'sluice_faults_total',
       help: 'Faults of Sluice itself: requests, records or steps that failed because of a bug. The log has each fault with its stack. Please report faults.',

@@ -30,6 +30,12 @@ export function createLogMetrics(shared?: { registry: Registry }) {
       aggregator: 'max',
       registers,
     }),
+    connectionsClosed: new Counter({
+      name: 'sluice_log_connections_closed_total',
+      help: "Connections to the server of the delivery log's index that were closed because of a limit, by reason: connections (there were too many, and this one was idle), pipelining (it had too many unanswered requests) or unread (the client did not read its answer in time, or others needed the memory).",
+      labelNames: ['reason'],
+      registers,
+    }),
     heldBytes: new Gauge({
       name: 'sluice_log_index_held_bytes',
       help: 'Bytes read from the topic attempts that are not in the index yet.',
