@@ -88,7 +88,6 @@ test('a reading that waits for a quota goes on, though the wait is longer than i
 }, 60_000)
 
 test('a member whose every request is throttled keeps its place in the group, and commits', async () => {
-  await setQuotas(clientId, { request_percentage: 0.3 })
   const said: string[] = []
   const say = (_: object, text: string): void => void said.push(text)
   const { consumer } = await startMember({
@@ -97,6 +96,7 @@ test('a member whose every request is throttled keeps its place in the group, an
     kafka: throttledKafka(),
     log: { debug() {}, info: say, warn: say, error: say },
   })
+  await setQuotas(clientId, { request_percentage: 0.3 })
   const before = throttledFor('other')
   // The session lasts six seconds.
   await until('it was throttled for long', () => throttledFor('other') > before + 8, { timeoutMs: 30_000 })
