@@ -37,10 +37,13 @@ function textsOfHeader(value: string): string[] {
 }
 
 function textsOfPath(path: string): string[] {
-  // `new URL` could throw here, because the path of a refused hook can be any text.
   const query = path.indexOf('?')
   if (query === -1) return [path]
-  const values = new URLSearchParams(path.slice(query)).values()
+  const pairs = path.slice(query + 1).split('&')
+  // A `+` stands for a space. Other escapes stay, because a secret is also looked for without its escapes.
+  const values = pairs.flatMap((pair) =>
+    pair.includes('=') ? [pair.slice(pair.indexOf('=') + 1).replaceAll('+', ' ')] : [],
+  )
   return [path, path.slice(0, query), path.slice(query), ...values]
 }
 

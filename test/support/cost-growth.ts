@@ -1,0 +1,46 @@
+import process from 'node:process'
+
+/** Work that takes less says nothing, because the caches of the machine decide how long it takes. */
+const leastMs = 3
+/** Work is repeated for this long, because the system counts CPU time in steps of a few milliseconds. */
+const measuredMs = 6
+/** Work that takes this long isn't measured with a larger input. */
+const longMs = 500
+const tries = 5
+
+/**
+ * Measures how the CPU time of `make(n)` grows. Begins with `n` = `to / 64`, and makes `n` eight times as
+ * large until it is `to`, or until the work takes long. Returns how many times as long the work takes with
+ * the largest `n` as with the one before. If this is more than `most`, measures again, because other programs
+ * may have slowed down the work. Returns 1 if the work takes hardly any time.
+ */
+export function growthOf(make: (n: number) => () => unknown, to: number, most: number): number {
+  let n = to / 64
+  let work = make(n)
+  let ms = cpuMs(work)
+  for (;;) {
+    n *= 8
+    const larger = make(n)
+    let largerMs = cpuMs(larger)
+    if (n >= to || largerMs > longMs) {
+      for (let at = 1; at < tries && largerMs > Math.max(leastMs, most * ms); at++) {
+        largerMs = Math.min(largerMs, cpuMs(larger))
+        ms = Math.max(ms, cpuMs(work))
+      }
+      return largerMs < leastMs ? 1 : largerMs / ms
+    }
+    work = larger
+    ms = largerMs
+  }
+}
+
+/** Returns the CPU time of one run, in milliseconds. */
+function cpuMs(work: () => unknown): number {
+  const before = process.threadCpuUsage()
+  for (let runs = 1; ; runs++) {
+    work()
+    const { user, system } = process.threadCpuUsage(before)
+    const ms = (user + system) / 1_000
+    if (ms >= measuredMs) return ms / runs
+  }
+}

@@ -1,0 +1,276 @@
+import { describe, expect, test } from 'vitest'
+import { measureMasks } from '../../../bench/refusals/masks.ts'
+import { readChange } from '../../../src/audience/change-record.ts'
+import { propertyName } from '../../../src/audience/property-name.ts'
+import { isSameJson } from '../../../src/audience/same-json.ts'
+import { escapeId, unescapeId } from '../../../src/audience/store-keys.ts'
+import { headerNameBreach, headerValueBreach, parseHookUrl } from '../../../src/catalog/hook-rules.ts'
+import { parseCatalog } from '../../../src/catalog/parse.ts'
+import { secretBreach, standardSecretBreach } from '../../../src/catalog/secret-rules.ts'
+import { fillIn } from '../../../src/catalog/variables.ts'
+import { answerLines, plain } from '../../../src/delivery-log/lines.ts'
+import { judgeConnect } from '../../../src/delivery/connect-answer.ts'
+import { parseRetryAfter } from '../../../src/delivery/retry-after.ts'
+import { webhookIdOf } from '../../../src/delivery/signature.ts'
+import { plainAddress } from '../../../src/gateway/client-address.ts'
+import { countLostDigits } from '../../../src/gateway/lost-digits.ts'
+import { replaceNonNumbers } from '../../../src/gateway/non-numbers.ts'
+import { preflightHeaders } from '../../../src/gateway/preflight.ts'
+import { keysIn, keysOf } from '../../../src/gateway/write-key.ts'
+import { enter } from '../../../src/message/enter.ts'
+import { filtering } from '../../../src/message/message-filter.ts'
+import { parseOrigin } from '../../../src/message/record-headers.ts'
+import { parseTimestamp } from '../../../src/message/timestamp.ts'
+import { decodeRetryState } from '../../../src/retry/retry-state.ts'
+import { route } from '../../../src/routing/route.ts'
+import { secretsOf } from '../../../src/secrets/secret-texts.ts'
+import { withoutSecrets } from '../../../src/secrets/without-secrets.ts'
+import { contextIn } from '../../../src/tracing/carrier.ts'
+import { growthOf } from '../../support/cost-growth.ts'
+
+// Nothing that a customer, a receiver or a producer writes may cost more than in proportion to its length.
+// Each test makes the input eight times as long. Linear work then takes eight times as long, and quadratic
+// work 64 times.
+
+/** A time may grow this many times. The rest is for caches, and for a machine that does other work. */
+const most = 22
+
+/** Expects that the time of `make(n)` grows in proportion to `n`, up to `to`. */
+function expectLinear(make: (n: number) => () => unknown, to: number): void {
+  expect(growthOf(make, to, most)).toBeLessThan(most)
+}
+
+const filled = (part: string, n: number): string => part.repeat(Math.ceil(n / part.length))
+const many = <T>(n: number, of: (index: number) => T): T[] => Array.from({ length: n }, (_, at) => of(at))
+
+/** Texts of which all texts below are made by repeating. A pattern that backtracks is slow for one of them. */
+const parts = ['a', '1', ' ', 'a ', '/', '&a', '%41', '\\', '"', ':', 'é\u0301', 'x1y2z3w4 ']
+
+const hostile = secretsOf([`Bearer ${filled('a', 4_000)}b ${filled('a', 4_000)}`, 'x1y2z3w4', '"""""""'], '/')
+
+describe.each<[what: string, work: (text: string) => unknown, own?: readonly string[]]>([
+  ['an answer, without its secrets', (text) => withoutSecrets(Buffer.from(text), hostile)],
+  ['secrets that are looked for', (text) => withoutSecrets(Buffer.from('aaaa%'), [text])],
+  ['the secrets of a header', (text) => secretsOf([text, `Basic ${text}`], '/')],
+  ['the secrets of a URL', (text) => secretsOf([], `/in?${text}`)],
+  ['Retry-After', (text) => [parseRetryAfter(text, 0), parseRetryAfter(`${text}x`, 0)]],
+  ["a proxy's answer", (text) => judgeConnect(500, { 'proxy-status': text, 'x-squid-error': text }), [';  ']],
+  ['an answer in the output of a command', (text) => [answerLines(text), plain(text)]],
+  ['the path of a URL', (text) => parseHookUrl(`https://a.example/${text}`)],
+  ['the host of a URL', (text) => parseHookUrl(`https://${text}`)],
+  ['the name of a header', headerNameBreach, ['_']],
+  ['the value of a header', (text) => [headerValueBreach(text), headerValueBreach(`${text}a`)]],
+  ['a secret', (text) => [secretBreach(text), standardSecretBreach(`whsec_${text}`)]],
+  ['variables', (text) => fillIn(text, { CATALOG_A: 'x' }), ['${CATALOG_A}', '$']],
+  ['a write key in a header', (text) => [keysOf(text), keysOf(`Basic ${text}`), keysOf(`Basic ${text} x`)]],
+  [
+    'a write key in a body',
+    (text) => [...keysIn(Buffer.from(text))],
+    ['"writeKey":"a",', '"w\\u0072', '\\u00'],
+  ],
+  ['the address of a client', plainAddress, ['1.', '[1', '::']],
+  ['the headers that a browser asks for', (text) => preflightHeaders(text), ['a,']],
+  ['a timestamp', (text) => [parseTimestamp(text), parseTimestamp(`2020-01-01T00:00:00.${text}`)]],
+  ['the origin of a record', (text) => [parseOrigin(text), parseOrigin(`${text}x`)], ['/1', '1/']],
+  ['the headers of a trace', (text) => contextIn({ traceparent: text, tracestate: text })],
+  ['the name of an audience', (text) => propertyName({ key: undefined, name: text }), ['aBC', 'IDs', 'İ']],
+  ['an id in a key of the store', (text) => unescapeId(escapeId(text)), ['\u007f', '\ud7ff', '\ud800']],
+  ['an id in a header', webhookIdOf],
+  [
+    'numbers in a batch',
+    (text) => countLostDigits(`1234567890123456789${text}`),
+    ['9007199254740993,', '1e'],
+  ],
+  [
+    'what is no number in a batch',
+    (text) => replaceNonNumbers(`{"batch":[${text}`),
+    ['NaN,', '-I', '{"batch":['],
+  ],
+])('%s', (_, work, own = []) => {
+  test('costs no more than in proportion to its length', () => {
+    const growths = [...parts, ...own].map((part) => {
+      const make = (n: number) => {
+        const text = filled(part, n)
+        return () => work(text)
+      }
+      return [part, growthOf(make, 2 ** 18, most)] as const
+    })
+    expect(growths.filter(([, growth]) => growth >= most)).toEqual([])
+  })
+})
+
+const origin = { topic: 'events', partition: 0, offset: 0, timestampMs: 0 }
+const limits = { maxBytes: 2 ** 30, maxDepth: 100, maxKeys: 2 ** 30 }
+const listed = (n: number, of: (index: number) => string): string => many(n, of).join(',')
+const track = (more: string): Buffer =>
+  Buffer.from(`{"type":"track","userId":"u","event":"e","properties":{}${more}}`)
+
+describe('a message costs no more than in proportion to its length if it has', () => {
+  test.each<[what: string, of: (n: number) => string]>([
+    ['many keys', (n) => `{${listed(n, (at) => `"k${at}":1`)}}`],
+    ['one key many times', (n) => `{${listed(n, () => '"k":1')}}`],
+    ['keys of digits', (n) => `{${listed(n, (at) => `"${at}":1`)}}`],
+    ['escaped keys', (n) => `{${listed(n, (at) => String.raw`"\u0061${at}":1`)}}`],
+    ['many keys after a backslash as a key', (n) => `{"\\\\":1,${listed(n, (at) => `"k${at}":1`)}}`],
+    ['many objects after a backslash as a key', (n) => `[{"\\\\":1},${listed(n, () => '{}')}]`],
+    ['many keys that are a backslash', (n) => `[${listed(n, () => String.raw`{"\\":1}`)}]`],
+    ['many keys __proto__', (n) => `{${listed(n, (at) => `"__proto__":{"a${at}":1}`)}}`],
+    ['many objects', (n) => `[${listed(n, () => '{}')}]`],
+    ['many lists', (n) => `[${listed(n, () => '[]')}]`],
+    ['many levels', (n) => '['.repeat(n)],
+    ['many deep lists', (n) => `[${listed(n, () => '['.repeat(50) + ']'.repeat(50))}]`],
+    ['many nulls and an infinite number', (n) => `[${listed(n, () => 'null')},1e999]`],
+    ['many digits', (n) => `[${'1'.repeat(n)}]`],
+    ['a number with many zeros', (n) => `[0.${'0'.repeat(n)}1]`],
+    ['many long numbers', (n) => `[${listed(n, () => '1234567890123456789')}]`],
+    ['many spaces', (n) => `[${' '.repeat(n)}]`],
+    ['spaces after each string', (n) => `[${listed(n, () => String.raw`"\\"     `)}]`],
+    ['escapes in a text, and spaces after it', (n) => `["${String.raw`\n`.repeat(n)}"${' '.repeat(n)}]`],
+    ['quotation marks in a text', (n) => `"${String.raw`\"`.repeat(n)}"`],
+  ])('%s', (_, of) => {
+    expectLinear((n) => {
+      const value = track(`,"more":${of(n)}`)
+      return () => enter(value, origin, limits)
+    }, 2 ** 15)
+  })
+
+  test.each(['userId', 'messageId', 'event', 'timestamp', 'type'])('a long %s', (field) => {
+    for (const part of ['a', '1', 'é🙂', '\\'])
+      expectLinear((n) => {
+        const message = { type: 'track', userId: 'u', event: 'e', [field]: filled(part, n) }
+        const value = Buffer.from(JSON.stringify(message))
+        return () => enter(value, origin, limits)
+      }, 2 ** 18)
+  })
+
+  test('many integrations', () => {
+    expectLinear((n) => {
+      const value = track(`,"integrations":{${listed(n, (at) => `"i${at}":true`)}}`)
+      return () => enter(value, origin, limits)
+    }, 2 ** 14)
+  })
+})
+
+describe('a list costs no more than in proportion to its length if it has', () => {
+  test('names of events in a filter', () => {
+    expectLinear((n) => {
+      const events = many(n, (at) => `e${at}`)
+      return () => filtering('track', track(''))({ types: undefined, events })
+    }, 2 ** 18)
+  })
+
+  test('destinations with a filter', () => {
+    expectLinear((n) => {
+      const filter = { types: undefined, events: ['Bought'] }
+      const destinations = many(n, (at) => ({ id: `d${at}`, state: 'on' as const, filter }))
+      return () => route({ type: 'track', body: track('') }, destinations)
+    }, 2 ** 15)
+  })
+
+  test.each(['failed-hooks', 'unsent-hooks', 'not-before', 'property'])('entries of %s', (name) => {
+    expectLinear((n) => {
+      const headers = { [name]: `[${listed(n, (at) => `"h${at}"`)}]` }
+      return () => decodeRetryState(headers)
+    }, 2 ** 15)
+  })
+})
+
+const place = { ...origin, spaceId: 's', origin: { topic: 't', partition: 0, offset: 0 } }
+const trait = { type: 'trait', traitId: 't', traitName: 'T', userId: 'u', value: 1 }
+const sync = { type: 'sync', audienceId: 'a', audienceName: 'A', syncId: 's', part: 0, parts: 1 }
+const changedAt = '1970-01-01T00:00:00Z'
+
+describe('a change of an audience costs no more than in proportion to its length if it has', () => {
+  test.each<[what: string, of: (n: number) => object]>([
+    ['a long value', (n) => ({ ...trait, changedAt, value: many(n, (at) => ({ a: at })) })],
+    ['many fields', (n) => ({ ...trait, changedAt, ...Object.fromEntries(many(n, (at) => [`k${at}`, at])) })],
+    ['a long name', (n) => ({ ...trait, changedAt, traitName: filled('aB', n) })],
+    ['a long user id', (n) => ({ ...trait, changedAt, userId: filled('é', n) })],
+    ['many users', (n) => ({ ...sync, snapshotAt: changedAt, userIds: many(n, (at) => `u${at}`) })],
+    ['users that are no texts', (n) => ({ ...sync, snapshotAt: changedAt, userIds: many(n, (at) => at) })],
+  ])('%s', (_, of) => {
+    expectLinear((n) => {
+      const value = Buffer.from(JSON.stringify(of(n)))
+      return () => readChange(value, place, { limits, partitions: 3 })
+    }, 2 ** 15)
+  })
+
+  test('a value whose fields have another order', () => {
+    expectLinear((n) => {
+      const fields = many(n, (at) => [`k${at}`, at] as const)
+      const [one, other] = [fields, fields.toReversed()].map((list) =>
+        JSON.stringify(Object.fromEntries(list)),
+      )
+      return () => isSameJson(one ?? '', other ?? '')
+    }, 2 ** 14)
+  })
+
+  test('a name with 1,000 marks on one letter', () => {
+    // The order of the marks is found by comparing each with each. This is why names have a limit.
+    const startedMs = performance.now()
+    propertyName({ key: undefined, name: `a${filled('\u0315\u0300', 999)}` })
+    expect(performance.now() - startedMs).toBeLessThan(50)
+  })
+})
+
+const destination = (at: number, more: object = {}): object => ({
+  id: `d${at}`,
+  sources: ['s'],
+  hooks: [{ url: `https://a${at}.example/` }],
+  ...more,
+})
+const oneSource = [{ id: 's' }]
+const oneDestination = (more: object): object => ({
+  sources: oneSource,
+  destinations: [destination(0, more)],
+})
+const hooked = (headers: object): object =>
+  oneDestination({ hooks: [{ url: 'https://a.example/', headers }] })
+const keyed = (n: number, key: (at: number) => string): object =>
+  Object.fromEntries(many(n, (at) => [key(at), 'v']))
+
+type CatalogOf = (n: number) => object
+const wide: Readonly<Record<string, CatalogOf>> = {
+  destinations: (n) => ({ sources: oneSource, destinations: many(n, (at) => destination(at)) }),
+  'destinations with the same id': (n) => ({
+    sources: oneSource,
+    destinations: many(n, () => destination(0)),
+  }),
+}
+const narrow: Readonly<Record<string, CatalogOf>> = {
+  sources: (n) => ({
+    sources: many(n, (at) => ({ id: `s${at}`, writeKeys: [`key-${at}`] })),
+    destinations: [],
+  }),
+  'unknown sources': (n) => ({
+    sources: many(n, (at) => ({ id: `s${at}` })),
+    destinations: [destination(0, { sources: many(n, (at) => `x${at}`) })],
+  }),
+  'unknown keys': (n) => oneDestination(keyed(n, (at) => `x${at}`)),
+  'names of headers': (n) => hooked(keyed(n, (at) => `X-${at}`)),
+  'faulty names of headers': (n) => hooked(keyed(n, (at) => `X ${at}`)),
+  'a long value of a header': (n) => hooked({ X: filled('a é', 20 * n) }),
+  'a long name': (n) => oneDestination({ name: filled('e\u0301🙂', 20 * n) }),
+  'a long secret': (n) => oneDestination({ sharedSecret: filled('${', 20 * n) }),
+  'names of events': (n) => oneDestination({ filter: { events: many(200 + n, (at) => `e${at}`) } }),
+}
+
+describe.each(['JSON', 'YAML'])(
+  'a catalog in %s costs no more than in proportion to its length if it has',
+  (form) => {
+    const expectLinearCatalog = (of: CatalogOf, to: number): void =>
+      expectLinear((n) => {
+        const text = JSON.stringify(of(n))
+        return () =>
+          parseCatalog(form === 'JSON' ? text : `---\n${text}`, { file: 'catalog', allowAddresses: [] })
+      }, to)
+
+    test.each(Object.entries(wide))('%s', (_, of) => expectLinearCatalog(of, 2 ** 10))
+    test.each(Object.entries(narrow))('%s', (_, of) => expectLinearCatalog(of, 2 ** 13))
+  },
+)
+
+test('a mask of 10 KiB of an answer, with 8 KiB of secrets, costs a fraction of a millisecond', () => {
+  // On a quiet machine, it is less than 0.5 ms (`npm run bench -- refusals`).
+  expect(measureMasks({ rounds: 1 }).worst_mask_ms).toBeLessThan(5)
+})
