@@ -64,7 +64,8 @@ const benchmarks = new Map<string, Benchmark>([
   [
     'refusals',
     {
-      about: 'what a flood of requests that are refused costs the p99 of the others at a gateway',
+      about:
+        'what the most expensive requests and messages cost, and a flood of refused requests the p99 of the others',
       run: runRefusalsBenchmark,
     },
   ],

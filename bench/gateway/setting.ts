@@ -37,6 +37,8 @@ export type SettingOptions = {
    * send.
    */
   sources?: readonly object[]
+  /** Settings of the gateway, as variables. */
+  variables?: Readonly<Record<string, string>>
 }
 
 const startTimeoutMs = 30_000
@@ -47,6 +49,7 @@ export async function openSetting({
   profileDir,
   report,
   sources = [{ id: 'shop', writeKeys: ['bench-write-key'] }],
+  variables: own = {},
 }: SettingOptions): Promise<Setting> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const prefix = `bench-${randomBytes(3).toString('hex')}.`
@@ -59,6 +62,7 @@ export async function openSetting({
     SLUICE_GATEWAY_HOST: '127.0.0.1',
     SLUICE_GATEWAY_PORT: '0',
     SLUICE_GATEWAY_SHUTDOWN_DELAY: '0s',
+    ...own,
   }
   const flags = profileDir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profileDir}`]
   const close = async (): Promise<void> => {

@@ -7,27 +7,40 @@ import { measureInQuiet, type Tried } from '../support/quiet.ts'
 import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { percent } from '../support/table.ts'
+import { worstMessages, worstRequests } from './costs.ts'
 import { type Flood, type Flooded, startFlood } from './flood-process.ts'
-import { floodNames, floods, type SideName } from './floods.ts'
-import { resultOf } from './result.ts'
+import { type FloodKind, type FloodName, floodNames, floodsOf, planOf, type SideName } from './floods.ts'
+import { costsAtGateway } from './gateway-cost.ts'
+import type { HostileRequest } from './hostile-requests.ts'
+import { resultOf, type WorstCosts } from './result.ts'
 import type { Side, Round } from './side.ts'
 
 /**
- * Measures what a flood of refused requests costs the other clients of a gateway. A separate process, the
+ * First finds the requests of 2 KB and the messages of 32 KB that cost the most, among those that are known to
+ * be expensive and by a search. Measures the worst requests at a real gateway.
+ *
+ * Then measures what a flood of refused requests costs the other clients of a gateway. A separate process, the
  * prober, makes single calls of another source at a fixed rate. A round consists of one run without a flood,
  * and one run with each flood. Every second round has the runs in reverse order. Each run with a flood makes
  * a pair with the run without a flood of the same round. The floods send at a given rate and don't wait for
  * answers. A flood that sends as fast as it is answered would use the whole machine, which it shares with the
- * gateway. It would do so even if a refusal cost the gateway nothing.
+ * gateway. It would do so even if a refusal cost the gateway nothing. The last two floods are the worst requests
+ * that are known, 20 a second.
  */
 export async function runRefusalsBenchmark(settings: Settings): Promise<BenchmarkResult> {
   const { runs = 3, seconds = 12, rate = 1_000, profileDir } = settings
-  const setting = await openSetting({ profileDir, report: say, sources })
+  say('looking for the most expensive requests and messages')
+  const found = worstRequests(searched)
+  const messages = worstMessages(searched)
+  const setting = await openSetting({ profileDir, report: say, sources, variables })
   const clients = startClients()
   const flood = startFlood()
   try {
     const server = await setting.start('gateway')
-    const stand = { server, clients, flood, rate }
+    const requests = await costsAtGateway(server, unlike(found.map(({ of }) => of)))
+    const worst: WorstCosts = { requests, messages }
+    const floods = floodsOf(requests.slice(0, hostileKinds).map(({ of }) => of))
+    const stand = { server, clients, flood, rate, floods }
     say('warming up')
     for (const name of floodNames) await measure(stand, name, warmupS)
     const rounds: Round[] = []
@@ -42,7 +55,7 @@ export async function runRefusalsBenchmark(settings: Settings): Promise<Benchmar
       rounds.push(sides)
     }
     await server.stop()
-    return resultOf(rounds, { rate, seconds, connections, probesPerS })
+    return resultOf(rounds, worst, { rate, seconds, connections, probesPerS })
   } finally {
     await flood.stop()
     await clients.stop()
@@ -56,6 +69,12 @@ const sources = [
   { id: 'shop', writeKeys: ['bench-write-key'] },
   { id: 'limited', writeKeys: ['limited-write-key'], maxPerSecond: 1 },
 ]
+/** Each request of a flood comes from the address in this header. */
+const variables = { SLUICE_GATEWAY_TRUSTED_PROXIES: '127.0.0.1/32' }
+/** How many random kinds of requests, and of messages, are tried. */
+const searched = 300
+/** How many of the worst kinds of requests a flood has. */
+const hostileKinds = 4
 const connections = 20
 const probesPerS = 200
 const warmupS = 3
@@ -74,15 +93,19 @@ const mostTaken = 0.01
 
 const noShare = (): number => 0
 
-type Stand = { server: Server; clients: Clients; flood: Flood; rate: number }
+type Stand = {
+  server: Server
+  clients: Clients
+  flood: Flood
+  rate: number
+  floods: Readonly<Record<FloodName, FloodKind>>
+}
 
 async function measure(stand: Stand, name: SideName, seconds: number): Promise<Tried<Side>> {
-  const { server, clients, flood, rate } = stand
-  const plan = name === 'no flood' ? undefined : floods[name]
-  if (plan !== undefined) {
-    const { keyIn, writeKey } = plan
-    await flood.begin({ origin: server.origin, perSecond: rate, connections, keyIn, writeKey })
-  }
+  const { server, clients, flood, rate, floods } = stand
+  const kind = name === 'no flood' ? undefined : floods[name]
+  const plan = kind && planOf(kind, { origin: server.origin, perSecond: rate, connections })
+  if (plan !== undefined) await flood.begin(plan)
   let before = cpuOf(stand)
   let othersShare = noShare
   const sent = await clients.run(
@@ -103,7 +126,7 @@ async function measure(stand: Stand, name: SideName, seconds: number): Promise<T
   const used = othersShare()
   const flooded = plan === undefined ? undefined : await flood.end()
   const { latencyMs: latency, lateP99Ms } = sent
-  const fault = faultOf(name, sent, flooded, rate)
+  const fault = faultOf(name, sent, flooded, { perSecond: plan?.perSecond ?? 0, kind })
   return { latency, lateP99Ms, cpu, othersShare: used, flooded, fault }
 }
 
@@ -122,18 +145,28 @@ async function measureOnTime(stand: Stand, name: SideName, seconds: number): Pro
 }
 
 /** Returns the reason why the figures of a run can't be used, or `undefined`. */
-function faultOf(name: SideName, sent: Sent, flooded: Flooded | undefined, rate: number): string | undefined {
+function faultOf(
+  name: SideName,
+  sent: Sent,
+  flooded: Flooded | undefined,
+  { perSecond: rate, kind }: { perSecond: number; kind: FloodKind | undefined },
+): string | undefined {
   if (sent.failed > 0) return `${name}: ${sent.failed} answers to the others were not 200`
-  if (name === 'no flood' || flooded === undefined) return undefined
+  if (kind === undefined || flooded === undefined) return undefined
   const { statuses, perS } = flooded
   const all = Object.values(statuses).reduce((sum, count) => sum + count, 0)
-  const refused = statuses[floods[name].status] ?? 0
+  const refused = kind.statuses.reduce((sum, status) => sum + (statuses[status] ?? 0), 0)
   if (refused < all * (1 - mostTaken)) {
     return `${name}: not refused as it has to be: ${JSON.stringify(statuses)}`
   }
   return perS < rate * leastShare
     ? `${name}: ${Math.round(perS)} of ${rate} requests a second were answered`
     : undefined
+}
+
+/** Leaves out requests that only differ from a worse one in a random combination of its pieces. */
+function unlike(requests: readonly HostileRequest[]): readonly HostileRequest[] {
+  return requests.filter(({ name }, index) => requests.findIndex((one) => one.name === name) === index)
 }
 
 type CpuUs = { atMs: number; gateway: number; prober: number; flood: number; all: number }

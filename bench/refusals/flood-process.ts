@@ -9,10 +9,19 @@ export type FloodPlan = {
   origin: string
   perSecond: number
   connections: number
-  /** Whether the write key is in the head (Basic authentication) or only in the body. */
-  keyIn: 'head' | 'body'
-  writeKey: string
+  requests: FloodRequests
 }
+
+/**
+ * The requests of a flood. Ordinary batches: `keyIn` says whether the write key is in the head (Basic
+ * authentication) or only in the body. Or given requests, which take turns: each from an address of its own if
+ * `isFromMany` is true.
+ */
+export type FloodRequests =
+  | { readonly keyIn: 'head' | 'body'; readonly writeKey: string }
+  | { readonly given: readonly GivenRequest[]; readonly isFromMany: boolean }
+
+export type GivenRequest = { readonly path: string; readonly writeKey: string | undefined; readonly body: Buffer }
 
 /** The figures of a flood. */
 export type Flooded = {

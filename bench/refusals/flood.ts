@@ -4,7 +4,7 @@ import { monotonicUs } from '../support/clock.ts'
 import { messageAt } from '../support/messages.ts'
 import { sendAtRate } from '../support/open-loop.ts'
 import { percentile } from '../support/statistics.ts'
-import type { Flooded, FloodPlan } from './flood-process.ts'
+import type { Flooded, FloodPlan, GivenRequest } from './flood-process.ts'
 
 /** Runs as a process. Commands over IPC start and end a flood of a gateway. Sends the figures at the end. */
 
@@ -20,32 +20,48 @@ function bodyWith(shared: string): Buffer {
   }
 }
 
+function ordinary(keyIn: 'head' | 'body', writeKey: string): GivenRequest {
+  const body = bodyWith(keyIn === 'body' ? `"writeKey":${JSON.stringify(writeKey)},` : '')
+  return { path: '/v1/batch', writeKey: keyIn === 'head' ? writeKey : undefined, body }
+}
+
+function headersOf({ writeKey }: GivenRequest): Record<string, string> {
+  const authorization = `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`
+  return { 'content-type': 'application/json', ...(writeKey !== undefined && { authorization }) }
+}
+
+/** Returns a different address of the range for documentation and benchmarks for each number. */
+function addressOf(index: number): string {
+  return `198.18.${Math.floor(index / 256) % 256}.${index % 256}`
+}
+
 async function flood(
-  { origin, perSecond, connections, keyIn, writeKey }: FloodPlan,
+  { origin, perSecond, connections, requests }: FloodPlan,
   isDone: () => boolean,
 ): Promise<Flooded> {
   const pool = new Pool(origin, { connections, pipelining: 1 })
-  const body = bodyWith(keyIn === 'body' ? `"writeKey":${JSON.stringify(writeKey)},` : '')
-  const authorization = `Basic ${Buffer.from(`${writeKey}:`).toString('base64')}`
-  const headers = {
-    'content-type': 'application/json',
-    'content-encoding': 'gzip',
-    ...(keyIn === 'head' && { authorization }),
-  }
+  const given = 'given' in requests ? requests.given : [ordinary(requests.keyIn, requests.writeKey)]
+  const isFromMany = 'given' in requests && requests.isFromMany
+  const sendings = given.map((request) => ({ ...request, headers: headersOf(request) }))
   const statuses: Record<number, number> = {}
   const lateMs: number[] = []
   const open = new Set<Promise<void>>()
-  const send = async (dueUs: number): Promise<void> => {
+  const send = async (index: number, dueUs: number): Promise<void> => {
     lateMs.push((monotonicUs() - dueUs) / 1_000)
-    const answer = await pool.request({ path: '/v1/batch', method: 'POST', headers, body })
+    const sending = sendings[index % sendings.length] ?? sendings[0]
+    if (sending === undefined) return
+    const from = isFromMany ? { 'x-forwarded-for': addressOf(index) } : undefined
+    const { path, body } = sending
+    const headers = { ...sending.headers, ...from }
+    const answer = await pool.request({ path, method: 'POST', headers, body: Buffer.from(body) })
     await answer.body.dump()
     statuses[answer.statusCode] = (statuses[answer.statusCode] ?? 0) + 1
   }
   const startUs = monotonicUs()
   await sendAtRate(
     perSecond,
-    (_, dueUs) => {
-      const sent = send(dueUs)
+    (index, dueUs) => {
+      const sent = send(index, dueUs)
       open.add(sent)
       void sent.finally(() => open.delete(sent))
     },
@@ -58,7 +74,7 @@ async function flood(
     statuses,
     perS: lateMs.length / tookS,
     lateP99Ms: percentile(Float64Array.from(lateMs).sort(), 0.99),
-    bodyBytes: body.length,
+    bodyBytes: Math.max(...sendings.map(({ body }) => body.length)),
   }
 }
 

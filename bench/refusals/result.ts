@@ -3,7 +3,18 @@ import type { BenchmarkResult } from '../support/settings.ts'
 import { median, round } from '../support/statistics.ts'
 import { percent, rowOf } from '../support/table.ts'
 import type { Round, Side } from './side.ts'
-import { floodNames, type SideName } from './floods.ts'
+import { floodNames, hostilePerS, type SideName } from './floods.ts'
+import type { HostileMessage } from './hostile-messages.ts'
+import type { HostileRequest } from './hostile-requests.ts'
+import type { Cost } from './worst-case.ts'
+
+/** The most expensive requests and messages, the worst first. */
+export type WorstCosts = {
+  /** The CPU time at a gateway beyond that of a refused empty batch, in milliseconds. */
+  readonly requests: readonly Cost<HostileRequest>[]
+  /** The CPU time of `enter`, in milliseconds. */
+  readonly messages: readonly Cost<HostileMessage>[]
+}
 
 type Setup = { rate: number; seconds: number; connections: number; probesPerS: number }
 
@@ -11,7 +22,7 @@ type Setup = { rate: number; seconds: number; connections: number; probesPerS: n
  * Returns the result. `others_p99_ratio` is that of the worst flood. The ratio of a flood is the median of
  * its pairs. The figures contain each pair too.
  */
-export function resultOf(rounds: readonly Round[], setup: Setup): BenchmarkResult {
+export function resultOf(rounds: readonly Round[], worst: WorstCosts, setup: Setup): BenchmarkResult {
   const { rate, seconds, connections, probesPerS } = setup
   const bases = rounds.map((sides) => sideIn(sides, 'no flood'))
   const floods = floodNames.map((name) => {
@@ -21,13 +32,21 @@ export function resultOf(rounds: readonly Round[], setup: Setup): BenchmarkResul
       return { without, flooded, ratio: flooded.latency.p99 / without.latency.p99 }
     })
     const costs = pairs.map(
-      ({ without, flooded }) => ((flooded.cpu.gateway - without.cpu.gateway) / rate) * 1_000_000,
+      ({ without, flooded }) =>
+        ((flooded.cpu.gateway - without.cpu.gateway) / (hostileNames.has(name) ? hostilePerS : rate)) * 1_000_000,
     )
     return { name, pairs, ratio: median(pairs.map(({ ratio }) => ratio)), costUs: median(costs) }
   })
-  const worst = Math.max(...floods.map(({ ratio }) => ratio))
+  const hostile = floods.filter(({ name }) => hostileNames.has(name))
+  const flooding = floods.filter(({ name }) => !hostileNames.has(name))
   const figures = {
-    others_p99_ratio: round(worst, 3),
+    worst_2kb_cpu_ms: round(worst.requests[0]?.ms ?? Number.NaN, 2),
+    worst_32kb_enter_ms: round(worst.messages[0]?.ms ?? Number.NaN, 2),
+    // The cost of masking secrets is added here: `...measureMasks()`.
+    healthy_p99_ms: Object.fromEntries(hostile.map(({ name, pairs }) => [name, healthyOf(pairs)])),
+    others_p99_ratio: round(Math.max(...flooding.map(({ ratio }) => ratio)), 3),
+    worst_requests: worst.requests.map(({ of, ms }) => ({ request: of.name, cpu_ms: round(ms, 2) })),
+    worst_messages: worst.messages.map(({ of, ms }) => ({ message: of.name, enter_ms: round(ms, 2) })),
     floods: floods.map(({ name, pairs, ratio, costUs }) => ({
       flood: name,
       p99_ratio: round(ratio, 3),
@@ -48,7 +67,12 @@ export function resultOf(rounds: readonly Round[], setup: Setup): BenchmarkResul
   }
   const table = [
     '',
-    `Single calls of one source, ${probesPerS} a second; a flood of ${rate} refused requests a second on ${connections} connections;`,
+    'The requests of 2 KB that cost the most, in ms of CPU beyond a refused empty batch:',
+    ...worst.requests.map(({ of, ms }) => `  ${ms.toFixed(2)}  ${of.name}`),
+    'The messages of 32 KB that cost the most, in ms of CPU to enter them:',
+    ...worst.messages.map(({ of, ms }) => `  ${ms.toFixed(2)}  ${of.name}`),
+    '',
+    `Single calls of one source, ${probesPerS} a second; a flood of ${rate} refused requests a second (${hostilePerS} hostile ones) on ${connections} connections;`,
     `${rounds.length} pairs of ${seconds} s each, medians, Node ${process.version}. CPU is a share of one core`,
     '',
     rowOf('the others', ['p50 ms', 'p99 ms', 'ratio', 'gateway', 'prober', 'flood', 'Kafka', 'others use']),
@@ -60,6 +84,17 @@ export function resultOf(rounds: readonly Round[], setup: Setup): BenchmarkResul
     ]),
   ].join('\n')
   return { table, figures }
+}
+
+const hostileNames: ReadonlySet<SideName> = new Set(['the worst of 2 KB', 'the worst of 500 KB'])
+
+/** Returns the p99 of the others, in milliseconds: the medians, and the median of the ratios. */
+function healthyOf(pairs: readonly { without: Side; flooded: Side; ratio: number }[]): object {
+  return {
+    without: round(median(pairs.map(({ without }) => without.latency.p99)), 2),
+    with: round(median(pairs.map(({ flooded }) => flooded.latency.p99)), 2),
+    ratio: round(median(pairs.map(({ ratio }) => ratio)), 3),
+  }
 }
 
 function sideIn(sides: Round, name: SideName): Side {

@@ -53,16 +53,21 @@ function cpuOf<T extends Hostile>(of: T, work: Process<T>, random: Random): numb
   let least = Infinity
   for (let round = 0; round < rounds; round++) {
     const all = Array.from({ length: inputs }, () => of.make(random))
-    const before = process.threadCpuUsage()
-    for (const input of all) work(input, of)
-    const { user, system } = process.threadCpuUsage(before)
-    least = Math.min(least, (user + system) / 1_000 / inputs)
+    least = Math.min(least, cpuOfAll(all, (input) => work(input, of)))
   }
   return least
 }
 
+/** Returns the CPU time that `work` takes for each of the inputs, in milliseconds. */
+export function cpuOfAll<T>(all: readonly T[], work: (input: T) => void): number {
+  const before = process.threadCpuUsage()
+  for (const input of all) work(input)
+  const { user, system } = process.threadCpuUsage(before)
+  return (user + system) / 1_000 / all.length
+}
+
 /** Returns the shortest time of `tries` inputs of a kind, in milliseconds. */
-export function measure<T extends Hostile>(of: T, work: Process<T>, random: Random, tries: number): number {
+function measure<T extends Hostile>(of: T, work: Process<T>, random: Random, tries: number): number {
   let least = Infinity
   for (let tried = 0; tried < tries; tried++) {
     const input = of.make(random)

@@ -14,7 +14,6 @@ import { parseRetryAfter } from '../../../src/delivery/retry-after.ts'
 import { webhookIdOf } from '../../../src/delivery/signature.ts'
 import { plainAddress } from '../../../src/gateway/client-address.ts'
 import { countLostDigits } from '../../../src/gateway/lost-digits.ts'
-import { replaceNonNumbers } from '../../../src/gateway/non-numbers.ts'
 import { preflightHeaders } from '../../../src/gateway/preflight.ts'
 import { keysIn, keysOf } from '../../../src/gateway/write-key.ts'
 import { enter } from '../../../src/message/enter.ts'
@@ -81,11 +80,6 @@ describe.each<[what: string, work: (text: string) => unknown, own?: readonly str
     'numbers in a batch',
     (text) => countLostDigits(`1234567890123456789${text}`),
     ['9007199254740993,', '1e'],
-  ],
-  [
-    'what is no number in a batch',
-    (text) => replaceNonNumbers(`{"batch":[${text}`),
-    ['NaN,', '-I', '{"batch":['],
   ],
 ])('%s', (_, work, own = []) => {
   test('costs no more than in proportion to its length', () => {

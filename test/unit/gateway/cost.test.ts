@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'vitest'
+import { judging } from '../../../bench/refusals/costs.ts'
+import { knownRequests } from '../../../bench/refusals/hostile-requests.ts'
+import { cpuOfAll } from '../../../bench/refusals/worst-case.ts'
 import { harmfulBodies } from '../../support/harmful-bodies.ts'
+import { ordinaryMs } from '../../support/ordinary-body.ts'
+import { Random } from '../../support/random.ts'
 import { trackingOf } from '../../support/tracking.ts'
 
 /**
@@ -23,40 +28,51 @@ const source = {
   maxPerSecond: undefined,
 }
 const tracking = trackingOf({ sources: [source], ackTimeoutMs: 1_500, bufferBytes: 2 ** 30 })
+let clients = 0
 
 /** Returns the CPU time of this thread, in milliseconds, until the request waits for Kafka or is answered. */
 async function costMs(body: Buffer): Promise<number> {
+  // Each try is another client. Otherwise the budget of refused requests would be used up.
+  const client = { address: `client ${clients++}`, ip: '203.0.113.7' }
   const before = process.threadCpuUsage()
-  const answer = tracking.handle('batch', body, 'Bearer KEY', { address: '', ip: '203.0.113.7' })
+  const answer = tracking.handle('batch', Buffer.from(body), 'Bearer KEY', client)
   const { user, system } = process.threadCpuUsage(before)
   expect([200, 400]).toContain((await answer).status)
   return (user + system) / 1_000
-}
-
-/**
- * Returns the CPU time, in milliseconds, that this machine needs now to parse an ordinary body and to write
- * it again.
- */
-function ordinaryMs(): number {
-  const times = 10
-  const properties = { total: 12.5, items: ['a', 'b'], name: 'x'.repeat(300) }
-  const message = { type: 'track', userId: 'user-1', event: 'Order Completed', properties }
-  const body = JSON.stringify({ batch: Array.from({ length: 1_200 }, () => message) })
-  const before = process.threadCpuUsage()
-  for (let time = 0; time < times; time++) JSON.stringify(JSON.parse(body))
-  const { user, system } = process.threadCpuUsage(before)
-  return (user + system) / 1_000 / times
 }
 
 describe('no more CPU than 60 ordinary bodies would take is what the gateway needs for', () => {
   test.each(harmfulBodies())('$name', async ({ body }) => {
     let least = Infinity
     for (let tried = 0; tried < tries && least >= mostBodies / 2; tried++) {
-      // This is measured right before the request, because the speed of a shared machine changes within a
-      // second.
+      // This is measured right before the request.
       const ordinary = ordinaryMs()
       least = Math.min(least, (await costMs(body)) / ordinary)
     }
     expect(least).toBeLessThan(mostBodies)
+  })
+})
+
+/** The most that a request of 2 KB may cost, measured over this number of copies. */
+const mostBodiesOfShort = 8
+const copies = 16
+
+const short = knownRequests().filter(({ name }) =>
+  /^gzip .* (?:as messages|as members of the body, without a key|in a second list)$/.test(name),
+)
+
+describe('no more than eight ordinary bodies costs a request of 2 KB:', () => {
+  const judge = judging()
+  const random = new Random(1)
+
+  test.each(short)('$name', (of) => {
+    const body = of.make(random)
+    let least = Infinity
+    for (let tried = 0; tried < 3 && least > mostBodiesOfShort; tried++) {
+      const inputs = Array.from({ length: copies }, () => Buffer.from(body))
+      const ms = cpuOfAll(inputs, (input) => judge(input, of))
+      least = Math.min(least, ms / ordinaryMs(40))
+    }
+    expect(least).toBeLessThan(mostBodiesOfShort)
   })
 })
