@@ -4,17 +4,18 @@ import process from 'node:process'
 const leastMs = 3
 /** Work is repeated for this long, because the system counts CPU time in steps of a few milliseconds. */
 const measuredMs = 6
-/** Work that takes this long isn't measured with a larger input. */
+/** Work that takes this long isn't measured with a larger input, and not often. */
 const longMs = 500
 const tries = 5
+const triesIfLong = 2
 
 /**
  * Measures how the CPU time of `make(n)` grows. Begins with `n` = `to / 64`, and makes `n` eight times as
  * large until it is `to`, or until the work takes long. Returns how many times as long the work takes with
- * the largest `n` as with the one before. If this is more than `most`, measures again, because other programs
+ * the largest `n` as with the one before. If this is more than `limit`, measures again, because other programs
  * may have slowed down the work. Returns 1 if the work takes hardly any time.
  */
-export function growthOf(make: (n: number) => () => unknown, to: number, most: number): number {
+export function growthOf(make: (n: number) => () => unknown, to: number, limit: number): number {
   let n = to / 64
   let work = make(n)
   let ms = cpuMs(work)
@@ -23,7 +24,8 @@ export function growthOf(make: (n: number) => () => unknown, to: number, most: n
     const larger = make(n)
     let largerMs = cpuMs(larger)
     if (n >= to || largerMs > longMs) {
-      for (let at = 1; at < tries && largerMs > Math.max(leastMs, most * ms); at++) {
+      const most = largerMs > longMs ? triesIfLong : tries
+      for (let at = 1; at < most && largerMs > Math.max(leastMs, limit * ms); at++) {
         largerMs = Math.min(largerMs, cpuMs(larger))
         ms = Math.max(ms, cpuMs(work))
       }

@@ -49,7 +49,13 @@ const hostile = secretsOf([`Bearer ${filled('a', 4_000)}b ${filled('a', 4_000)}`
 
 describe.each<[what: string, work: (text: string) => unknown, own?: readonly string[]]>([
   ['an answer, without its secrets', (text) => withoutSecrets(Buffer.from(text), hostile)],
-  ['an answer that nearly is a secret', (text) => withoutSecrets(Buffer.from(text), [`${text}b${text}`])],
+  [
+    'an answer that nearly is a secret',
+    (text) => {
+      const third = text.slice(0, text.length / 3)
+      return withoutSecrets(Buffer.from(text), [`${third}b${third}`])
+    },
+  ],
   ['secrets that are looked for', (text) => withoutSecrets(Buffer.from('aaaa%'), [text])],
   ['the secrets of a header', (text) => secretsOf([text, `Basic ${text}`], '/')],
   ['the secrets of a URL', (text) => secretsOf([], `/in?${text}`)],
