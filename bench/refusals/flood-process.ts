@@ -21,7 +21,11 @@ export type FloodRequests =
   | { readonly keyIn: 'head' | 'body'; readonly writeKey: string }
   | { readonly given: readonly GivenRequest[]; readonly isFromMany: boolean }
 
-export type GivenRequest = { readonly path: string; readonly writeKey: string | undefined; readonly body: Buffer }
+export type GivenRequest = {
+  readonly path: string
+  readonly writeKey: string | undefined
+  readonly body: Buffer
+}
 
 /** The figures of a flood. */
 export type Flooded = {

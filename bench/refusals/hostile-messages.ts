@@ -2,7 +2,7 @@ import type { Random } from '../../test/support/random.ts'
 import { filled, members, type Piece, values } from './hostile-json.ts'
 
 /** The length of the messages, which is the limit of the gateway. */
-export const messageBytes = 32 * 1_024
+const messageBytes = 32 * 1_024
 
 /** A kind of message that should be expensive for `enter`. */
 export type HostileMessage = {
@@ -15,7 +15,11 @@ const places = {
   'in a list': { of: values, open: '{"type":"track","userId":"u","event":"E","x":[', close: ']}' },
   'in an object': { of: members, open: '{"type":"track","userId":"u","event":"E","x":{', close: '}}' },
   'as fields': { of: members, open: '{"type":"page","userId":"u",', close: '}' },
-  'in a list of properties': { of: values, open: '{"type":"page","userId":"u","properties":{"x":[', close: ']}}' },
+  'in a list of properties': {
+    of: values,
+    open: '{"type":"page","userId":"u","properties":{"x":[',
+    close: ']}}',
+  },
   'in integrations': { of: values, open: '{"type":"page","userId":"u","integrations":{"x":[', close: ']}}' },
   'in an alias': { of: values, open: '{"type":"alias","userId":"u","previousId":"p","x":[', close: ']}' },
   'without a user': { of: values, open: '{"type":"track","event":7,"timestamp":"x","x":[', close: ']}' },
@@ -26,7 +30,7 @@ export type MessagePlace = keyof typeof places
 const placeNames = Object.keys(places) as MessagePlace[]
 
 /** Returns a message of these pieces. The first piece occurs once, if it is `once`. */
-export function messageOf(place: MessagePlace, once: Piece | undefined, pieces: readonly Piece[]): HostileMessage {
+function messageOf(place: MessagePlace, once: Piece | undefined, pieces: readonly Piece[]): HostileMessage {
   const { open, close } = places[place]
   const names = pieces.map(({ name }) => name).join(', ')
   return {

@@ -5,7 +5,7 @@ import type { Random } from '../../test/support/random.ts'
 import { filled, members, type Piece, values } from './hostile-json.ts'
 
 /** The length of the requests' bodies as they are sent. */
-export const requestBytes = 2_048
+const requestBytes = 2_048
 /** The write key of a source that is in the catalog. */
 export const knownKey = 'bench-write-key'
 
@@ -49,11 +49,21 @@ const places = {
   'as members of the context': { of: members, open: `{"batch":[{${page}}],"context":{`, close: '}}' },
   'as members of the body': { of: members, open: '{', close: '}' },
   'as members of the body, without a key': { of: members, open: '{', close: '}', hasKey: false },
-  'as messages, without a key': { of: [...messages, ...values], open: '{"batch":[', close: ']}', hasKey: false },
+  'as messages, without a key': {
+    of: [...messages, ...values],
+    open: '{"batch":[',
+    close: ']}',
+    hasKey: false,
+  },
   'in a second list': { of: values, open: '{"batch":[],"batch":[', close: ']}' },
   'in a list with an escape in its name': { of: values, open: '{"b\\u0061tch":[', close: ']}' },
   'in a single call': { of: values, open: '{"userId":"u","event":"E","x":[', close: ']}', call: 'track' },
-  'in an object of a single call': { of: members, open: '{"userId":"u","event":"E","x":{', close: '}}', call: 'track' },
+  'in an object of a single call': {
+    of: members,
+    open: '{"userId":"u","event":"E","x":{',
+    close: '}}',
+    call: 'track',
+  },
   'in a single call without a user': { of: values, open: '{"userId":7,"x":[', close: ']}', call: 'page' },
 } as const satisfies Record<string, Place>
 
@@ -62,7 +72,7 @@ export type RequestPlace = keyof typeof places
 const placeNames = Object.keys(places) as RequestPlace[]
 
 /** Returns a request of these pieces, either as long as `requestBytes` or as gzip of this length. */
-export function requestOf(place: RequestPlace, pieces: readonly Piece[], isGzip: boolean): HostileRequest {
+function requestOf(place: RequestPlace, pieces: readonly Piece[], isGzip: boolean): HostileRequest {
   const { open, close, call = 'batch', hasKey = true }: Place = places[place]
   const names = pieces.map(({ name }) => name).join(', ')
   const most = call === 'batch' ? maxBatchBytes : maxMessageBytes
@@ -91,27 +101,34 @@ function longestGzip(text: (bytes: number) => string, most: number): Buffer {
   return best
 }
 
+function expensive(name: string, body: Buffer | string, hasKey = true): HostileRequest {
+  return { name, call: 'batch', hasKey, make: () => (typeof body === 'string' ? gzipSync(body) : body) }
+}
+
 /** Returns requests that are expensive in another way than by their pieces. */
 function others(): readonly HostileRequest[] {
-  const of = (name: string, body: Buffer | string, hasKey = true): HostileRequest => {
-    return { name, call: 'batch', hasKey, make: () => (typeof body === 'string' ? gzipSync(body) : body) }
-  }
   const room = maxBatchBytes - 200
   const shared = (bytes: number, count: number): string =>
     `{"context":{"x":"${'x'.repeat(bytes)}"},"batch":[${Array(count).fill(`{${page}}`).join(',')}]}`
   return [
-    of('gzip of 2,500 pages with a context of 3 KB', shared(3_000, 2_500)),
-    of('gzip of 260 pages with a context of 30 KB', shared(30_000, 260)),
-    of('gzip of spaces', `{"batch":[${' '.repeat(room)}]}`),
-    of('gzip of spaces, without a key', ' '.repeat(room), false),
-    of('gzip of a key of 500 KB', `{"${'k'.repeat(room)}":1}`),
-    of('gzip of a text of 500 KB', `{"batch":["${'x'.repeat(room)}"]}`),
-    of('gzip of a number of 500 KB', `{"batch":[${'9'.repeat(room)}]}`),
-    of('gzip of escapes', `{"batch":["${'\\n'.repeat(room / 2)}"]}`),
-    of('gzip of 250,000 levels', `{"batch":[{${page},"a":${'['.repeat(room / 2)}${']'.repeat(room / 2)}}]}`),
-    of('gzip of 80,000 levels of objects', `{"context":${'{"a":'.repeat(80_000)}1${'}'.repeat(80_000)}}`),
-    of('gzip of 2 MB', ' '.repeat(2_000_000)),
-    of('100 empty members of gzip', Buffer.concat(Array(100).fill(gzipSync('')))),
+    expensive('gzip of 2,500 pages with a context of 3 KB', shared(3_000, 2_500)),
+    expensive('gzip of 260 pages with a context of 30 KB', shared(30_000, 260)),
+    expensive('gzip of spaces', `{"batch":[${' '.repeat(room)}]}`),
+    expensive('gzip of spaces, without a key', ' '.repeat(room), false),
+    expensive('gzip of a key of 500 KB', `{"${'k'.repeat(room)}":1}`),
+    expensive('gzip of a text of 500 KB', `{"batch":["${'x'.repeat(room)}"]}`),
+    expensive('gzip of a number of 500 KB', `{"batch":[${'9'.repeat(room)}]}`),
+    expensive('gzip of escapes', `{"batch":["${'\\n'.repeat(room / 2)}"]}`),
+    expensive(
+      'gzip of 250,000 levels',
+      `{"batch":[{${page},"a":${'['.repeat(room / 2)}${']'.repeat(room / 2)}}]}`,
+    ),
+    expensive(
+      'gzip of 80,000 levels of objects',
+      `{"context":${'{"a":'.repeat(80_000)}1${'}'.repeat(80_000)}}`,
+    ),
+    expensive('gzip of 2 MB', ' '.repeat(2_000_000)),
+    expensive('100 empty members of gzip', Buffer.concat(Array(100).fill(gzipSync('')))),
     of(
       '400 empty blocks of gzip',
       Buffer.concat([

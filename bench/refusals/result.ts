@@ -6,6 +6,7 @@ import type { Round, Side } from './side.ts'
 import { floodNames, hostilePerS, type SideName } from './floods.ts'
 import type { HostileMessage } from './hostile-messages.ts'
 import type { HostileRequest } from './hostile-requests.ts'
+import { measureMasks } from './masks.ts'
 import type { Cost } from './worst-case.ts'
 
 /** The most expensive requests and messages, the worst first. */
@@ -25,24 +26,13 @@ type Setup = { rate: number; seconds: number; connections: number; probesPerS: n
 export function resultOf(rounds: readonly Round[], worst: WorstCosts, setup: Setup): BenchmarkResult {
   const { rate, seconds, connections, probesPerS } = setup
   const bases = rounds.map((sides) => sideIn(sides, 'no flood'))
-  const floods = floodNames.map((name) => {
-    const pairs = rounds.map((sides, index) => {
-      const without = bases[index] ?? sideIn(sides, 'no flood')
-      const flooded = sideIn(sides, name)
-      return { without, flooded, ratio: flooded.latency.p99 / without.latency.p99 }
-    })
-    const costs = pairs.map(
-      ({ without, flooded }) =>
-        ((flooded.cpu.gateway - without.cpu.gateway) / (hostileNames.has(name) ? hostilePerS : rate)) * 1_000_000,
-    )
-    return { name, pairs, ratio: median(pairs.map(({ ratio }) => ratio)), costUs: median(costs) }
-  })
+  const floods = floodNames.map((name) => floodOf(name, rounds, rate))
   const hostile = floods.filter(({ name }) => hostileNames.has(name))
   const flooding = floods.filter(({ name }) => !hostileNames.has(name))
   const figures = {
     worst_2kb_cpu_ms: round(worst.requests[0]?.ms ?? Number.NaN, 2),
     worst_32kb_enter_ms: round(worst.messages[0]?.ms ?? Number.NaN, 2),
-    // The cost of masking secrets is added here: `...measureMasks()`.
+    ...measureMasks(),
     healthy_p99_ms: Object.fromEntries(hostile.map(({ name, pairs }) => [name, healthyOf(pairs)])),
     others_p99_ratio: round(Math.max(...flooding.map(({ ratio }) => ratio)), 3),
     worst_requests: worst.requests.map(({ of, ms }) => ({ request: of.name, cpu_ms: round(ms, 2) })),
@@ -84,6 +74,21 @@ export function resultOf(rounds: readonly Round[], worst: WorstCosts, setup: Set
     ]),
   ].join('\n')
   return { table, figures }
+}
+
+/** Compares the runs with one flood with those without a flood. */
+function floodOf<N extends SideName>(name: N, rounds: readonly Round[], rate: number) {
+  const pairs = rounds.map((sides) => {
+    const without = sideIn(sides, 'no flood')
+    const flooded = sideIn(sides, name)
+    return { without, flooded, ratio: flooded.latency.p99 / without.latency.p99 }
+  })
+  const costs = pairs.map(
+    ({ without, flooded }) =>
+      ((flooded.cpu.gateway - without.cpu.gateway) / (hostileNames.has(name) ? hostilePerS : rate)) *
+      1_000_000,
+  )
+  return { name, pairs, ratio: median(pairs.map(({ ratio }) => ratio)), costUs: median(costs) }
 }
 
 const hostileNames: ReadonlySet<SideName> = new Set(['the worst of 2 KB', 'the worst of 500 KB'])

@@ -53,7 +53,10 @@ function cpuOf<T extends Hostile>(of: T, work: Process<T>, random: Random): numb
   let least = Infinity
   for (let round = 0; round < rounds; round++) {
     const all = Array.from({ length: inputs }, () => of.make(random))
-    least = Math.min(least, cpuOfAll(all, (input) => work(input, of)))
+    least = Math.min(
+      least,
+      cpuOfAll(all, (input) => work(input, of)),
+    )
   }
   return least
 }

@@ -171,7 +171,9 @@ function openHttp(
     return503OnClosing: false,
     trustProxy: origin.isTrusted,
     clientErrorHandler: (error, socket) =>
-      void answerClientError(error, socket, answers, ({ status, code }) => observer.answered('other', status, 0, code)),
+      void answerClientError(error, socket, answers, ({ status, code }) =>
+        observer.answered('other', status, 0, code),
+      ),
     // Called when the path of a request can't be decoded.
     frameworkErrors: (_error, _request, reply) => void replies.sendNotFound(reply),
     http: {

@@ -75,7 +75,8 @@ export class RequestWork {
   }
 
   /**
-   * Takes the work of writing `bytes` into each of `messages` messages. Returns false if it would be too much.
+   * Takes the work of writing `bytes` into each of `messages` messages. Returns false if it would be too
+   * much.
    */
   shares(messages: number, bytes: number): boolean {
     return this.#take(messages * bytes * perSharedByteNs)

@@ -16,7 +16,6 @@ import {
 import { parseJson } from '../message/json.ts'
 import { skipSpace, skipString, skipValue, startOf } from '../message/json-skip.ts'
 import type { MessageLimits } from '../message/limits.ts'
-import { memberOf } from '../message/outline.ts'
 import { copyRespelled, respell, respelledText } from '../message/respell.ts'
 import { type BodyFault, isJsonObject, type JsonObject } from './body.ts'
 import type { Items } from './items.ts'

@@ -6,8 +6,8 @@ import type { Items } from './items.ts'
 
 /**
  * The messages of a request whose body was scanned. If a message is in canonical form (as JSON.stringify
- * writes it), it is completed from its bytes if `CanonicalItems` can do that. All other messages are completed
- * from their outlines.
+ * writes it), it is completed from its bytes if `CanonicalItems` can do that. All other messages are
+ * completed from their outlines.
  */
 export class ScannedItems implements Items {
   readonly #bytes: Buffer

@@ -40,8 +40,7 @@ export type CallSetting = {
 export function readCall(
   call: Call,
   { body, items, lostDigits }: ScannedBody,
-  ip: string | undefined,
-  work: RequestWork,
+  { ip, work }: { readonly ip: string | undefined; readonly work: RequestWork },
   { limits, now, addressContexts }: CallSetting,
 ): ReadCall | { readonly ok: false; readonly answer: Answer } {
   const arrival = arrivalAt(now())

@@ -59,11 +59,7 @@ export function refusedTooOften(waitMs: number): Answer {
 
 /** Returns the answer to a request of a source that sends more messages than its rate limit allows. */
 export function rateLimited(waitMs: number): Answer {
-  return problem(
-    'rate_limited',
-    'The source is over its rate of messages a second.',
-    secondsOf(waitMs),
-  )
+  return problem('rate_limited', 'The source is over its rate of messages a second.', secondsOf(waitMs))
 }
 
 function secondsOf(waitMs: number): number {

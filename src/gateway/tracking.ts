@@ -264,7 +264,7 @@ class TrackingCalls implements Tracking {
     const source = ofHead ?? this.#sources.withWriteKey(keysOf(undefined, read.body['writeKey']))
     if (source === undefined) return this.#refuseUnknown()
     judging.source = source
-    const called = readCall(call, read, client.ip, work, this.#setting)
+    const called = readCall(call, read, { ip: client.ip, work }, this.#setting)
     return called.ok ? this.#accept(judging, source, called, trace) : called.answer
   }
 }

@@ -1,7 +1,7 @@
 import type { Cluster, Kafka } from 'kafkajs'
 import { notesOf } from './client-notes.ts'
 import { type ConnectionPoolBuilder, Connections } from './connections.ts'
-import { type SeededPool, Seeds } from './seeds.ts'
+import { replaceSeeds, type SeededPool } from './seeds.ts'
 import { noteThrottle } from './throttle.ts'
 
 /**
@@ -48,7 +48,7 @@ export function openCluster(kafka: Kafka): OpenCluster {
   const connections = new Connections(connectionPoolBuilder, (throttle) => {
     if (notes !== undefined) noteThrottle(throttle, notes.warn)
   })
-  if (notes !== undefined) new Seeds(brokerPool, connectionPoolBuilder, { connections, notes })
+  if (notes !== undefined) replaceSeeds(brokerPool, connectionPoolBuilder, { connections, notes })
   return {
     cluster,
     get readsFromMs() {

@@ -117,6 +117,7 @@ export function mendRequestQueue(): void {
       if (this.inflight.size > 0 && nowMs < (this.oneAtATimeUntilMs ?? 0)) return false
       return canSendSocketRequestImmediately.call(this)
     }
+    // oxlint-disable-next-line unicorn/consistent-function-scoping -- it is a method
     prototype.scheduleCheckPendingRequests = function schedule() {
       const waitMs = (this.readsFromMs ?? 0) - performance.now()
       // If the connection isn't throttled, the next answer makes room for the next request.
@@ -134,6 +135,7 @@ export function mendRequestQueue(): void {
       }
       fulfillRequest.call(this, answer)
     }
+    // oxlint-disable-next-line unicorn/consistent-function-scoping -- it is a method
     prototype.maybeThrottle = function ignore() {
       // `fulfillRequest` has noted the throttle already.
     }

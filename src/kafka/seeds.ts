@@ -34,6 +34,8 @@ const allTriedWithinMs = 750
 /** The address that has answered last, by the list of addresses. All clients of the process share it. */
 const answered = new Map<string, string>()
 
+type SeedParts = { readonly connections: Connections; readonly notes: ClientNotes }
+
 /**
  * Replaces the way in which a cluster of kafkajs connects to one of the addresses of `kafka.brokers`. kafkajs
  * itself stays with an address that accepts a connection and then says nothing: it asks the same address
@@ -43,27 +45,27 @@ const answered = new Map<string, string>()
  * Here, an address counts as reached only when it has answered, and has accepted the login. While an address
  * is silent, the next addresses are tried too. The first that answers is taken.
  */
-export class Seeds {
+export function replaceSeeds(pool: SeededPool, builder: ConnectionPoolBuilder, parts: SeedParts): void {
+  const seeds = new Seeds(pool, builder, parts)
+  const create = pool.createBroker
+  pool.createBroker = (options) => greeted(create(options))
+  pool.connect = () => seeds.connect()
+}
+
+class Seeds {
   readonly #pool: SeededPool
   readonly #builder: ConnectionPoolBuilder
   readonly #connections: Connections
   readonly #notes: ClientNotes
 
-  constructor(
-    pool: SeededPool,
-    builder: ConnectionPoolBuilder,
-    { connections, notes }: { readonly connections: Connections; readonly notes: ClientNotes },
-  ) {
+  constructor(pool: SeededPool, builder: ConnectionPoolBuilder, { connections, notes }: SeedParts) {
     this.#pool = pool
     this.#builder = builder
     this.#connections = connections
     this.#notes = notes
-    const create = pool.createBroker
-    pool.createBroker = (options) => greeted(create(options))
-    pool.connect = () => this.#connect()
   }
 
-  async #connect(): Promise<void> {
+  async connect(): Promise<void> {
     if (this.#pool.hasConnectedBrokers()) return
     await this.#pool.retrier(async (bail) => {
       try {

@@ -16,13 +16,14 @@ import { attributesFields } from './message-schemas.ts'
 import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timestamp.ts'
 
 /**
- * Brings a message into canonical form by copying its bytes. This costs a fraction of respelling a message. It is possible only if a message is spelled as JSON.stringify would spell
- * it. Most producers spell messages in this way.
+ * Brings a message into canonical form by copying its bytes. This costs a fraction of respelling a message.
+ * It is possible only if a message is spelled as JSON.stringify would spell it. Most producers spell messages
+ * in this way.
  *
  * If the message has odd spaces, needless escapes, long numbers, or keys that repeat or begin with a digit,
  * returns `undefined`. Also returns `undefined` if the message's kind isn't one of `plainKinds`, or if the
- * message would be refused. `enter` then respells the message. Any other result is byte for byte the same as the
- * result of respelling it. The bytes must be UTF-8.
+ * message would be refused. `enter` then respells the message. Any other result is byte for byte the same as
+ * the result of respelling it. The bytes must be UTF-8.
  */
 export function enterCanonical(bytes: Buffer, origin: Origin, limits: MessageLimits): Entered | undefined {
   if (!scan(bytes, limits)) return undefined

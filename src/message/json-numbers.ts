@@ -30,8 +30,8 @@ const mostExactDigits = 15
 const powers = Array.from({ length: 23 }, (_, exponent) => 10 ** exponent)
 
 /**
- * Returns the value of a number of JSON between `start` and `end` if a single operation with two exact doubles
- * gives it. Otherwise returns `undefined`. This costs a fraction of what `Number` costs.
+ * Returns the value of a number of JSON between `start` and `end` if a single operation with two exact
+ * doubles gives it. Otherwise returns `undefined`. This costs a fraction of what `Number` costs.
  */
 export function shortNumber(bytes: Buffer, start: number, end: number): number | undefined {
   let at = bytes[start] === minus ? start + 1 : start

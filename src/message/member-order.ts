@@ -9,7 +9,9 @@ const mostCompared = 8
 const mostIndex = 2 ** 32 - 2
 const mostIndexDigits = 10
 const leastTable = 32
-/** More members than an object of the largest message has. An index and a slot together are a whole number. */
+/**
+ * More members than an object of the largest message has. An index and a slot together are a whole number.
+ */
 const mostSlots = 2 ** 21
 const zero = 0x30
 const none = -1
@@ -167,7 +169,10 @@ export class MemberOrder {
           break
         }
         // Somebody may choose keys with equal hashes. The hashes of V8's strings can't be foreseen.
-        if (--probesLeft === 0) return void this.#chooseByName(to, count)
+        if (--probesLeft === 0) {
+          this.#chooseByName(to, count)
+          return
+        }
         at = (at + 1) & (size - 1)
       }
       table[at] = slot + 1

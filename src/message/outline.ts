@@ -112,7 +112,9 @@ function isIndex(key: string): boolean {
   return index.test(key) && Number(key) <= mostIndex
 }
 
-/** Returns the value of a member of a canonical JSON object. Returns `undefined` if there is no such member. */
+/**
+ * Returns the value of a member of a canonical JSON object. Returns `undefined` if there is no such member.
+ */
 export function memberOf(text: string, name: string): unknown {
   let value: unknown
   eachMember(text, 1, (start, valueStart, end) => {

@@ -126,10 +126,10 @@ let keysFound = 0
 let isInfiniteFound = false
 
 /**
- * Counts the keys of a value that JSON.parse has read, or of the outline of a message. If the value is over a limit or has an infinite
- * number, returns a fault instead. It may be called for any value, because it visits each member once and
- * stops at the limits on levels and keys. Call this function before JSON.stringify, because JSON.stringify
- * could exhaust the stack if the value is nested too deeply.
+ * Counts the keys of a value that JSON.parse has read, or of the outline of a message. If the value is over a
+ * limit or has an infinite number, returns a fault instead. It may be called for any value, because it visits
+ * each member once and stops at the limits on levels and keys. Call this function before JSON.stringify,
+ * because JSON.stringify could exhaust the stack if the value is nested too deeply.
  */
 export function measureStructure(
   value: object,

@@ -17,12 +17,15 @@ export function meaningOf(result: EnterResult): Meaning {
   return result.ok ? result : { ok: false, reason: result.reason }
 }
 
+function refuse(reason: string): Meaning {
+  return { ok: false, reason }
+}
+
 /**
  * Returns what `enter` has to return for a value, found by parsing the value and writing it again. `enter`
  * makes no values, so this is another way to the same result.
  */
 export function enterParsed(value: Uint8Array, origin: Origin, limits: MessageLimits): Meaning {
-  const refuse = (reason: string): Meaning => ({ ok: false, reason })
   const text = decode(value)
   if (text === undefined) return refuse('not_utf8')
   const parsed = parseJson(text)

@@ -13,9 +13,10 @@ let sender: HeldSender
 let outbox: Outbox
 let availability: Availability
 
+const now = (): number => performance.now()
+
 beforeEach(() => {
   vi.useFakeTimers()
-  const now = (): number => performance.now()
   sender = new HeldSender()
   availability = new Availability({
     topics: ['events'],

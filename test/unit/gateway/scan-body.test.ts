@@ -31,7 +31,7 @@ function scan(bytes: Buffer, call: Call, limits: MessageLimits): Scanned {
  */
 function meaning(read: Scanned, call: Call, { ip, limits = defaultLimits }: Around): unknown {
   if (!read.ok) return read
-  const called = readCall(call, read, ip, noWork, settingOf(limits))
+  const called = readCall(call, read, { ip, work: noWork }, settingOf(limits))
   if (!called.ok) return called
   const { items, lostDigits, surroundings } = called
   const checked = Array.from({ length: items.length }, (_, index) => {
@@ -81,7 +81,7 @@ function shortMessages(
   { ip, limits = defaultLimits }: Around = {},
 ): readonly boolean[] {
   const scanned = scan(Buffer.from(text), call, limits)
-  const called = scanned.ok && readCall(call, scanned, ip, noWork, settingOf(limits))
+  const called = scanned.ok && readCall(call, scanned, { ip, work: noWork }, settingOf(limits))
   if (called === false || !called.ok) return []
   const { items, surroundings } = called
   return Array.from({ length: items.length }, (_, index) => {
@@ -184,7 +184,7 @@ const batch = fc
     return `${gap}{${gap}${[...before, list, ...after].join(`${gap},${gap}`)}${gap}}${gap}`
   })
 
-const ip = fc.constantFrom(undefined, '203.0.113.7')
+const ips = fc.constantFrom(undefined, '203.0.113.7')
 const call = fc.constantFrom('identify', 'track', 'page', 'screen', 'group', 'alias')
 
 /**
@@ -196,7 +196,7 @@ describe('a body that is scanned comes to what it comes to when it is parsed:', 
   test('a batch', () => {
     const agreement = new Agreement()
     fc.assert(
-      fc.property(batch, ip, (text, from) => {
+      fc.property(batch, ips, (text, from) => {
         expect(agreement.of(text, 'batch', { ip: from })).toBe(true)
       }),
       runs,
@@ -207,7 +207,7 @@ describe('a body that is scanned comes to what it comes to when it is parsed:', 
   test('a single message', () => {
     const agreement = new Agreement()
     fc.assert(
-      fc.property(message, call, ip, (text, kind, from) => {
+      fc.property(message, call, ips, (text, kind, from) => {
         expect(agreement.of(text, kind, { ip: from })).toBe(true)
       }),
       runs,
@@ -219,7 +219,7 @@ describe('a body that is scanned comes to what it comes to when it is parsed:', 
     const agreement = new Agreement()
     const changes = fc.array(fc.tuple(fc.nat(2_500), fc.nat(255)), { maxLength: 3 })
     fc.assert(
-      fc.property(fc.nat(99), changes, ip, (index, changed, from) => {
+      fc.property(fc.nat(99), changes, ips, (index, changed, from) => {
         const bytes = Buffer.from(
           `{"batch":[${String(messageAt(index))},${String(messageAt(index + 1))}],"context":{"ip":"::1","b":"é"}}`,
         )
@@ -235,7 +235,7 @@ describe('a body that is scanned comes to what it comes to when it is parsed:', 
     const agreement = new Agreement()
     const limits: MessageLimits = { maxBytes: 400, maxDepth: 4, maxKeys: 24 }
     fc.assert(
-      fc.property(batch, ip, (text, from) => {
+      fc.property(batch, ips, (text, from) => {
         expect(agreement.of(text, 'batch', { ip: from, limits })).toBe(true)
       }),
       runs,
@@ -306,7 +306,8 @@ test.each([
 test('what was scanned can not be used once another body is', () => {
   const body = Buffer.from(`{"batch":[${track}]}`)
   const scanned = scan(body, 'batch', defaultLimits)
-  const called = scanned.ok && readCall('batch', scanned, undefined, noWork, settingOf(defaultLimits))
+  const called =
+    scanned.ok && readCall('batch', scanned, { ip: undefined, work: noWork }, settingOf(defaultLimits))
   scan(body, 'batch', defaultLimits)
   expect(() => called !== false && called.ok && called.items.check(0, called.surroundings)).toThrow(
     'another body',

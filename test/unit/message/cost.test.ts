@@ -14,7 +14,9 @@ const mostBodies = 2
 const messages = 16
 const tries = 3
 
-const odd = knownMessages().filter(({ name }) => /^(?:a key \\|an index) before .* in an? (?:list|object)$/.test(name))
+const odd = knownMessages().filter(({ name }) =>
+  /^(?:a key \\|an index) before .* in an? (?:list|object)$/.test(name),
+)
 
 test.each(odd)('32 KB of $name cost no more than two ordinary batches of 500 KB', (of) => {
   const random = new Random(1)
