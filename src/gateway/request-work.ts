@@ -7,6 +7,14 @@ const freeNs = 1_800_000
 const freeBytes = 2_048
 /** The work that each further byte of a request may cause, in nanoseconds. */
 const perSentByteNs = 8_000
+/** The bytes to which any request may be inflated, and how many more for each byte beyond `freeBytes`. */
+const freeInflatedBytes = 128 * 1_024
+const inflatedPerSentByte = 400
+
+/** Returns the limit on the bytes to which a body of `sentBytes` may be inflated. */
+export function mostInflated(sentBytes: number): number {
+  return freeInflatedBytes + inflatedPerSentByte * Math.max(0, sentBytes - freeBytes)
+}
 
 // Upper bounds of what the steps of a request cost, in nanoseconds. They were measured with the worst bodies
 // of test/support/harmful-bodies.ts.

@@ -11,7 +11,7 @@ import type { Items } from './items.ts'
 import { maxBatchBytes, maxCompleteBatchBytes, maxMessageBytes } from './request-limits.ts'
 import type { RefusalBudgets } from './refusal-budgets.ts'
 import type { Client } from './request-origin.ts'
-import { RequestWork } from './request-work.ts'
+import { mostInflated, RequestWork } from './request-work.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { Outbox } from './outbox.ts'
 import { type Parcel, recordBytes } from './parcel.ts'
@@ -253,8 +253,13 @@ class TrackingCalls implements Tracking {
   #judge(judging: Judging, client: Client, trace: RequestTrace | undefined): Answer | Promise<Answer> {
     const { call, sent, ofHead } = judging
     const isBatch = call === 'batch'
-    const inflated = inflateBody(sent, isBatch ? maxBatchBytes : maxMessageBytes)
-    if (!inflated.ok) return unreadable(inflated.fault, call)
+    const mostBytes = isBatch ? maxBatchBytes : maxMessageBytes
+    const mostDenseBytes = Math.min(mostBytes, mostInflated(sent.length))
+    const inflated = inflateBody(sent, mostDenseBytes)
+    if (!inflated.ok) {
+      const isDense = inflated.fault === 'too_large' && mostDenseBytes < mostBytes
+      return unreadable(isDense ? 'too_dense' : inflated.fault, call)
+    }
     const refusedByText = ofHead === undefined ? this.#refusalByText(inflated.bytes, sent, client) : undefined
     if (refusedByText !== undefined) return refusedByText
     const { limits } = this.#options
