@@ -80,7 +80,7 @@ export default defineConfig({
           // Each of these files takes seconds.
           exclude: [
             '**/*.model.test.ts',
-            'test/unit/audience/restore.test.ts',
+            'test/unit/audience/unit/restore.test.ts',
             'test/unit/backfill/current-states.test.ts',
             'test/unit/bench/**',
             'test/unit/catalog/{file,json,parse,reader}.test.ts',

@@ -1,5 +1,5 @@
 import { setTimeout as passTime } from 'node:timers/promises'
-import { withAdmin } from '../src/kafka/with-admin.ts'
+import { withAdmin } from '../src/kafka/cluster/with-admin.ts'
 import { type GroupStand, groupStand } from '../test/support/group-lag.ts'
 import { plainClient } from '../test/support/plain-client.ts'
 import { type BackwardCommit, CommitWatch } from './backward-commits.ts'

@@ -1,13 +1,13 @@
 import { alignTable } from '../src/config/markdown.ts'
 import { readConfig } from '../src/config/read.ts'
-import type { KafkaRole } from '../src/kafka/kafka-roles.ts'
-import { type Topic, topicKeys, topics } from '../src/kafka/topic-list.ts'
-import { type TopicDefinition, topicTable } from '../src/kafka/topics.ts'
-import { topicLayout } from '../src/roles/settings.ts'
+import type { KafkaRole } from '../src/topics/kafka-roles.ts'
+import { type Topic, topicKeys, topics } from '../src/topics/topic-list.ts'
+import { type TopicDefinition, topicTable } from '../src/topics/topics.ts'
+import { topicLayout } from '../src/roles/start/settings.ts'
 
 const introduction = `# Topics
 
-Generated from \`src/kafka/topic-list.ts\` by \`npm run generate\`, for the default settings and without the prefix (\`kafka.topicPrefix\`).
+Generated from \`src/topics/topic-list.ts\` by \`npm run generate\`, for the default settings and without the prefix (\`kafka.topicPrefix\`).
 
 \`sluice topics apply\` creates the topics and corrects their settings. \`sluice up\`, which is for development, does the same. \`sluice topics grow\` creates
 copies of some topics ([growing.md](growing.md)). No other role ever creates a topic. When a role starts, it compares the topics with this table

@@ -1,7 +1,7 @@
 import { connect } from 'node:http2'
 import { Client, type Dispatcher, Pool } from 'undici'
 import { createAddressPolicy } from '../../src/address/policy.ts'
-import { createSender, type Target } from '../../src/delivery/sender.ts'
+import { createSender, type Target } from '../../src/delivery/send/sender.ts'
 import { BenchmarkFailure } from '../support/failure.ts'
 
 /** Posts `count` bodies, with at most `inFlight` requests in flight. Resolves when all are answered. */

@@ -2,14 +2,16 @@ import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Admin, Kafka, RequestEvent } from 'kafkajs'
 import { startKafka } from '../../src/development/kafka.ts'
-import { createKafka } from '../../src/kafka/client.ts'
-import { type GroupConsumer, type InboundRecord, startConsumer } from '../../src/kafka/consumer.ts'
+import { createKafka } from '../../src/kafka/cluster/client.ts'
+import { startConsumer } from '../../src/kafka/group/consumer.ts'
 import { plainKafka } from '../support/plain-kafka.ts'
 import { say } from '../support/say.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { round } from '../support/statistics.ts'
 import { rowOf } from '../support/table.ts'
 import { removeTopics } from '../support/topics.ts'
+import type { GroupConsumer } from '../../src/kafka/group/consumer-ports.ts'
+import type { InboundRecord } from '../../src/kafka/partitions/inbound-record.ts'
 
 export type GroupSettings = {
   /** Number of members in the group. If it is set, only sizes with this number are measured. */

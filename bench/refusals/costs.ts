@@ -1,9 +1,9 @@
 import { enter } from '../../src/message/enter.ts'
-import type { Client } from '../../src/gateway/request-origin.ts'
 import { trackingOf } from '../../test/support/tracking.ts'
 import { anyMessage, type HostileMessage, knownMessages } from './hostile-messages.ts'
 import { anyRequest, type HostileRequest, knownKey, knownRequests } from './hostile-requests.ts'
 import { type Cost, findWorst, type Process } from './worst-case.ts'
+import type { Client } from '../../src/gateway/calls/tracking.ts'
 
 const origin = { topic: 'sluice.events', partition: 0, offset: 0, timestampMs: Date.UTC(2026, 0, 1) }
 const seed = 41

@@ -1,4 +1,4 @@
-import { maxBatchBytes } from '../../src/gateway/request-limits.ts'
+import { maxBatchBytes } from '../../src/gateway/messages/request-limits.ts'
 import { Random } from '../../test/support/random.ts'
 import type { FloodPlan, FloodRequests, GivenRequest } from './flood-process.ts'
 import { filled, members, values } from './hostile-json.ts'

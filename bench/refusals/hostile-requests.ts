@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib'
-import type { Call } from '../../src/gateway/tracking-call.ts'
-import { maxBatchBytes, maxMessageBytes } from '../../src/gateway/request-limits.ts'
+import { maxBatchBytes, maxMessageBytes } from '../../src/gateway/messages/request-limits.ts'
 import type { Random } from '../../test/support/random.ts'
 import { filled, members, type Piece, values } from './hostile-json.ts'
+import type { Call } from '../../src/gateway/messages/item.ts'
 
 /** The length of the requests' bodies as they are sent. */
 const requestBytes = 2_048

@@ -1,5 +1,5 @@
 import process from 'node:process'
-import { KeptAnswer } from '../../src/delivery/kept-answer.ts'
+import { KeptAnswer } from '../../src/delivery/send/kept-answer.ts'
 import { secretsOf } from '../../src/secrets/secret-texts.ts'
 import { round } from '../support/statistics.ts'
 

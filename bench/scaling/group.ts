@@ -1,4 +1,4 @@
-import { assignSticky } from '../../src/kafka/sticky.ts'
+import { assignSticky } from '../../src/kafka/group/sticky.ts'
 
 /** The capacity of the simulated workers, and the times for which partitions are not read. */
 export type Costs = {

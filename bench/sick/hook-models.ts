@@ -1,4 +1,4 @@
-import type { Outcome } from '../../src/delivery/outcome.ts'
+import type { Outcome } from '../../src/delivery/outcomes/outcome.ts'
 
 /** One request to a hook, as the model of the hook sees it. */
 export type Asked = {

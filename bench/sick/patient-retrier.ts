@@ -1,4 +1,4 @@
-import { judge } from '../../src/delivery/verdict.ts'
+import { judge } from '../../src/delivery/outcomes/verdict.ts'
 import { type Ladder, nextStep } from '../../src/retry/ladder.ts'
 import type { HookModel } from './hook-models.ts'
 

@@ -1,5 +1,5 @@
 import type { RecordContent } from '../../src/message/held-record.ts'
-import type { OutboundRecord } from '../../src/pipeline/outbound-record.ts'
+import type { OutboundRecord } from '../../src/pipeline/pipeline-ports.ts'
 
 /** The parts of a record that the queue keeps. A key or value of `null` is written as an empty one. */
 export type WrittenRecord = Pick<OutboundRecord, 'key' | 'value' | 'headers'>

@@ -1,12 +1,17 @@
 import { readConfig } from '../../src/config/read.ts'
 import type { DestinationDefinition } from '../../src/delivery/endpoint.ts'
-import type { OutboundRecord } from '../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../src/pipeline/pipeline.ts'
-import type { CatalogView, Outlet, Pipeline, PipelineOptions } from '../../src/pipeline/pipeline-ports.ts'
+import type {
+  CatalogView,
+  Outlet,
+  Pipeline,
+  PipelineOptions,
+  OutboundRecord,
+} from '../../src/pipeline/pipeline-ports.ts'
 import { formatWait } from '../../src/retry/duration.ts'
 import { type Ladder, tiersOf } from '../../src/retry/ladder.ts'
-import { bulkheadWith } from '../../src/roles/connection-limits.ts'
-import { pipelineSettings } from '../../src/roles/settings.ts'
+import { bulkheadWith } from '../../src/roles/start/connection-limits.ts'
+import { pipelineSettings } from '../../src/roles/start/settings.ts'
 import { Book } from './book.ts'
 import { type Feed, messagesOf, play } from './feed.ts'
 import type { HookModel } from './hook-models.ts'

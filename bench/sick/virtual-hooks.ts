@@ -1,5 +1,5 @@
-import type { Sender } from '../../src/delivery/sender.ts'
-import { judge } from '../../src/delivery/verdict.ts'
+import type { Sender } from '../../src/delivery/send/sender.ts'
+import { judge } from '../../src/delivery/outcomes/verdict.ts'
 import type { Book, HookPage } from './book.ts'
 import { messageOf } from './messages.ts'
 import type { OneThread } from './one-thread.ts'

@@ -1,7 +1,7 @@
 import type { HeldRecord, RecordContent } from '../../src/message/held-record.ts'
-import { Partition } from '../../src/kafka/partition.ts'
-import type { OutboundRecord } from '../../src/pipeline/outbound-record.ts'
+import { Partition } from '../../src/kafka/partitions/partition.ts'
 import { RecordQueue, type WrittenRecord } from './record-queue.ts'
+import type { OutboundRecord } from '../../src/pipeline/pipeline-ports.ts'
 
 export type VirtualKafkaOptions = {
   partitions: number

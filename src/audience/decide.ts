@@ -1,7 +1,7 @@
-import type { Change } from './change-record.ts'
-import type { PropertyState } from './property-state.ts'
-import { compareVersions, type Version } from './version.ts'
-import { isSameJson } from './same-json.ts'
+import type { Change } from './records/change-record.ts'
+import { compareVersions, type Version, type PropertyState } from './records/version.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { parseJson } from '../message/json/json.ts'
 
 /** The data of a unit about the property and the user of a change. The change is compared with this data. */
 export type Known = {
@@ -98,4 +98,19 @@ export function decideSync(
     version,
     since: version,
   }
+}
+
+/**
+ * Returns true if two texts of canonical JSON have the same value. The order of fields in an object doesn't
+ * matter.
+ */
+export function isSameJson(a: string, b: string): boolean {
+  if (a === b) return true
+  if (a.length !== b.length || !isContainer(a) || !isContainer(b)) return false
+  const [one, other] = [parseJson(a), parseJson(b)]
+  return one.ok && other.ok && isDeepStrictEqual(one.value, other.value)
+}
+
+function isContainer(text: string): boolean {
+  return text.startsWith('{') || text.startsWith('[')
 }

@@ -1,8 +1,8 @@
-import { decodeState, isPresent } from '../audience/state-record.ts'
-import type { HeldState } from '../audience/states-page.ts'
-import { compareVersions } from '../audience/version.ts'
-import { spread } from '../upstream/distinct.ts'
-import { Spool } from '../upstream/spool.ts'
+import { decodeState, isPresent } from '../audience/records/state-record.ts'
+import type { HeldState } from '../audience/store/states-page.ts'
+import { compareVersions } from '../audience/records/version.ts'
+import { spread } from '../audience-files/distinct.ts'
+import { Spool } from '../audience-files/spool.ts'
 
 /** A record of `memberships`. */
 export type LoggedRecord = {

@@ -1,4 +1,4 @@
-import { TokenBucket } from '../pacing/token-bucket.ts'
+import { TokenBucket } from '../async/token-bucket.ts'
 
 export type DestinationRatesOptions = {
   /** The number of Identifies per second that all workers together may send to one destination. */

@@ -1,4 +1,4 @@
-import type { HeldState, StatesPage, StatesQuery } from '../audience/states-page.ts'
+import type { HeldState, StatesPage, StatesQuery } from '../audience/store/states-page.ts'
 import { beginToFill } from './begin.ts'
 import type { DestinationRates } from './destination-rates.ts'
 import type { FirstSyncOptions } from './first-sync-ports.ts'

@@ -1,4 +1,4 @@
-import type { HeldState, StatesPage, StatesQuery } from '../audience/states-page.ts'
+import type { HeldState, StatesPage, StatesQuery } from '../audience/store/states-page.ts'
 import type { Connections } from './connections.ts'
 import type { MarkKeeper } from './mark-keeper.ts'
 import type { Connection } from './marks.ts'

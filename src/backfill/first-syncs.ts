@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { StatesPage, StatesQuery } from '../audience/states-page.ts'
+import type { StatesPage, StatesQuery } from '../audience/store/states-page.ts'
 import { keyOf } from './connections.ts'
 import { DestinationRates } from './destination-rates.ts'
 import { FirstSyncJob, type FirstSyncJobOptions, type JobUnit } from './first-sync-job.ts'

@@ -1,7 +1,7 @@
-import { identifyOf } from '../audience/made-message.ts'
-import { formatVersion } from '../audience/version.ts'
+import { identifyOf } from '../audience/records/made-message.ts'
+import { formatVersion } from '../audience/records/version.ts'
 import { type RetryHeaders, encodeRetryState } from '../retry/retry-state.ts'
-import type { HeldState } from '../audience/states-page.ts'
+import type { HeldState } from '../audience/store/states-page.ts'
 
 /** A record for the topic `replays`. */
 export type ReplayRecord = {

@@ -1,4 +1,4 @@
-import type { StatePlace } from '../audience/states-page.ts'
+import type { StatePlace } from '../audience/store/states-page.ts'
 
 /** The standing of a destination to one unit of a space. */
 export type Standing =

@@ -1,6 +1,6 @@
 import { Option } from 'commander'
-import { runRole } from './run-role.ts'
-import type { CommandTools, Flags } from './tools.ts'
+import { runRole } from './command/run-role.ts'
+import type { CommandTools, Flags } from './command/tools.ts'
 
 /** Adds `sluice admin …`. */
 export function addAdminCommands({ command, configOf }: CommandTools): void {

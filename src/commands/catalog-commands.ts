@@ -1,4 +1,4 @@
-import type { CommandTools, Flags } from './tools.ts'
+import type { CommandTools, Flags } from './command/tools.ts'
 
 /** Adds `sluice catalog …`. */
 export function addCatalogCommands({ program, command, once }: CommandTools): void {
@@ -26,7 +26,7 @@ The exit code is 0 if the catalog has no faults, and 1 if it has any. docs/catal
     )
     .action((path: string | undefined, flags: Flags) =>
       once(flags, async (config) =>
-        (await import('../roles/catalog-check.ts')).checkCatalog(config, {
+        (await import('./catalog-check.ts')).checkCatalog(config, {
           path,
           against: typeof flags['against'] === 'string' ? flags['against'] : undefined,
           mayLackVariables: flags['allowUnset'] === true,

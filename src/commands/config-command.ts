@@ -1,5 +1,5 @@
 import { describeConfig } from '../config/describe.ts'
-import type { CommandTools, Flags, Settings } from './tools.ts'
+import type { CommandTools, Flags, Settings } from './command/tools.ts'
 
 /** Adds `sluice config`. */
 export function addConfigCommand({ command, configOf }: CommandTools): void {

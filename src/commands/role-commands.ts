@@ -1,8 +1,8 @@
 import { Option } from 'commander'
-import { growYoungRoomWhenBusy, holdYoungRoom } from '../roles/garbage-collector.ts'
-import { processCount } from '../roles/process-count.ts'
-import { type Role, runRole } from './run-role.ts'
-import { type CommandTools, type Flags, writeError } from './tools.ts'
+import { growYoungRoomWhenBusy, holdYoungRoom } from '../roles/start/garbage-collector.ts'
+import { processCount } from '../roles/processes/process-count.ts'
+import { type Role, runRole } from './command/run-role.ts'
+import { type CommandTools, type Flags, writeError } from './command/tools.ts'
 
 /** Adds `sluice up`, `sluice worker` and `sluice gateway`. */
 export function addRoleCommands(tools: CommandTools): void {
@@ -38,7 +38,10 @@ function addWorker({ command, configOf }: CommandTools): void {
         const processOf = { number: Number(processNumber), count: processCount(config) }
         return runRole(
           smallWhileIdle(async (options) =>
-            (await import('../roles/forked-worker.ts')).startForkedWorker({ ...options, processOf }),
+            (await import('../roles/processes/forked-worker.ts')).startForkedWorker({
+              ...options,
+              processOf,
+            }),
           ),
           config,
           processOf.number,
@@ -46,7 +49,9 @@ function addWorker({ command, configOf }: CommandTools): void {
       }
       if (processCount(config) > 1)
         return runRole(
-          smallWhileIdle(async (options) => (await import('../roles/processes.ts')).startProcesses(options)),
+          smallWhileIdle(async (options) =>
+            (await import('../roles/processes/processes.ts')).startProcesses(options),
+          ),
           config,
           'primary',
         )

@@ -1,4 +1,4 @@
-import type { CommandTools, Flags } from './tools.ts'
+import type { CommandTools, Flags } from './command/tools.ts'
 
 /** Adds `sluice send`. */
 export function addSendCommand({ command, once }: CommandTools): void {
@@ -14,7 +14,7 @@ Examples:
     )
     .action((message: string | undefined, { source, ...flags }: Flags) =>
       once(flags, async (config, log) =>
-        (await import('../roles/send.ts')).sendMessages(config, log, {
+        (await import('./send.ts')).sendMessages(config, log, {
           sourceId: String(source),
           message,
         }),

@@ -1,5 +1,4 @@
-import { duration, integer, optionalText, text } from './key.ts'
-import { SECOND, MINUTE } from './durations-and-sizes.ts'
+import { duration, integer, optionalText, text, SECOND, MINUTE } from './key.ts'
 
 /** The settings of `sluice admin`. */
 export const adminKeys = {

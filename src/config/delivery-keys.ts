@@ -1,6 +1,17 @@
 import { isIP, isIPv4, isIPv6 } from 'node:net'
-import { boolean, bytes, cidrs, duration, integer, optionalText, texts } from './key.ts'
-import { SECOND, MINUTE, HOUR, MIB } from './durations-and-sizes.ts'
+import {
+  boolean,
+  bytes,
+  cidrs,
+  duration,
+  integer,
+  optionalText,
+  texts,
+  SECOND,
+  MINUTE,
+  HOUR,
+  MIB,
+} from './key.ts'
 
 /** The settings of requests to URLs, and of the breaker that slows them. */
 export const deliveryKeys = {

@@ -1,6 +1,17 @@
-import { boolean, bytes, duration, integer, optionalText, text } from './key.ts'
-import { isPlainUrl } from './plain-url.ts'
-import { SECOND, MINUTE, HOUR, KIB, MIB } from './durations-and-sizes.ts'
+import {
+  boolean,
+  bytes,
+  duration,
+  integer,
+  optionalText,
+  text,
+  isPlainUrl,
+  SECOND,
+  MINUTE,
+  HOUR,
+  KIB,
+  MIB,
+} from './key.ts'
 
 /**
  * The settings of the delivery log: what is written, its index, and the ClickHouse that can replace the

@@ -1,5 +1,4 @@
-import { boolean, bytes, cidrs, duration, integer, text } from './key.ts'
-import { SECOND, MINUTE, MIB } from './durations-and-sizes.ts'
+import { boolean, bytes, cidrs, duration, integer, text, SECOND, MINUTE, MIB } from './key.ts'
 
 /** The settings of `sluice gateway`. */
 export const gatewayKeys = {

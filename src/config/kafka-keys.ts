@@ -1,7 +1,18 @@
 import { isBroker } from './broker-name.ts'
-import { boolean, bytes, choice, duration, optionalText, text, texts } from './key.ts'
-import { isPlainUrl } from './plain-url.ts'
-import { SECOND, MINUTE, KIB, MIB } from './durations-and-sizes.ts'
+import {
+  boolean,
+  bytes,
+  choice,
+  duration,
+  optionalText,
+  text,
+  texts,
+  isPlainUrl,
+  SECOND,
+  MINUTE,
+  KIB,
+  MIB,
+} from './key.ts'
 
 const defaultTopicPrefix = 'sluice.'
 /**

@@ -300,3 +300,20 @@ function listOf<T>(given: string, parseItem: (item: string) => T | undefined): r
   const right = items.filter((item) => item !== undefined)
   return right.length === items.length ? right : undefined
 }
+
+/** Returns true for a URL of HTTP or HTTPS without a login, a query or a fragment. */
+export function isPlainUrl(given: string): boolean {
+  const url = URL.parse(given)
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return false
+  return url.username === '' && url.password === '' && url.search === '' && url.hash === ''
+}
+
+export const SECOND = 1_000
+
+export const MINUTE = 60 * SECOND
+
+export const HOUR = 60 * MINUTE
+
+export const KIB = 1024
+
+export const MIB = 1024 ** 2

@@ -1,6 +1,5 @@
 import { autoPauseLimits } from '../catalog/auto-pause.ts'
-import { duration, durationOrOff, integer, text } from './key.ts'
-import { SECOND, MINUTE, HOUR } from './durations-and-sizes.ts'
+import { duration, durationOrOff, integer, text, SECOND, MINUTE, HOUR } from './key.ts'
 
 /** The settings of notices. */
 export const noticesKeys = {

@@ -1,5 +1,4 @@
-import { duration, durations } from './key.ts'
-import { SECOND, MINUTE, HOUR } from './durations-and-sizes.ts'
+import { duration, durations, SECOND, MINUTE, HOUR } from './key.ts'
 
 /** The settings of the retry ladder (`src/retry/ladder.ts`), with its defaults. */
 export const retryKeys = {

@@ -3,12 +3,26 @@ import { deliveryKeys } from './delivery-keys.ts'
 import { deliveryLogKeys } from './delivery-log-keys.ts'
 import { gatewayKeys } from './gateway-keys.ts'
 import { kafkaKeys } from './kafka-keys.ts'
-import { boolean, bytes, choice, duration, integer, integerOr, optionalText, text, type Key } from './key.ts'
+import {
+  boolean,
+  bytes,
+  choice,
+  duration,
+  integer,
+  integerOr,
+  optionalText,
+  text,
+  type Key,
+  isPlainUrl,
+  SECOND,
+  MINUTE,
+  HOUR,
+  KIB,
+  MIB,
+} from './key.ts'
 import { noticesKeys } from './notices-keys.ts'
-import { isPlainUrl } from './plain-url.ts'
 import { retryKeys } from './retry-keys.ts'
 import { topicsKeys } from './topics-keys.ts'
-import { SECOND, MINUTE, HOUR, KIB, MIB } from './durations-and-sizes.ts'
 
 /**
  * All keys of the configuration. The environment variables, the flags, the table in `docs/configuration.md`

@@ -1,5 +1,5 @@
 import type { HeldRecord } from '../message/held-record.ts'
-import type { Outcome } from '../delivery/outcome.ts'
+import type { Outcome } from '../delivery/outcomes/outcome.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery } from '../pipeline/delivery.ts'
 import type { FilteredMessage, PipelineObserver } from '../pipeline/pipeline-ports.ts'

@@ -1,5 +1,5 @@
-import { squidTargetErrors, targetErrors } from './connect-answer.ts'
-import type { Outcome } from './outcome.ts'
+import { squidTargetErrors, targetErrors } from './connect/connect-answer.ts'
+import type { Outcome } from './outcomes/outcome.ts'
 
 /**
  * Returns what can be done about the outcome of a request, for the person who operates Sluice or the

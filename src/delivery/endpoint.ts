@@ -1,10 +1,10 @@
 import type { Destination } from '../catalog/catalog.ts'
 import { hookBreach } from '../catalog/hook-rules.ts'
-import { Breaker, type BreakerOptions } from './breaker.ts'
+import { Breaker, type BreakerOptions } from './lanes/breaker.ts'
 import { secretsOf } from '../secrets/secret-texts.ts'
 import { createSigner, type Signer } from './signature.ts'
-import type { Target } from './sender.ts'
-import type { Rate } from '../pacing/token-bucket.ts'
+import type { Target } from './send/sender.ts'
+import type { Rate } from '../async/token-bucket.ts'
 
 /** The fields of a hook in the catalog, as far as delivery needs them. */
 export type HookDefinition = {

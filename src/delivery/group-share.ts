@@ -1,4 +1,4 @@
-import type { Rate } from '../pacing/token-bucket.ts'
+import type { Rate } from '../async/token-bucket.ts'
 import type { DestinationDefinition } from './endpoint.ts'
 
 /**

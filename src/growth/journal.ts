@@ -1,5 +1,5 @@
-import { isCount } from '../message/json-values.ts'
-import type { Change, Layout } from './layout.ts'
+import type { Change, Layout } from './plan.ts'
+import { isCount } from '../message/json/json.ts'
 
 /**
  * The progress of a growth of the installation (`sluice topics grow`). It is stored as a record of the topic

@@ -1,5 +1,5 @@
-import { decodeState, type SyncFloor } from '../audience/state-record.ts'
-import { compareVersions } from '../audience/version.ts'
+import { decodeState, type SyncFloor } from '../audience/records/state-record.ts'
+import { compareVersions } from '../audience/records/version.ts'
 
 /** An audience whose last sync was not applied by all units. */
 export type UnevenAudience = {

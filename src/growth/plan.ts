@@ -1,5 +1,3 @@
-import type { Change } from './layout.ts'
-
 /** The numbers of records and bytes of a topic that is copied. */
 export type TopicCount = {
   readonly topic: string
@@ -92,3 +90,9 @@ export function inTime(seconds: number): string {
   if (seconds < 90) return `${seconds} s`
   return seconds < 5_400 ? `${Math.ceil(seconds / 60)} minutes` : `${(seconds / 3_600).toFixed(1)} hours`
 }
+
+/** A layout: the number of units, and the generation of the topics that hold the units' data. */
+export type Layout = { readonly partitions: number; readonly generation: number }
+
+/** A change of layout, to more partitions. */
+export type Change = { readonly from: Layout; readonly to: Layout }

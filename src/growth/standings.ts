@@ -1,6 +1,6 @@
 import type { Mark, Marks } from '../backfill/marks.ts'
 import type { Standing } from '../backfill/standing.ts'
-import type { Change } from './layout.ts'
+import type { Change } from './plan.ts'
 
 /**
  * Returns the records of `backfills` for the new layout: the standings of destinations, and the units whose

@@ -1,4 +1,4 @@
-import { parseJson } from '../message/json.ts'
+import { parseJson } from '../message/json/json.ts'
 
 /** The first byte of a schema registry's frame. */
 const framed = 0

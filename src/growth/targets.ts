@@ -1,8 +1,8 @@
-import { parseStateKey } from '../audience/state-record.ts'
+import { parseStateKey } from '../audience/records/state-record.ts'
 import { partitionOf } from '../message/partitioner.ts'
 import type { ReceivedHeaders } from '../message/record-headers.ts'
 import { decodeRetryState } from '../retry/retry-state.ts'
-import type { Change } from './layout.ts'
+import type { Change } from './plan.ts'
 
 // Functions that find the partitions of copied records in the new layout.
 

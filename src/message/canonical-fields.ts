@@ -1,4 +1,4 @@
-import { isDigit, minus } from './canonical-number.ts'
+import { isDigit, minus } from './json/canonical-number.ts'
 import { FieldPlaces } from './field-places.ts'
 import { attributesFields, MAX_MESSAGE_ID_CHARACTERS } from './message-schemas.ts'
 

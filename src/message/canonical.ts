@@ -7,13 +7,14 @@ import {
   messagePlaces,
   type PlainKind,
 } from './canonical-fields.ts'
-import { closeBrace, comma, scanObject } from './canonical-scan.ts'
+import { scanObject } from './canonical-scan.ts'
 import { type Entered, madeMessageId, type Origin } from './entered.ts'
 import { absent } from './field-places.ts'
 import { readIntegrations } from './integrations.ts'
 import type { MessageLimits } from './limits.ts'
 import { attributesFields } from './message-schemas.ts'
 import { formatTimestamp, isCanonicalTimestamp, parseTimestamp } from './timestamp.ts'
+import { closeBrace, comma } from './json/json-bytes.ts'
 
 /**
  * Brings a message into canonical form by copying its bytes. This costs a fraction of respelling a message.

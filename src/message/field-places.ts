@@ -1,4 +1,4 @@
-import { hashOf, isAt, openBrace, quote } from './canonical-scan.ts'
+import { hashOf, isAt, openBrace, quote } from './json/json-bytes.ts'
 
 /** The value for the number of an unknown field, and for the place of a field that an object doesn't have. */
 export const absent = -1

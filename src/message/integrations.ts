@@ -1,4 +1,4 @@
-import { eachMember } from './json-walk.ts'
+import { eachMember } from './json/json-walk.ts'
 
 /** The names in `integrations` by which Sluice decides. All other names are those of other products. */
 const namesRead: ReadonlySet<string> = new Set(['Webhooks', 'All', 'all'])

@@ -1,4 +1,4 @@
-import type { PropertyHeader } from './property-header.ts'
+import type { PropertyHeader } from './record-headers.ts'
 
 /** A delivery that has waited on a retry topic, or that is replayed. */
 export type WaitingDelivery = {

@@ -1,5 +1,5 @@
 import type { MessageKind } from './message-schemas.ts'
-import { memberOf } from './outline.ts'
+import { memberOf } from './json/outline.ts'
 
 /**
  * The messages that a destination gets. `types`: the kinds of these messages. `events`: the names of the

@@ -1,3 +1,5 @@
+import { isAbsent } from './validate.ts'
+
 /**
  * Returns the partition of a key in a topic with `partitions` partitions. The partition is computed from the
  * murmur2 hash of the key's UTF-8 bytes. Java's clients and kafkajs choose partitions in the same way, so all
@@ -35,4 +37,26 @@ function murmur2(key: string): number {
   if (left > 0) hash = Math.imul(hash ^ bytes.readUInt8(at), multiplier)
   hash = Math.imul(hash ^ (hash >>> 13), multiplier)
   return hash ^ (hash >>> 15)
+}
+
+/**
+ * Returns the record key for a validated message: its `userId`, or its `anonymousId` if it has no user id.
+ * With this key, all messages of a user are in one partition. An alias may have its user id only in the field
+ * `User ID`.
+ */
+export function partitionKey(message: {
+  type?: unknown
+  userId?: unknown
+  anonymousId?: unknown
+  'User ID'?: unknown
+}): string | undefined {
+  return (
+    id(message.userId) ??
+    (message.type === 'alias' ? id(message['User ID']) : undefined) ??
+    id(message.anonymousId)
+  )
+}
+
+function id(value: unknown): string | undefined {
+  return typeof value === 'string' && !isAbsent(value) ? value : undefined
 }

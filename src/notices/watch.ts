@@ -1,4 +1,4 @@
-import { describeOutcome, isOwnFault, type Outcome } from '../delivery/outcome.ts'
+import { describeOutcome, isOwnFault, type Outcome } from '../delivery/outcomes/outcome.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery } from '../pipeline/delivery.ts'
 import type { OpenHook, ParkReason, PipelineObserver } from '../pipeline/pipeline-ports.ts'

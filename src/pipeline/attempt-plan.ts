@@ -1,4 +1,4 @@
-import type { TryClass } from '../delivery/breaker.ts'
+import type { TryClass } from '../delivery/lanes/breaker.ts'
 import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
 import type { Ladder } from '../retry/ladder.ts'
 import { dueHooks, idsOf, tryClassOf, waitOn } from './decision.ts'

@@ -1,6 +1,5 @@
 import type { Endpoint } from '../delivery/endpoint.ts'
-import { describeOutcome, isOwnFault } from '../delivery/outcome.ts'
-import { isUncertain } from '../delivery/uncertain.ts'
+import { describeOutcome, isOwnFault } from '../delivery/outcomes/outcome.ts'
 import type { Account } from './account.ts'
 import type { AttemptResults, Omitted } from './attempt.ts'
 import { type Decision, decide, type HookResult, idsOf } from './decision.ts'
@@ -8,6 +7,7 @@ import type { Delivery } from './delivery.ts'
 import type { Judging } from './judging.ts'
 import type { Parking } from './parking.ts'
 import type { PipelineOptions } from './pipeline-ports.ts'
+import { isUncertain } from '../delivery/outcomes/verdict.ts'
 
 type ConclusionOptions = Pick<PipelineOptions, 'ladder' | 'observer' | 'now'> & {
   readonly account: Account

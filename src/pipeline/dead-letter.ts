@@ -1,5 +1,7 @@
-import type { Outcome } from '../delivery/outcome.ts'
+import type { Outcome } from '../delivery/outcomes/outcome.ts'
 import { formatWait } from '../retry/duration.ts'
+import type { DestinationDefinition } from '../delivery/endpoint.ts'
+import type { DeadReason } from '../message/dead-letter-reasons.ts'
 
 /**
  * Describes why a delivery was given up and what the customer can do. Names the number of tries and the last
@@ -73,4 +75,29 @@ function adviceOfStatus(status: number): string {
   if (status >= 400 && status < 500 && status !== 408 && status !== 423 && status !== 425 && status !== 429)
     return 'The endpoint refuses this message: its log says why.'
   return endpointAdvice
+}
+
+/**
+ * The treatment of a message whose destination isn't `on`. `park`: the message waits on the retry ladder as
+ * long as the catalog says `state: paused`. `deadLetter`: the message becomes a dead letter, which can be
+ * replayed later.
+ */
+export type StateEffect =
+  | { readonly kind: 'park' }
+  | { readonly kind: 'deadLetter'; readonly reason: DeadReason; readonly detail: string }
+
+/**
+ * Returns the effect of the state of a destination that isn't `on`. `destination` is `undefined` if the
+ * catalog has no such destination.
+ */
+export function stateEffectOf(destination: DestinationDefinition | undefined): StateEffect {
+  if (destination === undefined)
+    return deadLetter('destination_removed', 'the catalog has no such destination')
+  if (destination.state === 'off') return deadLetter('destination_off', 'the destination is off')
+  if (destination.state === 'auto_paused') return deadLetter('auto_paused', describeAutoPause(destination.id))
+  return { kind: 'park' }
+}
+
+function deadLetter(reason: DeadReason, detail: string): StateEffect {
+  return { kind: 'deadLetter', reason, detail }
 }

@@ -1,7 +1,7 @@
-import type { TryClass } from '../delivery/breaker.ts'
-import type { Outcome } from '../delivery/outcome.ts'
-import { notBefore } from '../delivery/retry-after.ts'
-import type { Verdict } from '../delivery/verdict.ts'
+import type { TryClass } from '../delivery/lanes/breaker.ts'
+import type { Outcome } from '../delivery/outcomes/outcome.ts'
+import { notBefore } from '../delivery/outcomes/retry-after.ts'
+import type { Verdict } from '../delivery/outcomes/verdict.ts'
 import type { RetryState } from '../retry/retry-state.ts'
 import { type Ladder, lastTryAt, nextStep, startClock } from '../retry/ladder.ts'
 

@@ -1,13 +1,13 @@
 import type { Endpoint } from '../delivery/endpoint.ts'
-import type { Lane, LaneClass } from '../delivery/lane-queue.ts'
-import type { Rate } from '../pacing/token-bucket.ts'
+import type { Lane, LaneClass } from '../delivery/lanes/lane-queue.ts'
+import type { Rate } from '../async/token-bucket.ts'
 import type { HeldRecord } from '../message/held-record.ts'
-import type { PropertyHeader } from '../message/property-header.ts'
 import type { RetryState, Origin } from '../retry/retry-state.ts'
 import { clockEnd, type Ladder, startClock } from '../retry/ladder.ts'
 import type { Progress } from './decision.ts'
 import type { OrderingKey } from './ordering-keys.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
+import type { PropertyHeader } from '../message/record-headers.ts'
 
 /** Callbacks for the progress of a pending record. */
 export type PendingRecordListener = {

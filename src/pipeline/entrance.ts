@@ -1,6 +1,6 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
-import type { LaneClass } from '../delivery/lane-queue.ts'
+import type { LaneClass } from '../delivery/lanes/lane-queue.ts'
 import { enter, type EnterResult } from '../message/enter.ts'
 import { type InternalFault, internalFault } from '../message/internal-fault.ts'
 import { sourceIdOf } from '../message/record-headers.ts'
@@ -9,10 +9,9 @@ import { route } from '../routing/route.ts'
 import type { Account } from './account.ts'
 import { Delivery, type LaneTerms } from './delivery.ts'
 import { type Exits, quote } from './exits.ts'
-import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
-import type { PipelineOptions } from './pipeline-ports.ts'
+import type { PipelineOptions, DeleteToDeliver, IdentifyToDeliver } from './pipeline-ports.ts'
 
 type EntranceOptions = Pick<
   PipelineOptions,

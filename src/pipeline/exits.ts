@@ -10,10 +10,15 @@ import { formatWait } from '../retry/duration.ts'
 import type { Account } from './account.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
 import type { Delivery, PendingRecord } from './delivery.ts'
-import type { DropReason, IdentifyToDeliver } from './identify.ts'
-import { formsOf, type OutboundRecord } from './outbound-record.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
-import type { ParkReason, PipelineOptions } from './pipeline-ports.ts'
+import {
+  type ParkReason,
+  type PipelineOptions,
+  type DropReason,
+  type IdentifyToDeliver,
+  formsOf,
+  type OutboundRecord,
+} from './pipeline-ports.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
 
 type ExitsOptions = Pick<PipelineOptions, 'catalog' | 'topics' | 'observer' | 'outlet' | 'tracing'> & {

@@ -24,8 +24,8 @@ type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging'
  * no state. The rules themselves are elsewhere:
  *
  * - A retry with a property is dropped if a newer value of the property is known and the retry isn't
- *   uncertain (`src/audience/judge-property.ts`).
- * - An event is dropped if its user was deleted (`AudienceUnits.judge` in `src/audience/units.ts`).
+ *   uncertain (`src/audience/unit/judge-property.ts`).
+ * - An event is dropped if its user was deleted (`AudienceUnits.judge` in `src/audience/unit/units.ts`).
  */
 export class Judging {
   readonly #options: JudgingOptions

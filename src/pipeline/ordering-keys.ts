@@ -1,5 +1,5 @@
-import type { LaneClass } from '../delivery/lane-queue.ts'
-import type { PropertyHeader } from '../message/property-header.ts'
+import type { LaneClass } from '../delivery/lanes/lane-queue.ts'
+import type { PropertyHeader } from '../message/record-headers.ts'
 
 // Lets only one Identify at a time be under way for each ordering key. An ordering key is one property of one
 // user in one space at one destination. If two Identifies of a key were under way at the same time, they

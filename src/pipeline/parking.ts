@@ -1,10 +1,9 @@
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
-import type { Outcome } from '../delivery/outcome.ts'
+import type { Outcome } from '../delivery/outcomes/outcome.ts'
 import { nextParkingStep } from '../retry/ladder.ts'
-import { describeDeath } from './dead-letter.ts'
+import { describeDeath, stateEffectOf } from './dead-letter.ts'
 import { type Decision, idsOf, waitForTurn, waitOn } from './decision.ts'
 import type { Delivery } from './delivery.ts'
-import { stateEffectOf } from './destination-state.ts'
 import type { Exits } from './exits.ts'
 import type { ParkReason, PipelineOptions } from './pipeline-ports.ts'
 

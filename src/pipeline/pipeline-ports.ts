@@ -1,21 +1,19 @@
-import type { BreakerOptions } from '../delivery/breaker.ts'
-import type { BulkheadOptions } from '../delivery/bulkhead.ts'
+import type { BreakerOptions } from '../delivery/lanes/breaker.ts'
+import type { BulkheadOptions } from '../delivery/lanes/bulkhead.ts'
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
-import type { Sender } from '../delivery/sender.ts'
+import type { Sender } from '../delivery/send/sender.ts'
 import type { MessageLimits } from '../message/limits.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import type { Judgement, WaitingDelivery } from '../message/judgement.ts'
-import type { PropertyHeader } from '../message/property-header.ts'
 import type { RetryHeaders } from '../retry/retry-state.ts'
 import type { Ladder } from '../retry/ladder.ts'
 import type { SkipReason } from '../routing/route.ts'
 import type { OmitReason } from './attempt.ts'
 import type { Delivery } from './delivery.ts'
-import type { DeleteToDeliver, DropReason, IdentifyToDeliver } from './identify.ts'
 import type { HookResult } from './decision.ts'
-import type { OutboundRecord } from './outbound-record.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
+import type { PropertyHeader } from '../message/record-headers.ts'
 
 export type CatalogView = {
   readonly sources: ReadonlyMap<string, { readonly enabled: boolean; readonly kind?: 'events' | 'audiences' }>
@@ -257,4 +255,68 @@ export type OpenHook = {
   readonly destinationId: string
   readonly hookId: string
   readonly openForMs: number
+}
+
+// The messages that Sluice delivers although they don't come from `events`.
+
+/** An Identify with one property of a user. A record of `memberships` has caused this Identify. */
+export type IdentifyToDeliver = PropertyHeader & {
+  readonly kind: 'identify'
+  readonly messageId: string
+  /** The canonical body, in a buffer of its own and not in the buffer of a fetch. */
+  readonly body: Buffer
+  /**
+   * True if a newer value is known, but a previous owner may have sent this value, so that a server may still
+   * act on it. Such an Identify isn't sent at once. It waits on the first rung, and then Sluice decides what
+   * to send.
+   */
+  readonly isSuperseded?: boolean
+}
+
+/**
+ * The `delete` messages of a deletion request, one for each affected source. Each message has its own id and
+ * body, because a receiver may get several of these messages.
+ */
+export type DeleteToDeliver = {
+  readonly userId: string
+  readonly deletes: readonly {
+    readonly sourceId: string
+    readonly messageId: string
+    /** The canonical body, in a buffer of its own and not in the buffer of a fetch. */
+    readonly body: Buffer
+  }[]
+}
+
+/**
+ * The reason why a delivery ended without another attempt. `superseded`: a newer value of its property is
+ * known. `suppressed`: its user was deleted.
+ */
+export type DropReason = 'superseded' | 'suppressed'
+
+/** A record for a retry topic or the dead letters. */
+export type OutboundRecord = {
+  readonly topic: string
+  readonly partition: number
+  readonly key: Buffer | null
+  readonly value: Buffer | null
+  readonly headers: RetryHeaders
+}
+
+/**
+ * Returns the forms of a dead letter, from the largest to the smallest. Each form leaves out more parts than
+ * the form before it. The omitted parts can be read from the record that the header `origin` of the dead
+ * letter names.
+ */
+export function formsOf(letter: OutboundRecord): readonly OutboundRecord[] {
+  const withoutValue: OutboundRecord = {
+    ...letter,
+    value: null,
+    headers: { ...letter.headers, 'value-omitted': 'the record is too large; its origin has it' },
+  }
+  const withoutKey: OutboundRecord = {
+    ...withoutValue,
+    key: null,
+    headers: { ...withoutValue.headers, 'key-omitted': 'the key is too large; its origin has it' },
+  }
+  return [letter, withoutValue, withoutKey]
 }

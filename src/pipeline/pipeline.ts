@@ -1,20 +1,25 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
-import { Bulkhead } from '../delivery/bulkhead.ts'
+import { Bulkhead } from '../delivery/lanes/bulkhead.ts'
 import { createEndpoints, type DestinationDefinition } from '../delivery/endpoint.ts'
 import { GroupShare } from '../delivery/group-share.ts'
-import { createLanes } from '../delivery/lanes.ts'
-import type { LaneLimits, Lanes } from '../delivery/lanes-ports.ts'
+import { createLanes } from '../delivery/lanes/lanes.ts'
+import type { LaneLimits, Lanes } from '../delivery/lanes/lanes-ports.ts'
 import { Account } from './account.ts'
 import { hasNoChance, type PlanOptions } from './attempt-plan.ts'
 import { Conclusion } from './conclusion.ts'
 import type { Delivery } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
 import { Exits, keptOfProducer } from './exits.ts'
-import type { DeleteToDeliver, IdentifyToDeliver } from './identify.ts'
 import { Judging } from './judging.ts'
 import { Parking } from './parking.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
-import type { OpenHook, Pipeline, PipelineOptions } from './pipeline-ports.ts'
+import type {
+  OpenHook,
+  Pipeline,
+  PipelineOptions,
+  DeleteToDeliver,
+  IdentifyToDeliver,
+} from './pipeline-ports.ts'
 import { BackfillNeeds } from './needs-backfill.ts'
 import { OrderingKeys } from './ordering-keys.ts'
 import { StoppedUnits } from './stopped-units.ts'

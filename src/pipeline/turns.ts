@@ -1,6 +1,6 @@
-import type { Bulkhead } from '../delivery/bulkhead.ts'
+import type { Bulkhead } from '../delivery/lanes/bulkhead.ts'
 import type { DestinationDefinition, Endpoint, Endpoints } from '../delivery/endpoint.ts'
-import type { Lanes } from '../delivery/lanes-ports.ts'
+import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
 import type { Account } from './account.ts'
 import { Attempt, type AttemptListener, type Omitted, type Way } from './attempt.ts'
 import { askedPauseMs, type AttemptPlan, planAttempt, type PlanOptions } from './attempt-plan.ts'

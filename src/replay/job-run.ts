@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { TokenBucket } from '../pacing/token-bucket.ts'
+import { TokenBucket } from '../async/token-bucket.ts'
 import type { Chosen, LeftOutReason, ReplayedRecord, SourceRecord } from './chosen.ts'
 import type { AuditAction, JobProgress } from './job.ts'
 import type { JobLog } from './job-log.ts'

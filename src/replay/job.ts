@@ -1,7 +1,7 @@
-import { isCount, isFilled } from '../message/json-values.ts'
 import { leftOutReasons } from './chosen.ts'
 import { replaySources, type Selection } from './selection.ts'
 import type { Tally } from './replay-tally.ts'
+import { isCount, isFilled } from '../message/json/json.ts'
 
 /** The offsets of a partition that are at least `start` and lower than `end`. */
 export type OffsetRange = { readonly start: number; readonly end: number }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { spread } from '../upstream/distinct.ts'
+import { spread } from '../audience-files/distinct.ts'
 import type { JobLog } from './job-log.ts'
 import { JobRun, type JobRunOptions, type RunEnd } from './job-run.ts'
 import { type Job, stateOf } from './jobs.ts'

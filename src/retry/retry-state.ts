@@ -1,5 +1,3 @@
-import { isFilled } from '../message/json-values.ts'
-import type { PropertyHeader } from '../message/property-header.ts'
 import {
   headerText,
   headerValue,
@@ -7,7 +5,9 @@ import {
   parseOrigin,
   parseWholeNumber,
   type ReceivedHeaders,
+  type PropertyHeader,
 } from '../message/record-headers.ts'
+import { isFilled } from '../message/json/json.ts'
 
 /** The place of a delivery's origin record, which is the record that first contained the message. */
 export type Origin = OriginPlace

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises'
 import type { Logger } from 'pino'
 import { createToken, readTokens, type AdminRight, rights, type Token } from '../admin/tokens.ts'
 import type { Config } from '../config/schema.ts'
-import type { Part } from './parts.ts'
-import { StartError, WrongUseError } from './start-error.ts'
+import type { Part } from './start/parts.ts'
+import { StartError, WrongUseError } from './start/start-error.ts'
 
 const lookEveryMs = 2_000
 

@@ -3,14 +3,13 @@ import { type AdminAnswer, done, problem } from '../admin/problem.ts'
 import type { AdminCalls } from '../admin/server.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { Config } from '../config/schema.ts'
-import { describeOutcome } from '../delivery/outcome.ts'
-import { holdsInfinite } from '../message/json.ts'
-import { asked, limitOf, type Log, refused } from './admin-calls.ts'
-import { destinationData, listDestinations, pausesOf } from './destination-list.ts'
-import type { TestOrder } from './destination-test.ts'
-import { testData } from './destination-test-text.ts'
-import { pausedData, resumedData } from './destinations.ts'
-import type { PauseDesk } from './pause-desk.ts'
+import { describeOutcome } from '../delivery/outcomes/outcome.ts'
+import { holdsInfinite } from '../message/json/json.ts'
+import { asked, limitOf, type Log, refused } from './replay-calls.ts'
+import { destinationData, listDestinations, pausesOf } from './operations/destination-list.ts'
+import type { TestOrder } from './operations/destination-test.ts'
+import { testData } from './operations/destination-test-text.ts'
+import { type PauseDesk, pausedData, resumedData } from './operations/pause-desk.ts'
 
 /** How many tests of destinations may run at the same time. Each has sockets of its own. */
 const testsAtOnce = { most: 8, mostOfToken: 4, what: 'tests of destinations' }
@@ -26,7 +25,7 @@ export function testCall(
 
   async function test(order: TestOrder, by: string): Promise<AdminAnswer> {
     // The admin API loads the code that sends requests only for a test.
-    const { testDestination } = await import('./destination-test.ts')
+    const { testDestination } = await import('./operations/destination-test.ts')
     const tested = await testDestination(config, catalog(), order)
     if (!tested.ok) return refused(tested)
     const { message, trials } = tested.value

@@ -11,8 +11,8 @@ import {
   QueryBusyError,
 } from '../delivery-log/log-query.ts'
 import { minutesOf } from '../delivery-log/minutes.ts'
-import { hashedUser, openLogQuery } from './open-log-query.ts'
-import { filterOf, isoOrNull, lifeData, minuteData, rangeData, recordData } from './log-text.ts'
+import { hashedUser, openLogQuery } from './operations/open-log-query.ts'
+import { filterOf, isoOrNull, lifeData, minuteData, rangeData, recordData } from './operations/log-text.ts'
 
 export type LogCallsOptions = {
   readonly config: Config

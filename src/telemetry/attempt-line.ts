@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, symbols } from 'pino'
-import type { Outcome, OutcomeKind } from '../delivery/outcome.ts'
+import type { Outcome, OutcomeKind } from '../delivery/outcomes/outcome.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery } from '../pipeline/delivery.ts'
 import { PacedLines } from './paced-lines.ts'

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino'
-import { type CallName, calls, type GatewayObserver } from '../gateway/gateway-events.ts'
+import { type CallName, calls, type GatewayObserver } from '../gateway/calls/gateway-events.ts'
 import type { GatewayMetrics } from './gateway-metrics.ts'
 import { memo } from './memo.ts'
 

@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { codeOf } from '../delivery/error-code.ts'
-import { isFileShortage } from '../delivery/file-shortage.ts'
+import { isFileShortage, codeOf } from '../delivery/connect/file-shortage.ts'
 
 /**
  * Returns the limit of open files of this process. Returns Infinity if the system doesn't report the limit.

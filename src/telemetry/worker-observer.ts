@@ -1,17 +1,17 @@
 import type { Logger } from 'pino'
 import type { HeldRecord } from '../message/held-record.ts'
-import { isOwnFault, type Outcome, type OutcomeKind } from '../delivery/outcome.ts'
-import type { VerdictKind } from '../delivery/verdict.ts'
+import { isOwnFault, type Outcome, type OutcomeKind } from '../delivery/outcomes/outcome.ts'
+import type { VerdictKind } from '../delivery/outcomes/verdict.ts'
 import { type OmitReason, omitReasons } from '../pipeline/attempt.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery } from '../pipeline/delivery.ts'
-import type { DropReason } from '../pipeline/identify.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type {
   FirstTryWay,
   NotRoutedReason,
   ParkReason,
   PipelineObserver,
+  DropReason,
 } from '../pipeline/pipeline-ports.ts'
 import { formatWait } from '../retry/duration.ts'
 import { createAttemptLog } from './attempt-line.ts'

@@ -8,7 +8,7 @@ import {
   type Tracer,
 } from '@opentelemetry/api'
 import type { EndpointHook } from '../delivery/endpoint.ts'
-import type { Outcome } from '../delivery/outcome.ts'
+import type { Outcome } from '../delivery/outcomes/outcome.ts'
 import type { HookResult } from '../pipeline/decision.ts'
 import type { Delivery } from '../pipeline/delivery.ts'
 import type { DeliveryTrace } from '../pipeline/delivery-trace.ts'

@@ -7,8 +7,8 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api'
-import type { Delivered } from '../gateway/parcel.ts'
-import type { GatewayTracing, RequestTrace, SendTrace } from '../gateway/request-tracing.ts'
+import type { Delivered } from '../gateway/outbox/parcel.ts'
+import type { GatewayTracing, RequestTrace, SendTrace } from '../gateway/calls/request-tracing.ts'
 import { contextIn, headersOf } from './carrier.ts'
 import { names } from './names.ts'
 

@@ -14,7 +14,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import type { TraceSampler, TracingSettings } from '../config/tracing-settings.ts'
-import type { GatewayTracing } from '../gateway/request-tracing.ts'
+import type { GatewayTracing } from '../gateway/calls/request-tracing.ts'
 import { countedExport, type SpanFate } from './counted-export.ts'
 import { createGatewayTracing } from './request-span.ts'
 import { createWorkerTracing, type WorkerTracing } from './worker-tracing.ts'

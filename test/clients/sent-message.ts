@@ -1,5 +1,5 @@
 import { gunzipSync } from 'node:zlib'
-import { parseJson } from '../../src/message/json.ts'
+import { parseJson } from '../../src/message/json/json.ts'
 import type { Exchange } from './tap.ts'
 
 export type JsonObject = { readonly [field: string]: unknown }

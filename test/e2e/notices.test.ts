@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { withAdmin } from '../../src/kafka/with-admin.ts'
+import { withAdmin } from '../../src/kafka/cluster/with-admin.ts'
 import { otherProgram, readAll } from '../support/kafka.ts'
 import { answer, type ReceivedRequest, type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { decodeCommitMetadata } from '../../src/kafka/commit-metadata.ts'
+import { decodeCommitMetadata } from '../../src/kafka/wire/commit-metadata.ts'
 import { basic, post } from '../support/gateway.ts'
 import { otherProgram } from '../support/kafka.ts'
 import { answer, inTurn, neverAnswer, type Receiver, startReceiver } from '../support/receiver.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { Partitioners } from 'kafkajs'
 import { onTestFinished } from 'vitest'
-import { withAdmin } from '../../src/kafka/with-admin.ts'
+import { withAdmin } from '../../src/kafka/cluster/with-admin.ts'
 import { groupLag } from '../support/group-lag.ts'
 import { otherProgram, randomPrefix, testKafka } from '../support/kafka.ts'
 import { applyTopics, type CatalogData, writeCatalog } from '../support/worker-process.ts'

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../src/address/policy.ts'
-import { createSender, type Sender, type Target } from '../../src/delivery/sender.ts'
+import { createSender, type Sender, type Target } from '../../src/delivery/send/sender.ts'
 import { createAuthority } from '../support/certificates.ts'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import {

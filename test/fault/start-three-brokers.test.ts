@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { startKafka } from '../../src/development/kafka.ts'
 import { askMetadata } from '../../src/development/metadata.ts'
-import { withAdmin } from '../../src/kafka/with-admin.ts'
+import { withAdmin } from '../../src/kafka/cluster/with-admin.ts'
 import { otherProgram } from '../support/kafka.ts'
 import { until } from '../support/until.ts'
 

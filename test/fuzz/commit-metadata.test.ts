@@ -4,7 +4,7 @@ import {
   encodeCommitMetadata,
   maxRememberedOffsets,
   type OwnerMark,
-} from '../../src/kafka/commit-metadata.ts'
+} from '../../src/kafka/wire/commit-metadata.ts'
 import { fuzz, fuzzTimeoutMs } from '../support/fuzz.ts'
 import { damage, timeOf } from '../support/mutation.ts'
 import { Random } from '../support/random.ts'

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import avro from 'avsc'
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createAvroReader } from '../../src/registry/avro.ts'
-import { parseAvroSchema } from '../../src/registry/avro-schema.ts'
+import { createAvroReader } from '../../src/schema-registry/avro.ts'
+import { parseAvroSchema } from '../../src/schema-registry/avro-schema.ts'
 import { fuzz, fuzzTimeoutMs } from '../support/fuzz.ts'
 import { damage, isUnpolluted, timeOf } from '../support/mutation.ts'
 import { Random } from '../support/random.ts'
-import { arbitraryAvro } from '../unit/registry/arbitrary-avro.ts'
+import { arbitraryAvro } from '../unit/schema-registry/arbitrary-avro.ts'
 
 const mostMs = 50
 

@@ -1,6 +1,6 @@
 import kafkajs, { type AclEntry, type Admin } from 'kafkajs'
 import { freePorts } from '../../src/development/free-ports.ts'
-import type { Right } from '../../src/kafka/rights.ts'
+import type { Right } from '../../src/topics/rights.ts'
 import { otherProgram } from './kafka.ts'
 import { type SingleBroker, startSingleBroker } from './single-broker.ts'
 

@@ -1,4 +1,4 @@
-import type { BulkheadOptions } from '../../src/delivery/bulkhead.ts'
+import type { BulkheadOptions } from '../../src/delivery/lanes/bulkhead.ts'
 
 /** Limits of a bulkhead that are too high to matter, for tests of other subjects. */
 export const roomyBulkhead: BulkheadOptions = {

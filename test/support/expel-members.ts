@@ -1,5 +1,5 @@
-import { openCluster } from '../../src/kafka/open-cluster.ts'
-import { withAdmin } from '../../src/kafka/with-admin.ts'
+import { openCluster } from '../../src/kafka/cluster/open-cluster.ts'
+import { withAdmin } from '../../src/kafka/cluster/with-admin.ts'
 import { otherProgram } from './kafka.ts'
 
 /** The coordinator's method that is used here, as in kafkajs 2.2.4. The types of kafkajs don't declare it. */

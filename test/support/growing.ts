@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { parseStateKey } from '../../src/audience/state-record.ts'
+import { parseStateKey } from '../../src/audience/records/state-record.ts'
 import { partitionOf } from '../../src/message/partitioner.ts'
 import { setScene } from '../e2e/scene.ts'
 import { readAll } from './kafka.ts'

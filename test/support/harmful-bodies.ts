@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { maxBatchBytes } from '../../src/gateway/request-limits.ts'
+import { maxBatchBytes } from '../../src/gateway/messages/request-limits.ts'
 
 /** The body of a request that should cost the gateway much time or memory. `name` describes it. */
 export type HarmfulBody = { readonly name: string; readonly body: Buffer }

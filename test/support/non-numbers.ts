@@ -1,4 +1,4 @@
-import { endOfString } from '../../src/message/json-walk.ts'
+import { endOfString } from '../../src/message/json/json-walk.ts'
 
 /**
  * The text of a batch in which NaN, Infinity and -Infinity were replaced by null, with the indexes (from 0)

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import { type BodyFault, isJsonObject } from '../../src/gateway/body.ts'
-import { checkItem } from '../../src/gateway/item.ts'
-import { countLostDigits } from '../../src/gateway/lost-digits.ts'
-import type { ScannedBody } from '../../src/gateway/scan-body.ts'
-import { parseJson } from '../../src/message/json.ts'
+import { type BodyFault, isJsonObject } from '../../src/gateway/messages/body.ts'
+import { checkItem } from '../../src/gateway/messages/item.ts'
+import { countLostDigits } from '../../src/gateway/messages/lost-digits.ts'
+import type { ScannedBody } from '../../src/gateway/messages/scan-body.ts'
+import { parseJson } from '../../src/message/json/json.ts'
 import { replaceNonNumbers } from './non-numbers.ts'
 
 const none: ReadonlySet<number> = new Set()

@@ -1,6 +1,6 @@
 import { Kafka, logLevel } from 'kafkajs'
-import { registerCodecs } from '../../src/kafka/codecs.ts'
-import { mendRequestQueue } from '../../src/kafka/request-queue.ts'
+import { registerCodecs } from '../../src/kafka/wire/codecs.ts'
+import { mendRequestQueue } from '../../src/kafka/wire/request-queue.ts'
 
 /** Creates a plain client that acts as another program. It logs nothing. */
 export function plainClient(brokers: readonly string[]): Kafka {

@@ -1,7 +1,7 @@
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import kafkajs, { CompressionTypes, Partitioners } from 'kafkajs'
-import { crc32c } from '../../src/kafka/crc32c.ts'
-import { type FetchedRecord, readRecordSet } from '../../src/kafka/record-batch.ts'
+import { crc32c } from '../../src/kafka/wire/crc32c.ts'
+import { type FetchedRecord, readRecordSet } from '../../src/kafka/wire/record-batch.ts'
 import { otherProgram } from './kafka.ts'
 
 /**

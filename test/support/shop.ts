@@ -1,7 +1,7 @@
 import { Partitioners } from 'kafkajs'
 import { onTestFinished } from 'vitest'
 import { newIds, type Scene, setScene, unhurried } from '../e2e/scene.ts'
-import { withAdmin } from '../../src/kafka/with-admin.ts'
+import { withAdmin } from '../../src/kafka/cluster/with-admin.ts'
 import { type CountingReceiver, startCountingReceiver } from './counting-receiver.ts'
 import { otherProgram, testKafka } from './kafka.ts'
 import { until } from './until.ts'

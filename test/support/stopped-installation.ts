@@ -4,9 +4,8 @@ import {
   encodeStateKey,
   encodeSyncFloor,
   type StateKey,
-} from '../../src/audience/state-record.ts'
-import { commitOf, placeOf } from '../../src/kafka/group-place.ts'
-import { commitAsNobody, readCommits } from '../../src/kafka/group-state.ts'
+} from '../../src/audience/records/state-record.ts'
+import { commitAsNobody, readCommits, commitOf, placeOf } from '../../src/kafka/other-groups/group-state.ts'
 import { partitionOf } from '../../src/message/partitioner.ts'
 import { encodeRetryState } from '../../src/retry/retry-state.ts'
 import { otherProgram, produce, readAll, type SeenRecord } from './kafka.ts'

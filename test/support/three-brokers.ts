@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest'
 import { type KafkaNode, type RunningKafka, startKafka } from '../../src/development/kafka.ts'
 import { otherProgram } from './kafka.ts'
-import { withAdmin } from '../../src/kafka/with-admin.ts'
+import { withAdmin } from '../../src/kafka/cluster/with-admin.ts'
 import { until } from './until.ts'
 
 /** Three Kafka brokers that only the calling test uses. A test can stop and start each of them. */

@@ -1,10 +1,9 @@
 import { createCatalog } from '../../src/catalog/catalog.ts'
-import { Availability } from '../../src/gateway/availability.ts'
-import { Outbox } from '../../src/gateway/outbox.ts'
-import { RefusalBudgets } from '../../src/gateway/refusal-budgets.ts'
-import type { Client } from '../../src/gateway/request-origin.ts'
-import { Sources } from '../../src/gateway/sources.ts'
-import { createTracking, type Tracking } from '../../src/gateway/tracking.ts'
+import { Availability } from '../../src/gateway/outbox/availability.ts'
+import { Outbox } from '../../src/gateway/outbox/outbox.ts'
+import { RefusalBudgets } from '../../src/gateway/calls/refusal-budgets.ts'
+import { Sources } from '../../src/gateway/calls/sources.ts'
+import { createTracking, type Tracking, type Client } from '../../src/gateway/calls/tracking.ts'
 import { defaultLimits } from '../../src/message/limits.ts'
 
 /** A client whose address isn't added to its messages. */

@@ -1,5 +1,5 @@
 import type { Kafka } from 'kafkajs'
-import { createKafka } from '../../src/kafka/client.ts'
+import { createKafka } from '../../src/kafka/cluster/client.ts'
 import { testKafka } from './kafka.ts'
 
 /**

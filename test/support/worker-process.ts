@@ -1,6 +1,6 @@
 import { inject, onTestFailed, TestRunner } from 'vitest'
 import { readConfig } from '../../src/config/read.ts'
-import { applyTopicTable } from '../../src/roles/topic-table.ts'
+import { applyTopicTable } from '../../src/roles/operations/topic-table.ts'
 import { type Ended, environmentOf, runProgram, type SluiceProcess, startProgram } from './sluice-process.ts'
 
 export {

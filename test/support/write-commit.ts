@@ -1,6 +1,6 @@
-import { readCommits } from '../../src/kafka/group-state.ts'
-import { openCluster } from '../../src/kafka/open-cluster.ts'
-import { withAdmin } from '../../src/kafka/with-admin.ts'
+import { readCommits } from '../../src/kafka/other-groups/group-state.ts'
+import { openCluster } from '../../src/kafka/cluster/open-cluster.ts'
+import { withAdmin } from '../../src/kafka/cluster/with-admin.ts'
 import { otherProgram } from './kafka.ts'
 
 /** A commit that a program outside Sluice writes for a group without members. */

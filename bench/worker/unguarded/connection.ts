@@ -1,7 +1,7 @@
 import { type buildConnector, Client } from 'undici'
-import type { ConnectionOptions, RequestHandler } from '../../../src/delivery/connection.ts'
+import type { ConnectionOptions, RequestHandler } from '../../../src/delivery/send/connection.ts'
 
-export { maxHeadBytes, NoAnswerError } from '../../../src/delivery/connection.ts'
+export { maxHeadBytes, NoAnswerError } from '../../../src/delivery/send/connection.ts'
 
 /** undici's connection without additions. It doesn't check what arrives, and repeats no request. */
 export class Connection extends Client {

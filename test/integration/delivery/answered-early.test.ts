@@ -1,8 +1,8 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
-import { createSender, type Target } from '../../../src/delivery/sender.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
+import { createSender, type Target } from '../../../src/delivery/send/sender.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import { startEarlyReceiver } from '../../support/early-receiver.ts'
 

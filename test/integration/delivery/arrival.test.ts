@@ -2,8 +2,8 @@ import { createServer } from 'node:http'
 import { createServer as createTcpServer } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
-import { createSender, type Sender } from '../../../src/delivery/sender.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
+import { createSender, type Sender } from '../../../src/delivery/send/sender.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import {
   answer,

@@ -1,9 +1,9 @@
 import { afterEach, expect, onTestFinished, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
-import { EgressHealth } from '../../../src/delivery/egress-health.ts'
-import { createProxy } from '../../../src/delivery/proxy.ts'
-import { createResolver } from '../../../src/delivery/resolver.ts'
-import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
+import { EgressHealth } from '../../../src/delivery/send/egress-health.ts'
+import { createProxy } from '../../../src/delivery/connect/proxy.ts'
+import { createResolver } from '../../../src/delivery/connect/resolver.ts'
+import { createSender, type Sender, type Target } from '../../../src/delivery/send/sender.ts'
 import { startConnectProxy } from '../../support/connect-proxy.ts'
 import { type DnsReply, startDnsServer, zone } from '../../support/dns-server.ts'
 import {

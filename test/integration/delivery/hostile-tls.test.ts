@@ -14,9 +14,9 @@ import {
 } from 'node:tls'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
-import { createSender, type Sender } from '../../../src/delivery/sender.ts'
-import { judge } from '../../../src/delivery/verdict.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
+import { createSender, type Sender } from '../../../src/delivery/send/sender.ts'
+import { judge } from '../../../src/delivery/outcomes/verdict.ts'
 import { createAuthority, type Identity, selfSigned } from '../../support/certificates.ts'
 import {
   answerWell,

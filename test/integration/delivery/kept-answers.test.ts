@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
-import { createSender, type Sender } from '../../../src/delivery/sender.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
+import { createSender, type Sender } from '../../../src/delivery/send/sender.ts'
 import { answer, isWholeRequest, startRawReceiver, startReceiver } from '../../support/receiver.ts'
 
 const keptAnswerBytes = 100

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import { getHeapSpaceStatistics } from 'node:v8'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
-import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
+import { createSender, type Sender, type Target } from '../../../src/delivery/send/sender.ts'
 import { collectGarbage } from '../../support/collect-garbage.ts'
 import { portOf } from '../../support/receiver.ts'
 

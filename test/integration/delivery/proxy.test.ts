@@ -1,10 +1,10 @@
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
-import { type ConnectOutcome, createProxy, type ProxyOptions } from '../../../src/delivery/proxy.ts'
-import { createResolver } from '../../../src/delivery/resolver.ts'
-import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
+import { type ConnectOutcome, createProxy, type ProxyOptions } from '../../../src/delivery/connect/proxy.ts'
+import { createResolver } from '../../../src/delivery/connect/resolver.ts'
+import { createSender, type Sender, type Target } from '../../../src/delivery/send/sender.ts'
 import { createAuthority, selfSigned } from '../../support/certificates.ts'
 import {
   type ConnectProxy,

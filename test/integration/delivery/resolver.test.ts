@@ -10,7 +10,7 @@ import {
   type NameResolver,
   type Resolved,
   type ResolverOptions,
-} from '../../../src/delivery/resolver.ts'
+} from '../../../src/delivery/connect/resolver.ts'
 import {
   type DnsQuestion,
   type DnsReply,

@@ -4,8 +4,8 @@ import { createServer as createTcpServer, type Socket } from 'node:net'
 import { createServer as createTlsServer, getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
-import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
+import { createSender, type Sender, type Target } from '../../../src/delivery/send/sender.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import {
   answer,

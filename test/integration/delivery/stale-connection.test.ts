@@ -3,9 +3,9 @@ import { setImmediate as turn } from 'node:timers/promises'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
-import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
-import { judge } from '../../../src/delivery/verdict.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
+import { createSender, type Sender, type Target } from '../../../src/delivery/send/sender.ts'
+import { judge } from '../../../src/delivery/outcomes/verdict.ts'
 import { createAuthority } from '../../support/certificates.ts'
 import {
   answerWell,

@@ -2,8 +2,8 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
-import { createSender, type Sender, type Target } from '../../../src/delivery/sender.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
+import { createSender, type Sender, type Target } from '../../../src/delivery/send/sender.ts'
 import { type IdleClosingReceiver, startIdleClosingReceiver } from '../../support/idle-closing-receiver.ts'
 
 /**

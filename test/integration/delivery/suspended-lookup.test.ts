@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { createResolver, type LookupOutcome, type Resolved } from '../../../src/delivery/resolver.ts'
+import { createResolver, type LookupOutcome, type Resolved } from '../../../src/delivery/connect/resolver.ts'
 import { startDnsServer } from '../../support/dns-server.ts'
 import { standStill } from '../../support/stand-still.ts'
 

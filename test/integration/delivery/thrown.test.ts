@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { expect, onTestFinished, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
-import { createSender, type Exchange } from '../../../src/delivery/sender.ts'
+import { createSender, type Exchange } from '../../../src/delivery/send/sender.ts'
 import { answer, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 

@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openApiDocument } from '../../../src/gateway/gateway-openapi.ts'
+import { openApiDocument } from '../../../src/gateway/http/gateway-openapi.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
 
 /**

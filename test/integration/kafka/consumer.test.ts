@@ -1,10 +1,10 @@
 import { CompressionTypes, type Message } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { maxRememberedOffsets } from '../../../src/kafka/commit-metadata.ts'
-import type { InboundRecord } from '../../../src/kafka/consumer.ts'
+import { maxRememberedOffsets } from '../../../src/kafka/wire/commit-metadata.ts'
 import { createTopic, otherProgram, produce, randomPrefix } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { committedOffsets, endOffsets, type Member, startMember } from './member.ts'
+import type { InboundRecord } from '../../../src/kafka/partitions/inbound-record.ts'
 
 let prefix = ''
 let groupId = ''

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { inheritCommits } from '../../../src/kafka/inherit-commits.ts'
 import { type CloudKafka, startCloudKafka } from '../../support/cloud-kafka.ts'
 import { otherProgram } from '../../support/kafka.ts'
+import { inheritCommits } from '../../../src/kafka/other-groups/group-state.ts'
 
 const offsetFetch = 9
 const loading = 14

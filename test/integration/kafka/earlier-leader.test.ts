@@ -1,10 +1,10 @@
 import type { Consumer, PartitionAssigners } from 'kafkajs'
 import { expect, onTestFinished, test } from 'vitest'
-import { readSubscription, writeAssignment, writeSubscription } from '../../../src/kafka/claim.ts'
-import type { TopicSubscription } from '../../../src/kafka/consumer.ts'
+import { readSubscription, writeAssignment, writeSubscription } from '../../../src/kafka/group/claim.ts'
 import { createTopic, otherProgram, produce, randomPrefix } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { startMember } from './member.ts'
+import type { TopicSubscription } from '../../../src/kafka/partitions/inbound-record.ts'
 
 type Topics = Record<'events' | 'changes' | 'retry', string>
 

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { inheritCommits } from '../../../src/kafka/inherit-commits.ts'
 import { createTopic, produce, randomPrefix } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 import { committedOffsets, type Member, startMember } from './member.ts'
+import { inheritCommits } from '../../../src/kafka/other-groups/group-state.ts'
 
 let topic = ''
 let from = ''

@@ -1,12 +1,9 @@
-import {
-  type ConsumerOptions,
-  type GroupConsumer,
-  type InboundRecord,
-  startConsumer,
-} from '../../../src/kafka/consumer.ts'
+import { startConsumer } from '../../../src/kafka/group/consumer.ts'
 import { otherProgram } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
+import type { ConsumerOptions, GroupConsumer } from '../../../src/kafka/group/consumer-ports.ts'
+import type { InboundRecord } from '../../../src/kafka/partitions/inbound-record.ts'
 
 /** A member of a group in this process, and the records that it received. */
 export type Member = {

@@ -5,8 +5,8 @@ import {
   type KeyedRecord,
   type PartitionReader,
   type ReadOptions,
-} from '../../../src/kafka/partition-reader.ts'
-import { removeTopics } from '../../../src/kafka/topic-grow.ts'
+} from '../../../src/kafka/read/partition-reader.ts'
+import { removeTopics } from '../../../src/topics/topic-grow.ts'
 import { createTopic, otherProgram, produce, randomPrefix } from '../../support/kafka.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 import { until } from '../../support/until.ts'

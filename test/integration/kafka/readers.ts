@@ -1,7 +1,7 @@
-import { type ClusterView, createClusterView } from '../../../src/kafka/cluster-view.ts'
-import type { FetchedBatch, FetchHandle, FetchOrder } from '../../../src/kafka/fetch-handle.ts'
-import { createFetcher, type Fetcher } from '../../../src/kafka/fetcher.ts'
-import type { Truncation } from '../../../src/kafka/positions.ts'
+import { type ClusterView, createClusterView } from '../../../src/kafka/cluster/cluster-view.ts'
+import type { FetchedBatch, FetchHandle, FetchOrder } from '../../../src/kafka/fetch/fetch-handle.ts'
+import { createFetcher, type Fetcher } from '../../../src/kafka/fetch/fetcher.ts'
+import type { Truncation } from '../../../src/kafka/fetch/positions.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 
 /** A reader of one partition, and everything that was reported to it. */

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { startProducer } from '../../../src/kafka/producer.ts'
+import { startProducer } from '../../../src/kafka/produce/producer.ts'
 import { countRecords, createTopic, randomPrefix } from '../../support/kafka.ts'
 import { standStill } from '../../support/stand-still.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'

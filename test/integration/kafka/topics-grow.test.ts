@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { bindMetadata } from '../../../src/kafka/commit-binding.ts'
-import { encodeCommitMetadata } from '../../../src/kafka/commit-metadata.ts'
+import { bindMetadata } from '../../../src/kafka/wire/commit-binding.ts'
+import { encodeCommitMetadata } from '../../../src/kafka/wire/commit-metadata.ts'
 import { createTopic, otherProgram, produce, readAll } from '../../support/kafka.ts'
 import { expectCopied, grownTo, type Installed, install } from '../../support/growing.ts'
 import { Random } from '../../support/random.ts'

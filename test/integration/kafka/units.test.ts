@@ -1,10 +1,10 @@
 import type { Message } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { maxRememberedOffsets } from '../../../src/kafka/commit-metadata.ts'
-import type { TopicSubscription } from '../../../src/kafka/consumer.ts'
+import { maxRememberedOffsets } from '../../../src/kafka/wire/commit-metadata.ts'
 import { createTopic, produce, randomPrefix } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { beginMember, committedOffsets, type Member, type MemberOptions, startMember } from './member.ts'
+import type { TopicSubscription } from '../../../src/kafka/partitions/inbound-record.ts'
 
 let events = ''
 let changes = ''

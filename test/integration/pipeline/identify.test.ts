@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { createAddressPolicy } from '../../../src/address/policy.ts'
-import { createSender } from '../../../src/delivery/sender.ts'
+import { createSender } from '../../../src/delivery/send/sender.ts'
 import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.ts'
 import {
   answer,

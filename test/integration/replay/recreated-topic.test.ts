@@ -1,9 +1,9 @@
 import pino from 'pino'
 import { expect, test } from 'vitest'
 import { readConfig } from '../../../src/config/read.ts'
-import { createPartitionReader } from '../../../src/kafka/partition-reader.ts'
-import { removeTopics } from '../../../src/kafka/topic-grow.ts'
-import { openReplayReading } from '../../../src/roles/replay-jobs.ts'
+import { createPartitionReader } from '../../../src/kafka/read/partition-reader.ts'
+import { removeTopics } from '../../../src/topics/topic-grow.ts'
+import { openReplayReading } from '../../../src/roles/operations/replay-jobs.ts'
 import { createTopic, otherProgram, produce, randomPrefix, testKafka } from '../../support/kafka.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
 

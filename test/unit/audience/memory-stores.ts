@@ -4,7 +4,7 @@ import type {
   StateStore,
   StoreOperation,
   Stores,
-} from '../../../src/audience/store.ts'
+} from '../../../src/audience/store/store.ts'
 
 /** The contents of a store on the disk of a simulated machine. They survive a crash of the program. */
 type Disk = Map<string, string | Buffer>

@@ -1,5 +1,5 @@
 import type { HeldRecord, RecordContent } from '../../../src/message/held-record.ts'
-import { type AudienceUnits, createAudienceUnits } from '../../../src/audience/units.ts'
+import { type AudienceUnits, createAudienceUnits } from '../../../src/audience/unit/units.ts'
 import type {
   AudienceObserver,
   AudiencePorts,
@@ -8,7 +8,7 @@ import type {
 } from '../../../src/audience/audience-ports.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'
-import { levelStores, type Stores } from '../../../src/audience/store.ts'
+import { levelStores, type Stores } from '../../../src/audience/store/store.ts'
 import { type Disks, MemoryStores } from './memory-stores.ts'
 
 export const partitions = 2

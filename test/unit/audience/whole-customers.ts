@@ -1,5 +1,5 @@
-import type { Outcome } from '../../../src/delivery/outcome.ts'
-import type { Exchange } from '../../../src/delivery/sender.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
+import type { Exchange } from '../../../src/delivery/send/sender.ts'
 import type { Judgement } from '../../../src/message/judgement.ts'
 import type { Effect } from '../pipeline/simulated-customers.ts'
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'
 import type { Effect } from '../pipeline/simulated-customers.ts'
 import { partitions, topics, turns, usersOf } from './simulated-log.ts'

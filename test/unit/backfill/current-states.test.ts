@@ -1,6 +1,10 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { encodeDeletionFloor, encodeState, encodeStateKey } from '../../../src/audience/state-record.ts'
+import {
+  encodeDeletionFloor,
+  encodeState,
+  encodeStateKey,
+} from '../../../src/audience/records/state-record.ts'
 import { CurrentStates, type StateFilter } from '../../../src/backfill/current-states.ts'
 
 const everything: StateFilter = { spaceId: 's1', audienceId: undefined, property: undefined, withLeft: true }

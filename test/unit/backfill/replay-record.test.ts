@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { identifyOf } from '../../../src/audience/made-message.ts'
+import { identifyOf } from '../../../src/audience/records/made-message.ts'
 import { replayOf } from '../../../src/backfill/replay-record.ts'
 import { decodeRetryState } from '../../../src/retry/retry-state.ts'
 

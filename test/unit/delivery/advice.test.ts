@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { adviceOn } from '../../../src/delivery/advice.ts'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 
 const status = (code: number): Outcome => ({ kind: 'answer', status: code })
 

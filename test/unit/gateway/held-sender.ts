@@ -1,6 +1,6 @@
 import { vi } from 'vitest'
-import type { Produce, ProduceSender } from '../../../src/gateway/outbox.ts'
-import type { OutgoingRecord } from '../../../src/gateway/parcel.ts'
+import type { Produce, ProduceSender } from '../../../src/gateway/outbox/outbox.ts'
+import type { OutgoingRecord } from '../../../src/gateway/outbox/parcel.ts'
 
 /**
  * The outcome of a send, for all its produces or for one partition. `undefined` is a success, and a text is

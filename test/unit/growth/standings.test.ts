@@ -2,8 +2,8 @@ import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Mark, Marks } from '../../../src/backfill/marks.ts'
 import type { Standing } from '../../../src/backfill/standing.ts'
-import type { Change } from '../../../src/growth/layout.ts'
 import { standingsAfter } from '../../../src/growth/standings.ts'
+import type { Change } from '../../../src/growth/plan.ts'
 
 const change: Change = {
   from: { partitions: 3, generation: 1 },

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { encodeStateKey, encodeSyncFloor } from '../../../src/audience/state-record.ts'
+import { encodeStateKey, encodeSyncFloor } from '../../../src/audience/records/state-record.ts'
 import { SyncFloors } from '../../../src/growth/merged-sync-floors.ts'
 import { mayBeSyncPart } from '../../../src/growth/sync-part.ts'
 

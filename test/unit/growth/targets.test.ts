@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { encodeStateKey, type StateKey } from '../../../src/audience/state-record.ts'
-import type { Change } from '../../../src/growth/layout.ts'
+import { encodeStateKey, type StateKey } from '../../../src/audience/records/state-record.ts'
 import { unitOfWaiting, unitsOfState } from '../../../src/growth/targets.ts'
 import { partitionOf } from '../../../src/message/partitioner.ts'
 import { type RetryState, encodeRetryState } from '../../../src/retry/retry-state.ts'
+import type { Change } from '../../../src/growth/plan.ts'
 
 const change = fc
   .tuple(fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 40 }))

@@ -1,7 +1,7 @@
 import type { Kafka } from 'kafkajs'
-import { ByteWriter } from '../../../src/kafka/bytes.ts'
-import type { ClusterView } from '../../../src/kafka/cluster-view.ts'
-import type { WireBroker } from '../../../src/kafka/wire.ts'
+import { ByteWriter } from '../../../src/kafka/wire/bytes.ts'
+import type { ClusterView } from '../../../src/kafka/cluster/cluster-view.ts'
+import type { WireBroker } from '../../../src/kafka/wire/wire.ts'
 
 export const nothing = () => Promise.resolve()
 

@@ -12,8 +12,8 @@ import {
 } from '../../../src/message/avro-schemas.ts'
 import { deletionCheck } from '../../../src/message/deletion.ts'
 import { enter } from '../../../src/message/enter.ts'
-import { createAvroReader } from '../../../src/registry/avro.ts'
-import { parseAvroSchema } from '../../../src/registry/avro-schema.ts'
+import { createAvroReader } from '../../../src/schema-registry/avro.ts'
+import { parseAvroSchema } from '../../../src/schema-registry/avro-schema.ts'
 
 /** Encodes a value as a JavaScript producer does, without logical types. Decodes it as the worker does. */
 function through(schema: object, value: object): Buffer {

@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm'
 import * as fc from 'fast-check'
-import { parseJson } from '../../../src/message/json.ts'
+import { parseJson } from '../../../src/message/json/json.ts'
 
 /**
  * A JSON text and the value that it means. No serialiser of ours would write such texts. They have odd

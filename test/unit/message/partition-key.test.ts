@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { partitionKey } from '../../../src/message/partition-key.ts'
+import { partitionKey } from '../../../src/message/partitioner.ts'
 
 test.each([
   ['userId', { type: 'page', userId: 'u', anonymousId: 'a' }, 'u'],

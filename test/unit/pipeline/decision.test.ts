@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { judge } from '../../../src/delivery/verdict.ts'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
+import { judge } from '../../../src/delivery/outcomes/verdict.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 import { decide, dueHooks, type Progress } from '../../../src/pipeline/decision.ts'
 import type { Ladder } from '../../../src/retry/ladder.ts'
 

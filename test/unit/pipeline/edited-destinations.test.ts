@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
-import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { until } from '../../support/until.ts'
 import { type Destination, destinationOf, stage, type Stage, startMs, taken } from './stage.ts'
+import type { OutboundRecord } from '../../../src/pipeline/pipeline-ports.ts'
 
 /** Tests in which the catalog changes a destination while its messages wait or are under way. */
 

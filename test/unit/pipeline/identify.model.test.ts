@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 import type { Effect } from './simulated-customers.ts'
 import { SimulatedUnit } from './simulated-unit.ts'
 

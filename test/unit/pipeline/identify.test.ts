@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 import type { Judgement } from '../../../src/message/judgement.ts'
 import type { PipelineOptions } from '../../../src/pipeline/pipeline-ports.ts'
 import { until } from '../../support/until.ts'

@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { LaneClass } from '../../../src/delivery/lane-queue.ts'
+import type { LaneClass } from '../../../src/delivery/lanes/lane-queue.ts'
 import { type Sequenced, type OrderingKey, OrderingKeys } from '../../../src/pipeline/ordering-keys.ts'
-import type { PropertyHeader } from '../../../src/message/property-header.ts'
+import type { PropertyHeader } from '../../../src/message/record-headers.ts'
 
 class Letter implements Sequenced<Letter> {
   readonly name: string

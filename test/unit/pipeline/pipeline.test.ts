@@ -3,10 +3,10 @@ import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { describe, expect, test } from 'vitest'
 import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
 import { defaultLimits, type MessageLimits } from '../../../src/message/limits.ts'
-import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
 import { encodeRetryState } from '../../../src/retry/retry-state.ts'
 import { until } from '../../support/until.ts'
+import type { OutboundRecord } from '../../../src/pipeline/pipeline-ports.ts'
 
 /**
  * Tests of records that cause no request, and of the topics to which they go. A function takes the place of

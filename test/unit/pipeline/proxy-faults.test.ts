@@ -1,11 +1,10 @@
 import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { describe, expect, test } from 'vitest'
 import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
-import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
-import type { Pipeline } from '../../../src/pipeline/pipeline-ports.ts'
+import type { Pipeline, OutboundRecord } from '../../../src/pipeline/pipeline-ports.ts'
 import { until } from '../../support/until.ts'
 
 /**

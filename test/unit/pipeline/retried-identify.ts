@@ -1,4 +1,4 @@
-import type { Outcome } from '../../../src/delivery/outcome.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 import type { Judgement } from '../../../src/message/judgement.ts'
 import { stage, type StageOptions, taken, throttled } from './stage.ts'
 

@@ -1,5 +1,5 @@
-import type { Outcome } from '../../../src/delivery/outcome.ts'
-import type { Exchange } from '../../../src/delivery/sender.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
+import type { Exchange } from '../../../src/delivery/send/sender.ts'
 
 /**
  * How a customer acts on a request without a good answer: not at all, at once, or late. Either the customer

@@ -1,10 +1,13 @@
 import { defaultLimits } from '../../../src/message/limits.ts'
 import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.ts'
 import type { Delivery } from '../../../src/pipeline/delivery.ts'
-import type { DropReason } from '../../../src/pipeline/identify.ts'
-import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
-import type { Pipeline, PipelineOptions } from '../../../src/pipeline/pipeline-ports.ts'
+import type {
+  Pipeline,
+  PipelineOptions,
+  DropReason,
+  OutboundRecord,
+} from '../../../src/pipeline/pipeline-ports.ts'
 import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { sentOf, type SimulatedCustomers, stateKeyOf } from './simulated-customers.ts'
 

@@ -2,13 +2,16 @@ import type { HeldRecord } from '../../../src/message/held-record.ts'
 import { roomyBulkhead } from '../../support/bulkhead.ts'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { DestinationDefinition } from '../../../src/delivery/endpoint.ts'
-import type { Outcome } from '../../../src/delivery/outcome.ts'
+import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 import { defaultLimits } from '../../../src/message/limits.ts'
 import type { Judgement, WaitingDelivery } from '../../../src/message/judgement.ts'
-import type { IdentifyToDeliver } from '../../../src/pipeline/identify.ts'
-import type { OutboundRecord } from '../../../src/pipeline/outbound-record.ts'
 import { createPipeline } from '../../../src/pipeline/pipeline.ts'
-import type { Pipeline, PipelineOptions } from '../../../src/pipeline/pipeline-ports.ts'
+import type {
+  Pipeline,
+  PipelineOptions,
+  IdentifyToDeliver,
+  OutboundRecord,
+} from '../../../src/pipeline/pipeline-ports.ts'
 
 /**
  * A pipeline with its real lanes. A customer answers when a test says so. So do Kafka and the judge, if the

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { decodeCommitMetadata, encodeCommitMetadata } from '../../../src/kafka/commit-metadata.ts'
-import { Watermark } from '../../../src/kafka/watermark.ts'
+import { decodeCommitMetadata, encodeCommitMetadata } from '../../../src/kafka/wire/commit-metadata.ts'
+import { Watermark } from '../../../src/kafka/partitions/watermark.ts'
 import { Repeats } from '../../../src/repeats/repeats.ts'
 
 /**

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { replayCalls } from '../../../src/roles/admin-calls.ts'
-import type { ReplayDesk } from '../../../src/roles/replay-desk.ts'
+import { replayCalls } from '../../../src/roles/replay-calls.ts'
+import type { ReplayDesk } from '../../../src/roles/operations/replay-desk.ts'
 
 const silent = { info() {}, warn() {} }
 const token = { name: 'ann', right: 'operate' } as const

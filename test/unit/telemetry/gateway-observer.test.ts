@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
-import { calls } from '../../../src/gateway/gateway-events.ts'
+import { calls } from '../../../src/gateway/calls/gateway-events.ts'
 import { createGatewayMetrics } from '../../../src/telemetry/gateway-metrics.ts'
 import { createGatewayObserver } from '../../../src/telemetry/gateway-observer.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { showBehind } from '../../../src/telemetry/show-behind.ts'
 import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
+import { showBehind } from '../../../src/telemetry/show-state.ts'
 
 const catalog = {
   sources: new Map([

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
-import { showCatalog, showDestinations } from '../../../src/telemetry/show-catalog.ts'
+import { showCatalog, showDestinations } from '../../../src/telemetry/show-state.ts'
 
 const destinations = (...states: ('on' | 'paused' | 'auto_paused' | 'off')[]) =>
   new Map(states.map((state, place) => [String(place), { state }]))

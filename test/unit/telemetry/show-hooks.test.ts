@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
-import { showOpenHooks } from '../../../src/telemetry/show-hooks.ts'
+import { showOpenHooks } from '../../../src/telemetry/show-state.ts'
 
 const hooks = [
   { destinationId: 'crm', hookId: 'eu', openForMs: 4_000 },

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
-import { showOldestUnsettled } from '../../../src/telemetry/show-oldest-unsettled.ts'
+import { showOldestUnsettled } from '../../../src/telemetry/show-state.ts'
 
 async function shown(...times: { topic: string; oldestUnsettledMs: number }[][]) {
   const metrics = createWorkerMetrics({ perDestination: false })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createWorkerMetrics } from '../../../src/telemetry/worker-metrics.ts'
-import { showRetentionUsed } from '../../../src/telemetry/show-retention-used.ts'
+import { showRetentionUsed } from '../../../src/telemetry/show-state.ts'
 
 const nowMs = 100 * 3_600_000
 const hoursAgo = (hours: number) => nowMs - hours * 3_600_000

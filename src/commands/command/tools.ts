@@ -1,0 +1,98 @@
+import { type Command, Option } from 'commander'
+import type { Logger } from 'pino'
+import { configFlags } from '../../config/flags.ts'
+import { loginWarnings } from '../../config/login.ts'
+import { type ReadConfig, readConfig } from '../../config/read.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Screen } from '../../roles/start/progress.ts'
+import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
+
+/** The options of a command line as commander gives them, by name. */
+export type Flags = Record<string, unknown>
+
+/** A configuration without faults, with the origin of each value. */
+export type Settings = Extract<ReadConfig, { ok: true }>
+
+/** The surroundings of the commands in this process. */
+export type Surroundings = {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** The screen for progress. Results go to standard output. */
+  readonly screen: Screen
+}
+
+/** The tools for adding commands to the program. */
+export type CommandTools = {
+  readonly program: Command
+  /**
+   * Creates a command that takes every setting as a flag. To stay short, the command's help shows only the
+   * settings in `shown`, and names the page that lists all settings. Each key of `shown` is the name of an
+   * option, and its value is a second flag for that option.
+   */
+  readonly command: (
+    name: string,
+    description: string,
+    how?: { parent?: Command; shown?: Readonly<Record<string, string>> },
+  ) => Command
+  /** Reads the configuration. If it has faults, throws an error that lists all of them. */
+  readonly configOf: (flags: Flags) => Settings
+  /** Runs a command that prints lines and ends. */
+  readonly once: (flags: Flags, work: Work) => Promise<void>
+  readonly screen: Screen
+}
+
+/** The work of a command that ends. Its promise resolves to the lines of the output. */
+export type Work = (config: Config, log: Logger) => Promise<readonly string[]>
+
+export function createTools(program: Command, { env, screen }: Surroundings): CommandTools {
+  function configOf(flags: Flags): Settings {
+    const read = readConfig({ env, flags })
+    if (!read.ok) throw new (read.areFlags ? WrongUseError : StartError)(read.message)
+    return read
+  }
+  return {
+    program,
+    command: (name, description, { parent = program, shown = {} } = {}) =>
+      withSettings(parent.command(name).description(description), shown),
+    configOf,
+    once: async (flags, work) => runOnce(configOf(flags).config, work),
+    screen,
+  }
+}
+
+/**
+ * The settings, each with an option that no help shows. All commands share these options, because there are
+ * many options and many commands.
+ */
+const settings = configFlags().map((flag) => ({
+  ...flag,
+  hidden: new Option(flag.flags, flag.description).hideHelp(),
+}))
+
+function withSettings(made: Command, shown: Readonly<Record<string, string>>): Command {
+  made.addHelpText('after', '\nEvery setting is a variable and a flag: docs/configuration.md.')
+  for (const { flags, option, description, hidden } of settings) {
+    const second = shown[option]
+    made.addOption(second === undefined ? hidden : new Option(`${second}, ${flags}`, description))
+  }
+  return made
+}
+
+async function runOnce(config: Config, work: Work): Promise<void> {
+  for (const warning of loginWarnings(config.kafka)) writeError(`sluice: warning: ${warning}`)
+  const { createLogger } = await import('../../telemetry/logger.ts')
+  const { log, flush } = createLogger({ level: 'error', isOfCommand: true })
+  try {
+    for (const line of await work(config, log)) process.stdout.write(`${line}\n`)
+  } finally {
+    flush()
+  }
+}
+
+/** Returns the text of an option that takes a text. Returns `undefined` if the option isn't given. */
+export function textOf(flag: unknown): string | undefined {
+  return typeof flag === 'string' ? flag : undefined
+}
+
+export function writeError(line: string): void {
+  process.stderr.write(`${line}\n`)
+}

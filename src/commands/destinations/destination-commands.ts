@@ -1,0 +1,116 @@
+import { type Command, Option } from 'commander'
+import type * as destinations from './destinations.ts'
+import { destinationStates } from '../command/command-choices.ts'
+import { type CommandTools, type Flags, textOf } from '../command/tools.ts'
+
+/** Adds `sluice destinations …`. */
+export function addDestinationCommands(tools: CommandTools): void {
+  const parent = tools.program
+    .command('destinations')
+    .description(
+      'list and test destinations; resume those that Sluice has paused because their URLs failed for too long',
+    )
+  addList(parent, tools)
+  addTest(parent, tools)
+  addPaused(parent, tools)
+  addResume(parent, tools)
+}
+
+function addList(parent: Command, { command, once, screen }: CommandTools): void {
+  command('list', 'list the destinations of the catalog, with their present states', { parent })
+    .option('--source <id>', 'only destinations of this source')
+    .addOption(new Option('--state <state>', 'only destinations in this state').choices(destinationStates))
+    .option('--json', 'print JSON, one object a line')
+    .action((flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await load()).listAll(
+          { config, log, screen },
+          {
+            sourceId: textOf(flags['source']),
+            state: textOf(flags['state']),
+            asJson: flags['json'] === true,
+          },
+        ),
+      ),
+    )
+}
+
+function addTest(parent: Command, { command, once }: CommandTools): void {
+  command('test', 'send one test message to the URLs of a destination, without Kafka', { parent })
+    .argument('<destination>', 'its id in the catalog')
+    .argument(
+      '[message]',
+      'a Segment message as JSON; - reads it from standard input (default: a track, "Sluice Test")',
+    )
+    .option('--hook <id>', 'send only to the URL with this id (default: to all URLs)')
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice destinations test crm
+  sluice destinations test crm '{"type":"identify","userId":"u1","traits":{"plan":"pro"}}' --hook primary
+
+The request is the one that a worker would make, with the header X-Sluice-Test added. The state,
+the filter and the rate limit of the destination don't stop it. The delivery log doesn't have it.
+
+The exit code is 0 if every URL accepts the message. It is 1 if any URL doesn't, or if the catalog or a setting
+has a fault. It is 2 if there is no such destination or URL, or if a worker would refuse the message.`,
+    )
+    .action((destinationId: string, message: string | undefined, flags: Flags) =>
+      once(flags, async (config) => {
+        const order = { destinationId, message, hookId: textOf(flags['hook']) }
+        const { tryDestination } = await import('./try-destination.ts')
+        const asJson = flags['json'] === true
+        const { lines, areAllAccepted } = await tryDestination(config, order, { asJson })
+        if (!areAllAccepted) process.exitCode = 1
+        return lines
+      }),
+    )
+}
+
+function addPaused(parent: Command, { command, once, screen }: CommandTools): void {
+  command('paused', 'list destinations that Sluice has paused', { parent })
+    .option('--json', 'print JSON, one object a line')
+    .action((flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await load()).listPaused({ config, log, screen }, { asJson: flags['json'] === true }),
+      ),
+    )
+}
+
+function addResume(parent: Command, { command, once, screen }: CommandTools): void {
+  command('resume', 'resume a destination that Sluice has paused', { parent })
+    .argument('[destination]', 'its id in the catalog')
+    .option('--all', 'resume all destinations that Sluice has paused')
+    .option('--detach', 'end at once, without waiting until all workers know of the change')
+    .option('--by <name>', 'who resumes it, for the audit trail (default: the user of this machine)')
+    .option('--json', 'print JSON, one object a line')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice destinations resume crm && sluice replay dead-letters --destination crm --reason auto_paused
+
+The messages that came for it meanwhile are dead letters, and stay dead letters until you replay them. See
+docs/notices.md.`,
+    )
+    .action((destination: string | undefined, flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await load()).resumeDestinations(
+          { config, log, screen },
+          {
+            destinationId: destination,
+            isForAll: flags['all'] === true,
+            by: textOf(flags['by']),
+            isDetached: flags['detach'] === true,
+            asJson: flags['json'] === true,
+          },
+        ),
+      ),
+    )
+}
+
+function load(): Promise<typeof destinations> {
+  return import('./destinations.ts')
+}

@@ -1,0 +1,143 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { Config } from '../../config/schema.ts'
+import { deadFromMs } from '../../notices/pause-record.ts'
+import { aligned } from '../../roles/operations/aligned.ts'
+import { askKafka } from '../../roles/start/ask-kafka.ts'
+import { destinationData, listDestinations, pausesOf } from '../../roles/operations/destination-list.ts'
+import { readCatalog } from '../../roles/start/open-catalog.ts'
+import {
+  knownWithinMs,
+  openPauseDesk,
+  type PauseDesk,
+  type ResumedDestination,
+  pausedData,
+  resumedData,
+  timeOf,
+} from '../../roles/operations/pause-desk.ts'
+import { counted, type Screen, someOf } from '../../roles/start/progress.ts'
+import type { DeskAnswer } from '../../roles/operations/replay-desk.ts'
+import { kafkaSettings } from '../../roles/start/settings.ts'
+import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
+import { whoIsThis } from '../command/operator.ts'
+
+type Run = { config: Config; log: Logger; screen: Screen }
+
+const pausesUnknown =
+  'Kafka has no topic of notices, or does not show it: destinations that Sluice has paused are listed as on'
+
+/** Lists the destinations of the catalog, in lines. */
+export function listAll(
+  run: Run,
+  { sourceId, state, asJson }: { sourceId: string | undefined; state: string | undefined; asJson: boolean },
+): Promise<string[]> {
+  return atDesk(run, async (desk) => {
+    const catalog = await readCatalog(run.config)
+    if (sourceId !== undefined && !catalog.sources.has(sourceId))
+      throw new WrongUseError(`The catalog has no source ${JSON.stringify(sourceId)}.`)
+    const pauses = pausesOf(await desk.paused(), run.config)
+    if (!pauses.areKnown) run.screen.write(`${pausesUnknown}\n`)
+    const { listed } = listDestinations(catalog, pauses, {
+      sourceId,
+      state,
+      limit: catalog.destinations.size,
+    })
+    if (asJson) return listed.map((one) => JSON.stringify(destinationData(one)))
+    if (listed.length === 0) return ['There is no such destination']
+    const rows = listed.map(({ destination: { id, sources, hooks }, state: present }) => [
+      id,
+      present,
+      hooks.map(({ origin }) => origin).join(' '),
+      someOf(sources),
+    ])
+    return aligned([['destination', 'state', 'hooks', 'sources'], ...rows])
+  })
+}
+
+/** Lists the destinations that Sluice has paused, in lines. */
+export function listPaused(run: Run, { asJson }: { asJson: boolean }): Promise<string[]> {
+  return atDesk(run, async (desk) => {
+    const paused = valueOf(await desk.paused())
+    if (asJson) return paused.map((one) => JSON.stringify(pausedData(one)))
+    if (paused.length === 0) return ['Sluice has paused no destination']
+    return paused.map(({ destinationId, pause: { atMs, sinceMs, lastOutcome } }) =>
+      [destinationId, `paused at ${timeOf(atMs)}`, `fails since ${timeOf(sinceMs)}`, lastOutcome].join('  '),
+    )
+  })
+}
+
+export type ResumeCommand = {
+  destinationId: string | undefined
+  /** True to resume all destinations that Sluice has paused. */
+  isForAll: boolean
+  by: string | undefined
+  /** True if the command ends without waiting until all workers know that the destinations are resumed. */
+  isDetached: boolean
+  asJson: boolean
+}
+
+/** Resumes destinations that Sluice has paused, and waits until all workers know that they are resumed. */
+export async function resumeDestinations(run: Run, command: ResumeCommand): Promise<string[]> {
+  const { destinationId, isForAll, isDetached, asJson } = command
+  if ((destinationId === undefined) !== isForAll)
+    throw new WrongUseError('Name a destination, or give --all for all that Sluice has paused.')
+  return atDesk(run, async (desk) => {
+    const by = command.by ?? whoIsThis()
+    const resumed =
+      destinationId === undefined
+        ? await resumeAll(desk, by)
+        : [valueOf(await desk.resume(destinationId, by))]
+    const withinMs = knownWithinMs(run.config)
+    if (!isDetached && resumed.length > 0) {
+      run.screen.write(
+        `${counted(resumed.length, 'destination')} resumed: waiting ${Math.ceil(withinMs / 1_000)} s until all workers know it\n`,
+      )
+      await delay(withinMs)
+    }
+    if (asJson) return resumed.map((one) => JSON.stringify(resumedData(one, run.config)))
+    if (resumed.length === 0) return ['Sluice has paused no destination']
+    return resumed.flatMap(({ destinationId: id, pause: { atMs } }) => [
+      `${id}  resumed`,
+      `  send what it missed: sluice replay dead-letters --destination ${id} --reason auto_paused --from ${timeOf(deadFromMs(atMs))}`,
+    ])
+  })
+}
+
+/**
+ * Resumes all destinations that Sluice has paused, and returns them. Leaves out a destination whose pause has
+ * ended since the list was read, because somebody else has resumed it or the catalog was edited.
+ */
+export async function resumeAll(
+  desk: Pick<PauseDesk, 'paused' | 'resume'>,
+  by: string,
+): Promise<readonly ResumedDestination[]> {
+  const resumed: ResumedDestination[] = []
+  for (const { destinationId } of valueOf(await desk.paused())) {
+    const answer = await desk.resume(destinationId, by)
+    if (answer.ok) resumed.push(answer.value)
+  }
+  return resumed
+}
+
+async function atDesk(
+  { config, log, screen }: Run,
+  work: (desk: PauseDesk) => Promise<string[]>,
+): Promise<string[]> {
+  kafkaSettings(config)
+  const desk = await openPauseDesk({
+    config,
+    log,
+    role: 'destinations',
+    say: (line) => screen.write(`${line}\n`),
+  })
+  try {
+    return await askKafka(config, work(desk))
+  } finally {
+    await desk.stop()
+  }
+}
+
+function valueOf<T>(answer: DeskAnswer<T>): T {
+  if (answer.ok) return answer.value
+  throw new StartError(answer.problem)
+}

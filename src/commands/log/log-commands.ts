@@ -1,0 +1,183 @@
+import { once as onceEmitted } from 'node:events'
+import { type Command, Option } from 'commander'
+import type { Logger } from 'pino'
+import type { Config } from '../../config/schema.ts'
+import { logKinds, logOutcomes } from '../command/command-choices.ts'
+import type { CommandOutput, SearchFlags } from './log-search.ts'
+import { runRole } from '../command/run-role.ts'
+import { type CommandTools, type Flags, textOf } from '../command/tools.ts'
+
+const exitCodes = `
+Exit codes: 0 found, 3 the log has no such entries, 1 it can not be queried, 2 wrong use.`
+
+const searchExamples = `
+Examples:
+  sluice log search --destination crm --failed --since 24h
+  sluice log search --user u1 --since 7d --json
+  sluice log search --reason expired --since 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z
+`
+
+/** Adds `sluice log …`. */
+export function addLogCommands(tools: CommandTools): void {
+  const { program, command, configOf } = tools
+  const parent = program
+    .command('log')
+    .description('what became of messages: the delivery log, indexed, searched and followed')
+  command('serve', 'index the topic attempts, and answer what the other commands ask', {
+    parent,
+    shown: { indexFolder: '--folder', indexPort: '--port' },
+  }).action((flags: Flags) =>
+    runRole(
+      async (options) => (await import('../../roles/log-serve.ts')).startLogServe(options),
+      configOf(flags).config,
+    ),
+  )
+  addTail(parent, tools)
+  addFind(parent, tools)
+  addSearch(parent, tools)
+  addStats(parent, tools)
+  addDdl(parent, tools)
+}
+
+function addTail(parent: Command, { command, once }: CommandTools): void {
+  command('tail', 'write what becomes of deliveries from now on, straight from Kafka; Ctrl-C ends it', {
+    parent,
+  })
+    .option('--destination <id>', 'of this destination alone')
+    .option('--failed', 'attempts that fail, and dead letters, alone')
+    .option('--json', 'a JSON object a line')
+    .action(async ({ destination, failed, json, ...flags }: Flags) => {
+      const ending = new AbortController()
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => ending.abort())
+      await once(flags, async (config, log) => {
+        const { tailLog } = await import('./log-tail.ts')
+        await tailLog(config, log, {
+          destination: textOf(destination),
+          onlyFailed: failed === true,
+          isJson: json === true,
+          write: (line) => process.stdout.write(`${line}\n`),
+          drained: async () => {
+            await onceEmitted(process.stdout, 'drain')
+          },
+          say: (line) => process.stderr.write(`${line}\n`),
+          signal: ending.signal,
+        })
+        return []
+      })
+    })
+}
+
+function addFind(parent: Command, tools: CommandTools): void {
+  tools
+    .command('find', 'show the whole life of a message, and what it said while Kafka has it', { parent })
+    .argument('<message-id>', 'the messageId')
+    .option('--no-payload', 'ask Kafka for nothing')
+    .option('--json', 'a JSON object a line: each record, then what Kafka has')
+    .addHelpText('after', exitCodes)
+    .action((messageId: string, { payload, json, ...flags }: Flags) =>
+      tell(tools, flags, async (config, log) =>
+        (await import('./log-find.ts')).findMessage(config, log, {
+          messageId,
+          withPayload: payload !== false,
+          isJson: json === true,
+        }),
+      ),
+    )
+}
+
+function addSearch(parent: Command, tools: CommandTools): void {
+  logFilter(tools.command('search', 'list what became of deliveries, newest first', { parent }))
+    .option('--limit <number>', 'how many at most, up to 1000', '100')
+    .option('--cursor <cursor>', 'go on where a page before has ended')
+    .option('--json', 'a JSON object a line; the last one has the cursor where there is more')
+    .addHelpText('after', searchExamples + exitCodes)
+    .action(({ limit, cursor, json, ...flags }: Flags) =>
+      tell(tools, flags, async (config) =>
+        (await import('./log-search.ts')).searchLog(config, searchFlags(flags), {
+          limit: String(limit),
+          cursor: textOf(cursor),
+          isJson: json === true,
+        }),
+      ),
+    )
+}
+
+function addStats(parent: Command, tools: CommandTools): void {
+  const about = 'count what became of deliveries, and how long attempts took, by the minute'
+  logFilter(tools.command('stats', about, { parent }))
+    .option('--json', 'a JSON object a minute')
+    .addHelpText('after', exitCodes)
+    .action(({ json, ...flags }: Flags) =>
+      tell(tools, flags, async (config) =>
+        (await import('./log-search.ts')).logStats(config, searchFlags(flags), json === true),
+      ),
+    )
+}
+
+function addDdl(parent: Command, { command, once }: CommandTools): void {
+  command('ddl', 'print the tables of the delivery log in ClickHouse, as SQL', { parent })
+    .option('--apply', 'make them instead, and give them the retention that is set')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice log ddl | clickhouse-client
+  sluice log ddl --apply --clickhouse-url https://clickhouse:8443`,
+    )
+    .action(({ apply, ...flags }: Flags) =>
+      once(flags, async (config, log) => {
+        const { applyClickHouseTables, printClickHouseTables } =
+          await import('../../roles/operations/log-clickhouse.ts')
+        return apply === true ? applyClickHouseTables(config, log) : printClickHouseTables(config)
+      }),
+    )
+}
+
+function searchFlags(flags: Flags): SearchFlags {
+  return {
+    since: textOf(flags['since']),
+    until: textOf(flags['until']),
+    destination: textOf(flags['destination']),
+    source: textOf(flags['source']),
+    hook: textOf(flags['hook']),
+    message: textOf(flags['message']),
+    user: textOf(flags['user']),
+    kind: textOf(flags['kind']),
+    outcome: textOf(flags['outcome']),
+    reason: textOf(flags['reason']),
+    status: textOf(flags['status']),
+    job: textOf(flags['job']),
+    failed: flags['failed'] === true,
+  }
+}
+
+/** Runs a command and prints its lines. The exit code is 3 if the command found nothing. */
+async function tell(
+  { once }: CommandTools,
+  flags: Flags,
+  ask: (config: Config, log: Logger) => Promise<CommandOutput>,
+): Promise<void> {
+  await once(flags, async (config, log) => {
+    const { lines, isFound } = await ask(config, log)
+    if (!isFound) process.exitCode = 3
+    return lines
+  })
+}
+
+/** Adds the options that restrict a search of the delivery log to some records. */
+function logFilter(made: Command): Command {
+  return made
+    .option('--since <time>', 'from then on: 15m, 24h, 7d ago, or a time as ISO 8601 (default: 1h)')
+    .option('--until <time>', 'before then (default: now)')
+    .option('--destination <id>', 'a destination id of the catalog')
+    .option('--source <id>', 'a source id of the catalog')
+    .option('--hook <id>', 'a hook id of the catalog')
+    .option('--message <id>', 'a messageId')
+    .option('--user <id>', 'a user; needs attempts.userKey')
+    .addOption(new Option('--kind <kind>', 'what became of it').choices([...logKinds]))
+    .addOption(new Option('--outcome <outcome>', 'what an attempt came to').choices(logOutcomes.slice(1)))
+    .option('--reason <reason>', 'why it was parked, is dead, omitted or filtered')
+    .option('--status <number>', 'the HTTP status of an attempt')
+    .option('--job <id>', 'the replay that it came by')
+    .option('--failed', 'attempts that failed, and dead letters, alone')
+}

@@ -1,0 +1,180 @@
+import type { TokenBucket } from '../../async/token-bucket.ts'
+import { Queue } from './linked-queue.ts'
+
+/**
+ * Urgency of a delivery. `fresh`: a delivery of a new message. `retry`: a retry that is due. `backfill`: a
+ * delivery of a replay that an operator or a customer asked for.
+ */
+export type LaneClass = 'fresh' | 'retry' | 'backfill'
+
+/**
+ * The order in which the classes take turns. Of ten turns, seven are for the class `fresh`, two for `retry`
+ * and one for `backfill`. If a class has no waiting delivery, its turn goes to the most urgent class that has
+ * one.
+ */
+const turns: readonly LaneClass[] = [
+  'fresh',
+  'retry',
+  'fresh',
+  'fresh',
+  'backfill',
+  'fresh',
+  'retry',
+  'fresh',
+  'fresh',
+  'fresh',
+]
+const byUrgency: readonly LaneClass[] = ['fresh', 'retry', 'backfill']
+
+/**
+ * The longest time, in milliseconds, that a lane waits for a token of its rate limit before it asks again. It
+ * asks again because an edit of the catalog, or a new assignment of partitions, may have raised or removed
+ * the rate limit.
+ */
+const mostWaitMs = 1_000
+
+/**
+ * The queue of one destination: its waiting deliveries, by `LaneClass`, and the number of its deliveries in
+ * flight.
+ */
+export class Lane<D> {
+  readonly key: string
+  /** The destination's limit on deliveries in flight. */
+  cap: number
+  inFlight = 0
+  /**
+   * The token bucket for this worker's fraction of the destination's rate limit. `undefined`: there is no
+   * limit.
+   */
+  bucket: TokenBucket | undefined
+  /**
+   * The end of the pause (`performance.now()`) that began when a delivery was postponed; 0 if there is no
+   * pause.
+   */
+  pausedUntilMs = 0
+  /** The lane's place among the lanes that want to start a delivery. */
+  place: 'nowhere' | 'in line' | 'blocked' | 'asleep' = 'nowhere'
+  /** True while the lane is in the queue of blocked lanes. Only `Lanes` uses this field. */
+  isInBlocked = false
+  /**
+   * The time (`AwakeClock`) since which the lane has held more than its share of the buffer; 0 if it doesn't.
+   */
+  overSinceMs = 0
+  /** True while the lane sheds: new messages over its share go to the retry ladder at once. */
+  isShedding = false
+  /** True if the lane was idle at the last sweep. */
+  isLeft = false
+  readonly #queues: Record<LaneClass, Queue<D>> = {
+    fresh: new Queue(),
+    retry: new Queue(),
+    backfill: new Queue(),
+  }
+  /**
+   * The deliveries for which `keep` was called. They start before all other deliveries of the class `retry`.
+   */
+  readonly #kept = new Queue<D>()
+  #turn = 0
+  #length = 0
+
+  constructor(key: string, cap: number) {
+    this.key = key
+    this.cap = cap
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  get isIdle(): boolean {
+    return this.#length === 0 && this.inFlight === 0 && this.place === 'nowhere'
+  }
+
+  /**
+   * If the lane may start a delivery now, takes a token of the rate limit for this delivery, and returns 0.
+   * Otherwise returns how many milliseconds later this method must be called again.
+   */
+  waitMs(): number {
+    // Most lanes have neither a pause nor a rate limit. The clock isn't read for them.
+    if (this.pausedUntilMs === 0 && this.bucket === undefined) return 0
+    const nowMs = performance.now()
+    if (this.pausedUntilMs > nowMs) return this.pausedUntilMs - nowMs
+    this.pausedUntilMs = 0
+    return Math.min(this.bucket?.take(nowMs) ?? 0, mostWaitMs)
+  }
+
+  push(delivery: D, laneClass: LaneClass, sinceMs: number): void {
+    this.#queues[laneClass].push(delivery, sinceMs)
+    this.#length++
+  }
+
+  /**
+   * Puts back a delivery that `shiftWaitingSince` has removed. From now on, `shiftWaitingSince` skips this
+   * delivery.
+   */
+  keep(delivery: D): void {
+    this.#kept.push(delivery, 0)
+    this.#length++
+  }
+
+  get oldestKept(): D | undefined {
+    return this.#kept.oldest?.delivery
+  }
+
+  shiftKept(): D | undefined {
+    return this.#taken(this.#kept.shift())
+  }
+
+  /** Removes the delivery whose turn is next, and returns it. */
+  shift(): D | undefined {
+    if (this.#length === 0) return undefined
+    const preferred = turns[this.#turn % turns.length] ?? 'fresh'
+    this.#turn++
+    return this.#shiftFrom(preferred) ?? this.#shiftFirst()
+  }
+
+  /** Removes the oldest delivery of a new message, and returns it. */
+  shiftFresh(): D | undefined {
+    return this.#shiftFrom('fresh')
+  }
+
+  /**
+   * Removes a delivery that has waited since `latestMs` or longer, even if the next turn is for another
+   * class, and returns the delivery.
+   */
+  shiftWaitingSince(latestMs: number): D | undefined {
+    for (const laneClass of byUrgency) {
+      const oldest = this.#queues[laneClass].oldest
+      if (oldest !== undefined && oldest.sinceMs <= latestMs)
+        return this.#taken(this.#queues[laneClass].shift())
+    }
+    return undefined
+  }
+
+  /**
+   * Removes, from all classes, the deliveries for which `isToGo` returns true. The others keep their order.
+   */
+  remove(isToGo: (delivery: D) => boolean): D[] {
+    const queues = [this.#kept, ...byUrgency.map((laneClass) => this.#queues[laneClass])]
+    const removed = queues.flatMap((queue) => queue.remove(isToGo))
+    this.#length -= removed.length
+    return removed
+  }
+
+  #shiftFirst(): D | undefined {
+    for (const laneClass of byUrgency) {
+      const delivery = this.#shiftFrom(laneClass)
+      if (delivery !== undefined) return delivery
+    }
+    return undefined
+  }
+
+  #shiftFrom(laneClass: LaneClass): D | undefined {
+    const kept = laneClass === 'retry' ? this.shiftKept() : undefined
+    return kept ?? this.#taken(this.#queues[laneClass].shift())
+  }
+
+  #taken(delivery: D | undefined): D | undefined {
+    if (delivery !== undefined) this.#length--
+    return delivery
+  }
+}

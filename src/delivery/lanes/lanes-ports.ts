@@ -1,0 +1,95 @@
+import type { Rate } from '../../async/token-bucket.ts'
+import type { Lane, LaneClass } from './lane-queue.ts'
+
+/** The part of a delivery that its lane uses. */
+export type LaneItem<D> = {
+  readonly laneKey: string
+  /** Limit on the lane's deliveries in flight. */
+  readonly laneCap: number
+  readonly laneClass: LaneClass
+  /** Rate limit on the lane's attempts in this process. `undefined`: the rate isn't limited. */
+  readonly laneRate: Rate | undefined
+  /**
+   * True if the worker took the record long after the record was available or due, because it is catching up.
+   */
+  readonly isLate: boolean
+  /**
+   * The time (`AwakeClock`) at which the delivery first came to its lane; 0 until then. `Lanes` sets this
+   * field.
+   */
+  queuedAtMs: number
+  /** The lane in which the delivery waits, or from which it was started. `Lanes` sets this field. */
+  lane: Lane<D> | undefined
+  /**
+   * True if this worker must not deliver the record any more. In that case, `letGo` is called with the
+   * delivery.
+   */
+  readonly isAbandoned: boolean
+}
+
+/** The limits of a lane: on its deliveries in flight, and on the rate of its attempts in this process. */
+export type LaneLimits = { readonly cap: number; readonly rate: Rate | undefined }
+
+export type Lanes<D extends LaneItem<D>> = {
+  offer(delivery: D): void
+  /** Frees the place of a started delivery that has ended. */
+  finished(delivery: D): void
+  /** Puts a started delivery back into its lane. The lane then starts nothing for `ms` milliseconds. */
+  postpone(delivery: D, ms: number): void
+  /** Starts no delivery until `open` is called. Requests in flight go on. `waitMs` starts anew at `open`. */
+  shut(): void
+  open(): void
+  /** Calls `letGo` for each waiting delivery that is abandoned. */
+  letGoAbandoned(): void
+  /**
+   * Removes the queued deliveries that `isToGo` selects. Calls `letGo` for the abandoned deliveries, and
+   * returns the others.
+   */
+  takeQueued(isToGo: (delivery: D) => boolean): D[]
+  readonly inFlight: number
+  readonly queued: number
+  /** Returns the number of deliveries that wait in a lane. */
+  queuedIn(laneKey: string): number
+  /** Number of kept lanes: lanes with a delivery queued or in flight, and lanes that became idle recently. */
+  readonly count: number
+  stop(): void
+}
+
+export type LanesOptions<D> = {
+  /** Limit on deliveries in flight over all lanes. */
+  maxInFlight: number
+  /** Time in milliseconds that a lane may hold more than its share before it sheds new messages. */
+  patienceMs: number
+  /**
+   * Time in milliseconds that a delivery may wait in a lane that must not start more deliveries. After this
+   * time, the delivery is passed to `overflow`. But if `mayOverflow` returns false for the delivery, it stays
+   * in the lane as long as the lane holds no more than its share.
+   */
+  waitMs: number
+  /**
+   * Returns false if the delivery can wait only in its lane, so that `overflow` would end it. If the lane of
+   * such a delivery is full, the delivery takes the place of a new message.
+   */
+  mayOverflow?: ((delivery: D) => boolean) | undefined
+  /**
+   * An idle lane is kept for this number of milliseconds, or for up to twice as long. For a destination with
+   * few messages, this costs less than a new lane for each message.
+   */
+  idleMs?: number
+  /**
+   * Called before each start of a delivery. If `mayStart` returns false, nothing is started. `Lanes` calls it
+   * again when something changes in a lane, at each sweep, and when `open` is called.
+   */
+  mayStart?: (() => boolean) | undefined
+  /**
+   * Returns the present limits of a lane. `undefined`: the lane has no destination any more. This function is
+   * necessary because the limits in a delivery are those of the time at which it was offered.
+   */
+  limitsOf?: ((laneKey: string) => LaneLimits | undefined) | undefined
+  /** Returns how many more records the buffer has room for. */
+  freeRecords: () => number
+  start: (delivery: D) => void
+  overflow: (delivery: D) => void
+  letGo: (delivery: D) => void
+  onCongested: (isCongested: boolean) => void
+}

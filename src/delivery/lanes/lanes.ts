@@ -1,0 +1,399 @@
+import { type Rate, TokenBucket } from '../../async/token-bucket.ts'
+import { Fifo } from '../../async/fifo.ts'
+import { AwakeClock } from './awake-clock.ts'
+import { Lane } from './lane-queue.ts'
+import type { LaneItem, Lanes, LanesOptions } from './lanes-ports.ts'
+
+// Each destination has a lane, so that no destination can slow down another. Lanes that have work take turns.
+// The time to start a delivery doesn't depend on the number of lanes.
+//
+// Lanes share two things: the buffer of records and the requests in flight. The share of a lane is as much as
+// is still free (the dynamic threshold of Choudhury and Hahne, IEEE/ACM ToN 1998). A single busy lane gets
+// half of the whole, and n busy lanes get 1/(n+1) each. So there is always room for a lane that gets its
+// first delivery after an idle time.
+//
+// If a lane holds more waiting deliveries than its share, and only waits for its turn, the whole worker is at
+// its limit, and fetching waits because the buffer is full. There are two other cases. In both, the lane must
+// not start more deliveries now. If its messages were new when they reached the worker, its destination is
+// flooded or slow. After `patienceMs`, further messages of the lane go to `overflow`. If its messages were
+// already late, the worker is catching up after an outage of Sluice. In that case, fetching waits for the
+// lane (`onCongested`), and a delivery goes to `overflow` only after `waitMs`.
+
+export function createLanes<D extends LaneItem<D>>(options: LanesOptions<D>): Lanes<D> {
+  return new FairLanes(options)
+}
+
+class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
+  readonly #options: LanesOptions<D>
+  readonly #lanes = new Map<string, Lane<D>>()
+  /** Lanes that may start a delivery, in the order of their turns. */
+  readonly #line = new Fifo<Lane<D>>()
+  /**
+   * Lanes that hold their whole share of the requests in flight, and wait until some request ends. This queue
+   * may also have lanes that no longer wait.
+   */
+  readonly #blocked = new Fifo<Lane<D>>()
+  readonly #congested = new Set<Lane<D>>()
+  /** All lanes with a waiting delivery. Until the next sweep, lanes without one may be in this set too. */
+  readonly #waiting = new Set<Lane<D>>()
+  readonly #sweeps: readonly NodeJS.Timeout[]
+  /** The clock for the time that deliveries wait, and for the time that a lane holds more than its share. */
+  readonly #clock = new AwakeClock()
+  #inFlight = 0
+  #queued = 0
+  #isShut = false
+  #openedMs = 0
+  #isPumping = false
+
+  constructor(options: LanesOptions<D>) {
+    this.#options = options
+    const { waitMs, idleMs = 30_000 } = options
+    this.#sweeps = [
+      setInterval(() => this.#lookAtAll(), Math.min(250, waitMs)),
+      setInterval(() => this.#letGoIdle(), idleMs),
+    ]
+    for (const sweep of this.#sweeps) sweep.unref()
+  }
+
+  get inFlight(): number {
+    return this.#inFlight
+  }
+
+  get queued(): number {
+    return this.#queued
+  }
+
+  get count(): number {
+    return this.#lanes.size
+  }
+
+  queuedIn(laneKey: string): number {
+    return this.#lanes.get(laneKey)?.length ?? 0
+  }
+
+  offer(delivery: D): void {
+    const lane = this.#laneOf(delivery)
+    if (!this.#hasRoom(lane, delivery) && !this.#makesRoom(lane, delivery)) {
+      this.#options.overflow(delivery)
+      return
+    }
+    this.#push(lane, delivery)
+    this.#joinLine(lane)
+    this.#pump()
+    if (lane.length > 0) this.#waiting.add(lane)
+  }
+
+  finished(delivery: D): void {
+    this.#giveBack(this.#startedFrom(delivery))
+  }
+
+  postpone(delivery: D, ms: number): void {
+    const lane = this.#startedFrom(delivery)
+    this.#push(lane, delivery)
+    this.#waiting.add(lane)
+    lane.pausedUntilMs = Math.max(lane.pausedUntilMs, performance.now() + ms)
+    this.#giveBack(lane)
+  }
+
+  shut(): void {
+    this.#isShut = true
+  }
+
+  open(): void {
+    if (this.#isShut) this.#openedMs = this.#clock.nowMs
+    this.#isShut = false
+    this.#pump()
+  }
+
+  letGoAbandoned(): void {
+    for (const lane of this.#lanes.values()) {
+      for (const delivery of lane.remove((queued) => queued.isAbandoned)) {
+        this.#queued--
+        this.#options.letGo(delivery)
+      }
+      this.#relax(lane)
+    }
+  }
+
+  takeQueued(isToGo: (delivery: D) => boolean): D[] {
+    const taken: D[] = []
+    for (const lane of this.#lanes.values()) {
+      for (const delivery of lane.remove(isToGo)) {
+        this.#queued--
+        if (delivery.isAbandoned) this.#options.letGo(delivery)
+        else taken.push(delivery)
+      }
+      this.#relax(lane)
+    }
+    return taken
+  }
+
+  stop(): void {
+    for (const sweep of this.#sweeps) clearInterval(sweep)
+  }
+
+  #laneOf(delivery: D): Lane<D> {
+    let lane = this.#lanes.get(delivery.laneKey)
+    if (lane === undefined) {
+      lane = new Lane(delivery.laneKey, delivery.laneCap)
+      this.#lanes.set(lane.key, lane)
+    }
+    lane.cap = delivery.laneCap
+    this.#setRate(lane, delivery.laneRate)
+    return lane
+  }
+
+  /** Returns the lane from which a delivery was started, or its destination's lane if it never was in one. */
+  #startedFrom(delivery: D): Lane<D> {
+    return delivery.lane ?? this.#laneOf(delivery)
+  }
+
+  #push(lane: Lane<D>, delivery: D): void {
+    delivery.lane = lane
+    if (delivery.queuedAtMs === 0) delivery.queuedAtMs = this.#clock.nowMs
+    lane.push(delivery, delivery.laneClass, delivery.queuedAtMs)
+    lane.isLeft = false
+    this.#queued++
+  }
+
+  /**
+   * Returns true if the lane accepts one more delivery. If the lane is over its share and must not start more
+   * deliveries now, sets its `overSinceMs`.
+   */
+  #hasRoom(lane: Lane<D>, delivery: D): boolean {
+    if (lane.length < this.#share()) return true
+    if (lane.isShedding) return false
+    if (!this.#isHeldUp(lane)) return true
+    const { nowMs } = this.#clock
+    if (lane.overSinceMs === 0) lane.overSinceMs = nowMs
+    if (delivery.isLate) {
+      this.#setCongested(lane, true)
+    } else if (nowMs - lane.overSinceMs > this.#options.patienceMs) {
+      this.#startShedding(lane)
+      return false
+    }
+    return true
+  }
+
+  /**
+   * Makes room in a full lane for a delivery that has no other place to wait, by passing the oldest new
+   * message of the lane to `overflow`. Returns false if the delivery has another place to wait, or if the
+   * lane has no new message.
+   */
+  #makesRoom(lane: Lane<D>, delivery: D): boolean {
+    if (this.#options.mayOverflow?.(delivery) !== false) return false
+    const fresh = lane.shiftFresh()
+    if (fresh === undefined) return false
+    this.#queued--
+    this.#leave(fresh)
+    return true
+  }
+
+  #leave(delivery: D): void {
+    if (delivery.isAbandoned) this.#options.letGo(delivery)
+    else this.#options.overflow(delivery)
+  }
+
+  /**
+   * Returns true if the lane must not start more deliveries now. It has as many deliveries in flight as its
+   * `cap` allows, or it waits because of its rate limit or a postponed delivery (`asleep`), or it holds its
+   * whole share of the requests in flight (`blocked`).
+   */
+  #isHeldUp(lane: Lane<D>): boolean {
+    return lane.inFlight >= lane.cap || lane.place === 'asleep' || lane.place === 'blocked'
+  }
+
+  #share(): number {
+    return Math.max(1, this.#options.freeRecords())
+  }
+
+  #startShedding(lane: Lane<D>): void {
+    lane.isShedding = true
+    this.#setCongested(lane, false)
+  }
+
+  /** If a lane holds at most half of its share, ends its shedding, and lets fetching go on. */
+  #relax(lane: Lane<D>): void {
+    if (lane.overSinceMs === 0 || lane.length > this.#share() / 2) return
+    lane.overSinceMs = 0
+    lane.isShedding = false
+    this.#setCongested(lane, false)
+  }
+
+  #setCongested(lane: Lane<D>, isCongested: boolean): void {
+    const before = this.#congested.size
+    if (isCongested) this.#congested.add(lane)
+    else this.#congested.delete(lane)
+    const after = this.#congested.size
+    if ((before === 0) !== (after === 0)) this.#options.onCongested(after > 0)
+  }
+
+  #joinLine(lane: Lane<D>): void {
+    if (lane.place !== 'nowhere' || lane.length === 0 || lane.inFlight >= lane.cap) return
+    lane.place = 'in line'
+    this.#line.push(lane)
+  }
+
+  #pump(): void {
+    // `start` may finish a delivery at once, and this method is then called again from within the loop below.
+    if (this.#isPumping) return
+    this.#isPumping = true
+    for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) this.#startOne(lane)
+    this.#isPumping = false
+  }
+
+  #nextLane(): Lane<D> | undefined {
+    if (this.#isShut || this.#inFlight >= this.#options.maxInFlight) return undefined
+    if (this.#line.length === 0 || this.#options.mayStart?.() === false) return undefined
+    return this.#line.shift()
+  }
+
+  #startOne(lane: Lane<D>): void {
+    lane.place = 'nowhere'
+    // The limit may have been lowered since the lane joined the line.
+    if (lane.inFlight >= lane.cap) return
+    if (lane.inFlight >= this.#options.maxInFlight - this.#inFlight) {
+      this.#block(lane)
+      return
+    }
+    const waitMs = lane.length === 0 ? 0 : lane.waitMs()
+    if (waitMs > 0) {
+      this.#sleep(lane, waitMs)
+      return
+    }
+    const delivery = this.#take(lane)
+    if (delivery === undefined) return
+    this.#inFlight++
+    lane.inFlight++
+    this.#joinLine(lane)
+    this.#options.start(delivery)
+  }
+
+  #take(lane: Lane<D>): D | undefined {
+    for (;;) {
+      const delivery = lane.shift()
+      this.#relax(lane)
+      if (delivery === undefined) return undefined
+      this.#queued--
+      if (!delivery.isAbandoned) return delivery
+      this.#options.letGo(delivery)
+    }
+  }
+
+  #setRate(lane: Lane<D>, rate: Rate | undefined): void {
+    if (rate === undefined) lane.bucket = undefined
+    else if (lane.bucket === undefined) lane.bucket = new TokenBucket(rate, performance.now())
+    else lane.bucket.setRate(rate, performance.now())
+  }
+
+  #sleep(lane: Lane<D>, ms: number): void {
+    lane.place = 'asleep'
+    setTimeout(() => {
+      lane.place = 'nowhere'
+      this.#joinLine(lane)
+      this.#pump()
+    }, ms).unref()
+  }
+
+  #giveBack(lane: Lane<D>): void {
+    lane.inFlight--
+    this.#inFlight--
+    // One request has ended, so at most one other blocked lane can start. `lane` itself may be able to start
+    // even if the other lane can't, because `lane` now holds one request less.
+    if (lane.place === 'blocked') lane.place = 'nowhere'
+    this.#unblockOne()
+    this.#joinLine(lane)
+    this.#pump()
+  }
+
+  #block(lane: Lane<D>): void {
+    lane.place = 'blocked'
+    if (lane.isInBlocked) return
+    lane.isInBlocked = true
+    this.#blocked.push(lane)
+  }
+
+  /** Puts in line the lane that has been blocked for the longest time. */
+  #unblockOne(): void {
+    for (let lane = this.#blocked.shift(); lane !== undefined; lane = this.#blocked.shift()) {
+      lane.isInBlocked = false
+      if (lane.place !== 'blocked') continue
+      lane.place = 'nowhere'
+      this.#joinLine(lane)
+      return
+    }
+  }
+
+  /** Drops lanes that have been idle since the last sweep. */
+  #letGoIdle(): void {
+    for (const lane of this.#lanes.values()) {
+      // While the bucket isn't full, the lane is kept, because its latest attempts still count for the rate
+      // limit. A new lane would start with a full bucket.
+      if (!lane.isIdle || lane.bucket?.isFull(performance.now()) === false) continue
+      if (lane.isLeft) this.#lanes.delete(lane.key)
+      else lane.isLeft = true
+    }
+  }
+
+  /**
+   * Gives each lane with a waiting delivery its present limits, and passes on the deliveries that waited too
+   * long.
+   */
+  #lookAtAll(): void {
+    const latestMs = this.#clock.nowMs - this.#options.waitMs
+    const mayMove = !this.#isShut && this.#openedMs <= latestMs
+    for (const lane of this.#waiting) {
+      this.#renewLimits(lane)
+      const moved = mayMove && this.#isHeldUp(lane) ? this.#moveOn(lane, latestMs) : 0
+      if (moved > 0 && lane.overSinceMs > 0) this.#startShedding(lane)
+      this.#relax(lane)
+      if (lane.length === 0) this.#waiting.delete(lane)
+    }
+    this.#pump()
+  }
+
+  /**
+   * Gives a lane its present limits. An edit of the catalog, or a new assignment of partitions, changes the
+   * limits even if the lane gets no new delivery.
+   */
+  #renewLimits(lane: Lane<D>): void {
+    const limits = this.#options.limitsOf?.(lane.key)
+    if (limits === undefined) return
+    lane.cap = limits.cap
+    this.#setRate(lane, limits.rate)
+    this.#joinLine(lane)
+  }
+
+  /**
+   * Passes the deliveries that have waited too long to `overflow`. But if the lane holds no more than its
+   * share, deliveries that have no other place to wait stay in it.
+   */
+  #moveOn(lane: Lane<D>, latestMs: number): number {
+    const { mayOverflow } = this.#options
+    let moved = 0
+    for (
+      let delivery = this.#nextToMove(lane, latestMs);
+      delivery !== undefined;
+      delivery = this.#nextToMove(lane, latestMs)
+    ) {
+      if (!delivery.isAbandoned && lane.length < this.#share() && mayOverflow?.(delivery) === false) {
+        lane.keep(delivery)
+        continue
+      }
+      this.#queued--
+      moved++
+      this.#leave(delivery)
+    }
+    return moved
+  }
+
+  /**
+   * Removes a delivery that has waited too long, and returns it. Removes a kept delivery only if it needn't
+   * stay any more.
+   */
+  #nextToMove(lane: Lane<D>, latestMs: number): D | undefined {
+    const kept = lane.oldestKept
+    const isFree = kept !== undefined && this.#options.mayOverflow?.(kept) !== false
+    return isFree ? lane.shiftKept() : lane.shiftWaitingSince(latestMs)
+  }
+}

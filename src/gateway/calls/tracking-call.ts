@@ -1,0 +1,88 @@
+import type { MessageLimits } from '../../message/limits.ts'
+import type { AddressContexts } from '../messages/address-contexts.ts'
+import type { Answer } from './answer.ts'
+import { isJsonObject, type JsonObject } from '../messages/body.ts'
+import { arrivalAt, occasionOf } from '../messages/clock.ts'
+import type { ItemContext, Call, Items } from '../messages/item.ts'
+import { maxBatchMessages, maxMessageBytes } from '../messages/request-limits.ts'
+import type { RequestWork } from '../messages/request-work.ts'
+import type { ScannedBody } from '../messages/scan-body.ts'
+import { SharedObject } from '../messages/shared-object.ts'
+import { contextTooLarge, notAList, notObjects, tooManyMessages, unreadable } from './tracking-refusals.ts'
+
+export type ReadCall = {
+  readonly ok: true
+  readonly items: Items
+  readonly surroundings: ItemContext
+  /** The number of whole numbers beyond 2^53 that lost digits. */
+  readonly lostDigits: number
+}
+
+/** The values that `readCall` needs in addition to the call itself. */
+export type CallSetting = {
+  readonly limits: MessageLimits
+  /** Returns milliseconds since 1970. */
+  readonly now: () => number
+  readonly addressContexts: AddressContexts
+}
+
+/**
+ * Reads the messages of a call, and the values that all of them share. A missing `batch` is read as an empty
+ * list.
+ */
+export function readCall(
+  call: Call,
+  { body, items, lostDigits }: ScannedBody,
+  { ip, work }: { readonly ip: string | undefined; readonly work: RequestWork },
+  { limits, now, addressContexts }: CallSetting,
+): ReadCall | { readonly ok: false; readonly answer: Answer } {
+  const arrival = arrivalAt(now())
+  if (call !== 'batch') {
+    // A single message has its own `sentAt`, so there is no shared one.
+    const context = ip === undefined ? undefined : addressContexts.of(ip)
+    const own = { ...occasionOf(undefined, arrival), context, integrations: undefined }
+    return { ok: true, items, lostDigits, surroundings: { ...own, kind: call, limits } }
+  }
+  const { batch = [], context, integrations, sentAt } = body
+  if (!Array.isArray(batch ?? [])) return { ok: false, answer: notAList }
+  if (items.length > maxBatchMessages) return { ok: false, answer: tooManyMessages }
+  if (!isObjectOrAbsent(context) || !isObjectOrAbsent(integrations)) return { ok: false, answer: notObjects }
+  const shared = {
+    context: sharedOf(withIp(context, ip), limits),
+    integrations: sharedOf(integrations, limits),
+  }
+  if (isLarge(shared.context) || isLarge(shared.integrations)) return { ok: false, answer: contextTooLarge }
+  const sharedBytes = (shared.context?.bytes ?? 0) + (shared.integrations?.bytes ?? 0)
+  if (!work.shares(items.length, sharedBytes)) return { ok: false, answer: unreadable('too_dense', call) }
+  return {
+    ok: true,
+    items,
+    lostDigits,
+    surroundings: { ...occasionOf(sentAt, arrival), ...shared, kind: undefined, limits },
+  }
+}
+
+function isObjectOrAbsent(value: unknown): value is JsonObject | null | undefined {
+  return value === undefined || value === null || isJsonObject(value)
+}
+
+function sharedOf(value: JsonObject | null | undefined, limits: MessageLimits): SharedObject | undefined {
+  const isEmpty = value === undefined || value === null || Object.keys(value).length === 0
+  return isEmpty ? undefined : new SharedObject(value, limits)
+}
+
+/**
+ * Adds the address of a request to the context that all messages of the request get. If the context already
+ * has an `ip`, that `ip` stays.
+ */
+function withIp(context: JsonObject | null | undefined, ip: string | undefined): JsonObject | undefined {
+  return ip === undefined ? (context ?? undefined) : { ip, ...context }
+}
+
+/**
+ * Returns true if a shared object alone is larger than a message may be. Such an object would be written into
+ * every message of the batch.
+ */
+function isLarge(shared: SharedObject | undefined): boolean {
+  return shared !== undefined && shared.bytes > maxMessageBytes
+}

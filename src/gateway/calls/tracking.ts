@@ -1,0 +1,334 @@
+import type { Source } from '../../catalog/catalog.ts'
+import type { MessageLimits } from '../../message/limits.ts'
+import { partitionOf } from '../../message/partitioner.ts'
+import { AddressContexts } from '../messages/address-contexts.ts'
+import { type Answer, isAtFault, success } from './answer.ts'
+import { serviceUnavailable } from './service-unavailable.ts'
+import { inflateBody, isGzip } from '../messages/body.ts'
+import type { Occasion } from '../messages/clock.ts'
+import type { CheckedItem, ReadyMessage, Call, Items } from '../messages/item.ts'
+import { maxBatchBytes, maxCompleteBatchBytes, maxMessageBytes } from '../messages/request-limits.ts'
+import type { RefusalBudgets } from './refusal-budgets.ts'
+import { mostInflated, RequestWork } from '../messages/request-work.ts'
+import type { GatewayObserver } from './gateway-events.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import { type Parcel, recordBytes } from '../outbox/parcel.ts'
+import { scanBatch, scanSingle } from '../messages/scan-body.ts'
+import type { Sources } from './sources.ts'
+import { MessageOutcomes } from './message-outcomes.ts'
+import type { RequestTrace, SendTrace } from './request-tracing.ts'
+import { type CallSetting, type ReadCall, readCall } from './tracking-call.ts'
+import {
+  beyondLimits,
+  contextTooLarge,
+  rateLimited,
+  refusedTooOften,
+  unknownWriteKey,
+  unreadable,
+} from './tracking-refusals.ts'
+import { keysIn, keysOf, saysKey } from '../messages/write-key.ts'
+
+export type TrackingOptions = {
+  readonly sources: Sources
+  readonly outbox: Outbox
+  readonly observer: GatewayObserver
+  /** The topic that messages are written to. */
+  readonly topic: string
+  /** The number of partitions of `topic`. */
+  readonly partitions: number
+  readonly limits: MessageLimits
+  readonly budgets: RefusalBudgets
+  /** Returns milliseconds since 1970. */
+  readonly now: () => number
+}
+
+/** Segment's tracking API. Turns the body of a request into records and into the request's answer. */
+export type Tracking = {
+  /**
+   * If the request is refused because of its `Authorization` header, returns the answer. Returns `undefined`
+   * if the answer depends on the body.
+   */
+  refusal(authorization: string | undefined): Answer | undefined
+  /**
+   * Answers a call. `sent` is the body as received. The status 200 means that Kafka has acknowledged every
+   * message that wasn't left out.
+   */
+  handle(
+    call: Call,
+    sent: Buffer,
+    authorization: string | undefined,
+    client: Client,
+    trace?: RequestTrace,
+  ): Promise<Answer>
+}
+
+export function createTracking(options: TrackingOptions): Tracking {
+  return new TrackingCalls(options)
+}
+
+class TrackingCalls implements Tracking {
+  readonly #options: TrackingOptions
+  readonly #sources: Sources
+  readonly #outbox: Outbox
+  readonly #observer: GatewayObserver
+  /** The record headers of each source. All records of a source share one object. */
+  readonly #headers = new Map<string, Readonly<Record<string, string>>>()
+  readonly #setting: CallSetting
+  readonly #budgets: RefusalBudgets
+
+  constructor(options: TrackingOptions) {
+    this.#options = options
+    this.#budgets = options.budgets
+    const { limits, now } = options
+    this.#setting = { limits, now, addressContexts: new AddressContexts(limits) }
+    this.#sources = options.sources
+    this.#outbox = options.outbox
+    this.#observer = options.observer
+  }
+
+  #headersOf({ id }: Source): Readonly<Record<string, string>> {
+    let made = this.#headers.get(id)
+    if (made === undefined) {
+      made = { 'source-id': id }
+      this.#headers.set(id, made)
+    }
+    return made
+  }
+
+  /**
+   * Packs the messages of a call into a parcel. Call `submit` directly after this method, without an `await`
+   * in between. Otherwise a part that the parcel waits for might leave the outbox before that.
+   */
+  #pack(
+    source: Source,
+    { items, lostDigits, surroundings }: ReadCall,
+    sending: SendTrace | undefined,
+  ): Packed {
+    const outcomes = new MessageOutcomes()
+    outcomes.lostDigits = lostDigits
+    const { arrival, sentAt, leadMs } = surroundings
+    const parcel = this.#outbox.parcel(this.#options.topic, source.id, { arrival, sentAt, leadMs })
+    const own = this.#headersOf(source)
+    const all = sending === undefined ? own : { ...own, ...sending.headers }
+    let written = 0
+    for (let index = 0; index < items.length; index++) {
+      const checked = items.check(index, surroundings)
+      if (!checked.ok) {
+        outcomes.leaveOut(checked.reason, index, items.outlineAt(index))
+        continue
+      }
+      outcomes.take(checked.kind)
+      written += checked.bytes
+      if (written > maxCompleteBatchBytes) return { ok: false, answer: contextTooLarge }
+      if (isInFlight(parcel, checked, (occasion) => items.check(index, { ...surroundings, ...occasion }))) {
+        outcomes.coalesced++
+        continue
+      }
+      const { key, value, bytes, givenId } = checked
+      const partition = partitionOf(key, this.#options.partitions)
+      const size = recordBytes(key, bytes) + (sending?.bytes ?? 0)
+      parcel.add({ partition, key, value, headers: all, bytes: size }, givenId)
+    }
+    return { ok: true, parcel, outcomes, sending }
+  }
+
+  #accept(
+    judging: Judging,
+    source: Source,
+    call: ReadCall,
+    trace: RequestTrace | undefined,
+  ): Answer | Promise<Answer> {
+    const { items, surroundings } = call
+    if (!source.enabled) return this.#leaveOutAll(source, items)
+    if (items.length === 0) {
+      this.#observer.leftOut('empty_batch', 1, source.id)
+      return success
+    }
+    const obstacle = this.#outbox.obstacle(this.#options.topic)
+    if (obstacle !== undefined) return this.#serviceUnavailable(obstacle)
+    const waitMs = this.#sources.take(source, items.length)
+    if (waitMs > 0) return rateLimited(waitMs)
+    const packed = this.#pack(source, call, trace?.sends(this.#options.topic, source.id))
+    if (!packed.ok) return packed.answer
+    judging.isRefused = packed.outcomes.isRefusal
+    return this.#deliver(packed, source, items.length, surroundings.kind !== undefined)
+  }
+
+  #refusalOf(source: Source): Answer | undefined {
+    // A disabled source isn't refused here. Its messages are read and left out, so that the answer names
+    // them.
+    if (!source.enabled) return undefined
+    const waitMs = this.#sources.take(source, 0)
+    if (waitMs > 0) return rateLimited(waitMs)
+    const obstacle = this.#outbox.obstacle(this.#options.topic)
+    return obstacle === undefined ? undefined : this.#serviceUnavailable(obstacle)
+  }
+
+  #serviceUnavailable(why: Parameters<typeof serviceUnavailable>[0]): Answer {
+    return serviceUnavailable(why, this.#outbox.throttleMs(this.#options.topic))
+  }
+
+  refusal(authorization: string | undefined): Answer | undefined {
+    const source = this.#sources.withWriteKey(keysOf(authorization))
+    if (source !== undefined) return this.#refusalOf(source)
+    return saysKey(authorization) ? this.#refuseUnknown() : undefined
+  }
+
+  /**
+   * Looks for write keys in a request's unparsed body. Returns a refusal if the body has no known key, or if
+   * the gateway would refuse the request with every known key that the body has.
+   */
+  #refusalByText(bytes: Buffer, sent: Buffer, client: Client): Answer | undefined {
+    const mayBeOf = this.#sources.withWriteKeys(keysIn(bytes))
+    if (mayBeOf.length === 0) return this.#refuseUnknown()
+    const isSpared = !this.#budgets.isUsed || sent.length <= mostSpared
+    const refusals = mayBeOf.map((source) => {
+      const waitMs = isSpared ? 0 : this.#budgets.waitMs(client.address, source.id)
+      return waitMs > 0 ? refusedTooOften(waitMs) : this.#refusalOf(source)
+    })
+    return refusals.includes(undefined) ? undefined : refusals[0]
+  }
+
+  #refuseUnknown(): Answer {
+    this.#observer.leftOut('unknown_source', 1, undefined)
+    return unknownWriteKey
+  }
+
+  #leaveOutAll(source: Source, items: Items): Answer {
+    const outcomes = new MessageOutcomes()
+    for (let index = 0; index < items.length; index++) {
+      outcomes.leaveOut('source_disabled', index, items.outlineAt(index))
+    }
+    outcomes.tell(this.#observer, source.id)
+    return outcomes.answer()
+  }
+
+  /**
+   * Sends a parcel and answers its request. While this method waits, it holds only the records of the
+   * request. The parsed body would take several times as much memory.
+   */
+  async #deliver(
+    { parcel, outcomes, sending }: PackedCall,
+    source: Source,
+    messages: number,
+    isSingle: boolean,
+  ): Promise<Answer> {
+    const delivered = await this.#outbox.submit(parcel)
+    if (parcel.parts.length > 0) sending?.end(parcel.records, delivered)
+    if (delivered !== 'acknowledged') {
+      this.#sources.giveBack(source, messages)
+      return this.#serviceUnavailable(delivered)
+    }
+    outcomes.tell(this.#observer, source.id)
+    return isSingle && outcomes.isBeyondLimits ? beyondLimits : outcomes.answer()
+  }
+
+  async handle(
+    call: Call,
+    sent: Buffer,
+    authorization: string | undefined,
+    client: Client,
+    trace?: RequestTrace,
+  ): Promise<Answer> {
+    const refused = this.refusal(authorization)
+    if (refused !== undefined) return refused
+    const budgets = this.#budgets
+    const ofHead = this.#sources.withWriteKey(keysOf(authorization))
+    // Without a key in the head, the source isn't known before the body is inflated.
+    const mayRefuse = isGzip(sent) || (ofHead !== undefined && sent.length > mostSpared)
+    const waitMs = mayRefuse && budgets.isUsed ? budgets.waitMs(client.address, ofHead?.id) : 0
+    if (waitMs > 0) return refusedTooOften(waitMs)
+    const startMs = budgets.now()
+    const judging: Judging = { call, sent, ofHead, source: ofHead, isRefused: false }
+    const answer = this.#judge(judging, client, trace)
+    // What comes after this is waiting for Kafka.
+    if (judging.isRefused || (!(answer instanceof Promise) && isAtFault(answer))) {
+      budgets.charge(client.address, judging.source?.id, budgets.now() - startMs)
+    }
+    return answer
+  }
+
+  #judge(judging: Judging, client: Client, trace: RequestTrace | undefined): Answer | Promise<Answer> {
+    const { call, sent, ofHead } = judging
+    const isBatch = call === 'batch'
+    const mostBytes = isBatch ? maxBatchBytes : maxMessageBytes
+    const mostDenseBytes = Math.min(mostBytes, mostInflated(sent.length))
+    const inflated = inflateBody(sent, mostDenseBytes)
+    if (!inflated.ok) {
+      const isDense = inflated.fault === 'too_large' && mostDenseBytes < mostBytes
+      return unreadable(isDense ? 'too_dense' : inflated.fault, call)
+    }
+    const refusedByText = ofHead === undefined ? this.#refusalByText(inflated.bytes, sent, client) : undefined
+    if (refusedByText !== undefined) return refusedByText
+    const { limits } = this.#options
+    const work = new RequestWork(sent.length, inflated.bytes.length)
+    const read = (isBatch ? scanBatch : scanSingle)(inflated.bytes, limits, work)
+    if (!read.ok) return unreadable(read.fault, call)
+    const source = ofHead ?? this.#sources.withWriteKey(keysOf(undefined, read.body['writeKey']))
+    if (source === undefined) return this.#refuseUnknown()
+    judging.source = source
+    const called = readCall(call, read, { ip: client.ip, work }, this.#setting)
+    return called.ok ? this.#accept(judging, source, called, trace) : called.answer
+  }
+}
+
+/** A request while it is judged. `source` is its source, as soon as it is known. */
+type Judging = {
+  readonly call: Call
+  readonly sent: Buffer
+  /** The source of the key in the head of the request. */
+  readonly ofHead: Source | undefined
+  source: Source | undefined
+  /** True if none of the request's messages is taken, although it is answered 200. */
+  isRefused: boolean
+}
+
+/**
+ * A request of this length that isn't compressed is read even if other requests of its client were refused
+ * too often, because reading it costs little. This is the usual length of a single call.
+ */
+const mostSpared = 8 * 1_024
+
+type PackedCall = {
+  readonly ok: true
+  readonly parcel: Parcel
+  readonly outcomes: MessageOutcomes
+  readonly sending: SendTrace | undefined
+}
+type Packed = PackedCall | { readonly ok: false; readonly answer: Answer }
+
+/**
+ * If an identical message of this source is in flight, returns true and makes the parcel wait for that
+ * message. Identical messages of two requests still differ in their times of sending and receiving. So for
+ * the comparison, the new message gets the times of the message in flight.
+ */
+function isInFlight(
+  parcel: Parcel,
+  { givenId }: ReadyMessage,
+  checkWith: (occasion: Occasion) => CheckedItem,
+): boolean {
+  const part = givenId === undefined ? undefined : parcel.flights.get(givenId)
+  const other = part?.records[part.ids.indexOf(givenId)]
+  if (part === undefined || other === undefined) return false
+  const again = checkWith(part.occasion)
+  if (!again.ok || !isSameText(again.value, other.value)) return false
+  parcel.joined.add(part)
+  return true
+}
+
+function isSameText(one: string | Buffer, other: string | Buffer): boolean {
+  return typeof one === 'string' && typeof other === 'string'
+    ? one === other
+    : Buffer.from(one).equals(Buffer.from(other))
+}
+
+/** The client that has sent a request. */
+export type Client = {
+  /** The client's address, to which refused requests are charged. */
+  readonly address: string
+  /**
+   * The client's address, which is added to the messages of its request, or `undefined` if no address is to
+   * be added.
+   */
+  readonly ip: string | undefined
+}

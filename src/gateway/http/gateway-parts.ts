@@ -1,0 +1,37 @@
+import type { GatewayObserver } from '../calls/gateway-events.ts'
+import { Replies } from './replies.ts'
+import { RequestOrigin } from './request-origin.ts'
+import type { GatewayTracing } from '../calls/request-tracing.ts'
+import type { ServerCalls } from '../calls/server-calls.ts'
+import type { Sources } from '../calls/sources.ts'
+import type { Tracking } from '../calls/tracking.ts'
+
+export type GatewayServerOptions = {
+  readonly sources: Sources
+  readonly tracking: Tracking
+  readonly serverCalls: ServerCalls
+  readonly observer: GatewayObserver
+  /** The tracing of requests. If this option is absent, nothing is traced. */
+  readonly tracing?: GatewayTracing | undefined
+  /** The limit on the bytes that are held for the bodies of all requests while these bodies arrive. */
+  readonly receiveBytes: number
+  /** The time that a client may take to send a whole request, in milliseconds. */
+  readonly requestTimeoutMs: number
+  /**
+   * A client may read nothing of its answers for at least this time, in milliseconds, before its connection
+   * is closed. The time must be longer than any request waits for its answer. Default: 70 s.
+   */
+  readonly takenWithinMs?: number
+  /** The limit on open connections of clients. Further connections are closed at once. */
+  readonly maxConnections: number
+  /** True if the address of the client is added to each message. */
+  readonly addIp: boolean
+  /** Ranges of addresses whose `X-Forwarded-…` headers are trusted. */
+  readonly trustedProxies: readonly string[]
+}
+
+/** The parts that the gateway's routes use. */
+export type GatewayParts = Pick<
+  GatewayServerOptions,
+  'sources' | 'tracking' | 'serverCalls' | 'observer' | 'tracing'
+> & { readonly replies: Replies; readonly origin: RequestOrigin }

@@ -1,0 +1,87 @@
+import { isUtf8 } from 'node:buffer'
+import { gunzipSync } from 'node:zlib'
+import { parseJson } from '../../message/json/json.ts'
+import { startOf } from '../../message/json/json-skip.ts'
+
+/**
+ * A JSON object that a client sent. It may have a field `__proto__`. So copy its fields with the spread
+ * syntax, and never assign them by name.
+ */
+export type JsonObject = { readonly [field: string]: unknown }
+
+/**
+ * The reason why a body can't be read. `too_dense`: it would cause too much work for the bytes that were
+ * sent.
+ */
+export type BodyFault = 'too_large' | 'too_dense' | 'bad_gzip' | 'not_utf8' | 'not_json' | 'not_an_object'
+
+export type ReadBody =
+  | { readonly ok: true; readonly body: JsonObject }
+  | { readonly ok: false; readonly fault: BodyFault }
+
+/** Reads the body of a request as a whole: JSON, plain or in gzip. Never throws. */
+export function readBody(sent: Buffer, maxBytes: number): ReadBody {
+  const inflated = inflateBody(sent, maxBytes)
+  if (!inflated.ok) return inflated
+  const { bytes } = inflated
+  if (!isUtf8(bytes)) return { ok: false, fault: 'not_utf8' }
+  const parsed = parseJson(bytes.toString('utf8', startOf(bytes)))
+  if (!parsed.ok) return { ok: false, fault: 'not_json' }
+  return isJsonObject(parsed.value) ? { ok: true, body: parsed.value } : { ok: false, fault: 'not_an_object' }
+}
+
+export type Inflated =
+  | { readonly ok: true; readonly bytes: Buffer }
+  | { readonly ok: false; readonly fault: BodyFault }
+
+/**
+ * If a body is gzip, inflates it. The first two bytes tell whether it is gzip. The headers aren't reliable,
+ * because some clients send gzip with the content type of a form, and some proxies inflate a body without
+ * changing its header. If a body inflates to more than `maxBytes`, inflating stops, and the body is
+ * `too_large`. Never throws.
+ */
+export function inflateBody(sent: Buffer, maxBytes: number): Inflated {
+  const inflated = isGzip(sent) ? inflate(sent, maxBytes) : { ok: true as const, bytes: sent }
+  return inflated.ok && inflated.bytes.length > maxBytes ? { ok: false, fault: 'too_large' } : inflated
+}
+
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * Returns true if the bytes begin with gzip's magic number (RFC 1952). No JSON text begins with these bytes.
+ */
+export function isGzip(bytes: Buffer): boolean {
+  return bytes.length > 2 && bytes[0] === 0x1f && bytes[1] === 0x8b
+}
+
+/**
+ * Inflates synchronously, not in libuv's threads. Threads would gain little, because the main thread has to
+ * parse the result, which takes as long as inflating. Besides, many inflations at the same time would need
+ * much memory.
+ */
+function inflate(sent: Buffer, maxBytes: number): Inflated {
+  try {
+    return {
+      ok: true,
+      bytes: gunzipSync(sent, { maxOutputLength: maxBytes, chunkSize: pieceBytes(sent, maxBytes) }),
+    }
+  } catch (error) {
+    const isTooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
+    return { ok: false, fault: isTooLarge ? 'too_large' : 'bad_gzip' }
+  }
+}
+
+const leastPieceBytes = 16 * 1_024
+
+/**
+ * Returns the size of zlib's output buffer. The last four bytes of a gzip body contain the inflated length
+ * (RFC 1952, ISIZE). With a buffer of this length, the output comes in one piece. If a client states a false
+ * length, this costs no more than a body that really has this length.
+ */
+function pieceBytes(sent: Buffer, maxBytes: number): number {
+  const said = sent.length < 4 ? 0 : sent.readUInt32LE(sent.length - 4)
+  // The buffer has one more byte, because zlib asks for another buffer as soon as its output fills the first.
+  return Math.max(leastPieceBytes, Math.min(said, maxBytes) + 1)
+}

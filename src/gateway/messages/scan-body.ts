@@ -1,0 +1,281 @@
+import { isUtf8 } from 'node:buffer'
+import { Field, messagePlaces } from '../../message/canonical-fields.ts'
+import { invalid } from '../../message/json/canonical-number.ts'
+import { scanObject } from '../../message/canonical-scan.ts'
+import { parseJson } from '../../message/json/json.ts'
+import { skipSpace, skipString, skipValue, startOf } from '../../message/json/json-skip.ts'
+import type { MessageLimits } from '../../message/limits.ts'
+import { copyRespelled, respell, respelledText } from '../../message/json/respell.ts'
+import { type BodyFault, isJsonObject, type JsonObject } from './body.ts'
+import { countLostDigits } from './lost-digits.ts'
+import { maxBatchMessages } from './request-limits.ts'
+import type { RequestWork } from './request-work.ts'
+import { ScannedItems } from './scanned-items.ts'
+import { keyIn } from './write-key.ts'
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  isAt,
+  openBrace,
+  openBracket,
+  quote,
+} from '../../message/json/json-bytes.ts'
+import type { Items } from './item.ts'
+
+/** A body whose messages were found by scanning its bytes. Don't use it after the next body is scanned. */
+export type ScannedBody = {
+  readonly ok: true
+  /**
+   * The body without its messages. If the body is a batch, its list `batch` is empty here. If it is a single
+   * message, only its `writeKey` is here.
+   */
+  readonly body: JsonObject
+  readonly items: Items
+  /** The number of whole numbers beyond 2^53 that lost digits. */
+  readonly lostDigits: number
+}
+
+type Refused = { readonly ok: false; readonly fault: BodyFault }
+export type Scanned = ScannedBody | Refused
+
+type Limits = Pick<MessageLimits, 'maxDepth' | 'maxKeys'>
+
+/**
+ * The places of the fields of all messages of a body. The array for these places is large, so it is reused
+ * for each body.
+ */
+const places = messagePlaces({ nested: true })
+
+const space = 0x20
+const batchKey = Buffer.from('"batch"')
+
+/** Scans the body of a single call, which is one message. */
+export function scanSingle(bytes: Buffer, limits: Limits, work: RequestWork): Scanned {
+  if (!isUtf8(bytes)) return refuse('not_utf8')
+  if (!work.scans(bytes.length)) return refuse('too_dense')
+  places.reset(bytes)
+  places.begin()
+  const items = new ScannedItems(bytes, places)
+  if (scanObject(bytes, 0, places, limits) === bytes.length) {
+    items.addScanned(0, bytes.length)
+    return { ok: true, body: { writeKey: places.valueOf(Field.writeKey) }, items, lostDigits: 0 }
+  }
+  if (!work.respells(bytes.length)) return refuse('too_dense')
+  const start = startOf(bytes)
+  const respelled = respell(bytes, start, limits)
+  if (respelled === undefined || skipSpace(bytes, respelled.end) !== bytes.length) return refuse('not_json')
+  const { lostDigits } = respelled
+  if (addRespelled(items, { bytes, start, limits }, respelled)) {
+    return { ok: true, body: { writeKey: places.valueOf(Field.writeKey) }, items, lostDigits }
+  }
+  const outline = items.outlineAt(0)
+  if (outline === undefined) return refuse('not_an_object')
+  return { ok: true, body: { writeKey: outline['writeKey'] }, items, lostDigits }
+}
+
+/**
+ * Adds the value that was respelled last to `items`. If there is room for it in place of what the client has
+ * sent, it is written there, because the short way needs all messages in one buffer. Returns true if the
+ * short way is open to the message.
+ */
+function addRespelled(
+  items: ScannedItems,
+  { bytes, start, limits }: { readonly bytes: Buffer; readonly start: number; readonly limits: Limits },
+  { end, length, hasNonNumber }: { end: number; length: number; hasNonNumber: boolean },
+): boolean {
+  if (!hasNonNumber && length <= end - start) {
+    copyRespelled(bytes, start)
+    bytes.fill(space, start + length, end)
+    places.beginAgain()
+    if (scanObject(bytes, start, places, limits) === start + length) {
+      items.addScanned(start, start + length)
+      return true
+    }
+  }
+  items.addRespelled(respelledText(), hasNonNumber)
+  return false
+}
+
+/**
+ * Scans the body of a batch. Finds the places of its messages in one pass, and parses the rest of the body.
+ * A message that isn't in canonical form (as JSON.stringify writes it) is respelled.
+ */
+export function scanBatch(bytes: Buffer, limits: Limits, work: RequestWork): Scanned {
+  if (!isUtf8(bytes)) return refuse('not_utf8')
+  const found = findList(bytes, startOf(bytes), limits, work)
+  if (found === undefined) return scanRespelled(bytes, limits, work)
+  return found.ok ? withRest(bytes, found, work) : found
+}
+
+function refuse(fault: BodyFault): Refused {
+  return { ok: false, fault }
+}
+
+/** Parses the body without its list of messages. */
+function withRest(bytes: Buffer, { start, end, scan }: FoundList, work: RequestWork): Scanned {
+  const { items } = scan
+  // The answer will say that there are too many messages, whatever else is in the body.
+  if (items.length > maxBatchMessages) {
+    return { ok: true, body: { writeKey: keyIn(bytes) }, items, lostDigits: 0 }
+  }
+  const textStart = startOf(bytes)
+  const restBytes = bytes.length - (end - start)
+  if (!work.parses(restBytes)) return refuse('too_dense')
+  const text = `${bytes.toString('utf8', textStart, start)}[]${bytes.toString('utf8', end)}`
+  const parsed = parseJson(text)
+  if (!parsed.ok) return refuse('not_json')
+  if (!isJsonObject(parsed.value)) return refuse('not_an_object')
+  return { ok: true, body: parsed.value, items, lostDigits: scan.lostDigits + countLostDigits(text) }
+}
+
+/**
+ * Scans a batch whose list couldn't be found, because the body isn't a JSON object with exactly one list
+ * `batch`, or because a key is spelled with an escape. Respells the body first. Then
+ * numbers that lost digits are counted only roughly, because a list may have been respelled before.
+ */
+function scanRespelled(bytes: Buffer, limits: Limits, work: RequestWork): Scanned {
+  if (!work.respells(bytes.length)) return refuse('too_dense')
+  const respelled = respell(bytes, startOf(bytes), { maxDepth: limits.maxDepth + 2, nonNumbers: 'kept' })
+  if (respelled === undefined || skipSpace(bytes, respelled.end) !== bytes.length) return refuse('not_json')
+  const { lostDigits } = respelled
+  const text = respelledText()
+  if (!text.startsWith('{')) return refuse(respelled.hasNonNumber ? 'not_json' : 'not_an_object')
+  const canonical = Buffer.from(text)
+  const found = findList(canonical, 0, limits, work)
+  if (found === undefined) return withoutList(text, work)
+  const scanned = found.ok ? withRest(canonical, found, work) : found
+  return scanned.ok ? { ...scanned, lostDigits } : scanned
+}
+
+/** Parses a body that has no list `batch`. */
+function withoutList(text: string, work: RequestWork): Scanned {
+  if (!work.parses(text.length)) return refuse('too_dense')
+  const parsed = parseJson(text)
+  if (!parsed.ok || !isJsonObject(parsed.value)) return refuse('not_json')
+  return { ok: true, body: parsed.value, items: new ScannedItems(nothing, places), lostDigits: 0 }
+}
+
+const nothing = Buffer.alloc(0)
+
+type FoundList = { readonly ok: true; readonly start: number; readonly end: number; readonly scan: ItemScan }
+
+/**
+ * Finds the list `batch` among the members of the body, and scans the list. All other members are only
+ * skipped. Returns `undefined` if there isn't exactly one such list.
+ */
+function findList(
+  bytes: Buffer,
+  from: number,
+  limits: Limits,
+  work: RequestWork,
+): FoundList | Refused | undefined {
+  let found: FoundList | undefined
+  let at = skipSpace(bytes, from)
+  if (bytes[at] !== openBrace) return undefined
+  do {
+    const keyStart = skipSpace(bytes, at + 1)
+    if (bytes[keyStart] !== quote) return undefined
+    const keyEnd = skipString(bytes, keyStart)
+    const colonAt = skipSpace(bytes, keyEnd)
+    // A key with an escape may be `batch` in another spelling.
+    if (bytes[colonAt] !== colon || hasEscape(bytes, keyStart, keyEnd)) return undefined
+    const start = skipSpace(bytes, colonAt + 1)
+    let end: number
+    if (isAt(bytes, keyStart, keyEnd, batchKey)) {
+      if (found !== undefined || bytes[start] !== openBracket) return undefined
+      const scan = new ItemScan(bytes, limits, work)
+      end = scan.list(start)
+      if (end === invalid) return refuse(scan.fault)
+      found = { ok: true, start, end, scan }
+      if (scan.items.length > maxBatchMessages) return found
+    } else end = skipValue(bytes, start, Math.min(bytes.length, start + work.mostParsed))
+    // What isn't in the list is parsed afterwards.
+    const restBytes = end - from - (found === undefined ? 0 : found.end - found.start)
+    if (restBytes >= work.mostParsed) return refuse('too_dense')
+    at = skipSpace(bytes, end)
+  } while (bytes[at] === comma)
+  return bytes[at] === closeBrace ? found : undefined
+}
+
+function hasEscape(bytes: Buffer, start: number, end: number): boolean {
+  for (let at = start; at < end; at++) if (bytes[at] === backslash) return true
+  return false
+}
+
+/** The scan of the list `batch` of one body. */
+class ItemScan {
+  readonly items: ScannedItems
+  lostDigits = 0
+  /** The reason why the list can't be read, if it can't. */
+  fault: BodyFault = 'not_json'
+  readonly #bytes: Buffer
+  readonly #limits: Limits
+  readonly #work: RequestWork
+
+  constructor(bytes: Buffer, limits: Limits, work: RequestWork) {
+    this.#bytes = bytes
+    this.#limits = limits
+    this.#work = work
+    places.reset(bytes)
+    this.items = new ScannedItems(bytes, places)
+  }
+
+  /**
+   * Scans the list that begins at `start`. Returns the place after the list, or `invalid`. If there are more
+   * messages than a batch may have, stops after the first that is too many.
+   */
+  list(start: number): number {
+    const bytes = this.#bytes
+    let at = skipSpace(bytes, start + 1)
+    if (bytes[at] === closeBracket) return at + 1
+    for (;;) {
+      if (this.items.length === maxBatchMessages) {
+        this.items.addRespelled('null', false)
+        return at
+      }
+      const end = this.#item(at)
+      if (end === invalid) return invalid
+      const next = skipSpace(bytes, end)
+      if (bytes[next] === closeBracket) return next + 1
+      if (bytes[next] !== comma) return invalid
+      at = skipSpace(bytes, next + 1)
+    }
+  }
+
+  #item(start: number): number {
+    const work = this.#work
+    if (work.isLookedAt) {
+      const limit = Math.min(this.#bytes.length, start + work.mostScanned)
+      if (!work.scans(skipValue(this.#bytes, start, limit) - start)) return this.#refuse()
+    }
+    places.begin()
+    const end = scanObject(this.#bytes, start, places, this.#limits)
+    if (end !== invalid) {
+      if (!work.isLookedAt && !work.scans(end - start)) return this.#refuse()
+      this.items.addScanned(start, end)
+      return end
+    }
+    return this.#respell(start)
+  }
+
+  #refuse(): typeof invalid {
+    this.fault = 'too_dense'
+    return invalid
+  }
+
+  #respell(start: number): number {
+    const work = this.#work
+    if (work.isLimited) {
+      const length = skipValue(this.#bytes, start) - start
+      if (!work.respells(length) || (!work.isLookedAt && !work.scans(length))) return this.#refuse()
+    }
+    const respelled = respell(this.#bytes, start, { maxDepth: this.#limits.maxDepth, nonNumbers: 'null' })
+    if (respelled === undefined) return invalid
+    this.lostDigits += respelled.lostDigits
+    addRespelled(this.items, { bytes: this.#bytes, start, limits: this.#limits }, respelled)
+    return respelled.end
+  }
+}

@@ -1,0 +1,89 @@
+import type { FieldPlaces } from '../../message/field-places.ts'
+import { type Outline, outlineOf } from '../../message/json/outline.ts'
+import { CanonicalItems } from './canonical-item.ts'
+import { type CheckedItem, checkItem, type ItemContext, type Items } from './item.ts'
+
+/**
+ * The messages of a request whose body was scanned. If a message is in canonical form (as JSON.stringify
+ * writes it), it is completed from its bytes if `CanonicalItems` can do that. All other messages are
+ * completed from their outlines.
+ */
+export class ScannedItems implements Items {
+  readonly #bytes: Buffer
+  readonly #places: FieldPlaces
+  /** Two numbers for each message: the place of its first byte, and the place after its last byte. */
+  readonly #ranges: number[] = []
+  /** The texts of the messages that were respelled, by index. */
+  readonly #respelled = new Map<number, string>()
+  /** The indexes of messages that had NaN or an infinity. */
+  readonly #spoiled = new Set<number>()
+  readonly #outlines = new Map<number, Outline | undefined>()
+  readonly #generation: number
+  #completing: { readonly surroundings: ItemContext; readonly items: CanonicalItems } | undefined
+
+  /**
+   * `places`: the places of the fields of each message. For messages that were respelled, they are incomplete
+   * and aren't used.
+   */
+  constructor(bytes: Buffer, places: FieldPlaces) {
+    this.#bytes = bytes
+    this.#places = places
+    this.#generation = places.generation
+  }
+
+  get length(): number {
+    return this.#ranges.length / 2
+  }
+
+  /** Adds a message that was scanned. */
+  addScanned(start: number, end: number): void {
+    this.#ranges.push(start, end)
+  }
+
+  /** Adds a value that was respelled. `isSpoiled`: it had NaN or an infinity. */
+  addRespelled(text: string, isSpoiled: boolean): void {
+    this.#respelled.set(this.length, text)
+    if (isSpoiled) this.#spoiled.add(this.length)
+    this.#ranges.push(0, 0)
+  }
+
+  check(index: number, surroundings: ItemContext): CheckedItem {
+    if (this.#spoiled.has(index)) return notJson
+    const short = this.#respelled.has(index) ? undefined : this.#complete(index, surroundings)
+    return short ?? checkItem(this.outlineAt(index), surroundings)
+  }
+
+  outlineAt(index: number): Outline | undefined {
+    if (this.#outlines.has(index)) return this.#outlines.get(index)
+    const text =
+      this.#respelled.get(index) ?? this.#bytes.toString('utf8', this.#startOf(index), this.#endOf(index))
+    const outline = text.startsWith('{') ? outlineOf(text) : undefined
+    this.#outlines.set(index, outline)
+    return outline
+  }
+
+  #complete(index: number, surroundings: ItemContext): CheckedItem | undefined {
+    if (this.#completing?.surroundings !== surroundings) {
+      this.#completing = { surroundings, items: new CanonicalItems(surroundings) }
+    }
+    if (this.#places.generation !== this.#generation) throw new Error('another body was scanned meanwhile')
+    this.#places.select(index)
+    return this.#completing.items.complete({
+      bytes: this.#bytes,
+      start: this.#startOf(index),
+      end: this.#endOf(index),
+      places: this.#places,
+    })
+  }
+
+  #startOf(index: number): number {
+    return this.#ranges[2 * index] ?? 0
+  }
+
+  #endOf(index: number): number {
+    return this.#ranges[2 * index + 1] ?? 0
+  }
+}
+
+/** The outcome for a message that contained NaN or Infinity. */
+const notJson = { ok: false, reason: 'not_json' } as const

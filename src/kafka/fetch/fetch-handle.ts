@@ -1,0 +1,346 @@
+import { EpochHistory } from './epoch-history.ts'
+import type { FetchPosition } from '../wire/fetch-message.ts'
+import type { Truncation } from './positions.ts'
+import type { FetchedRecord } from '../wire/record-batch.ts'
+import { throttlePatienceMs, tooSmallForFetch } from '../wire/throttle.ts'
+
+/** The records that one fetch has brought from one partition. */
+export type FetchedBatch = {
+  /** The offset that the fetch asked for. */
+  readonly from: number
+  /**
+   * The records in the order of their offsets, none before `from`. Markers of transactions and records of
+   * aborted transactions are left out. The list may be empty.
+   */
+  readonly records: readonly FetchedRecord[]
+  /**
+   * The offset that the next fetch asks for. Between `from` and this offset, only the records in `records`
+   * have to be read.
+   */
+  readonly nextOffset: number
+}
+
+/**
+ * The callbacks of a handle. They are called one after another. They must not throw or wait. They may call
+ * methods of the handle.
+ */
+export type FetchListener = {
+  /**
+   * Takes a batch. Called only while the handle is open and not paused, and only if the handle's position is
+   * still the offset that the fetch asked for.
+   */
+  batch(batch: FetchedBatch): void
+  /**
+   * Called when records were deleted before they were read. Their offsets are at least `from` and lower than
+   * `to`. Reading continues at `to`. The fetcher logs the loss.
+   */
+  lost(from: number, to: number): void
+  /**
+   * Called when the log isn't the log that was being read. From then on nothing is read until `seek` is
+   * called. The fetcher doesn't log this.
+   */
+  truncated(truncation: Truncation): void
+}
+
+export type FetchOrder = {
+  readonly topic: string
+  readonly partition: number
+  readonly offset: number
+  /** The leader epoch of the last record before `offset`. -1 or absent if it isn't known. */
+  readonly leaderEpoch?: number | undefined
+  /** The id of the topic to whose log `offset` belongs. `locate` (in positions.ts) finds this id. */
+  readonly topicId?: string | undefined
+  readonly isPaused?: boolean
+  /**
+   * The most bytes that one fetch brings from the partition, unless the first batch alone is larger. Default:
+   * 64 KiB.
+   */
+  readonly maxBytes?: number
+  readonly on: FetchListener
+}
+
+/**
+ * A handle by which a caller of the fetcher reads one partition. A handle never gets batches that were
+ * fetched for another handle.
+ */
+export type FetchHandle = {
+  readonly topic: string
+  readonly partition: number
+  /** The offset that the next fetch asks for. */
+  readonly position: number
+  readonly isPaused: boolean
+  /**
+   * The end of the log as the leader last reported it. `atMs` is the time at which the leader was asked, in
+   * epoch milliseconds. `atMs` is 0 before the first answer.
+   */
+  readonly end: { readonly offset: number; readonly atMs: number }
+  /** The start of the log as the leader last reported it. -1 before the first report. */
+  readonly logStart: number
+  /**
+   * The reason why nothing is read from the partition, in words. `undefined` while the partition can be read.
+   */
+  readonly trouble: string | undefined
+  /**
+   * Returns the leader epoch of the last record before `offset`. A commit contains this epoch. Returns -1 if
+   * this handle hasn't read that record.
+   */
+  leaderEpochBefore(offset: number): number
+  pause(): void
+  resume(): void
+  /**
+   * Continues reading at this offset. If `truncated` was called before, also accepts the present log as the
+   * log to read.
+   */
+  seek(offset: number): void
+  close(): void
+}
+
+/** The callbacks and lookups that a handle needs from its fetcher. */
+export type HandleOwner = {
+  /** Called when the partition of a handle may be read again, after it could not be read. */
+  wake(handle: PartitionHandle): void
+  topicIdOf(topic: string): string | undefined
+  closed(handle: PartitionHandle): void
+  log: HandleLog
+}
+
+type HandleLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
+
+const minBackoffMs = 100
+const maxBackoffMs = 5_000
+/**
+ * How long a partition has to fail before the failure counts as trouble, in milliseconds. The move of a
+ * leader and the restart of a broker take less time.
+ */
+const troubleAfterMs = 3_000
+
+/** The fetcher's data about one partition. The caller of the fetcher sees only a `FetchHandle`. */
+export class PartitionHandle implements FetchHandle, FetchPosition {
+  readonly topic: string
+  readonly partition: number
+  readonly on: FetchListener
+  readonly maxBytes: number | undefined
+  readonly #owner: HandleOwner
+  #epochs: EpochHistory
+  #position: number
+  #isPaused: boolean
+  #isClosed = false
+  /** True from the report of a truncation until `seek` is called. */
+  #isResting = false
+  /**
+   * A number that grows with each seek. If a request was sent before the number grew, its answer is dropped.
+   */
+  #turn = 0
+  #trouble: string | undefined
+  #failures = 0
+  #failingSinceMs = 0
+  /** The time of the first of the throttled answers since the leader has answered for the partition. */
+  #throttledSinceMs: number | undefined
+  #waitUntilMs = 0
+  /** The broker that leads the partition. */
+  nodeId: number | undefined
+  /** The present leader epoch of the partition. */
+  leaderEpoch = -1
+  /** The id of the topic to whose log the position belongs. */
+  topicId: string | undefined
+  /** True while it has to be checked whether the log is still the log that was read before. */
+  mustCheck = false
+  /** How many times the batch at the position has arrived damaged. */
+  damaged = 0
+  logStart = -1
+  #endOffset = -1
+  #endAtMs = 0
+
+  constructor(
+    { topic, partition, offset, leaderEpoch = -1, topicId, isPaused = false, maxBytes, on }: FetchOrder,
+    owner: HandleOwner,
+  ) {
+    this.topic = topic
+    this.partition = partition
+    this.on = on
+    this.maxBytes = maxBytes
+    this.topicId = topicId
+    this.#owner = owner
+    this.#position = offset
+    this.#isPaused = isPaused
+    this.#epochs = new EpochHistory(offset, leaderEpoch)
+  }
+
+  get position(): number {
+    return this.#position
+  }
+
+  /** The position, under the name that `FetchPosition` has for it. */
+  get offset(): number {
+    return this.#position
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
+  get isResting(): boolean {
+    return this.#isResting
+  }
+
+  get turn(): number {
+    return this.#turn
+  }
+
+  get trouble(): string | undefined {
+    return this.#trouble
+  }
+
+  /**
+   * No fetch asks for the partition before this time, by `performance.now`. 0 if a fetch may ask for it now.
+   */
+  get waitUntilMs(): number {
+    return this.#waitUntilMs
+  }
+
+  get end(): { readonly offset: number; readonly atMs: number } {
+    return { offset: this.#endOffset, atMs: this.#endAtMs }
+  }
+
+  get endAtMs(): number {
+    return this.#endAtMs
+  }
+
+  leaderEpochBefore(offset: number): number {
+    return this.#epochs.before(offset)
+  }
+
+  pause(): void {
+    this.#isPaused = true
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    this.#owner.wake(this)
+  }
+
+  seek(offset: number): void {
+    this.#position = offset
+    this.#turn++
+    this.damaged = 0
+    if (this.#isResting) this.#beginAnew(offset)
+    this.#owner.wake(this)
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#turn++
+    this.#owner.closed(this)
+  }
+
+  /** Returns true if a fetch may ask for the partition now. `nowMs` is the time by `performance.now`. */
+  isReady(nowMs: number): boolean {
+    return !this.#isPaused && this.isWatched && !this.mustCheck && this.#waitUntilMs <= nowMs
+  }
+
+  /** True while the handle is open and isn't resting. */
+  get isWatched(): boolean {
+    return !this.#isClosed && !this.#isResting
+  }
+
+  /** Moves the position past the records that were read. */
+  advance(offset: number): void {
+    this.#position = offset
+    this.damaged = 0
+  }
+
+  /** Notes the epochs of the records that were read. */
+  learn(epochs: readonly { readonly from: number; readonly leaderEpoch: number }[]): void {
+    for (const { from, leaderEpoch } of epochs) this.#epochs.add(from, leaderEpoch)
+  }
+
+  endsAt(offset: number, askedAtMs: number): void {
+    this.#endOffset = offset
+    this.#endAtMs = askedAtMs
+  }
+
+  /** Notes that the end of the log was still the same when the leader was asked for it. */
+  stillEnds(askedAtMs: number): void {
+    if (this.#endOffset >= 0) this.#endAtMs = askedAtMs
+  }
+
+  rest(truncation: Truncation): void {
+    this.#isResting = true
+    this.mustCheck = false
+    this.#turn++
+    this.on.truncated(truncation)
+  }
+
+  /**
+   * Notes that the partition can't be read now. The fetcher tries again after a pause that grows with each
+   * failure. If `isCertain` is true, waiting alone won't end the failure, so it counts as trouble at once.
+   */
+  failed(reason: string, { isCertain = false } = {}): void {
+    const nowMs = performance.now()
+    if (this.#failures === 0) this.#failingSinceMs = nowMs
+    this.#waitUntilMs = nowMs + Math.min(maxBackoffMs, minBackoffMs * 2 ** Math.min(this.#failures, 16))
+    this.#failures++
+    const isTrouble = isCertain || nowMs - this.#failingSinceMs >= troubleAfterMs
+    if (this.#trouble === undefined && isTrouble) this.#sayTrouble(reason)
+    if (isTrouble) this.#trouble = reason
+  }
+
+  /**
+   * Logs that a batch is still damaged after several fetches. In place of the batch, the caller of this
+   * method gives the listener one record, which says that the batch is damaged.
+   */
+  sayDamaged(nextOffset: number): void {
+    const { topic, partition, position: from } = this
+    const message =
+      'a batch is damaged at the broker: its records count as one that can not be read; check the disk of the broker, and the replicas'
+    this.#owner.log.error({ topic, partition, from, to: nextOffset }, message)
+  }
+
+  /**
+   * Notes that the leader has answered, and has left out this partition because a quota of this client is
+   * used up. The leader says when it answers again, so this is no failure unless it lasts.
+   */
+  throttled(): void {
+    const nowMs = performance.now()
+    this.#throttledSinceMs ??= nowMs
+    if (nowMs - this.#throttledSinceMs >= throttlePatienceMs)
+      this.failed(tooSmallForFetch, { isCertain: true })
+  }
+
+  /** Notes that the leader has answered for the partition. */
+  succeeded(): void {
+    this.#throttledSinceMs = undefined
+    if (this.#failures === 0) return
+    if (this.#trouble !== undefined) {
+      const { topic, partition } = this
+      const forMs = Math.round(performance.now() - this.#failingSinceMs)
+      this.#owner.log.info({ topic, partition, forMs }, 'a partition can be read again')
+    }
+    this.#failures = 0
+    this.#waitUntilMs = 0
+    this.#trouble = undefined
+  }
+
+  /** Ends the pause after a failure early, because something has changed in the cluster. */
+  hurry(): void {
+    this.#waitUntilMs = 0
+  }
+
+  #sayTrouble(trouble: string): void {
+    const { topic, partition } = this
+    const message = 'a partition can not be read: it waits, and is tried again; the others go on'
+    this.#owner.log.warn({ topic, partition, trouble }, message)
+  }
+
+  /** Accepts the present log as the log to read. No record of this log has been read yet. */
+  #beginAnew(offset: number): void {
+    this.#isResting = false
+    this.topicId = this.#owner.topicIdOf(this.topic)
+    this.#epochs = new EpochHistory(offset, -1)
+  }
+}

@@ -1,0 +1,207 @@
+/**
+ * Parses JSON text from an untrusted producer. Does the same as JSON.parse, but avoids a bug of V8 in Node 24
+ * and 26 (nodejs/node#63785). In these versions, JSON.parse can misread a key that is spelled with an escape.
+ * For example, after an object with a key `\` was parsed, a key spelled `"\n"` in the same place becomes `\`.
+ * So the keys of one producer could change the keys of another producer.
+ *
+ * Instead of a misread key, JSON.parse returns the beginning of its spelling, up to and including a
+ * backslash. So if no returned key contains a backslash, no key was misread.
+ */
+export function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return { ok: false }
+  }
+  const isSuspect = mayHaveEscapedKey(text) && hasMember(value, (key) => key.includes('\\'))
+  return { ok: true, value: isSuspect ? readAgain(text) : value }
+}
+
+/**
+ * Returns true if `isSought` returns true for at least one member, at any depth. Members of arrays have the
+ * key ''. Uses a list instead of recursion, because deep nesting could exhaust the stack.
+ */
+export function hasMember(root: unknown, isSought: (key: string, value: unknown) => boolean): boolean {
+  const pending = [root]
+  while (pending.length > 0) {
+    const next = pending.pop()
+    if (Array.isArray(next)) {
+      for (const item of next) {
+        if (isSought('', item)) return true
+        if (typeof item === 'object') pending.push(item)
+      }
+    } else if (isRecord(next)) {
+      for (const key of Object.keys(next)) {
+        const value = next[key]
+        if (isSought(key, value)) return true
+        if (typeof value === 'object') pending.push(value)
+      }
+    }
+  }
+  return false
+}
+
+/** Returns true if a value is or contains a number that JSON.parse has read as infinite, such as 1e999. */
+export function holdsInfinite(value: unknown): boolean {
+  return hasMember([value], (_key, member) => member === Infinity || member === -Infinity)
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}
+
+/**
+ * Returns true if a text has a string with an escape in it, and a colon after this string. Looks only at the
+ * places of escapes, because most texts have few escapes.
+ */
+function mayHaveEscapedKey(text: string): boolean {
+  let quote = -1
+  for (let escape = text.indexOf('\\'); escape !== -1;) {
+    const rest = escape + 2
+    // The next quotation mark is searched for only if it isn't known yet, because many escapes of a long
+    // string have the same next quotation mark.
+    if (quote < rest) quote = text.indexOf('"', rest)
+    const next = text.indexOf('\\', rest)
+    const isLastOfString = next === -1 || quote < next
+    if (isLastOfString && isFollowedByColon(text, quote)) return true
+    escape = next
+  }
+  return false
+}
+
+function isFollowedByColon(text: string, quote: number): boolean {
+  let at = quote + 1
+  while (at < text.length && ' \n\r\t'.includes(text.charAt(at))) at += 1
+  return text[at] === ':'
+}
+
+type Container = { items: unknown[] } | { fields: Record<string, unknown>; key: string | undefined }
+
+const quote = 0x22
+const comma = 0x2c
+const colon = 0x3a
+const openBracket = 0x5b
+const backslash = 0x5c
+const closeBracket = 0x5d
+const openBrace = 0x7b
+const closeBrace = 0x7d
+const space = 0x20
+
+/**
+ * Parses a text that JSON.parse has accepted, key by key. Uses a list of the open containers instead of
+ * recursion, because deep nesting could exhaust the stack.
+ */
+function readAgain(text: string): unknown {
+  const root: unknown[] = []
+  const open: Container[] = []
+  let top: Container = { items: root }
+  let at = 0
+  while (at < text.length) {
+    const character = text.charCodeAt(at)
+    if (character === openBrace || character === openBracket) {
+      open.push(top)
+      top = character === openBrace ? { fields: dictionary(), key: undefined } : { items: [] }
+      at += 1
+    } else if (character === closeBrace || character === closeBracket) {
+      const closed = 'items' in top ? top.items : top.fields
+      top = open.pop() ?? { items: root }
+      put(top, closed)
+      at += 1
+    } else if (isBetween(character)) {
+      at += 1
+    } else {
+      const end = character === quote ? endOfString(text, at) : endOfLiteral(text, at)
+      const token = text.slice(at, end)
+      if ('fields' in top && top.key === undefined) top.key = readString(token)
+      else put(top, character === quote ? readString(token) : readLiteral(token))
+      at = end
+    }
+  }
+  return root[0]
+}
+
+/**
+ * Creates an object for which V8 makes no hidden class. With hidden classes, a text with tens of thousands of
+ * objects, each with a different field, would cost four times as much.
+ */
+function dictionary(): Record<string, unknown> {
+  const fields: Record<string, unknown> = Object.create(null)
+  Object.setPrototypeOf(fields, Object.prototype)
+  return fields
+}
+
+/**
+ * Reads a string. If it has escapes, calls JSON.parse, which reads a string correctly because a string has no
+ * keys. Otherwise takes a slice of the text, which costs less.
+ */
+function readString(token: string): string {
+  return token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1)
+}
+
+function readLiteral(token: string): unknown {
+  switch (token) {
+    case 'true':
+      return true
+    case 'false':
+      return false
+    case 'null':
+      return null
+    default:
+      return Number(token)
+  }
+}
+
+/**
+ * Adds a value to a container. Adds the field `__proto__` by `defineProperty`, because an assignment would
+ * set the prototype. Assigns all other fields, because `defineProperty` costs many times as much.
+ */
+function put(container: Container, value: unknown): void {
+  if ('items' in container) {
+    container.items.push(value)
+    return
+  }
+  const { fields, key = '' } = container
+  if (key === '__proto__') {
+    Object.defineProperty(fields, key, { value, writable: true, enumerable: true, configurable: true })
+  } else {
+    fields[key] = value
+  }
+  container.key = undefined
+}
+
+/**
+ * Returns true for a separator between tokens. Control characters count as separators, because a text that
+ * JSON.parse has accepted has them only where spaces are allowed.
+ */
+function isBetween(character: number): boolean {
+  return character <= space || character === comma || character === colon
+}
+
+function endOfString(text: string, start: number): number {
+  let at = start + 1
+  for (let character = text.charCodeAt(at); character !== quote; character = text.charCodeAt(at)) {
+    at += character === backslash ? 2 : 1
+  }
+  return at + 1
+}
+
+function endOfLiteral(text: string, start: number): number {
+  let at = start
+  while (at < text.length && !endsLiteral(text.charCodeAt(at))) at += 1
+  return at
+}
+
+function endsLiteral(character: number): boolean {
+  return isBetween(character) || character === closeBrace || character === closeBracket
+}
+
+/** Returns true if a value is a text that isn't empty. */
+export function isFilled(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+/** Returns true if a value is an exact whole number of 0 or more. */
+export function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0
+}

@@ -1,0 +1,83 @@
+import type { Logger } from 'pino'
+import type { FailingPartition } from '../../kafka/produce/failing-partitions.ts'
+import { groupSubscriptions, type TopicNames } from '../../topics/topics.ts'
+import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
+import type { GroupConsumer } from '../../kafka/group/consumer-ports.ts'
+import { describeReasons } from '../../kafka/wire/errors.ts'
+
+export type FailingUnitsOptions = {
+  readonly log: Pick<Logger, 'info' | 'warn'>
+  readonly topics: TopicNames
+  /** The retry topics that the group reads, with their full names. */
+  readonly tiers: readonly { readonly topic: string; readonly waitMs: number }[]
+}
+
+/**
+ * The parts to which this class reports that a unit is stopped or continues. A part is `undefined` until it
+ * has started.
+ */
+export type StoppableParts = {
+  readonly pipeline: Pick<Pipeline, 'setUnitStopped'> | undefined
+  readonly consumer: Pick<GroupConsumer, 'setPartitionFull'> | undefined
+}
+
+/**
+ * Stops a unit while Kafka accepts no records for a partition to which the unit's deliveries are written.
+ * While a unit is stopped, its records aren't fetched, and none of its attempts begin. All other units
+ * continue.
+ */
+export class FailingUnits {
+  readonly #options: FailingUnitsOptions
+  readonly #parts: () => StoppableParts
+  /** The topics in which a unit's partition takes no records, each with the reason, by unit. */
+  readonly #failing = new Map<number, Map<string, string>>()
+  /** The units of this worker. */
+  #owned: readonly number[] = []
+
+  constructor(options: FailingUnitsOptions, parts: () => StoppableParts) {
+    this.#options = options
+    this.#parts = parts
+  }
+
+  readonly changed = ({ topic, partition, reason }: FailingPartition, isFailing: boolean): void => {
+    const { log, topics: names } = this.#options
+    if (isFailing) log.warn({ topic, partition, reason }, 'Kafka does not accept records for this partition')
+    else log.info({ topic, partition }, 'Kafka accepts records for this partition again')
+    // A unit is stopped only for a retry topic or `dead-letters`, because the outcome of a delivery can't be
+    // written without these topics.
+    if (topic !== names.deadLetters && !topic.startsWith(names.retryPrefix)) return
+    const topics = this.#failing.get(partition) ?? new Map<string, string>()
+    if (isFailing) topics.set(topic, reason)
+    else topics.delete(topic)
+    if (topics.size > 0) this.#failing.set(partition, topics)
+    else this.#failing.delete(partition)
+    this.#setUnitStopped(partition, topics.size > 0)
+  }
+
+  /**
+   * Returns why all units of this worker are stopped. Returns an empty text while at least one unit isn't
+   * stopped, or while the worker has no unit.
+   */
+  get stoppedBy(): string {
+    const reasons = this.#owned.map((unit) => [...(this.#failing.get(unit)?.values() ?? [])])
+    if (reasons.length === 0 || reasons.some((ofUnit) => ofUnit.length === 0)) return ''
+    return describeReasons(reasons.flat())
+  }
+
+  /**
+   * Takes over an assignment, and stops the failing units again. This is needed because the consumer forgets
+   * that a unit is stopped when this member loses the unit.
+   */
+  assigned(units: readonly number[]): void {
+    this.#owned = units
+    for (const unit of this.#failing.keys()) this.#setUnitStopped(unit, true)
+  }
+
+  #setUnitStopped(unit: number, isStopped: boolean): void {
+    const { topics, tiers } = this.#options
+    const { pipeline, consumer } = this.#parts()
+    pipeline?.setUnitStopped(unit, isStopped)
+    for (const { topic } of groupSubscriptions(topics, tiers))
+      consumer?.setPartitionFull(topic, unit, isStopped, 'produce')
+  }
+}

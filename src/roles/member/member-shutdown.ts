@@ -1,0 +1,64 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import { within } from '../../async/within.ts'
+import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
+import type { Parts } from '../start/parts.ts'
+import type { RecordIntake } from './record-intake.ts'
+import type { Stalls } from '../start/stalls.ts'
+import type { GroupConsumer } from '../../kafka/group/consumer-ports.ts'
+import { leaveMs, Ending } from './ending.ts'
+
+const lastCommitTries = 10
+
+export type MemberEnd = {
+  readonly parts: Parts
+  readonly log: Logger
+  readonly ending: Ending
+  readonly stalls: Stalls
+  readonly consumer: GroupConsumer
+  readonly pipeline: Pipeline
+  readonly intake: RecordIntake
+  /**
+   * Stops all parts that write records for units, but not the pipeline. These parts are stopped once more
+   * when the role's parts stop.
+   */
+  readonly stopWriters: () => Promise<unknown>
+}
+
+/**
+ * Adds functions to `parts` that end a member. They run before the parts that were added earlier are stopped.
+ * They finish and commit the member's deliveries in flight, and then leave the group.
+ */
+export function deferEnd({ parts, log, ending, stalls, ...member }: MemberEnd): void {
+  const { consumer, pipeline, intake, stopWriters } = member
+  parts.defer(async () => {
+    if (!(await ending.within(leave(consumer, log))))
+      log.error('Kafka did not answer in time: what was settled since the last commit will be repeated')
+  })
+  parts.defer(async () => {
+    stalls.isStopping = true
+    log.info({ held: pipeline.held.records, inFlight: pipeline.inFlight }, 'draining')
+    consumer.quiesce()
+    intake.stop()
+    if (!(await ending.drained(Promise.all([pipeline.drain(), stopWriters()]))))
+      log.warn(
+        { held: pipeline.held.records },
+        'stopping before all deliveries were finished: the rest will be repeated',
+      )
+  })
+}
+
+async function leave(consumer: GroupConsumer, log: Logger): Promise<void> {
+  // The commit is tried several times, because the coordinator refuses commits for a moment during a
+  // rebalance.
+  for (let tries = 1; tries <= lastCommitTries; tries++) {
+    try {
+      await consumer.commit()
+      break
+    } catch (error) {
+      log.warn({ err: error, tries }, 'the last commit was refused')
+      await delay(leaveMs / lastCommitTries)
+    }
+  }
+  await consumer.stop()
+}

@@ -1,0 +1,63 @@
+import type { Logger } from 'pino'
+import type { HeldState } from '../../audience/store/states-page.ts'
+import type { AudienceUnits } from '../../audience/unit/units.ts'
+import { FirstSyncs } from '../../backfill/first-syncs.ts'
+import type { Connection } from '../../backfill/marks.ts'
+import { replayOf } from '../../backfill/replay-record.ts'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { Config } from '../../config/schema.ts'
+import type { RecordProducer } from '../../kafka/produce/producer.ts'
+import { createFirstSyncObserver } from '../../telemetry/first-sync-observer.ts'
+import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
+import type { BackfillMarks } from './backfill-marks.ts'
+import { topicNames } from '../start/settings.ts'
+
+export type FirstSyncsOptions = {
+  config: Config
+  metrics: WorkerMetrics
+  log: Logger
+  catalog: () => Catalog
+  marks: BackfillMarks
+  audiences: Pick<AudienceUnits, 'statesOf'>
+  producer: Pick<RecordProducer, 'produce'>
+}
+
+/**
+ * Opens the first syncs, which send the present members of a space to destinations that are connected to it
+ * later. Stop the first syncs before the units.
+ */
+export function openFirstSyncs({
+  config,
+  metrics,
+  log,
+  catalog,
+  marks,
+  audiences,
+  producer,
+}: FirstSyncsOptions): FirstSyncs {
+  const topics = topicNames(config)
+
+  async function send(unit: number, connection: Connection, states: readonly HeldState[]): Promise<void> {
+    const { destinationId, spaceId } = connection
+    const timestampMs = Date.now()
+    const written = await Promise.all(
+      states.map((held) =>
+        producer.produce(replayOf({ ...held, timestampMs }, { unit, destinationId, topics })),
+      ),
+    )
+    // A value that is too large for the record of a delivery isn't sent. The destination gets a mark instead.
+    if (written.includes('refused')) await marks.needsBackfill(destinationId, spaceId)
+  }
+
+  return new FirstSyncs({
+    isWanted: config.audiences.firstSync,
+    perSecond: config.audiences.firstSyncRate,
+    partitions: config.topics.partitions,
+    catalog,
+    marks: marks.keeper,
+    readMarks: () => marks.read(),
+    statesOf: (unit, query) => audiences.statesOf(unit, query),
+    send,
+    observer: createFirstSyncObserver({ metrics, log }),
+  })
+}

@@ -1,0 +1,189 @@
+import type { Logger } from 'pino'
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { Config } from '../../config/schema.ts'
+import { untilAborted } from '../../async/until-aborted.ts'
+import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
+import {
+  type OutboundRecord,
+  type ProduceResult,
+  type RecordProducer,
+  startProducer,
+  whileAnyFails,
+} from '../../kafka/produce/producer.ts'
+import { maxRetryRecordBytes } from '../../topics/topic-list.ts'
+import { within } from '../../async/within.ts'
+import type { Terms } from '../../notices/decider.ts'
+import { Notifier, type PausesPort } from '../../notices/notifier.ts'
+import { Watch } from '../../notices/watch.ts'
+import type { Pipeline, PipelineObserver } from '../../pipeline/pipeline-ports.ts'
+import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
+import { createNoticeObserver } from '../../telemetry/notice-observer.ts'
+import type { BackfillMarks } from './backfill-marks.ts'
+import { type KafkaClient, ownerName } from '../operations/replay-jobs.ts'
+import type { Outbound } from '../start/outbound.ts'
+import { topicNames, lookEveryMs } from '../start/settings.ts'
+import type { GroupConsumer } from '../../kafka/group/consumer-ports.ts'
+
+export type NoticesOptions = {
+  config: Config
+  metrics: WorkerMetrics
+  log: Logger
+  kafka: KafkaClient
+  catalog: () => Catalog
+  pipeline: () => Pick<Pipeline, 'openHooks'> | undefined
+  consumer: () => Pick<GroupConsumer, 'isMember'> | undefined
+  marks: Pick<BackfillMarks, 'behind'>
+  pauses: Omit<PausesPort, 'terms'>
+  outbound: Pick<Outbound, 'egressOutage'>
+  onFatal: (error: Error) => void
+}
+
+export type Notices = {
+  /** The observer of deliveries. */
+  readonly observer: Partial<PipelineObserver>
+  acquire(unit: number): void
+  release(unit: number): void
+  stop(): Promise<void>
+}
+
+/** The unit whose owner decides which notices are sent. Every installation has this unit. */
+const decidingUnit = 0
+const stallTimeoutMs = 10_000
+const stopWithinMs = 500
+const leastStaleMs = 60_000
+
+/**
+ * Opens the part that sends notices. It has connections of its own to Kafka, so no delivery waits if notices
+ * can't be written.
+ */
+export function openNotices(options: NoticesOptions): Notices {
+  const { config, kafka, catalog, log } = options
+  const topics = topicNames(config)
+  const sourceId = config.notices.source
+  const everyMs = lookEveryMs(config)
+  const reader = createPartitionReader(kafka, { keepsOpen: true })
+  const stopping = new AbortController()
+  let producer: Promise<RecordProducer> | undefined
+
+  /** Writes a record. Opens the producer on the first call. */
+  async function produce(record: OutboundRecord): Promise<ProduceResult> {
+    producer ??= openProducer(options)
+    const opened = await producer.catch((error: unknown) => {
+      producer = undefined
+      throw error
+    })
+    return untilAborted(opened.produce(record), stopping.signal)
+  }
+
+  const watch = openWatch(options)
+  const notifier = new Notifier({
+    reporter: ownerName(),
+    terms: termsOf(config, everyMs),
+    everyMs,
+    watch,
+    read: reader.follow({ topic: topics.notices, partition: 0, stallTimeoutMs }, options.onFatal),
+    async write(record) {
+      const result = await produce({ ...record, topic: topics.notices, partition: 0, headers: {} })
+      if (result === 'refused') throw new Error(`${topics.notices} does not accept even a small record`)
+    },
+    async send({ key, text }) {
+      const headers = { 'source-id': sourceId }
+      const record = { topic: topics.events, key: Buffer.from(key), value: Buffer.from(text), headers }
+      return (await produce(record)) === 'acknowledged'
+    },
+    openHooks: () => options.pipeline()?.openHooks() ?? [],
+    isWanted: () => isWanted(catalog(), sourceId),
+    isOwner: () => options.consumer()?.isMember ?? false,
+    situation: () => situationOf(catalog(), options.marks),
+    nameOf: (id) => catalog().destinations.get(id)?.name ?? id,
+    pauses: pausesOf(options, termsOf(config, everyMs)),
+    observer: createNoticeObserver({ metrics: options.metrics, log }),
+    now: Date.now,
+  })
+
+  return {
+    observer: watch.observer,
+    acquire: (unit) => void (unit === decidingUnit && notifier.acquire()),
+    release: (unit) => void (unit === decidingUnit && notifier.release()),
+    async stop() {
+      stopping.abort(new Error('the worker stops'))
+      const opened = await producer?.catch(() => undefined)
+      await within(stopWithinMs, Promise.all([reader.stop(), opened?.stop(), notifier.stop()]))
+    },
+  }
+}
+
+function openWatch({ config, outbound, metrics }: NoticesOptions): Watch {
+  const { source: sourceId, failingAfterMs } = config.notices
+  return new Watch({
+    sourceId,
+    failingAfterMs,
+    egressOutage: () => outbound.egressOutage(),
+    onWithheld: () => metrics.egressWithheld.inc(),
+    monotonicMs: () => performance.now(),
+    now: Date.now,
+  })
+}
+
+function openProducer({ config, kafka, log }: NoticesOptions): Promise<RecordProducer> {
+  return startProducer({
+    kafka,
+    maxRecordBytes: maxRetryRecordBytes(config.message.maxBytes),
+    onFailing: whileAnyFails((isFailing, reason) => {
+      if (isFailing) log.warn({ reason }, 'Kafka does not accept notices; deliveries go on without them')
+      else log.info('Kafka accepts notices again')
+    }),
+  })
+}
+
+function termsOf({ notices, kafka }: Config, everyMs: number): Terms {
+  return {
+    failingAfterMs: notices.failingAfterMs,
+    windowMs: notices.windowMs,
+    least: { paced: notices.paced, dead_letters: notices.deadLetters },
+    // A process that hangs for less than its session timeout still counts as running.
+    staleMs: Math.max(leastStaleMs, kafka.sessionTimeoutMs + 3 * everyMs),
+    wellMs: 2 * everyMs,
+    secretEndingMs: notices.secretEndingMs,
+  }
+}
+
+function pausesOf({ config, pauses }: NoticesOptions, { staleMs }: Terms): PausesPort {
+  return {
+    terms: { staleMs, steadyMs: config.notices.failingAfterMs },
+    isOn: () => pauses.isOn(),
+    situation: () => pauses.situation(),
+    take: (paused) => pauses.take(paused),
+  }
+}
+
+/**
+ * Returns true if notices have a receiver: their source is enabled and of kind `events`, and at least one
+ * destination of this source isn't off.
+ */
+function isWanted({ sources, destinationsBySource }: Catalog, sourceId: string): boolean {
+  const source = sources.get(sourceId)
+  if (source?.enabled !== true || source.kind !== 'events') return false
+  return (destinationsBySource.get(sourceId) ?? []).some(({ state }) => state !== 'off')
+}
+
+function situationOf(
+  { sources, destinations }: Catalog,
+  { behind }: Pick<BackfillMarks, 'behind'>,
+): ReturnType<ConstructorParameters<typeof Notifier>[0]['situation']> {
+  return {
+    isKnown(destinationId, hookId) {
+      const destination = destinations.get(destinationId)
+      if (destination === undefined || hookId === undefined) return destination !== undefined
+      return destination.hooks.some(({ id }) => id === hookId)
+    },
+    behind: behind.filter(
+      ({ destinationId, spaceId }) =>
+        sources.get(spaceId)?.kind === 'audiences' &&
+        destinations.get(destinationId)?.sources.includes(spaceId) === true,
+    ),
+    secrets: [...destinations.values()].flatMap(({ id, sharedSecretEndsAtMs }) =>
+      sharedSecretEndsAtMs === undefined ? [] : [{ destinationId: id, endsAtMs: sharedSecretEndsAtMs }],
+    ),
+  }
+}

@@ -1,0 +1,106 @@
+import type { Logger } from 'pino'
+import type { AudienceUnits } from '../../audience/unit/units.ts'
+import type { Config } from '../../config/schema.ts'
+import { framedTopics, shortTopicName } from '../../topics/topics.ts'
+import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
+import type { Intake } from '../../schema-registry/decoding-intake.ts'
+import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
+import type { WorkerTracing } from '../../tracing/worker-tracing.ts'
+import type { LaterParts } from './member-base.ts'
+import { openIntake } from '../start/schema-registry.ts'
+import { topicNames } from '../start/settings.ts'
+import type {
+  InboundRecord,
+  RecordContent,
+  TopicSubscription,
+} from '../../kafka/partitions/inbound-record.ts'
+
+export type RecordIntakeOptions = {
+  config: Config
+  metrics: WorkerMetrics
+  log: Logger
+  later: Pick<LaterParts, 'consumer'>
+  /** The topics that the group reads. */
+  subscriptions: readonly TopicSubscription[]
+  audiences: AudienceUnits
+  pipeline: Pipeline
+  /** The tracing of the worker. If `undefined`, nothing is traced. */
+  traces: WorkerTracing | undefined
+}
+
+/**
+ * The part that gets a member's records first. It counts each record, and passes it to the part that handles
+ * the record's topic.
+ */
+export type RecordIntake = Pick<Intake<InboundRecord>, 'letGoAbandoned' | 'stop' | 'held'> & {
+  readonly accept: (record: InboundRecord, content: RecordContent) => void
+  /** Counts records that Kafka deleted before they were settled. */
+  lost(topic: string, count: number): void
+  /** Counts a partition whose log was replaced or has lost its last records. */
+  truncated(topic: string): void
+}
+
+/** Opens the part between the consumer and the deliveries. */
+export async function openRecordIntake(options: RecordIntakeOptions): Promise<RecordIntake> {
+  const { config, metrics, subscriptions, traces } = options
+  const shortNameOf = (topic: string): string => shortTopicName(topic, config.kafka.topicPrefix)
+  const counters = new Map(
+    subscriptions.map(({ topic }) => [topic, metrics.records.series({ topic: shortNameOf(topic) })]),
+  )
+  // The series are created with 0, because an alert needs a series even before the first event.
+  for (const { topic } of subscriptions) {
+    metrics.recordsLost.inc({ topic: shortNameOf(topic) }, 0)
+    metrics.truncations.inc({ topic: shortNameOf(topic) }, 0)
+  }
+  const intake = await openDecodingIntake(options)
+  return {
+    accept(record, content) {
+      counters.get(record.topic)?.inc()
+      if (traces !== undefined) traces.received(record, content.headers)
+      intake.accept(record, content)
+    },
+    lost: (topic, count) => metrics.recordsLost.inc({ topic: shortNameOf(topic) }, count),
+    truncated: (topic) => metrics.truncations.inc({ topic: shortNameOf(topic) }),
+    letGoAbandoned: () => intake.letGoAbandoned(),
+    stop: () => intake.stop(),
+    get held() {
+      return intake.held
+    },
+  }
+}
+
+function openDecodingIntake(options: RecordIntakeOptions): Promise<Intake<InboundRecord>> {
+  const { config, metrics, log, later, pipeline } = options
+  return openIntake<InboundRecord>({
+    config,
+    metrics,
+    log,
+    topics: framedTopics(topicNames(config)),
+    next: takerOf(options),
+    refuse: (record, content, { reason, detail }) => pipeline.refuse(record, content, reason, detail),
+    setPartitionFull: (topic, id, isFull) => later.consumer?.setPartitionFull(topic, id, isFull, 'schema'),
+  })
+}
+
+function takerOf({
+  config,
+  audiences,
+  pipeline,
+}: RecordIntakeOptions): (record: InboundRecord, content: RecordContent) => void {
+  const topics = topicNames(config)
+  return function take(record, content) {
+    switch (record.topic) {
+      case topics.audienceChanges:
+        audiences.acceptChange(record, content)
+        return
+      case topics.memberships:
+        audiences.acceptState(record, content)
+        return
+      case topics.deletions:
+        audiences.acceptDeletion(record, content)
+        return
+      default:
+        pipeline.accept(record, content)
+    }
+  }
+}

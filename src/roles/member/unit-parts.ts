@@ -1,0 +1,43 @@
+import type { AudienceUnits } from '../../audience/unit/units.ts'
+import type { FirstSyncs } from '../../backfill/first-syncs.ts'
+import type { Notices } from './open-notices.ts'
+import type { Replays } from './open-replays.ts'
+import type { ConsumerOptions } from '../../kafka/group/consumer-ports.ts'
+
+/** The parts of a member that work on the units that the member owns. */
+export type UnitParts = {
+  readonly audiences: Pick<AudienceUnits, 'prepare' | 'release'>
+  readonly firstSyncs: Pick<FirstSyncs, 'acquire' | 'release'>
+  readonly replays: Pick<Replays, 'acquire' | 'release'>
+  readonly notices: Pick<Notices, 'acquire' | 'release'>
+}
+
+/**
+ * Returns the functions that give a unit to the parts, and take it from them. `released` may be called while
+ * `prepare` is still running. From then on, `prepare` gives the unit to no further part, because nothing
+ * would take the unit from that part again.
+ */
+export function unitPorts({
+  audiences,
+  firstSyncs,
+  replays,
+  notices,
+}: UnitParts): Required<Pick<ConsumerOptions, 'prepare' | 'released'>> {
+  const held = new Set<number>()
+  return {
+    async prepare(unit) {
+      held.add(unit)
+      await audiences.prepare(unit)
+      if (held.has(unit)) await firstSyncs.acquire(unit)
+      if (!held.has(unit)) return
+      replays.acquire(unit)
+      notices.acquire(unit)
+    },
+    async released(unit) {
+      held.delete(unit)
+      notices.release(unit)
+      await Promise.all([replays.release(unit), firstSyncs.release(unit)])
+      await audiences.release(unit)
+    },
+  }
+}

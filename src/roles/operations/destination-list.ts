@@ -1,0 +1,95 @@
+import { isPauseInForce } from '../../catalog/auto-pause.ts'
+import type { Catalog, Destination, DestinationState } from '../../catalog/catalog.ts'
+import type { Config } from '../../config/schema.ts'
+import type { DeskAnswer } from './replay-desk.ts'
+import type { PausedDestination } from './pause-desk.ts'
+import { autoPauseTermsOf } from '../start/settings.ts'
+
+/** The destinations to list. A field that is `undefined` excludes none. */
+export type ListQuery = {
+  readonly destinationId?: string | undefined
+  readonly sourceId?: string | undefined
+  readonly state?: string | undefined
+  /** The list has only ids that come after this text, in the order of their UTF-16 code units. */
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+/** A destination of the catalog. `state` is `auto_paused` if Sluice has paused a destination that is `on`. */
+export type ListedDestination = { readonly destination: Destination; readonly state: DestinationState }
+
+/** A part of a list. `next`: the value of `after` for the next part; `undefined` if there are no more. */
+export type ListPart = { readonly listed: readonly ListedDestination[]; readonly next: string | undefined }
+
+/** Tells which destinations Sluice has paused. */
+export type Pauses = {
+  /** False if this can't be found out, because there is no topic of notices, or no right to read it. */
+  readonly areKnown: boolean
+  has(destination: Destination): boolean
+}
+
+/** Returns the pauses that workers honour, from what the desk knows. */
+export function pausesOf(paused: DeskAnswer<readonly PausedDestination[]>, config: Config): Pauses {
+  if (!paused.ok) return { areKnown: false, has: () => false }
+  const terms = autoPauseTermsOf(config)
+  const pauses = new Map(paused.value.map(({ destinationId, pause }) => [destinationId, pause]))
+  return {
+    areKnown: true,
+    has(destination) {
+      const pause = pauses.get(destination.id)
+      return pause !== undefined && isPauseInForce(destination, pause, terms)
+    },
+  }
+}
+
+/**
+ * Lists destinations in the order of their ids. So the parts of a list fit together, even if the catalog
+ * changes in between.
+ */
+export function listDestinations(
+  { destinations }: Catalog,
+  pauses: Pauses,
+  { destinationId, sourceId, state, after, limit }: ListQuery,
+): ListPart {
+  const meant = [...destinations.values()].filter(
+    ({ id, sources }) =>
+      (destinationId === undefined || id === destinationId) &&
+      (sourceId === undefined || sources.includes(sourceId)) &&
+      (after === undefined || id > after),
+  )
+  const listed: ListedDestination[] = []
+  for (const destination of meant.toSorted((a, b) => (a.id < b.id ? -1 : 1))) {
+    const present = stateOf(destination, pauses)
+    if (state !== undefined && present !== state) continue
+    if (listed.length === limit) return { listed, next: listed.at(-1)?.destination.id }
+    listed.push({ destination, state: present })
+  }
+  return { listed, next: undefined }
+}
+
+function stateOf(destination: Destination, pauses: Pauses): DestinationState {
+  // The catalog of a worker may already have the automatic pauses, and may be seconds late.
+  const isOn = destination.state === 'on' || destination.state === 'auto_paused'
+  if (!isOn) return destination.state
+  return pauses.has(destination) ? 'auto_paused' : 'on'
+}
+
+/**
+ * Returns a destination as the HTTP API and `--json` show it. The result has no secrets. Of each hook it has
+ * only the origin, because the path of a URL may be secret.
+ */
+export function destinationData({ destination, state }: ListedDestination): object {
+  const { id, name, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, hooks } = destination
+  return {
+    id,
+    name,
+    state,
+    sources,
+    filter: filter ?? null,
+    isSigned: sharedSecret !== undefined,
+    strategy,
+    maxInFlight,
+    rateLimit: rateLimit ?? null,
+    hooks: hooks.map((hook) => ({ id: hook.id, origin: hook.origin })),
+  }
+}

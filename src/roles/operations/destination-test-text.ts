@@ -1,0 +1,118 @@
+import { answerLines, plain } from '../../delivery-log/lines.ts'
+import { hostBreach } from '../../catalog/host-rules.ts'
+import { adviceOn } from '../../delivery/advice.ts'
+import { describeOutcome, isOwnFault, type Outcome } from '../../delivery/outcomes/outcome.ts'
+import { judge, type VerdictKind } from '../../delivery/outcomes/verdict.ts'
+import { route } from '../../routing/route.ts'
+import { aligned } from './aligned.ts'
+import type { DestinationTest, HookTrial } from './destination-test.ts'
+import { counted } from '../start/progress.ts'
+
+// Formats the test of a destination for people and for programs. Control characters are removed from lines
+// for people, because the answers of endpoints aren't trusted.
+
+/** Returns true if every hook accepted the message. */
+export function isAccepted({ trials }: DestinationTest): boolean {
+  return trials.every(({ outcome }) => judge(outcome).kind === 'delivered')
+}
+
+/**
+ * Returns what would become of a delivery to all of the destination's hooks. Returns `undefined` if only one
+ * of several hooks was tested.
+ */
+function verdictOf({ destination, trials }: DestinationTest): DeliveryVerdict | undefined {
+  if (trials.length < destination.hooks.length) return undefined
+  const kinds = new Set(trials.map(({ outcome }) => judge(outcome).kind))
+  if (kinds.has('delivered')) return 'delivered'
+  return kinds.has('retry') ? 'retry' : 'dead_letter'
+}
+
+type DeliveryVerdict = 'delivered' | 'retry' | 'dead_letter'
+
+const deliveryVerdicts: Readonly<Record<DeliveryVerdict, string>> = {
+  delivered: 'A delivery would succeed, because one URL is enough.',
+  retry: 'A delivery would be tried again.',
+  dead_letter: 'A delivery would become a dead letter.',
+}
+
+export function testLines(test: DestinationTest): string[] {
+  const { trials, timeoutMs } = test
+  const lines = aligned(trials.map(cellsOf))
+  const results = trials.flatMap(({ outcome }, at) => {
+    const advice = adviceOn(outcome, timeoutMs)
+    const adviceLines = advice === undefined ? [] : [`  ${advice}`]
+    return [lines[at] ?? '', ...answerLines(answerOf(outcome)), ...adviceLines]
+  })
+  const verdict = verdictOf(test)
+  const ofDelivery = verdict === undefined || isAccepted(test) ? [] : [deliveryVerdicts[verdict]]
+  return [headline(test), ...results, ...ofDelivery, ...notesOn(test).map((note) => `note: ${note}`)]
+}
+
+/** Returns a test as the HTTP API and `--json` show it. */
+export function testData(test: DestinationTest): object {
+  const { destination, message, trials, timeoutMs } = test
+  return {
+    destination: destination.id,
+    messageId: message.messageId,
+    isAccepted: isAccepted(test),
+    verdict: verdictOf(test) ?? null,
+    hooks: trials.map(({ hook, outcome, durationMs }) => {
+      const answer = answerOf(outcome)
+      return {
+        hook: hook.id,
+        origin: hook.target.origin,
+        verdict: judge(outcome).kind,
+        outcome: describeOutcome(outcome),
+        status: outcome.kind === 'answer' ? outcome.status : null,
+        durationMs: Math.round(durationMs),
+        answer: answer === '' ? null : answer,
+        advice: adviceOn(outcome, timeoutMs) ?? null,
+      }
+    }),
+    notes: notesOn(test),
+  }
+}
+
+function headline({ destination, message, trials }: DestinationTest): string {
+  const { id, sharedSecret, standardWebhooks } = destination
+  const headers = standardWebhooks ? 'X-Signature and webhook-signature' : 'X-Signature'
+  const signed = sharedSecret === undefined ? 'not signed' : `signed with ${headers}`
+  const sent = `for ${counted(trials.length, 'URL')}, ${signed}`
+  return `${id}: ${message.type} ${plain(message.messageId)}, ${sent}`
+}
+
+const verdicts: Readonly<Record<VerdictKind, string>> = {
+  delivered: 'accepted',
+  retry: 'failed: this URL would be tried again',
+  final: 'failed for good: this URL would not be tried again',
+}
+
+function cellsOf({ hook, outcome, durationMs }: HookTrial): string[] {
+  const result = plain(describeOutcome(outcome))
+  const verdict = isOwnFault(outcome) ? 'not sent' : verdicts[judge(outcome).kind]
+  return [hook.id, hook.target.origin, result, `${Math.round(durationMs)} ms`, verdict]
+}
+
+function answerOf(outcome: Outcome): string {
+  return outcome.kind === 'answer' && outcome.body !== undefined ? Buffer.from(outcome.body).toString() : ''
+}
+
+/** Returns a sentence for each reason why a worker would not have sent the message now. */
+function notesOn({ destination, message, trials, policy }: DestinationTest): string[] {
+  const { id, state } = destination
+  const reason = route(message, [{ ...destination, state: 'on' }]).skipped[0]?.reason
+  const why: string[] = []
+  if (state === 'off') why.push(`${id} is off in the catalog, so it gets no messages.`)
+  if (state === 'paused') why.push(`${id} is paused in the catalog, so its messages wait until it is on.`)
+  if (state === 'auto_paused') why.push(`Sluice has paused ${id}, so its messages become dead letters.`)
+  if (reason === 'filtered_by_destination') why.push(`The filter of ${id} excludes this message.`)
+  if (reason === 'filtered_by_integrations') why.push('The integrations of the message exclude webhooks.')
+  return [
+    ...why.map((sentence) => `${sentence} This doesn't stop a test.`),
+    ...trials
+      .filter(({ hook }) => hostBreach(hook.target.origin, policy) !== undefined)
+      .map(
+        ({ hook }) => `Workers refuse the whole catalog, because the address of ${hook.id} is not public.`,
+      ),
+  ]
+}

@@ -1,0 +1,119 @@
+import { randomUUID } from 'node:crypto'
+import { type AddressPolicy, createAddressPolicy } from '../../address/policy.ts'
+import type { Catalog, Destination } from '../../catalog/catalog.ts'
+import type { Config } from '../../config/schema.ts'
+import { createEndpoints, type Endpoint, type EndpointHook } from '../../delivery/endpoint.ts'
+import type { Outcome } from '../../delivery/outcomes/outcome.ts'
+import type { Sender } from '../../delivery/send/sender.ts'
+import { enter } from '../../message/enter.ts'
+import type { Entered } from '../../message/entered.ts'
+import { createPlainOutbound } from '../start/outbound.ts'
+import { someOf } from '../start/progress.ts'
+import type { DeskAnswer, DeskRefusal } from './replay-desk.ts'
+import { pipelineSettings } from '../start/settings.ts'
+import { partitionKey } from '../../message/partitioner.ts'
+
+/** The header that the requests of a test have in addition to those of a delivery. */
+const testHeader = ['X-Sluice-Test', 'true'] as const
+
+/** What to test. */
+export type TestOrder = {
+  readonly destinationId: string
+  /** The id of the only hook to send to. `undefined`: the message is sent to all hooks of the destination. */
+  readonly hookId: string | undefined
+  /** The message as JSON. `undefined`: a `track` that Sluice makes. */
+  readonly message: string | undefined
+}
+
+/** The result of a request to a hook. `durationMs` counts from its start to its outcome. */
+export type HookTrial = {
+  readonly hook: EndpointHook
+  readonly outcome: Outcome
+  readonly durationMs: number
+}
+
+export type DestinationTest = {
+  readonly destination: Destination
+  readonly message: Entered
+  readonly trials: readonly HookTrial[]
+  /** The deadline of each request, in milliseconds. */
+  readonly timeoutMs: number
+  /** Says which addresses are allowed. */
+  readonly policy: AddressPolicy
+}
+
+/**
+ * Sends one message to the hooks of a destination, all at once. The requests are those that a worker with the
+ * same configuration would make, with one more header and without `traceparent`. The state, the filter, the
+ * rate limit and the breakers of the destination have no effect. Kafka isn't needed, and the delivery log
+ * doesn't have these requests.
+ */
+export async function testDestination(
+  config: Config,
+  catalog: Catalog,
+  { destinationId, hookId, message: given }: TestOrder,
+): Promise<DeskAnswer<DestinationTest>> {
+  const destination = catalog.destinations.get(destinationId)
+  if (destination === undefined) {
+    const what = `The catalog has no destination ${JSON.stringify(destinationId)}`
+    return refusal('notFound', `${what}: it has ${someOf([...catalog.destinations.keys()])}.`)
+  }
+  const endpoint = createEndpoints(pipelineSettings(config).breaker).of(destination)
+  const hooks = endpoint.hooks.filter(({ id }) => hookId === undefined || id === hookId)
+  if (hooks.length === 0) {
+    const what = `${destinationId} has no hook ${JSON.stringify(hookId)}`
+    return refusal('invalid', `${what}: it has ${someOf(endpoint.hooks.map(({ id }) => id))}.`)
+  }
+  const nowMs = Date.now()
+  const value = Buffer.from(given ?? JSON.stringify(madeMessage(new Date(nowMs).toISOString())))
+  const origin = { topic: 'test', partition: 0, offset: nowMs, timestampMs: nowMs }
+  const entered = enter(value, origin, config.message)
+  if (!entered.ok) return refusal('invalid', `${entered.reason}: ${entered.detail}`)
+  const { message } = entered
+  const outbound = createPlainOutbound(config)
+  try {
+    const { sender } = outbound
+    const trials = await Promise.all(hooks.map((hook) => tryHook({ sender, endpoint, hook, message })))
+    const { timeoutMs, allowAddresses } = config.delivery
+    const policy = createAddressPolicy(allowAddresses)
+    return { ok: true, value: { destination, message, trials, timeoutMs, policy } }
+  } finally {
+    await outbound.close()
+  }
+}
+
+function refusal(kind: DeskRefusal['kind'], problem: string): DeskRefusal {
+  return { ok: false, kind, problem }
+}
+
+/** Returns a message with the fields that messages from the gateway have. */
+function madeMessage(now: string): object {
+  return {
+    type: 'track',
+    userId: 'sluice-test',
+    event: 'Sluice Test',
+    properties: {},
+    messageId: `test-${randomUUID()}`,
+    timestamp: now,
+    receivedAt: now,
+  }
+}
+
+type TrialParts = { sender: Sender; endpoint: Endpoint; hook: EndpointHook; message: Entered }
+
+function tryHook({ sender, endpoint, hook, message }: TrialParts): Promise<HookTrial> {
+  const { target, refusal: detail } = hook
+  if (detail !== undefined)
+    return Promise.resolve({ hook, outcome: { kind: 'request', detail }, durationMs: 0 })
+  const key = partitionKey(JSON.parse(message.body.toString()))
+  const userId = key === undefined ? null : Buffer.from(key)
+  const startedMs = performance.now()
+  const headers = [...endpoint.sign(message, Date.now()), ...testHeader]
+  return new Promise((resolve) => {
+    sender.post(target, message.body, headers, {
+      userId,
+      answered: (outcome) => resolve({ hook, outcome, durationMs: performance.now() - startedMs }),
+      released: () => undefined,
+    })
+  })
+}

@@ -1,0 +1,175 @@
+import type { Logger } from 'pino'
+import type { Config } from '../../config/schema.ts'
+import type { KafkaRole } from '../../topics/kafka-roles.ts'
+import { OneAtATime } from '../../async/one-at-a-time.ts'
+import { createPartitionReader, type PartitionReader } from '../../kafka/read/partition-reader.ts'
+import { countPartitions } from '../../topics/topic-partitions.ts'
+import { Board } from '../../notices/board.ts'
+import { encodePause, type Pause } from '../../notices/pause-record.ts'
+import { encodeJobRecord } from '../../replay/job.ts'
+import { openKafka } from '../start/ask-kafka.ts'
+import { auditRecord } from './replay-jobs.ts'
+import type { DeskAnswer, DeskRefusal } from './replay-desk.ts'
+import { topicNames, lookEveryMs } from '../start/settings.ts'
+import { openWriter, type Writer } from './record-writer.ts'
+
+/** A destination that Sluice has paused. */
+export type PausedDestination = { readonly destinationId: string; readonly pause: Pause }
+
+/** A destination that Sluice had paused, and that was resumed now. */
+export type ResumedDestination = PausedDestination & { readonly atMs: number; readonly by: string }
+
+/**
+ * Looks up the destinations that Sluice has paused, and resumes them. Workers pause destinations, this desk
+ * doesn't. The methods reject when Kafka doesn't answer.
+ */
+export type PauseDesk = {
+  paused(): Promise<DeskAnswer<readonly PausedDestination[]>>
+  resume(destinationId: string, by: string): Promise<DeskAnswer<ResumedDestination>>
+  stop(): Promise<void>
+}
+
+/** Returns the time after which every worker knows that a destination was resumed, in milliseconds. */
+export function knownWithinMs(config: Config): number {
+  return lookEveryMs(config) + readMs
+}
+
+/** The time that reading the topic `notices` may take, in milliseconds. */
+const readMs = 1_000
+const stallTimeoutMs = 10_000
+
+export async function openPauseDesk({
+  config,
+  log,
+  role,
+  say,
+  onOther,
+}: {
+  config: Config
+  log: Logger
+  role: KafkaRole
+  /** Called if another log takes the place of the one that was read. The process must then start again. */
+  onOther?: ((error: Error) => void) | undefined
+  /** Called with a line for the user while Kafka doesn't take a record. */
+  say: (line: string) => void
+}): Promise<PauseDesk> {
+  const kafka = await openKafka(config, log, role)
+  const writer = await openWriter(config, log, role, say)
+  const reader = createPartitionReader(kafka, { keepsOpen: true })
+  const place = { topic: topicNames(config).notices, partition: 0, stallTimeoutMs }
+  return pauseDeskOf({
+    config,
+    hasTopic: async () => (await countPartitions(kafka, place.topic)) !== undefined,
+    reader,
+    read: reader.follow(place, onOther),
+    writer,
+  })
+}
+
+/** Makes a desk from parts that are open already. */
+export function pauseDeskOf(parts: DeskParts): PauseDesk {
+  return new Desk(parts)
+}
+
+type DeskParts = {
+  readonly config: Config
+  /** Returns true if the topic `notices` exists. */
+  readonly hasTopic: () => Promise<boolean>
+  readonly reader: Pick<PartitionReader, 'stop'>
+  readonly read: ReturnType<PartitionReader['follow']>
+  readonly writer: Writer
+}
+
+class Desk implements PauseDesk {
+  readonly #parts: DeskParts
+  readonly #board = new Board()
+  #hasTopic = false
+  /** The reason why the last reading gives no result. `undefined` if it gives a result. */
+  #refusal: DeskRefusal | undefined
+  readonly #readings = new OneAtATime(async () => {
+    this.#refusal = await this.#read()
+  })
+
+  constructor(parts: DeskParts) {
+    this.#parts = parts
+  }
+
+  async paused(): Promise<DeskAnswer<readonly PausedDestination[]>> {
+    const refusal = await this.#update()
+    if (refusal !== undefined) return refusal
+    const value = [...this.#board.pauses.paused].map(([destinationId, pause]) => ({ destinationId, pause }))
+    return { ok: true, value }
+  }
+
+  async resume(destinationId: string, by: string): Promise<DeskAnswer<ResumedDestination>> {
+    const refusal = await this.#update()
+    if (refusal !== undefined) return refusal
+    const pause = this.#board.pauses.pauseOf(destinationId)
+    if (pause === undefined) return { ok: false, kind: 'conflict', problem: notPaused(destinationId) }
+    const { config, writer } = this.#parts
+    const topics = topicNames(config)
+    const atMs = Date.now()
+    const resumed = encodePause({ kind: 'resumed', destinationId, content: { atMs, by, cause: 'asked' } })
+    const detail = `paused since ${new Date(pause.atMs).toISOString()}`
+    const audited = auditRecord({ action: 'destination_resumed', destination: destinationId, by, detail })
+    const place = { partition: 0, headers: {} }
+    await writer.write(
+      [
+        { ...resumed, ...place, topic: topics.notices },
+        { ...encodeJobRecord(audited), ...place, topic: topics.replayJobs },
+      ],
+      () => 'Look with `sluice destinations paused` whether it was resumed.',
+    )
+    return { ok: true, value: { destinationId, pause, atMs, by } }
+  }
+
+  async stop(): Promise<void> {
+    const { reader, writer } = this.#parts
+    await Promise.all([reader.stop(), writer.stop()])
+  }
+
+  /**
+   * Reads the topic `notices` up to its present end. Only one reading runs at a time. All calls that are made
+   * during a reading share the next reading.
+   */
+  async #update(): Promise<DeskRefusal | undefined> {
+    await this.#readings.run()
+    return this.#refusal
+  }
+
+  async #read(): Promise<DeskRefusal | undefined> {
+    const { config, hasTopic, read } = this.#parts
+    const topic = topicNames(config).notices
+    this.#hasTopic ||= await hasTopic()
+    if (!this.#hasTopic) {
+      const problem = `${topic} does not exist: \`sluice topics apply\` creates it. Without it Sluice pauses nothing.`
+      return { ok: false, kind: 'conflict', problem }
+    }
+    for await (const records of read(this.#board.position))
+      for (const record of records) this.#board.take(record, Math.min(record.timestampMs, Date.now()))
+    return undefined
+  }
+}
+
+function notPaused(destinationId: string): string {
+  return `Sluice has not paused the destination ${JSON.stringify(destinationId)}: list those that it has paused. One that the catalog pauses is resumed there, by its state.`
+}
+
+/** Returns a paused destination as the HTTP API and `--json` show it. */
+export function pausedData({ destinationId, pause: { sinceMs, atMs, lastOutcome } }: PausedDestination) {
+  return { destination: destinationId, since: timeOf(sinceMs), pausedAt: timeOf(atMs), lastOutcome }
+}
+
+/** Returns a resumed destination as the HTTP API and `--json` show it. */
+export function resumedData(resumed: ResumedDestination, config: Config) {
+  return {
+    ...pausedData(resumed),
+    resumedAt: timeOf(resumed.atMs),
+    resumedBy: resumed.by,
+    workersKnowWithinSeconds: Math.ceil(knownWithinMs(config) / 1_000),
+  }
+}
+
+export function timeOf(ms: number): string {
+  return new Date(ms).toISOString()
+}

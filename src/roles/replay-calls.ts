@@ -1,0 +1,210 @@
+import type { Logger } from 'pino'
+import { AtOnce } from '../admin/at-once.ts'
+import { type AdminAnswer, done, problem } from '../admin/problem.ts'
+import type { AdminCalls, AdminRequest } from '../admin/server.ts'
+import { parseTimestamp } from '../message/timestamp.ts'
+import { stateOf } from '../replay/jobs.ts'
+import { replaySources, type Selection } from '../replay/selection.ts'
+import { buildInfo } from '../telemetry/build-info.ts'
+import { auditData, jobData, selectionData, tallyData } from './operations/replay-text.ts'
+import {
+  type DeskAnswer,
+  type DeskRefusal,
+  defaultPerSecond,
+  type Preview,
+  type ReplayDesk,
+} from './operations/replay-desk.ts'
+
+/**
+ * How long counting the records of a selection may take, in milliseconds. The request that asks for the count
+ * waits meanwhile.
+ */
+const countWithinMs = 20_000
+/**
+ * How many counts of selected records may run at the same time. Each count reads from Kafka as fast as it
+ * can.
+ */
+const countsAtOnce = { most: 4, mostOfToken: 2, what: 'counts, which read much of Kafka,' }
+const defaultLimit = 100
+
+export type Log = Pick<Logger, 'info' | 'warn'>
+
+/**
+ * Creates the handlers of the admin API's calls about replays. When Kafka doesn't answer, a handler answers
+ * with a problem instead of rejecting.
+ */
+export function replayCalls(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups | Deeds> {
+  return { ...lookups(desk, log), ...deeds(desk, log) }
+}
+
+type Lookups = 'health' | 'list_replays' | 'show_replay' | 'list_audit'
+type Deeds = 'preview_replay' | 'create_replay' | 'stop_replay' | 'resume_replay'
+
+function lookups(desk: ReplayDesk, log: Log): Pick<AdminCalls, Lookups> {
+  return {
+    health: async ({ token: { name, right } }) => {
+      const { version, commit } = buildInfo()
+      return done({ status: 'ok', version, commit, token: { name, right } })
+    },
+    list_replays: ({ query }) =>
+      asked(log, desk.list(), (jobs) => {
+        const meant = jobs.filter((job) => query['state'] === undefined || stateOf(job) === query['state'])
+        return done({ replays: meant.slice(0, limitOf(query)).map(jobData) })
+      }),
+    show_replay: ({ params }) =>
+      asked(log, desk.show(params['replay'] ?? ''), (job) =>
+        job.ok ? done(jobData(job.value)) : refused(job),
+      ),
+    list_audit: ({ query }) =>
+      asked(log, desk.audit(), (entries) => {
+        const meant = entries.filter(({ job }) => query['replay'] === undefined || job === query['replay'])
+        return done({ entries: meant.toReversed().slice(0, limitOf(query)).map(auditData) })
+      }),
+  }
+}
+
+function deeds(desk: ReplayDesk, log: Log): Pick<AdminCalls, Deeds> {
+  const counts = new Counts(desk, log)
+
+  function wish(state: 'run' | 'stop') {
+    return ({ params, token }: AdminRequest): Promise<AdminAnswer> => {
+      const { replay = '' } = params
+      log.info({ replay, by: token.name, state }, 'a replay was asked to stop or to resume')
+      return asked(log, desk.wish(replay, state, token.name), (job) =>
+        job.ok ? done(jobData(job.value)) : refused(job),
+      )
+    }
+  }
+
+  return {
+    preview_replay: ({ body, token }) =>
+      counts.counted(body, token, async ({ selection, tally, isComplete }) =>
+        done({ selection: selectionData(selection), counted: tallyData(tally), isComplete }),
+      ),
+    create_replay({ body, token }) {
+      const { selection, perSecond = defaultPerSecond } = orderOf(body)
+      return counts.counted(selection, token, async (preview) => {
+        if (preview.isComplete && preview.tally.records === 0) return problem('conflict', nothingMatches)
+        log.info({ by: token.name, perSecond, ...selectionData(preview.selection) }, 'a replay was requested')
+        const created = desk.create(preview, { perSecond, by: token.name })
+        return asked(
+          log,
+          created,
+          (job) => done(jobData(job), 201, { location: `/v1/replays/${job.order.id}` }),
+          mayBeCreated,
+        )
+      })
+    },
+    stop_replay: wish('stop'),
+    resume_replay: wish('run'),
+  }
+}
+
+/**
+ * Counts the records that the body of a request selects. Refuses a count while too many others are under way.
+ */
+class Counts {
+  readonly #desk: ReplayDesk
+  readonly #log: Log
+  readonly #atOnce = new AtOnce(countsAtOnce)
+
+  constructor(desk: ReplayDesk, log: Log) {
+    this.#desk = desk
+    this.#log = log
+  }
+
+  async counted(
+    body: unknown,
+    token: AdminRequest['token'],
+    answer: (preview: Preview) => Promise<AdminAnswer>,
+  ): Promise<AdminAnswer> {
+    const selection = selectionOf(body)
+    if (typeof selection === 'string') return problem('bad_request', selection)
+    let preview: DeskAnswer<Preview> | undefined
+    const failed = await this.#atOnce.run(token.name, () => {
+      const counting = this.#desk.preview(selection, { untilMs: performance.now() + countWithinMs })
+      return asked(this.#log, counting, (given) => {
+        preview = given
+        return done({})
+      })
+    })
+    if (preview === undefined) return failed
+    return preview.ok ? answer(preview.value) : refused(preview)
+  }
+}
+
+const nothingMatches = 'Nothing matches: ask for a preview, which says what is left out, or for more.'
+const unavailable = 'Kafka does not answer, or not in time: try again; the log of sluice admin says why.'
+
+const mayBeCreated =
+  'Kafka did not answer in time, and may have stored the replay: list the replays before you ask again.'
+
+/**
+ * Waits for the promise `work`, which carries out a request. Returns the answer that `answer` makes of the
+ * result. If `work` rejects because Kafka doesn't answer, returns a problem. If it rejects with an error of
+ * JavaScript itself, such as a TypeError, throws this error, because it is a bug in Sluice.
+ */
+export async function asked<T>(
+  log: Log,
+  work: Promise<T>,
+  answer: (value: T) => AdminAnswer,
+  detail = unavailable,
+): Promise<AdminAnswer> {
+  try {
+    return answer(await work)
+  } catch (error) {
+    if (error instanceof TypeError || error instanceof RangeError || error instanceof ReferenceError)
+      throw error
+    log.warn({ err: error }, 'a request could not be answered, since Kafka does not answer')
+    return problem('unavailable', detail)
+  }
+}
+
+export function refused({ kind, problem: detail }: DeskRefusal): AdminAnswer {
+  switch (kind) {
+    case 'notFound':
+      return problem('not_found', detail)
+    case 'conflict':
+      return problem('conflict', detail)
+    case 'invalid':
+      return problem('bad_request', detail)
+  }
+}
+
+/** Returns the `limit` of a query that has passed schema validation, or the default. */
+export function limitOf({ limit }: AdminRequest['query']): number {
+  return limit === undefined ? defaultLimit : Number(limit)
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Returns the `selection` and the `perSecond` of a body that has passed schema validation. */
+function orderOf(body: unknown): { selection?: unknown; perSecond?: number } {
+  return typeof body === 'object' && body !== null ? body : {}
+}
+
+/**
+ * Returns the selection of a body that has passed schema validation. If one of the selection's times is
+ * invalid, returns a text that says so.
+ */
+function selectionOf(body: unknown): Selection | string {
+  const given: Fields = typeof body === 'object' && body !== null ? { ...body } : {}
+  const text = (name: string): string | undefined => {
+    const value = given[name]
+    return typeof value === 'string' ? value : undefined
+  }
+  const [from, to] = [text('from'), text('to')]
+  const fromMs = from === undefined ? undefined : parseTimestamp(from)
+  const toMs = to === undefined ? undefined : parseTimestamp(to)
+  if ((from !== undefined && fromMs === undefined) || (to !== undefined && toMs === undefined))
+    return 'from and to are times, ISO 8601, such as 2026-01-31T12:00:00Z.'
+  return {
+    from: replaySources.find((known) => known === given['of']) ?? 'dead-letters',
+    destinationId: text('destination'),
+    sourceId: text('source'),
+    reason: text('reason'),
+    messageId: text('messageId'),
+    fromMs,
+    toMs,
+  }
+}

@@ -1,0 +1,133 @@
+import type { Logger } from 'pino'
+import type { Catalog } from '../../catalog/catalog.ts'
+import { changesBetween } from '../../catalog/changes.ts'
+import { type CatalogFile, type CatalogFileOptions, openCatalogFile } from '../../catalog/file.ts'
+import { outlineOf } from '../../catalog/outline.ts'
+import { catalogVariables } from '../../config/read.ts'
+import type { Config } from '../../config/schema.ts'
+import type { CommonMetrics } from '../../telemetry/common-metrics.ts'
+import { showCatalog } from '../../telemetry/show-state.ts'
+import { CatalogMemory } from './catalog-memory.ts'
+import { StartError } from './start-error.ts'
+
+export type OpenCatalogOptions = {
+  config: Config
+  metrics: CommonMetrics
+  log: Logger
+  /** The private addresses that hooks may have. Roles that send nothing to hooks don't set this. */
+  allowAddresses?: readonly string[]
+  /** Says whether the log line about a change of the catalog counts sources or destinations. */
+  counts?: 'sources' | 'destinations'
+  /** Returns how many deliveries to a destination wait in this process. Only workers have deliveries. */
+  waitingFor?: (destinationId: string) => number
+  /** Called after each change of the catalog, once the gauges and the log show the change. */
+  onReplaced?: () => void
+}
+
+/** The catalog of a role. */
+export type RoleCatalog = Omit<CatalogFile, 'stop'> & {
+  /**
+   * Says that the role has started. From now on, the state folder has the outline of the catalog in force. A
+   * role that never starts doesn't use its catalog, so it leaves the outline as it is.
+   */
+  inForce(): void
+  /** Stops at once. Resolves once the outline is written. */
+  stop(): Promise<void>
+}
+
+/**
+ * Opens the catalog of a role, and shows the version in force in gauges and log. If the catalog is faulty, or
+ * lacks too many entries of the catalog that was last in force, throws an error that lists all faults.
+ */
+export async function openCatalog(options: OpenCatalogOptions): Promise<RoleCatalog> {
+  const { config, metrics, log, allowAddresses, counts, onReplaced } = options
+  const memory = new CatalogMemory(config, (about, message) => log.warn(about, message))
+  const known = await memory.known()
+  let isInForce = false
+  const file = await openFile(config, {
+    allowAddresses,
+    known,
+    onChange(catalog, before) {
+      showCatalog(metrics, catalog)
+      const was = { outline: outlineOf(before), catalog: before }
+      const changes = changesBetween(was, { outline: outlineOf(catalog), catalog })
+      const count = counts === undefined ? {} : { [counts]: catalog[counts].size }
+      log.info({ version: catalog.version, ...count, changes }, 'the catalog has changed')
+      tellWaiting(options, before, catalog)
+      if (isInForce) memory.keep(outlineOf(catalog))
+      onReplaced?.()
+    },
+    onRefused(faults) {
+      log.error({ faults }, 'the catalog file has faults: the previous version stays in force')
+    },
+  })
+  const first = file.current()
+  showCatalog(metrics, first)
+  if (known !== undefined && known.outline.version !== first.version) {
+    const changes = changesBetween(known, { outline: outlineOf(first), catalog: first })
+    log.info({ version: first.version, changes }, 'the catalog has changed since it was last in force here')
+  }
+  // The gauge reads the state from the file at each scrape. It can't rely on `onChange` and `onRefused`,
+  // because neither is called when a faulty edit is undone.
+  metrics.catalogRefused.follow(() => (file.refused() === undefined ? 0 : 1))
+  return {
+    current: () => file.current(),
+    refused: () => file.refused(),
+    inForce() {
+      isInForce = true
+      memory.keep(outlineOf(file.current()))
+    },
+    stop() {
+      file.stop()
+      return memory.idle()
+    },
+  }
+}
+
+/** The most removed destinations that a log line names. */
+const maxNamed = 50
+
+/** Says how many deliveries wait in this process for destinations that were removed. */
+function tellWaiting({ log, waitingFor }: OpenCatalogOptions, before: Catalog, now: Catalog): void {
+  if (waitingFor === undefined) return
+  const removed = [...before.destinations.keys()].filter((id) => !now.destinations.has(id))
+  const waiting = removed.map((id) => [id, waitingFor(id)] as const).filter(([, count]) => count > 0)
+  if (waiting.length === 0) return
+  log.warn(
+    { waiting: Object.fromEntries(waiting.slice(0, maxNamed)), destinations: waiting.length },
+    'destinations were removed for which deliveries wait in this process, and others may wait on the retry topics: all of them become dead letters (destination_removed); to deliver them, put the destinations back into the catalog, and replay the dead letters',
+  )
+}
+
+/**
+ * Reads the present catalog once, for a command. If the catalog is faulty, throws an error that lists all
+ * faults.
+ */
+export async function readCatalog(config: Config): Promise<Catalog> {
+  const file = await openFile(config, ignoreEdits)
+  file.stop()
+  return file.current()
+}
+
+/**
+ * Throws an error that lists all faults of the catalog, if it has any, or if it lacks too many entries of the
+ * catalog that was last in force. Call this before the parts of a role are started. The addresses of hooks
+ * are checked later, by the worker.
+ */
+export async function refuseFaultyCatalog(config: Config): Promise<void> {
+  // The role itself says so if it has no outline.
+  const memory = new CatalogMemory(config, () => undefined)
+  const file = await openFile(config, { ...ignoreEdits, known: await memory.known() })
+  file.stop()
+}
+
+const ignoreEdits = { onChange: () => undefined, onRefused: () => undefined }
+
+async function openFile(
+  { catalog: { file: path, variablesFolder } }: Config,
+  options: Omit<CatalogFileOptions, 'path' | 'variables' | 'variablesFolder'>,
+): Promise<CatalogFile> {
+  const opened = await openCatalogFile({ path, variables: catalogVariables(), variablesFolder, ...options })
+  if (!opened.ok) throw new StartError(opened.message)
+  return opened.file
+}

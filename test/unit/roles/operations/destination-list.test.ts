@@ -1,0 +1,112 @@
+import { describe, expect, test } from 'vitest'
+import { parseCatalog } from '../../../../src/catalog/parse.ts'
+import { urlsDigestOf } from '../../../../src/catalog/auto-pause.ts'
+import { readConfig } from '../../../../src/config/read.ts'
+import {
+  destinationData,
+  listDestinations,
+  type Pauses,
+  pausesOf,
+} from '../../../../src/roles/operations/destination-list.ts'
+
+const parsed = parseCatalog(
+  `
+sources: [{ id: shop }, { id: app }]
+destinations:
+  - id: crm
+    name: Customer relations
+    sources: [shop, app]
+    sharedSecret: hidden-secret
+    filter: { types: [track] }
+    rateLimit: { perSecond: 50 }
+    hooks: [{ id: primary, url: 'https://example.com/hidden-path?hidden-query', headers: { X-Key: hidden-key } }]
+  - { id: erp, sources: [shop], state: off, hooks: [{ url: https://example.com/ }] }
+  - { id: mail, sources: [app], hooks: [{ url: https://example.com/ }] }
+  - { id: sms, sources: [app], state: paused, hooks: [{ url: https://example.com/ }] }
+`,
+  { file: 'catalog.yaml', variables: {} },
+)
+if (!parsed.ok) throw new Error('the catalog has faults')
+const { catalog } = parsed
+const none: Pauses = { areKnown: true, has: () => false }
+
+function idsOf(query: Partial<Parameters<typeof listDestinations>[2]>, paused = none) {
+  const { listed, next } = listDestinations(catalog, paused, { limit: 100, ...query })
+  return { ids: listed.map(({ destination, state }) => `${destination.id} ${state}`), next }
+}
+
+describe('the list', () => {
+  test('has all destinations in the order of the catalog', () => {
+    expect(idsOf({})).toEqual({ ids: ['crm on', 'erp off', 'mail on', 'sms paused'], next: undefined })
+  })
+
+  test.each([
+    [{ destinationId: 'mail' }, ['mail on']],
+    [{ destinationId: 'nobody' }, []],
+    [{ sourceId: 'app' }, ['crm on', 'mail on', 'sms paused']],
+    [{ state: 'paused' }, ['sms paused']],
+    [{ sourceId: 'app', state: 'on' }, ['crm on', 'mail on']],
+  ])('has only what %o asks for', (query, ids) => {
+    expect(idsOf(query)).toEqual({ ids, next: undefined })
+  })
+
+  test('shows those that Sluice has paused, and finds them by this state', () => {
+    const paused: Pauses = { areKnown: true, has: ({ id }) => ['mail', 'erp'].includes(id) }
+    expect(idsOf({}, paused).ids).toEqual(['crm on', 'erp off', 'mail auto_paused', 'sms paused'])
+    expect(idsOf({ state: 'auto_paused' }, paused).ids).toEqual(['mail auto_paused'])
+  })
+
+  test.each([1, 2, 3, 4, 5])('comes in parts of %i that have each destination once', (limit) => {
+    const ids: string[] = []
+    let after: string | undefined
+    do {
+      const part = idsOf({ limit, after })
+      expect(part.ids.length).toBeLessThanOrEqual(limit)
+      ids.push(...part.ids)
+      after = part.next
+    } while (after !== undefined)
+    expect(ids).toEqual(['crm on', 'erp off', 'mail on', 'sms paused'])
+  })
+
+  test('goes on after an id that the catalog does not have any more', () => {
+    expect(idsOf({ after: 'gone', limit: 1 })).toEqual({ ids: ['mail on'], next: 'mail' })
+  })
+})
+
+describe('a pause', () => {
+  const mail = catalog.destinations.get('mail')
+  const digest = mail === undefined ? '' : urlsDigestOf(mail)
+
+  function isShown(urls: string, autoPause: string): boolean {
+    const read = readConfig({ env: { SLUICE_NOTICES_AUTO_PAUSE: autoPause } })
+    if (!read.ok) throw new Error(read.message)
+    const pause = { sinceMs: 1, atMs: 2, urls, lastOutcome: 'timeout', readTo: 0 }
+    const pauses = pausesOf({ ok: true, value: [{ destinationId: 'mail', pause }] }, read.config)
+    return (
+      listDestinations(catalog, pauses, { destinationId: 'mail', limit: 1 }).listed[0]?.state ===
+      'auto_paused'
+    )
+  }
+
+  test('is shown if workers honour it', () => expect(isShown(digest, '120h')).toBe(true))
+  test('of other URLs is not shown', () => expect(isShown('other', '120h')).toBe(false))
+  test('is not shown while automatic pauses are off', () => expect(isShown(digest, 'off')).toBe(false))
+})
+
+test('a destination is shown without its secrets', () => {
+  const [crm] = listDestinations(catalog, none, { limit: 1 }).listed
+  const data = crm && destinationData(crm)
+  expect(data).toEqual({
+    id: 'crm',
+    name: 'Customer relations',
+    state: 'on',
+    sources: ['shop', 'app'],
+    filter: { types: ['track'], events: undefined },
+    isSigned: true,
+    strategy: 'all',
+    maxInFlight: 64,
+    rateLimit: { perSecond: 50, burst: 50 },
+    hooks: [{ id: 'primary', origin: 'https://example.com' }],
+  })
+  expect(JSON.stringify(data)).not.toContain('hidden')
+})

@@ -1,0 +1,58 @@
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pino } from 'pino'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { CatalogFile } from '../../../../src/catalog/file.ts'
+import { readConfig } from '../../../../src/config/read.ts'
+import { openCatalog } from '../../../../src/roles/start/open-catalog.ts'
+import { createAdminMetrics } from '../../../../src/telemetry/admin-metrics.ts'
+
+const whole = 'sources: [{ id: shop }]\ndestinations: []\n'
+const faulty = 'sources: []\ndestinations: []\nsurces: []\n'
+const atMost = { timeout: 5_000, interval: 20 }
+
+let folder: string
+let file: CatalogFile
+let metrics: ReturnType<typeof createAdminMetrics>
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'sluice-catalog-'))
+  await edit(whole)
+  const read = readConfig({ env: { SLUICE_CATALOG_FILE: join(folder, 'catalog.yaml') } })
+  if (!read.ok) throw new Error(read.message)
+  metrics = createAdminMetrics()
+  file = await openCatalog({ config: read.config, metrics, log: pino({ level: 'silent' }) })
+})
+
+afterEach(async () => {
+  file.stop()
+  await rm(folder, { recursive: true })
+})
+
+async function edit(text: string): Promise<void> {
+  await writeFile(join(folder, 'next'), text)
+  await rename(join(folder, 'next'), join(folder, 'catalog.yaml'))
+}
+
+async function shown(): Promise<string | undefined> {
+  return /^sluice_catalog_refused (\d)$/m.exec(await metrics.registry.metrics())?.[1]
+}
+
+test.each([
+  ['is undone', whole],
+  ['is mended', `${whole}# mended\n`],
+])('the metric of a refused file is 1 until the faulty edit %s', async (_, next) => {
+  expect(await shown()).toBe('0')
+  await edit(faulty)
+  await vi.waitFor(async () => expect(await shown()).toBe('1'), atMost)
+  await edit(next)
+  await vi.waitFor(async () => expect(await shown()).toBe('0'), atMost)
+})
+
+test('the metric of a refused file is 0 again when a file that was gone is back unchanged', async () => {
+  await rm(join(folder, 'catalog.yaml'))
+  await vi.waitFor(async () => expect(await shown()).toBe('1'), atMost)
+  await edit(whole)
+  await vi.waitFor(async () => expect(await shown()).toBe('0'), atMost)
+})
