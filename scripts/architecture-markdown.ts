@@ -12,7 +12,7 @@ const marks = {
  * page lacks the marks around them.
  */
 export function architectureMarkdown(page: string): string {
-  const made = replaceMarked(page, marks, `${folderTable()}\n\n${folderGraph()}`)
+  const made = replaceMarked(page, marks, `${folderTable()}\n\n${folderGraph()}\n\n${roomTable()}`)
   if (made === undefined) throw new Error('docs/architecture.md has lost the marks around its folders')
   return made
 }
@@ -27,6 +27,18 @@ function folderTable(): string {
     packages.map((one) => `\`${one}\``).join(' '),
   ])
   return alignTable([['folder', 'what', 'imports', 'packages of its own'], ...rows])
+}
+
+/** Lists the sub-folders, from the lowest to the highest of each folder. */
+function roomTable(): string {
+  const rows = Object.entries(folders).flatMap(([name, { rooms = {} }]) =>
+    Object.entries(rooms).map(([room, { about, imports }]) => [
+      room === '.' ? `\`${name}/*.ts\`` : `\`${name}/${room}/\``,
+      about,
+      imports.map((one) => (one === '.' ? `\`${name}/*.ts\`` : `\`${one}\``)).join(' '),
+    ]),
+  )
+  return alignTable([['sub-folder', 'what', 'imports, of the same folder'], ...rows])
 }
 
 /**

@@ -12,12 +12,23 @@ import { measureSizes, type SizeLimits } from './sizes.ts'
  * - The baseline allows more than is needed. `--shrink` then writes a smaller baseline. It writes nothing if
  *   anything has grown.
  * - A line of a comment in `src` is too long. `--wrap` wraps such comments.
+ *
+ * Names each file with more than `manyLines` lines, but doesn't fail because of it. A file has one idea, and
+ * an idea may be long.
  */
 const root = resolve(import.meta.dirname, '..')
 const baselineFile = join(root, 'scripts/size-baseline.json')
-const limits: SizeLimits = { 'max-lines': 400, 'max-lines-per-function': 60, 'max-params': 4 }
+const limits: SizeLimits = { 'max-lines': 600, 'max-lines-per-function': 60, 'max-params': 4 }
+const manyLines = 400
 
-const all = await measureSizes(root, limits, ['src', 'bench', 'demo', 'drill', 'scripts', 'test'])
+const all = await measureSizes(root, { ...limits, 'max-lines': manyLines }, [
+  'src',
+  'bench',
+  'demo',
+  'drill',
+  'scripts',
+  'test',
+])
 /** Files that are tables. They may be long, because a table grows with its rows. */
 const tables = new Set([
   'scripts/dashboard-panels.ts',
@@ -25,7 +36,15 @@ const tables = new Set([
   'src/telemetry/worker-metrics.ts',
   'src/telemetry/gateway-metrics.ts',
 ])
-const found = all.filter(({ file, rule }) => {
+const long = all.filter(
+  ({ file, rule }) => rule === 'max-lines' && !tables.has(file) && file.startsWith('src/'),
+)
+for (const { file, size } of long)
+  console.log(
+    `${file} has ${size} lines: does it have more than one idea? (only a note, from ${manyLines} lines)`,
+  )
+const found = all.filter(({ file, rule, size }) => {
+  if (rule === 'max-lines' && size <= limits[rule]) return false
   if (tables.has(file)) return rule === 'max-params'
   // In a test file, a whole group of tests is one function.
   return rule !== 'max-lines-per-function' || !file.startsWith('test/')

@@ -37,9 +37,16 @@ export function docFaults({ file, text }: Page, facts: DocFacts): string[] {
   const code = [...blocksOf(text), ...spansOf(text)].filter(({ language }) => language !== 'mermaid')
   return [
     ...linksOf(text).flatMap(({ target, line }) => at(line, linkFault({ file, text }, target, facts))),
-    ...code.flatMap((piece) => codeFaults(piece, facts)),
+    ...code.flatMap((piece) => codeFaults(piece, factsFor(file, facts))),
     ...text.split('\n').flatMap((row, index) => at(index + 1, ...seriesFaults(row, facts))),
   ].map((fault) => `${file}:${fault}`)
+}
+
+/** A page in a folder of `src` names files of this folder as `lanes/breaker.ts`. */
+function factsFor(file: string, facts: DocFacts): DocFacts {
+  const folder = posix.dirname(file)
+  if (!folder.startsWith('src/')) return facts
+  return { ...facts, exists: (path) => facts.exists(path) || facts.exists(`${folder}/${path}`) }
 }
 
 function at(line: number, ...faults: readonly (string | undefined)[]): string[] {

@@ -1,3 +1,14 @@
+/** A sub-folder of a folder of `src`. */
+export type Room = {
+  /** One line about the sub-folder, for a newcomer. */
+  readonly about: string
+  /**
+   * The sub-folders of the same folder that this one may import from. `.` stands for the files that are
+   * directly in the folder. Each of them stands further up in the list, so imports form no cycle.
+   */
+  readonly imports: readonly string[]
+}
+
 /** A folder of `src`, for the import map and for `docs/architecture.md`. */
 export type Folder = {
   /** One line about the folder, for a newcomer. */
@@ -8,6 +19,13 @@ export type Folder = {
   readonly isPure?: true
   /** Packages that no other folder may import. `@scope` stands for all packages of the scope. */
   readonly packages?: readonly string[]
+  /**
+   * The sub-folders by name, from the lowest to the highest. `.` stands for the files that are directly in
+   * the folder, if there are any. Absent if the folder has no sub-folders.
+   */
+  readonly rooms?: Readonly<Record<string, Room>>
+  /** The only files of this folder that other folders may import. Absent if they may import each file. */
+  readonly doors?: readonly string[]
 }
 
 /** The folders of the parts. A folder may import only the folders and packages that its entry names. */
@@ -16,6 +34,16 @@ const parts: Readonly<Record<string, Folder>> = {
     about: "a message's canonical form, limits, schemas and partition; the record that it came with",
     imports: [],
     isPure: true,
+    rooms: {
+      json: {
+        about: 'JSON as bytes and as text: skipped, outlined, spelled as JSON.stringify spells it',
+        imports: [],
+      },
+      '.': {
+        about: 'messages, their records and headers; `enter.ts` makes the canonical form',
+        imports: ['json'],
+      },
+    },
   },
   routing: { about: 'source and message → deliveries', imports: ['message'], isPure: true },
   retry: {
@@ -23,21 +51,20 @@ const parts: Readonly<Record<string, Folder>> = {
     imports: ['message'],
     isPure: true,
   },
-  pacing: { about: 'token buckets: rates of sources, destinations and syncs', imports: [], isPure: true },
-  queues: {
-    about: 'queues in memory: a simple FIFO queue, and queues of records to write, one for each partition',
+  async: {
+    about: 'waits with an end, token buckets, and queues in memory: for one partition, or one at a time',
     imports: [],
   },
-  repeats: { about: 'recognizes messages that came before', imports: [], isPure: true },
-  address: { about: 'decides which addresses are public or allowed', imports: [], isPure: true },
   secrets: {
     about: 'finds the secrets of a request in an answer, and masks them',
     imports: [],
     isPure: true,
   },
+  repeats: { about: 'recognizes messages that came before', imports: [], isPure: true },
+  address: { about: 'decides which addresses are public or allowed', imports: [], isPure: true },
   http: {
     about:
-      'loads `node:http` at little cost; reads answers up to a size limit; limits what clients of a server can make it hold',
+      'what all HTTP of ours needs: `node:http` at little cost, answers up to a size limit, logins from files',
     imports: [],
   },
   config: {
@@ -50,26 +77,88 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   delivery: {
     about: 'lanes, breakers, connections, deadlines, names, proxy, signatures, verdicts',
-    imports: ['address', 'catalog', 'pacing', 'queues', 'secrets'],
+    imports: ['address', 'async', 'catalog', 'secrets'],
     packages: ['undici'],
+    rooms: {
+      outcomes: {
+        about: 'what came of a request, and the verdict on it',
+        imports: [],
+      },
+      connect: {
+        about: 'names, addresses that are allowed, TLS and the proxy: from a URL to a connection',
+        imports: [],
+      },
+      lanes: {
+        about: 'how deliveries line up: queues, turns, breakers, the bulkhead for sick hooks',
+        imports: [],
+      },
+      send: {
+        about: 'one request over one connection: deadline, answer, failure',
+        imports: ['outcomes', 'connect'],
+      },
+      '.': {
+        about: "a destination's hooks with their headers and signatures; its share of the group's rate",
+        imports: ['outcomes', 'connect', 'lanes', 'send'],
+      },
+    },
   },
   gateway: {
     about: "Segment's tracking API over HTTP, and the outbox to Kafka",
-    imports: ['address', 'audience', 'catalog', 'http', 'message', 'pacing', 'queues'],
+    imports: ['address', 'async', 'audience', 'catalog', 'http', 'message'],
+    rooms: {
+      messages: {
+        about: 'the messages of a request: read, limited, completed, written as bytes',
+        imports: [],
+      },
+      outbox: {
+        about: 'messages wait for Kafka, and their requests for the acknowledgement',
+        imports: ['messages'],
+      },
+      calls: {
+        about: 'a tracking call from its write key to its answer',
+        imports: ['messages', 'outbox'],
+      },
+      http: {
+        about: 'routes, bodies, browsers, addresses of clients, and the end of connections',
+        imports: ['messages', 'calls'],
+      },
+    },
   },
   audience: {
     about: "changes, syncs and deletions → a unit's state and its store",
-    imports: ['message', 'queues'],
+    imports: ['async', 'message'],
     packages: ['classic-level', 'change-case'],
+    rooms: {
+      records: {
+        about: 'records of `memberships`, changes, syncs and deletions: read and written',
+        imports: [],
+      },
+      '.': {
+        about: 'the decision on a change, and what the folder needs from outside',
+        imports: ['records'],
+      },
+      store: {
+        about: "a unit's values on disk, a cache of `memberships`",
+        imports: ['records', '.'],
+      },
+      syncs: {
+        about: 'full syncs: parts that are gathered, then applied',
+        imports: ['records', 'store', '.'],
+      },
+      unit: {
+        about: "a unit's owner: takes records in their order, restores, purges, sends what is due",
+        imports: ['records', '.', 'store', 'syncs'],
+      },
+    },
   },
-  upstream: {
+  'audience-files': {
     about: 'the files that `sluice audience sync` and `change` read, and the records that they write',
     imports: ['audience', 'message'],
     packages: ['csv-parse'],
   },
   backfill: {
     about: 'first syncs, backfills, and the marks of destinations that lack values',
-    imports: ['audience', 'pacing', 'retry', 'upstream'],
+    imports: ['async', 'audience', 'audience-files', 'retry'],
   },
   growth: {
     about: 'takes an installation to more partitions',
@@ -78,27 +167,100 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   replay: {
     about: 'decides which records are sent again and which process does it, and keeps the progress',
-    imports: ['message', 'pacing', 'retry', 'routing', 'upstream'],
+    imports: ['async', 'audience-files', 'message', 'retry', 'routing'],
   },
   admin: { about: 'the admin API: its routes, their document, tokens', imports: ['delivery-log', 'http'] },
   kafka: {
-    about: 'group member, fetches, watermark, commits, produces, topics, logins, rights',
-    imports: ['http', 'queues', 'secrets'],
-    packages: ['kafkajs', 'aws-msk-iam-sasl-signer-js', 'snappy', 'lz4-napi'],
+    about: 'the Kafka client: group member, fetches, watermark, commits, produces, logins',
+    imports: ['async', 'http', 'message', 'secrets'],
+    packages: ['aws-msk-iam-sasl-signer-js', 'snappy', 'lz4-napi'],
+    doors: [
+      'cluster/client.ts',
+      'cluster/partwise-cluster.ts',
+      'cluster/with-admin.ts',
+      'group/consumer.ts',
+      'login/kafka-settings.ts',
+      'other-groups/group-lag.ts',
+      'other-groups/group-state.ts',
+      'produce/copy-writer.ts',
+      'produce/lossy-producer.ts',
+      'produce/producer.ts',
+      'produce/record-sender.ts',
+      'read/partition-reader.ts',
+      'read/record-at.ts',
+      'read/topic-tail.ts',
+      'wire/errors.ts',
+    ],
+    rooms: {
+      wire: {
+        about: 'requests and answers as bytes, over connections of kafkajs; errors by their codes',
+        imports: [],
+      },
+      login: {
+        about: 'SASL, TLS and principals',
+        imports: ['wire'],
+      },
+      cluster: {
+        about: 'clients, brokers, coordinators; what a cluster says of its topics',
+        imports: ['wire', 'login'],
+      },
+      fetch: {
+        about: 'one fetch loop a broker; positions that survive another leader',
+        imports: ['wire', 'cluster'],
+      },
+      partitions: {
+        about: 'a partition that a member owns: records given out, watermark, commits',
+        imports: ['wire', 'cluster', 'fetch'],
+      },
+      group: {
+        about: 'the group member: joins, assignments, handovers',
+        imports: ['wire', 'cluster', 'fetch', 'partitions'],
+      },
+      read: {
+        about: 'readers outside of the group: whole logs, tails, one record',
+        imports: ['wire', 'cluster', 'fetch'],
+      },
+      produce: {
+        about: 'producers: what fails, is repeated, or may be lost',
+        imports: ['wire', 'cluster'],
+      },
+      'other-groups': {
+        about: 'commits and lag of a group without being its member',
+        imports: ['wire', 'cluster'],
+      },
+    },
   },
-  registry: {
+  topics: {
+    about: "Sluice's own topics: their list, settings, checks and growth, and the rights of each role",
+    imports: ['kafka'],
+  },
+  'schema-registry': {
     about: 'values that begin with a schema id → plain JSON, by the schemas of a registry',
-    imports: ['http', 'message', 'queues'],
+    imports: ['async', 'http', 'message'],
     packages: ['@kafkajs/confluent-schema-registry', 'ajv'],
   },
   pipeline: {
     about: 'record → deliveries → attempts → settlement',
-    imports: ['message', 'routing', 'retry', 'delivery', 'pacing'],
+    imports: ['async', 'delivery', 'message', 'retry', 'routing'],
   },
   'delivery-log': {
     about: 'the delivery log: writes it to the topic `attempts`, indexes it, and answers searches',
     imports: ['delivery', 'http', 'message', 'pipeline'],
     packages: ['@clickhouse/client'],
+    rooms: {
+      '.': {
+        about: "the log's records and blocks, searches and their server",
+        imports: [],
+      },
+      sqlite: {
+        about: 'the index in files of SQLite',
+        imports: ['.'],
+      },
+      clickhouse: {
+        about: 'the index in ClickHouse',
+        imports: ['.'],
+      },
+    },
   },
   notices: {
     about: 'notices to customers about their destinations: each worker reports, one decides',
@@ -138,11 +300,64 @@ export const folders: Readonly<Record<string, Folder>> = {
   roles: {
     about: 'connects the parts, starts them, and stops them in reverse order',
     imports: Object.keys(parts),
+    rooms: {
+      start: {
+        about:
+          'what each role does at its start: settings, Kafka, telemetry, the parts that stop in reverse order',
+        imports: [],
+      },
+      operations: {
+        about: 'what commands and the admin API do: destinations, replays, searches',
+        imports: ['start'],
+      },
+      member: {
+        about: "the parts of a worker's member",
+        imports: ['start', 'operations'],
+      },
+      '.': {
+        about: 'one file for each role, and the calls of the admin API',
+        imports: ['start', 'operations', 'member'],
+      },
+      processes: {
+        about: 'several workers as one: forked members, one port, one end',
+        imports: ['start', '.'],
+      },
+    },
   },
   commands: {
-    about: 'the command line: one file for each group of commands',
-    imports: ['roles', 'config', 'telemetry'],
+    about: 'the command line: the flags of each command, and beside them what it does',
+    imports: ['roles', ...Object.keys(parts)],
     packages: ['commander', '@bomb.sh/tab'],
+    rooms: {
+      command: {
+        about: 'what a command is made of: options, input, a role that runs until a signal',
+        imports: [],
+      },
+      audience: {
+        about: '`sluice audience`',
+        imports: ['command'],
+      },
+      destinations: {
+        about: '`sluice destinations`',
+        imports: ['command'],
+      },
+      log: {
+        about: '`sluice log`',
+        imports: ['command'],
+      },
+      replay: {
+        about: '`sluice replay`',
+        imports: ['command'],
+      },
+      topics: {
+        about: '`sluice topics`',
+        imports: ['command'],
+      },
+      '.': {
+        about: 'the program with all commands, and those that need one file',
+        imports: ['command', 'audience', 'destinations', 'log', 'replay', 'topics'],
+      },
+    },
   },
   '.': { about: '`main.ts`: argv → command → role → run → exit code', imports: ['commands'] },
 }

@@ -10,8 +10,8 @@ import type { BenchmarkResult, Settings } from '../support/settings.ts'
 import { round } from '../support/statistics.ts'
 import { rowOf } from '../support/table.ts'
 import { removeTopics } from '../support/topics.ts'
-import type { GroupConsumer } from '../../src/kafka/group/consumer-ports.ts'
-import type { InboundRecord } from '../../src/kafka/partitions/inbound-record.ts'
+import type { GroupConsumer } from '../../src/kafka/group/consumer.ts'
+import type { HeldRecord } from '../../src/message/held-record.ts'
 
 export type GroupSettings = {
   /** Number of members in the group. If it is set, only sizes with this number are measured. */
@@ -279,7 +279,7 @@ class Group {
     await Promise.all(this.#members.map((member) => member.stop()))
   }
 
-  #arrived(owner: number, { partition, timestampMs }: InboundRecord): void {
+  #arrived(owner: number, { partition, timestampMs }: HeldRecord): void {
     const afterMs = Date.now() - timestampMs
     const arrivals = this.#arrivals.get(partition)
     if (arrivals === undefined) {

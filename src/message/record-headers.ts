@@ -1,4 +1,4 @@
-type HeaderValue = Buffer | string | null
+export type HeaderValue = Buffer | string | null
 
 /**
  * The headers of a record, as the Kafka client returns them. A value can be null. If a header is repeated,

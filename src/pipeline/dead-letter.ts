@@ -33,7 +33,7 @@ export function describeDeath(
  * Describes that a delivery became a dead letter because its destination was paused automatically
  * (`auto_paused`), and what the customer can do.
  */
-export function describeAutoPause(destinationId: string): string {
+function describeAutoPause(destinationId: string): string {
   return `Sluice has paused the destination, since all its URLs have failed for too long (notices.autoPause). Mend the endpoint; then: sluice destinations resume ${destinationId}; then send it again: sluice replay dead-letters --destination ${destinationId} --reason auto_paused`
 }
 

@@ -42,7 +42,7 @@ import { openOwnTelemetry } from './start/telemetry.ts'
 import { type LaidOut, refuseWrongTopics } from './start/topic-layout.ts'
 import { openTracing } from './start/tracing.ts'
 import { unitPorts } from './member/unit-parts.ts'
-import type { ConsumerOptions } from '../kafka/group/consumer-ports.ts'
+import type { ConsumerOptions } from '../kafka/group/consumer.ts'
 import { Ending } from './member/ending.ts'
 
 type Registry = WorkerMetrics['registry']

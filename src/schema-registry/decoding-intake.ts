@@ -1,27 +1,10 @@
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
+import type { HeaderValue, ReceivedHeaders } from '../message/record-headers.ts'
 import type { Decoded } from './decoder.ts'
 import { type FramedRefusal, magicByte } from './frame.ts'
 
 /** The parts of a record that the intake needs. */
-export type Arriving = {
-  readonly topic: string
-  readonly partition: number
-  /** True if the partition has moved to another member. */
-  readonly isAbandoned: boolean
-  /**
-   * Returns the record to the consumer without settling it. This worker does nothing more with the record.
-   */
-  giveBack(): void
-}
-
-type Headers = Readonly<Record<string, Buffer | string | (Buffer | string)[] | undefined>>
-
-/** The content of a record. The buffers are slices of the answer to a fetch. */
-export type ArrivingContent = {
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers?: Headers
-  readonly unreadable?: string
-}
+export type Arriving = Pick<HeldRecord, 'topic' | 'partition' | 'isAbandoned' | 'giveBack'>
 
 export type IntakeOptions<R extends Arriving> = {
   /** The topics whose values may be framed. Records of other topics are passed on unchanged. */
@@ -31,9 +14,9 @@ export type IntakeOptions<R extends Arriving> = {
   /** Begins to ask for the schema of a framed value that will be decoded later, like `Decoder.lookAhead`. */
   lookAhead: (value: Buffer) => void
   /** Takes a record whose value is plain JSON. Must not throw. */
-  next: (record: R, content: ArrivingContent) => void
+  next: (record: R, content: RecordContent) => void
   /** Takes a record whose value can't be decoded. The content is unchanged. */
-  refuse: (record: R, content: ArrivingContent, refusal: FramedRefusal) => void
+  refuse: (record: R, content: RecordContent, refusal: FramedRefusal) => void
   /** Stops (`isFull`) or starts fetching from a partition. Records that were fetched before still arrive. */
   setPartitionFull: (topic: string, partition: number, isFull: boolean) => void
 }
@@ -44,7 +27,7 @@ export type Intake<R extends Arriving> = {
    * Passes a record on, in the order of its partition. If schemas are missing for this record or for earlier
    * records of its partition, the record waits until these schemas are available.
    */
-  accept(record: R, content: ArrivingContent): void
+  accept(record: R, content: RecordContent): void
   /** Returns the waiting records of lost partitions to the consumer. Call this when partitions were lost. */
   letGoAbandoned(): void
   /** Returns to the consumer all waiting records. */
@@ -60,7 +43,7 @@ export function createIntake<R extends Arriving>(options: IntakeOptions<R>): Int
   return new SchemaIntake(options)
 }
 
-type Held<R> = { readonly record: R; readonly content: ArrivingContent; readonly bytes: number }
+type Held<R> = { readonly record: R; readonly content: RecordContent; readonly bytes: number }
 
 /** The waiting records of one partition, starting with the first record that needs a schema. */
 type Line<R> = { readonly name: string; readonly waiting: Held<R>[] }
@@ -83,7 +66,7 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
     return { records: this.#records, bytes: this.#bytes, partitions: this.#lines.size }
   }
 
-  accept(record: R, content: ArrivingContent): void {
+  accept(record: R, content: RecordContent): void {
     if (this.#lines.size === 0 && content.value?.[0] !== magicByte) this.#options.next(record, content)
     else this.#consider(record, content)
   }
@@ -98,7 +81,7 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
     for (const line of this.#lines.values()) this.#letGo(line)
   }
 
-  #consider(record: R, content: ArrivingContent): void {
+  #consider(record: R, content: RecordContent): void {
     const line = this.#lines.size === 0 ? undefined : this.#lines.get(nameOf(record))
     if (line !== undefined) {
       this.#hold(line, record, content)
@@ -117,7 +100,7 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
    * Passes a record on. If the record's schema isn't available yet, passes nothing on, and returns a promise
    * that resolves when this method should be called again.
    */
-  #pass(record: R, content: ArrivingContent): Promise<void> | undefined {
+  #pass(record: R, content: RecordContent): Promise<void> | undefined {
     const { topics, decode, next, refuse } = this.#options
     const { key, value, headers } = content
     if (value?.[0] !== magicByte || !topics.has(record.topic)) {
@@ -166,7 +149,7 @@ class SchemaIntake<R extends Arriving> implements Intake<R> {
     this.#options.setPartitionFull(topic, partition, false)
   }
 
-  #hold(line: Line<R>, record: R, content: ArrivingContent): void {
+  #hold(line: Line<R>, record: R, content: RecordContent): void {
     const copy = copyOf(content)
     const { topics, lookAhead } = this.#options
     if (copy.value?.[0] === magicByte && topics.has(record.topic)) lookAhead(copy.value)
@@ -190,7 +173,7 @@ function nameOf({ topic, partition }: Arriving): string {
  * Copies the content of a record. Without the copy, a waiting record would keep the whole answer to a fetch
  * in memory.
  */
-function copyOf({ key, value, headers, unreadable }: ArrivingContent): ArrivingContent {
+function copyOf({ key, value, headers, unreadable }: RecordContent): RecordContent {
   return {
     key: key && Buffer.from(key),
     value: value && Buffer.from(value),
@@ -199,7 +182,7 @@ function copyOf({ key, value, headers, unreadable }: ArrivingContent): ArrivingC
   }
 }
 
-function copyHeaders(headers: Headers): Headers {
+function copyHeaders(headers: NonNullable<ReceivedHeaders>): ReceivedHeaders {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [
       name,
@@ -208,7 +191,7 @@ function copyHeaders(headers: Headers): Headers {
   )
 }
 
-/** Copies the value of a header. The value may be null, although the types of kafkajs don't say so. */
-function copyBytes(value: Buffer | string): Buffer | string {
+/** Copies the value of a header. */
+function copyBytes(value: HeaderValue): HeaderValue {
   return Buffer.isBuffer(value) ? Buffer.from(value) : value
 }

@@ -1,14 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
-import { errorCodes } from '../kafka/wire/error-codes.ts'
-import { metadataRequest, type TopicMetadata } from '../kafka/wire/metadata-request.ts'
 import {
   openPartwiseCluster,
   type PartwiseCluster,
   type ConfigReader,
 } from '../kafka/cluster/partwise-cluster.ts'
 import { readSettings, satisfies, type TopicSetting } from './topic-settings.ts'
-import { ask, type WireBroker } from '../kafka/wire/wire.ts'
 
 /** A change of one topic, as every broker has to report it. */
 export type TopicChange = {
@@ -89,16 +86,14 @@ async function answerOf(
   changes: readonly TopicChange[],
 ): Promise<Answer> {
   try {
-    const broker = await opened.findBroker(nodeId)
     const names = changes.map(({ topic }) => topic)
-    const { topicMetadata } = await ask(broker, metadataRequest(names), { mostMs: requestTimeoutMs })
-    const topics = new Map(topicMetadata.map((topic) => [topic.topic, topic]))
+    const topics = await opened.topicsKnownTo(nodeId, names, requestTimeoutMs)
     for (const change of changes) {
-      const reported = topics.get(change.topic)
-      if (change.isDeleted && reported?.topicErrorCode !== errorCodes.UNKNOWN_TOPIC_OR_PARTITION)
-        return { lacks: `that ${change.topic} was deleted` }
-      if (!hasPartitions(change, reported)) return { lacks: `all new partitions of ${change.topic}` }
+      const withLeader = topics.get(change.topic)
+      if (change.isDeleted && withLeader !== undefined) return { lacks: `that ${change.topic} was deleted` }
+      if (!hasPartitions(change, withLeader)) return { lacks: `all new partitions of ${change.topic}` }
     }
+    const broker = await opened.findBroker(nodeId)
     for (const change of changes) if (!(await hasSettings(change, broker))) return 'old settings'
     return 'all'
   } catch {
@@ -106,20 +101,14 @@ async function answerOf(
   }
 }
 
-function hasPartitions({ newPartitions }: TopicChange, reported: TopicMetadata | undefined): boolean {
+function hasPartitions({ newPartitions }: TopicChange, withLeader: ReadonlySet<number> | undefined): boolean {
   if (newPartitions === undefined) return true
   const { first, count } = newPartitions
-  const withLeader = new Set(
-    reported?.partitionMetadata.flatMap(({ leader, partitionId }) => (leader >= 0 ? [partitionId] : [])),
-  )
-  for (let partition = first; partition < count; partition++) if (!withLeader.has(partition)) return false
+  for (let partition = first; partition < count; partition++) if (!withLeader?.has(partition)) return false
   return true
 }
 
-async function hasSettings(
-  { topic, settings = [] }: TopicChange,
-  broker: WireBroker & ConfigReader,
-): Promise<boolean> {
+async function hasSettings({ topic, settings = [] }: TopicChange, broker: ConfigReader): Promise<boolean> {
   if (settings.length === 0) return true
   const reported = await readSettings(broker, topic)
   // A broker that can't report settings counts as up to date.

@@ -1,4 +1,4 @@
-import kafkajs, { type Admin } from 'kafkajs'
+import kafkajs from 'kafkajs'
 import { isProtocolError } from '../kafka/wire/errors.ts'
 import type { ConfigReader } from '../kafka/cluster/partwise-cluster.ts'
 

@@ -1,8 +1,10 @@
 import type { Kafka } from 'kafkajs'
 import { type Keeping, type Topic, type TopicKey, topicKeys, topics } from './topic-list.ts'
 import { withAdmin } from '../kafka/cluster/with-admin.ts'
-import type { TopicSubscription } from '../kafka/partitions/inbound-record.ts'
+import type { ConsumerOptions } from '../kafka/group/consumer.ts'
 import type { TopicSetting } from './topic-settings.ts'
+
+type TopicSubscription = ConsumerOptions['topics'][number]
 
 /** The layout of the topics, from the configuration. */
 export type TopicLayout = {

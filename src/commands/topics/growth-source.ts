@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto'
 import type { createKafka } from '../../kafka/cluster/client.ts'
-import { believed, describeMoved } from '../../kafka/wire/commit-binding.ts'
 import {
   type GroupCommit,
+  movedCommit,
   readCommits,
   type GroupPlace,
   placeOf,
@@ -59,12 +59,11 @@ export async function readSource(
  * Throws if somebody has moved a commit, and has kept its metadata. The settled offsets in it, which wouldn't
  * be copied, are then those of other records.
  */
-function refuseMoved({ topic, partition, offset: text, metadata }: GroupCommit, groupId: string): void {
-  const offset = Number(text)
-  const { moved } = believed({ offset, metadata }, { groupId, topic, partition })
+function refuseMoved(commit: GroupCommit, groupId: string): void {
+  const moved = movedCommit(commit, groupId)
   if (moved === undefined) return
   throw new StartError(
-    `${topic}/${partition}: ${describeMoved(moved, offset)}. Start the workers, which go on from there, and stop them again first.`,
+    `${commit.topic}/${commit.partition}: ${moved}. Start the workers, which go on from there, and stop them again first.`,
   )
 }
 

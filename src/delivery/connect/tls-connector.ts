@@ -55,7 +55,7 @@ export function createTlsConnector(
  * exclude renegotiation, which is another handshake on the same connection. With renegotiation, a server
  * could demand an endless series of handshakes.
  */
-export const tlsOptions = {
+const tlsOptions = {
   ciphers: `${DEFAULT_CIPHERS}:!kDHE`,
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
 } as const

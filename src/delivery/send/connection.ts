@@ -275,7 +275,7 @@ type Done = (error?: Error | null) => void
  * has read the whole request, and then close the connection. If Sluice writes at that moment, the write fails
  * although the answer has arrived. Node destroys a socket whose write failed, and would drop this answer.
  */
-export function readBeforeFailedWrite(socket: Socket): void {
+function readBeforeFailedWrite(socket: Socket): void {
   const write = socket._write.bind(socket)
   const writev = socket._writev?.bind(socket)
   let last: { readonly done: Done; readonly later: Done } | undefined

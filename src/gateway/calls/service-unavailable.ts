@@ -1,10 +1,10 @@
 import { type Answer, problem } from './answer.ts'
 import type { Delivered } from '../outbox/parcel.ts'
 
-// All answers of the API with status 503. (The 503 of `/readyz` is in `src/roles/start/readiness.ts`.) The code of
-// each answer names the cause. `overloaded`: a limit is reached, either `gateway.bufferBytes`, or the limit
-// on the bytes that are held while bodies are received, or a quota of the Kafka cluster. `kafka_unavailable`:
-// Kafka doesn't accept records in time. Each answer has a `Retry-After`.
+// All answers of the API with status 503. (The 503 of `/readyz` is in `src/roles/start/readiness.ts`.) The
+// code of each answer names the cause. `overloaded`: a limit is reached, either `gateway.bufferBytes`, or the
+// limit on the bytes that are held while bodies are received, or a quota of the Kafka cluster.
+// `kafka_unavailable`: Kafka doesn't accept records in time. Each answer has a `Retry-After`.
 
 /** Returns the answer to a request that arrived while too many bytes were being received. */
 export function tooMuchReceived(): Answer {

@@ -1,6 +1,6 @@
 import type { GatewayObserver } from '../calls/gateway-events.ts'
-import { Replies } from './replies.ts'
-import { RequestOrigin } from './request-origin.ts'
+import type { Replies } from './replies.ts'
+import type { RequestOrigin } from './request-origin.ts'
 import type { GatewayTracing } from '../calls/request-tracing.ts'
 import type { ServerCalls } from '../calls/server-calls.ts'
 import type { Sources } from '../calls/sources.ts'

@@ -7,6 +7,8 @@ import { mendRequestQueue } from '../wire/request-queue.ts'
 import { createLogin } from '../login/sasl.ts'
 import { createSocketFactory } from '../login/sockets.ts'
 
+export { throttledSeconds } from '../wire/throttle.ts'
+
 type KafkaLog = {
   warn(fields: object, message: string): void
   debug(fields: object, message: string): void

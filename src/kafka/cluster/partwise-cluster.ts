@@ -13,7 +13,15 @@ export type PartwiseCluster = OpenCluster & {
   /** The last metadata that a broker has sent. `undefined` before the first answer. */
   readonly metadata: Metadata | undefined
   findBroker(nodeId: number): Promise<WireBroker & ConfigReader>
+  /**
+   * Asks one broker what it knows of topics. Rejects if the broker doesn't answer within `withinMs`. Leaves
+   * out topics that the broker doesn't know.
+   */
+  topicsKnownTo(nodeId: number, names: readonly string[], withinMs: number): Promise<KnownTopics>
 }
+
+/** For each topic that a broker knows, the partitions that have a leader. */
+export type KnownTopics = ReadonlyMap<string, ReadonlySet<number>>
 
 /**
  * If a broker doesn't answer within this time, in milliseconds, the connection to the broker counts as dead.
@@ -37,6 +45,11 @@ export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
     broker.metadata = (topics) => readMetadata(broker, topics)
     return broker
   }
+  const findBroker = async (nodeId: number): Promise<WireBroker & ConfigReader> => {
+    const broker: object = await cluster.findBroker({ nodeId: String(nodeId) })
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares only a part of its brokers
+    return broker as WireBroker & ConfigReader
+  }
   return {
     cluster,
     close: () => opened.close(),
@@ -47,12 +60,26 @@ export function openPartwiseCluster(kafka: Kafka): PartwiseCluster {
     get metadata() {
       return brokerPool.metadata ?? undefined
     },
-    async findBroker(nodeId) {
-      const broker: object = await cluster.findBroker({ nodeId: String(nodeId) })
-      // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- kafkajs declares only a part of its brokers
-      return broker as WireBroker & ConfigReader
+    findBroker,
+    async topicsKnownTo(nodeId, names, withinMs) {
+      const { topicMetadata } = await ask(await findBroker(nodeId), metadataRequest(names), {
+        mostMs: withinMs,
+      })
+      return knownTopics(topicMetadata)
     },
   }
+}
+
+function knownTopics(topics: readonly TopicMetadata[]): KnownTopics {
+  const known = topics.filter(
+    ({ topicErrorCode }) => topicErrorCode !== errorCodes.UNKNOWN_TOPIC_OR_PARTITION,
+  )
+  return new Map(
+    known.map(({ topic, partitionMetadata }) => [
+      topic,
+      new Set(partitionMetadata.flatMap(({ leader, partitionId }) => (leader >= 0 ? [partitionId] : []))),
+    ]),
+  )
 }
 
 async function readMetadata(broker: WireBroker, topics: readonly string[]): Promise<Metadata> {

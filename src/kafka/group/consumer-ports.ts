@@ -1,7 +1,8 @@
 import type { Kafka } from 'kafkajs'
 import type { OnTruncation } from './handover.ts'
 import type { PartitionState } from '../partitions/partition-state.ts'
-import type { InboundRecord, RecordContent, TopicSubscription } from '../partitions/inbound-record.ts'
+import type { HeldRecord, RecordContent } from '../../message/held-record.ts'
+import type { TopicSubscription } from '../partitions/topic-subscription.ts'
 
 export type ConsumerLog = {
   debug(fields: object, message: string): void
@@ -44,7 +45,7 @@ export type ConsumerOptions = {
   handoverMs: number
   topics: readonly TopicSubscription[]
   /** Takes one record. Must not throw, and must not wait. */
-  onRecord: (record: InboundRecord, content: RecordContent) => void
+  onRecord: (record: HeldRecord, content: RecordContent) => void
   /**
    * Called after each join with the partition numbers of this member. Records of partitions with other
    * numbers are abandoned from then on. Also called when this member loses its partitions, or when it starts

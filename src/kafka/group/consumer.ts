@@ -1,6 +1,8 @@
 import { GroupMember } from './group-member.ts'
 import type { ConsumerOptions, GroupConsumer } from './consumer-ports.ts'
 
+export type { ConsumerOptions, GroupConsumer } from './consumer-ports.ts'
+
 /**
  * Starts one member of the consumer group. Resolves once the brokers have reported the topics. By then the
  * group may not have accepted the member yet: see `isJoined`.

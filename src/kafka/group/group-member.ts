@@ -19,7 +19,7 @@ import type { Truncation } from '../fetch/positions.ts'
 import type { StoredCommit } from '../wire/stored-commit.ts'
 import { UnitTenures } from './unit-tenures.ts'
 import type { ConsumerOptions, GroupConsumer } from './consumer-ports.ts'
-import type { RecordContent } from '../partitions/inbound-record.ts'
+import type { RecordContent } from '../../message/held-record.ts'
 
 /** One member of a group, with its partitions and the lost partitions that it has still to finish. */
 export class GroupMember implements GroupConsumer {

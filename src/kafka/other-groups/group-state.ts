@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { type Admin, AssignerProtocol, type Broker, type Kafka, type MemberDescription } from 'kafkajs'
-import { bindRead, believed, unbindMetadata } from '../wire/commit-binding.ts'
+import { believed, bindRead, describeMoved, unbindMetadata } from '../wire/commit-binding.ts'
 import { openCluster } from '../cluster/open-cluster.ts'
 import { isProtocolError, isUnknownMember } from '../wire/errors.ts'
 import { decodeCommitMetadata, encodeCommitMetadata } from '../wire/commit-metadata.ts'
@@ -85,6 +85,16 @@ function mayRead({ memberMetadata }: MemberDescription, topics: ReadonlySet<stri
   if (memberMetadata.length === 0) return true
   const subscribed = AssignerProtocol.MemberMetadata.decode(memberMetadata)?.topics ?? []
   return subscribed.some((topic) => topics.has(topic))
+}
+
+/** If somebody has moved a group's commit, and has kept its metadata, returns a text that says so. */
+export function movedCommit(
+  { topic, partition, offset: text, metadata }: GroupCommit,
+  groupId: string,
+): string | undefined {
+  const offset = Number(text)
+  const { moved } = believed({ offset, metadata }, { groupId, topic, partition })
+  return moved && describeMoved(moved, offset)
 }
 
 /**
@@ -253,10 +263,11 @@ async function findInherited(
  * But if somebody has moved the commit, its metadata stays as it is, so that the next owner sees this.
  */
 function heirOf(commit: GroupCommit, groupId: string): GroupCommit {
-  const { topic, partition, offset, metadata } = commit
+  const { metadata } = commit
   if (metadata === null) return commit
-  const { moved } = believed({ offset: Number(offset), metadata }, { groupId, topic, partition })
-  return moved === undefined ? { ...commit, metadata: unbindMetadata(metadata) } : commit
+  return movedCommit(commit, groupId) === undefined
+    ? { ...commit, metadata: unbindMetadata(metadata) }
+    : commit
 }
 
 const notAllowed: ReadonlySet<string> = new Set(['GROUP_AUTHORIZATION_FAILED'])

@@ -1,7 +1,7 @@
 import type { Partition } from './partition.ts'
-import type { InboundRecord } from './inbound-record.ts'
+import type { HeldRecord } from '../../message/held-record.ts'
 
-export class LoanedRecord implements InboundRecord {
+export class LoanedRecord implements HeldRecord {
   readonly #partition: Partition
   readonly offset: number
   readonly timestampMs: number

@@ -2,7 +2,7 @@ import type { Feed } from './feed.ts'
 import { partitionName } from '../wire/partition-name.ts'
 import { Partition } from './partition.ts'
 import { type PartitionState, stateOf } from './partition-state.ts'
-import type { TopicSubscription } from './inbound-record.ts'
+import type { TopicSubscription } from './topic-subscription.ts'
 
 /** The partitions that a member owns now, and the feeds of the partitions that were started. */
 export class OwnedPartitions {

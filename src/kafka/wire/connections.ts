@@ -265,6 +265,6 @@ function connectionAt({ pool }: ConnectionPool, index: number): Connection {
 export const accepted = new WeakSet<Socket>()
 
 /** Returns true if the peer has accepted a connection, even if TLS isn't agreed on. */
-export function hasAccepted(socket: Socket | null): boolean {
+function hasAccepted(socket: Socket | null): boolean {
   return socket !== null && accepted.has(socket)
 }

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino'
-import type { FailingPartition } from '../../kafka/produce/failing-partitions.ts'
+import type { ProducerOptions } from '../../kafka/produce/producer.ts'
 import { groupSubscriptions, type TopicNames } from '../../topics/topics.ts'
 import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
-import type { GroupConsumer } from '../../kafka/group/consumer-ports.ts'
+import type { GroupConsumer } from '../../kafka/group/consumer.ts'
 import { describeReasons } from '../../kafka/wire/errors.ts'
 
 export type FailingUnitsOptions = {
@@ -39,7 +39,7 @@ export class FailingUnits {
     this.#parts = parts
   }
 
-  readonly changed = ({ topic, partition, reason }: FailingPartition, isFailing: boolean): void => {
+  readonly changed: NonNullable<ProducerOptions['onFailing']> = ({ topic, partition, reason }, isFailing) => {
     const { log, topics: names } = this.#options
     if (isFailing) log.warn({ topic, partition, reason }, 'Kafka does not accept records for this partition')
     else log.info({ topic, partition }, 'Kafka accepts records for this partition again')

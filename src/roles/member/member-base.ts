@@ -10,7 +10,7 @@ import type { ConnectionLimits } from '../start/connection-limits.ts'
 import type { Parts } from '../start/parts.ts'
 import type { Stalls } from '../start/stalls.ts'
 import type { FailingUnits } from './failing-units.ts'
-import type { GroupConsumer } from '../../kafka/group/consumer-ports.ts'
+import type { GroupConsumer } from '../../kafka/group/consumer.ts'
 import type { Ending } from './ending.ts'
 
 /**

@@ -2,7 +2,6 @@ import type { AudienceUnits } from '../../audience/unit/units.ts'
 import type { FirstSyncs } from '../../backfill/first-syncs.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
-import type { PartitionState } from '../../kafka/partitions/partition-state.ts'
 import type { RecordProducer } from '../../kafka/produce/producer.ts'
 import { shortTopicName } from '../../topics/topics.ts'
 import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
@@ -20,7 +19,7 @@ import type { Retentions } from './retentions.ts'
 import type { RetryTier } from './retry-tiers.ts'
 import { topicNames } from '../start/settings.ts'
 import type { Stalls } from '../start/stalls.ts'
-import type { GroupConsumer } from '../../kafka/group/consumer-ports.ts'
+import type { GroupConsumer } from '../../kafka/group/consumer.ts'
 import {
   showBehind,
   showOpenHooks,
@@ -90,6 +89,7 @@ function showDeliveries(metrics: WorkerMetrics, { pipeline, outbound, intake, st
   showOpenHooks(metrics, pipeline.openHooks())
 }
 
+type PartitionState = GroupConsumer['partitions'] extends Iterable<infer State> ? State : never
 type Partitions = readonly PartitionState[]
 
 function showPartitions(

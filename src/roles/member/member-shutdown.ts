@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { within } from '../../async/within.ts'
 import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 import type { Parts } from '../start/parts.ts'
 import type { RecordIntake } from './record-intake.ts'
 import type { Stalls } from '../start/stalls.ts'
-import type { GroupConsumer } from '../../kafka/group/consumer-ports.ts'
-import { leaveMs, Ending } from './ending.ts'
+import type { GroupConsumer } from '../../kafka/group/consumer.ts'
+import type { Ending } from './ending.ts'
+import { leaveMs } from './ending.ts'
 
 const lastCommitTries = 10
 

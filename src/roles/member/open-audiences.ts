@@ -14,7 +14,7 @@ import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
 import { askKafka } from '../start/ask-kafka.ts'
 import { topicNames } from '../start/settings.ts'
 import { stateFolder } from '../start/state-folder.ts'
-import type { GroupConsumer } from '../../kafka/group/consumer-ports.ts'
+import type { GroupConsumer } from '../../kafka/group/consumer.ts'
 import { clusterIdOf } from '../../kafka/cluster/with-admin.ts'
 
 export type AudiencesOptions = {

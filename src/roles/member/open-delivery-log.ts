@@ -2,7 +2,6 @@ import type { Logger } from 'pino'
 import type { Config } from '../../config/schema.ts'
 import { createLogObserver, type LogObserver } from '../../delivery-log/log-observer.ts'
 import type { createKafka } from '../../kafka/cluster/client.ts'
-import type { OnClockSkew } from '../../kafka/produce/clock-skew.ts'
 import { startLossyProducer } from '../../kafka/produce/lossy-producer.ts'
 import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
 import { topicNames } from '../start/settings.ts'
@@ -13,7 +12,7 @@ export type DeliveryLogOptions = {
   kafka: ReturnType<typeof createKafka>
   metrics: WorkerMetrics
   log: Logger
-  onClockSkew: OnClockSkew
+  onClockSkew: (nodeId: number, aheadMs: number) => void
 }
 
 /** The writer of the delivery log. It observes deliveries, so call `stop` after the deliveries have ended. */

@@ -22,7 +22,7 @@ import type { BackfillMarks } from './backfill-marks.ts'
 import { type KafkaClient, ownerName } from '../operations/replay-jobs.ts'
 import type { Outbound } from '../start/outbound.ts'
 import { topicNames, lookEveryMs } from '../start/settings.ts'
-import type { GroupConsumer } from '../../kafka/group/consumer-ports.ts'
+import type { GroupConsumer } from '../../kafka/group/consumer.ts'
 
 export type NoticesOptions = {
   config: Config

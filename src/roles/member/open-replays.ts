@@ -10,7 +10,7 @@ import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
 import { createReplayObserver } from '../../telemetry/replay-observer.ts'
 import { type KafkaClient, openJobLog, openReplayReading, ownerName } from '../operations/replay-jobs.ts'
 import { topicNames } from '../start/settings.ts'
-import type { GroupConsumer } from '../../kafka/group/consumer-ports.ts'
+import type { GroupConsumer } from '../../kafka/group/consumer.ts'
 
 export type ReplaysOptions = {
   config: Config

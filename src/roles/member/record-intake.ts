@@ -9,11 +9,8 @@ import type { WorkerTracing } from '../../tracing/worker-tracing.ts'
 import type { LaterParts } from './member-base.ts'
 import { openIntake } from '../start/schema-registry.ts'
 import { topicNames } from '../start/settings.ts'
-import type {
-  InboundRecord,
-  RecordContent,
-  TopicSubscription,
-} from '../../kafka/partitions/inbound-record.ts'
+import type { ConsumerOptions } from '../../kafka/group/consumer.ts'
+import type { HeldRecord, RecordContent } from '../../message/held-record.ts'
 
 export type RecordIntakeOptions = {
   config: Config
@@ -21,7 +18,7 @@ export type RecordIntakeOptions = {
   log: Logger
   later: Pick<LaterParts, 'consumer'>
   /** The topics that the group reads. */
-  subscriptions: readonly TopicSubscription[]
+  subscriptions: ConsumerOptions['topics']
   audiences: AudienceUnits
   pipeline: Pipeline
   /** The tracing of the worker. If `undefined`, nothing is traced. */
@@ -32,8 +29,8 @@ export type RecordIntakeOptions = {
  * The part that gets a member's records first. It counts each record, and passes it to the part that handles
  * the record's topic.
  */
-export type RecordIntake = Pick<Intake<InboundRecord>, 'letGoAbandoned' | 'stop' | 'held'> & {
-  readonly accept: (record: InboundRecord, content: RecordContent) => void
+export type RecordIntake = Pick<Intake<HeldRecord>, 'letGoAbandoned' | 'stop' | 'held'> & {
+  readonly accept: (record: HeldRecord, content: RecordContent) => void
   /** Counts records that Kafka deleted before they were settled. */
   lost(topic: string, count: number): void
   /** Counts a partition whose log was replaced or has lost its last records. */
@@ -69,9 +66,9 @@ export async function openRecordIntake(options: RecordIntakeOptions): Promise<Re
   }
 }
 
-function openDecodingIntake(options: RecordIntakeOptions): Promise<Intake<InboundRecord>> {
+function openDecodingIntake(options: RecordIntakeOptions): Promise<Intake<HeldRecord>> {
   const { config, metrics, log, later, pipeline } = options
-  return openIntake<InboundRecord>({
+  return openIntake<HeldRecord>({
     config,
     metrics,
     log,
@@ -86,7 +83,7 @@ function takerOf({
   config,
   audiences,
   pipeline,
-}: RecordIntakeOptions): (record: InboundRecord, content: RecordContent) => void {
+}: RecordIntakeOptions): (record: HeldRecord, content: RecordContent) => void {
   const topics = topicNames(config)
   return function take(record, content) {
     switch (record.topic) {

@@ -2,7 +2,7 @@ import type { AudienceUnits } from '../../audience/unit/units.ts'
 import type { FirstSyncs } from '../../backfill/first-syncs.ts'
 import type { Notices } from './open-notices.ts'
 import type { Replays } from './open-replays.ts'
-import type { ConsumerOptions } from '../../kafka/group/consumer-ports.ts'
+import type { ConsumerOptions } from '../../kafka/group/consumer.ts'
 
 /** The parts of a member that work on the units that the member owns. */
 export type UnitParts = {

@@ -1,4 +1,3 @@
-import type { OnClockSkew } from '../../kafka/produce/clock-skew.ts'
 import type { CommonMetrics } from '../../telemetry/common-metrics.ts'
 
 /**
@@ -50,7 +49,7 @@ export class ClockReport {
     setInterval(() => this.look(), lookEveryMs).unref()
   }
 
-  readonly take: OnClockSkew = (nodeId, aheadMs) => {
+  readonly take = (nodeId: number, aheadMs: number): void => {
     this.#seen.set(nodeId, { aheadMs, atMs: this.#now() })
     this.look()
   }

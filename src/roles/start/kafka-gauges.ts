@@ -1,5 +1,5 @@
 import type { Config } from '../../config/schema.ts'
-import { throttledSeconds } from '../../kafka/wire/throttle.ts'
+import { throttledSeconds } from '../../kafka/cluster/client.ts'
 import type { CommonMetrics } from '../../telemetry/common-metrics.ts'
 import { showCertificateExpiry } from './certificate-expiry.ts'
 

@@ -1,5 +1,5 @@
 import type { CommonMetrics } from '../../telemetry/common-metrics.ts'
-import type { GroupConsumer } from '../../kafka/group/consumer-ports.ts'
+import type { GroupConsumer } from '../../kafka/group/consumer.ts'
 
 // The reasons why a role can't work, in words. While there is a reason, `/readyz` answers 503 and lists the
 // reasons. Until a role has started, the reason is `starting` (`telemetry.ts`). If a worker has several

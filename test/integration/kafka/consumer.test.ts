@@ -4,7 +4,7 @@ import { maxRememberedOffsets } from '../../../src/kafka/wire/commit-metadata.ts
 import { createTopic, otherProgram, produce, randomPrefix } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { committedOffsets, endOffsets, type Member, startMember } from './member.ts'
-import type { InboundRecord } from '../../../src/kafka/partitions/inbound-record.ts'
+import type { HeldRecord } from '../../../src/message/held-record.ts'
 
 let prefix = ''
 let groupId = ''
@@ -46,7 +46,7 @@ function unitsOf(member: Member, topic: string): string[] {
     .flatMap((name) => (name.startsWith(`${topic}/`) ? [name.slice(topic.length + 1)] : []))
 }
 
-const settleIn = (ms: number) => (record: InboundRecord) => void setTimeout(() => record.settle(), ms)
+const settleIn = (ms: number) => (record: HeldRecord) => void setTimeout(() => record.settle(), ms)
 
 describe('a group of two members', () => {
   const count = 3_000

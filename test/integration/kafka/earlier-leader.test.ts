@@ -4,7 +4,7 @@ import { readSubscription, writeAssignment, writeSubscription } from '../../../s
 import { createTopic, otherProgram, produce, randomPrefix } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { startMember } from './member.ts'
-import type { TopicSubscription } from '../../../src/kafka/partitions/inbound-record.ts'
+import type { TopicSubscription } from '../../../src/kafka/partitions/topic-subscription.ts'
 
 type Topics = Record<'events' | 'changes' | 'retry', string>
 

@@ -2,8 +2,8 @@ import { startConsumer } from '../../../src/kafka/group/consumer.ts'
 import { otherProgram } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'
-import type { ConsumerOptions, GroupConsumer } from '../../../src/kafka/group/consumer-ports.ts'
-import type { InboundRecord } from '../../../src/kafka/partitions/inbound-record.ts'
+import type { ConsumerOptions, GroupConsumer } from '../../../src/kafka/group/consumer.ts'
+import type { HeldRecord } from '../../../src/message/held-record.ts'
 
 /** A member of a group in this process, and the records that it received. */
 export type Member = {
@@ -34,7 +34,7 @@ export type MemberOptions = Pick<ConsumerOptions, 'groupId' | 'topics' | 'prepar
   onTruncation?: ConsumerOptions['onTruncation']
   onFatal?: (error: Error) => void
   kafka?: ConsumerOptions['kafka']
-  onRecord?: (record: InboundRecord) => void
+  onRecord?: (record: HeldRecord) => void
   commitIntervalMs?: number
   sessionTimeoutMs?: number
   handoverMs?: number
@@ -53,7 +53,7 @@ export async function startMember(options: MemberOptions): Promise<Member> {
 /** Starts a member and doesn't wait for its partitions. */
 export async function beginMember(options: MemberOptions): Promise<Member> {
   const received: ReceivedRecord[] = []
-  const { onRecord = (record: InboundRecord) => record.settle() } = options
+  const { onRecord = (record: HeldRecord) => record.settle() } = options
   const consumer = await startConsumer({
     kafka: workerKafka(),
     sessionTimeoutMs: 6_000,
@@ -75,7 +75,7 @@ export async function beginMember(options: MemberOptions): Promise<Member> {
         text: String(value),
         timestampMs,
         atMs: Date.now(),
-        mayHaveBegun,
+        mayHaveBegun: mayHaveBegun === true,
         settle: () => record.settle(),
       })
       onRecord(record)

@@ -4,7 +4,7 @@ import { maxRememberedOffsets } from '../../../src/kafka/wire/commit-metadata.ts
 import { createTopic, produce, randomPrefix } from '../../support/kafka.ts'
 import { until } from '../../support/until.ts'
 import { beginMember, committedOffsets, type Member, type MemberOptions, startMember } from './member.ts'
-import type { TopicSubscription } from '../../../src/kafka/partitions/inbound-record.ts'
+import type { TopicSubscription } from '../../../src/kafka/partitions/topic-subscription.ts'
 
 let events = ''
 let changes = ''

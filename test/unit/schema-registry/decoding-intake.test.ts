@@ -1,11 +1,8 @@
 import * as fc from 'fast-check'
+import type { RecordContent } from '../../../src/message/held-record.ts'
 import { describe, expect, test } from 'vitest'
 import { refuseFramed } from '../../../src/schema-registry/frame.ts'
-import {
-  type ArrivingContent,
-  createIntake,
-  type Intake,
-} from '../../../src/schema-registry/decoding-intake.ts'
+import { createIntake, type Intake } from '../../../src/schema-registry/decoding-intake.ts'
 import { collectGarbage } from '../../support/collect-garbage.ts'
 
 type TestRecord = { topic: string; partition: number; offset: number; isAbandoned: boolean; giveBack(): void }
@@ -16,7 +13,7 @@ type TestRecord = { topic: string; partition: number; offset: number; isAbandone
  */
 class Scene {
   readonly passed: string[] = []
-  readonly headers: ArrivingContent['headers'][] = []
+  readonly headers: RecordContent['headers'][] = []
   readonly given: string[] = []
   readonly refused: string[] = []
   /** The schemas that are to be looked up ahead. */
@@ -54,12 +51,12 @@ class Scene {
   }
 
   take(
-    value: ArrivingContent['value'],
+    value: RecordContent['value'],
     {
       topic = 'events',
       partition = 0,
       headers,
-    }: { topic?: string; partition?: number; headers?: NonNullable<ArrivingContent['headers']> } = {},
+    }: { topic?: string; partition?: number; headers?: NonNullable<RecordContent['headers']> } = {},
   ): TestRecord {
     const offset = this.#offset++
     const given = this.given

@@ -1,0 +1,14 @@
+/** A topic that the group reads. */
+export type TopicSubscription = {
+  topic: string
+  /** How long a record waits after it was appended, in milliseconds. */
+  waitMs: number
+  /** If true, a partition doesn't start before `prepare` has resolved for the partition's unit. */
+  needsState?: boolean
+  /**
+   * If false, commits contain only the watermark, without the settled offsets above it. The next owner then
+   * takes all records above the watermark again. The advantage is that the partition has no window that could
+   * become full and stop fetching.
+   */
+  hasWindow?: false
+}
