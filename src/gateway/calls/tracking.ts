@@ -239,11 +239,14 @@ class TrackingCalls implements Tracking {
     const waitMs = mayRefuse && budgets.isUsed ? budgets.waitMs(client.address, ofHead?.id) : 0
     if (waitMs > 0) return refusedTooOften(waitMs)
     const startMs = budgets.now()
-    const judging: Judging = { call, sent, ofHead, source: ofHead, isRefused: false }
+    const judging: Judging = { call, sent, ofHead, source: ofHead, bytes: sent.length, isRefused: false }
     const answer = this.#judge(judging, client, trace)
     // What comes after this is waiting for Kafka.
     if (judging.isRefused || (!(answer instanceof Promise) && isAtFault(answer))) {
-      budgets.charge(client.address, judging.source?.id, budgets.now() - startMs)
+      budgets.charge(client.address, judging.source?.id, {
+        ms: budgets.now() - startMs,
+        bytes: judging.bytes,
+      })
     }
     return answer
   }
@@ -254,6 +257,7 @@ class TrackingCalls implements Tracking {
     const mostBytes = isBatch ? maxBatchBytes : maxMessageBytes
     const mostDenseBytes = Math.min(mostBytes, mostInflated(sent.length))
     const inflated = inflateBody(sent, mostDenseBytes)
+    judging.bytes = inflated.ok ? inflated.bytes.length : mostDenseBytes
     if (!inflated.ok) {
       const isDense = inflated.fault === 'too_large' && mostDenseBytes < mostBytes
       return unreadable(isDense ? 'too_dense' : inflated.fault, call)
@@ -279,6 +283,8 @@ type Judging = {
   /** The source of the key in the head of the request. */
   readonly ofHead: Source | undefined
   source: Source | undefined
+  /** The length of the inflated body. */
+  bytes: number
   /** True if none of the request's messages is taken, although it is answered 200. */
   isRefused: boolean
 }

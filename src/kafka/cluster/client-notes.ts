@@ -7,7 +7,8 @@ export type ClientNotes = {
   /** The addresses in `kafka.brokers`, as `host:port`. */
   readonly addresses: readonly string[]
   readonly troubles: ReportedTroubles
-  readonly warn: (message: string) => void
+  /** Logs a throttle of `ms` milliseconds. */
+  readonly tellThrottle: (message: string, ms: number) => void
 }
 
 const notes = new WeakMap<Kafka, ClientNotes>()

@@ -12,6 +12,8 @@ export { throttledSeconds } from '../wire/throttle.ts'
 type KafkaLog = {
   warn(fields: object, message: string): void
   debug(fields: object, message: string): void
+  error?(fields: object, message: string): void
+  isLevelEnabled?(level: 'warn'): boolean
 }
 
 /**
@@ -65,10 +67,22 @@ export function createKafka(
     retry: patiences[patience].retry,
     addresses: settings.brokers,
     troubles,
-    warn: (message) => log.warn({}, `kafka: ${message}`),
+    tellThrottle: (message, ms) => tellThrottle(log, `kafka: ${message}`, ms),
   })
   return kafka
 }
+
+/**
+ * Logs a throttle. Commands log only errors. A long throttle is an error for them, because somebody waits for
+ * the command, and has to know why it stands still.
+ */
+function tellThrottle(log: KafkaLog, message: string, ms: number): void {
+  const isOfCommand = log.isLevelEnabled?.('warn') === false
+  if (isOfCommand && ms >= longThrottleMs) log.error?.({}, message)
+  else log.warn({}, message)
+}
+
+const longThrottleMs = 2_000
 
 function writeLog(log: KafkaLog, { level, namespace, log: entry }: LogEntry): void {
   const { message, timestamp: _timestamp, logger: _logger, stack: _stack, ...fields } = entry

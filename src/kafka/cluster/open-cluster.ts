@@ -46,7 +46,7 @@ export function openCluster(kafka: Kafka): OpenCluster {
   const { connectionPoolBuilder, brokerPool } = cluster as unknown as Internals
   const notes = notesOf(kafka)
   const connections = new Connections(connectionPoolBuilder, (throttle) => {
-    if (notes !== undefined) noteThrottle(throttle, notes.warn)
+    if (notes !== undefined) noteThrottle(throttle, notes.tellThrottle)
   })
   if (notes !== undefined) replaceSeeds(brokerPool, connectionPoolBuilder, { connections, notes })
   return {

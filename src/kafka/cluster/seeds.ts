@@ -7,6 +7,7 @@ import {
   type Connections,
   errorOf,
 } from '../wire/connections.ts'
+import { noteBroker } from '../wire/throttle.ts'
 import { tlsAdvice } from '../login/tls-advice.ts'
 import { messageOf } from '../wire/errors.ts'
 
@@ -154,6 +155,7 @@ function greeted(broker: SeedBroker): SeedBroker {
   broker.connect = async () => {
     try {
       await connect()
+      noteBroker(addressOf(broker.connectionPool))
     } catch (error) {
       if (!(error instanceof kafkajs.KafkaJSRequestTimeoutError)) throw error
       const { connectionPool, versions } = broker

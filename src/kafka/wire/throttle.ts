@@ -72,7 +72,9 @@ export function announcedThrottleMs(
 export const throttlePatienceMs = 5 * 60_000
 
 /** The kinds of requests whose throttles are told apart. */
-export type ThrottledRequest = 'produce' | 'fetch' | 'topics' | 'other'
+export type ThrottledRequest = (typeof throttledRequests)[number]
+
+const throttledRequests = ['produce', 'fetch', 'topics', 'other'] as const
 
 /** A wait that a broker has announced: for `ms` milliseconds, it reads nothing from one connection. */
 export type Throttle = {
@@ -112,6 +114,20 @@ type Sum = { readonly broker: string; readonly request: ThrottledRequest; second
  */
 const sums = new Map<string, Sum>()
 
+/** Notes that this process uses a broker, so that the sums of its throttles begin with zero. */
+export function noteBroker(broker: string): void {
+  for (const request of throttledRequests) sumOf(broker, request)
+}
+
+function sumOf(broker: string, request: ThrottledRequest): Sum {
+  const name = `${broker} ${request}`
+  const known = sums.get(name)
+  if (known !== undefined) return known
+  const sum = { broker, request, seconds: 0, loggedMs: -Infinity }
+  sums.set(name, sum)
+  return sum
+}
+
 /** Returns for how many seconds each broker has throttled this process since its start. */
 export function throttledSeconds(): readonly Readonly<Omit<Sum, 'loggedMs'>>[] {
   return [...sums.values()]
@@ -120,17 +136,16 @@ export function throttledSeconds(): readonly Readonly<Omit<Sum, 'loggedMs'>>[] {
 /** Adds up a throttle, and logs it. Logs the same kind at the same broker at most once a minute. */
 export function noteThrottle(
   { broker, clientId, apiKey, ms }: Throttle,
-  log: (message: string) => void,
+  log: (message: string, ms: number) => void,
 ): void {
   const request = requestOf.get(apiKey) ?? 'other'
-  const name = `${broker} ${request}`
-  const sum = sums.get(name) ?? { broker, request, seconds: 0, loggedMs: -Infinity }
-  sums.set(name, sum)
+  const sum = sumOf(broker, request)
   sum.seconds += ms / 1_000
   const nowMs = performance.now()
   if (nowMs - sum.loggedMs < loggedEveryMs) return
   sum.loggedMs = nowMs
   log(
     `the broker ${broker} slows this process down: it reads nothing from a connection for ${(ms / 1_000).toFixed(1)} s, because a quota of the client id ${clientId} or of its user is used up (${quotas[request]}). Sluice waits as long, and loses nothing. If this lasts, raise the quota (kafka-configs.sh --describe --entity-type clients, and --entity-type users), or give Sluice a client id of its own (kafka.clientId)`,
+    ms,
   )
 }

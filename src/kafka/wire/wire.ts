@@ -64,8 +64,8 @@ export type AskOptions = {
    */
   readonly mostMs?: number
   /**
-   * True if the request may go over the connection for fetches while the broker throttles the other one. So
-   * metadata needn't wait because a quota for writing is used up.
+   * True if the request may go over the connection for fetches while the broker throttles the other one for
+   * long. So metadata needn't wait because a quota for writing is used up.
    */
   readonly overEither?: boolean
   /** True if the connection isn't closed when `mostMs` is over. */
@@ -122,9 +122,9 @@ export async function ask<T>(
   const { apiKey, flexibleFrom = Infinity } = request
   const apiVersion = versionFor(broker, request)
   const isFlexible = apiVersion >= flexibleFrom
-  const isMuted = options.overEither === true && readsFromMs(broker) > performance.now()
+  const isElsewhere = options.overEither === true && isOtherSooner(broker)
   const connection = await broker.connectionPool.getConnectionByRequest({
-    request: { apiKey: isMuted ? fetchApiKey : apiKey },
+    request: { apiKey: isElsewhere ? fetchApiKey : apiKey },
   })
   const payload = await answerOf(connection, request, { apiVersion, isFlexible }, options)
   return request.read(isFlexible ? behindTags(payload) : payload, apiVersion)
@@ -134,9 +134,21 @@ export async function ask<T>(
  * Returns the time from which a broker reads the connection for all requests but fetches, by
  * `performance.now`. The time lies in the past unless the broker throttles this client.
  */
-export function readsFromMs({ connectionPool }: WireBroker): number {
-  return connectionPool.pool[0]?.requestQueue.readsFromMs ?? -Infinity
+export function readsFromMs({ connectionPool: { pool } }: WireBroker): number {
+  return pool[0]?.requestQueue.readsFromMs ?? -Infinity
 }
+
+/**
+ * Returns true if the broker throttles the connection for all requests but fetches for longer than the one
+ * for fetches, and for long. A short throttle is waited out, because an answer to a fetch may take as long.
+ */
+function isOtherSooner(broker: WireBroker): boolean {
+  const fromMs = readsFromMs(broker)
+  const otherFromMs = broker.connectionPool.pool[1]?.requestQueue.readsFromMs ?? -Infinity
+  return fromMs > performance.now() + shortThrottleMs && otherFromMs < fromMs
+}
+
+const shortThrottleMs = 2_000
 
 /** The API key by which kafkajs recognizes requests that get the connection for fetches. */
 const fetchApiKey = 1

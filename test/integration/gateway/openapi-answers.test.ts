@@ -1,8 +1,10 @@
 import { connect } from 'node:net'
 import { text as readText } from 'node:stream/consumers'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { openApiDocument } from '../../../src/gateway/http/gateway-openapi.ts'
 import { startGateway, type TestGateway } from '../../support/gateway.ts'
+import { until } from '../../support/until.ts'
 
 /**
  * A test that the answers of the gateway are those in the OpenAPI document. It calls each operation in all
@@ -43,13 +45,19 @@ afterAll(() => gateway.stop())
 
 type Seen = { status: string; code: string | undefined }
 
-async function ask(method: string, path: string, headers: readonly string[], body = ''): Promise<Seen> {
+async function ask(
+  method: string,
+  path: string,
+  headers: readonly string[],
+  body: string | Buffer = '',
+): Promise<Seen> {
   const socket = connect(gateway.process.gatewayPort, '127.0.0.1')
   const length = headers.some((header) => header.startsWith('Content-Length'))
     ? []
     : [`Content-Length: ${body.length}`]
   const head = [`${method} ${path} HTTP/1.1`, 'Host: g', 'Connection: close', ...length, ...headers]
-  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
+  socket.write(`${head.join('\r\n')}\r\n\r\n`)
+  socket.write(body)
   const answer = await readText(socket)
   return {
     status: /^HTTP\/1\.1 (\d{3})/.exec(answer)?.[1] ?? 'none',
@@ -71,11 +79,15 @@ const bodies = [
   '{"batch": [{"type": "track"}, {"type": "track"}, {"type": "track"}]}',
 ]
 
+const dense = gzipSync(`{"x":[1.0${',{}'.repeat(10_000)}]}`)
+const expensive = `{"batch":[{"x":[1.0${',{}'.repeat(160_000)}`
+
 function* askings(method: string, path: string): Generator<Promise<Seen>> {
   if (method === 'GET') yield ask(method, path, [])
   else {
     for (const body of bodies) for (const key of keys) yield ask(method, path, [bearer(key)], body)
     yield ask(method, path, [], `"${'x'.repeat(600_000)}"`)
+    yield ask(method, path, [bearer('KEY')], dense)
   }
   yield ask(method, path, [`X-Large: ${'x'.repeat(17_000)}`])
   // The head announces a body of 100 bytes, which is never sent.
@@ -96,6 +108,11 @@ test('each answer is one that the document has, and all that can be asked for ar
   }
   await Promise.all(operations.map(({ method, path, operation }) => compare(method, path, operation)))
   expect([...new Set(undocumented)]).toEqual([])
+  await until('the client was refused too often', async () => {
+    const { status, code } = await ask('POST', '/v1/batch', [bearer('KEY')], expensive)
+    seen.add(`${status} ${code}`)
+    return code === 'refused_too_often'
+  })
   // These answers need a fault of Sluice, of Kafka or of the network. The test has no such faults.
   const unseen = operations
     .flatMap(({ operation }) => Object.entries(operation.responses))

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { basic, startGateway, type TestGateway } from '../../support/gateway.ts'
+import { basic, type Reply, startGateway, type TestGateway } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
 
 let gateway: TestGateway
@@ -14,8 +14,14 @@ beforeAll(async () => {
     sources: [
       { id: 'shop', writeKeys: ['KEY'] },
       { id: 'slow', writeKeys: ['SLOW-KEY'], maxPerSecond: 1 },
+      { id: 'other', writeKeys: ['OTHER'] },
     ],
-    variables: { SLUICE_GATEWAY_BUFFER_BYTES: '16MiB', SLUICE_GATEWAY_REQUEST_TIMEOUT: '1m' },
+    variables: {
+      SLUICE_GATEWAY_BUFFER_BYTES: '16MiB',
+      SLUICE_GATEWAY_REQUEST_TIMEOUT: '1m',
+      // The tests choose their addresses with `X-Forwarded-For`.
+      SLUICE_GATEWAY_TRUSTED_PROXIES: '127.0.0.1/32',
+    },
   })
 })
 
@@ -160,5 +166,97 @@ describe('bodies in chunks of a byte, without a key', () => {
     expect((peakBytes - before) / mebi).toBeLessThan(150)
     const reply = await gateway.post('/v1/track', message, basic('KEY'))
     expect(reply.status).toBe(200)
+  })
+})
+
+describe('a client whose requests were refused too often', () => {
+  const from = (address: string) => ({ 'x-forwarded-for': address })
+  const large = { batch: Array.from({ length: 200 }, (_, index) => ({ ...message, messageId: `m${index}` })) }
+  /** A body without an end, which the gateway has to read until then. */
+  const expensive = `{"batch":[{"x":[1.0${',{}'.repeat(160_000)}`
+
+  /** Sends a request until it is answered 429. Returns this answer. */
+  async function refuseTooOften(body: string | Buffer, headers: Record<string, string>): Promise<Reply> {
+    let reply: Reply | undefined
+    await until('the client was refused too often', async () => {
+      reply = await gateway.post('/v1/batch', body, headers)
+      return reply.status === 429
+    })
+    if (reply === undefined) throw new Error('there was no answer')
+    return reply
+  }
+
+  test('is answered 429 for large requests to the same source, until its budget has grown', async () => {
+    const { status, body, headers } = await refuseTooOften(expensive, {
+      ...basic('KEY'),
+      ...from('203.0.113.1'),
+    })
+    expect([status, body['code']]).toEqual([429, 'refused_too_often'])
+    expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+    const again = await gateway.post('/v1/batch', large, { ...basic('KEY'), ...from('203.0.113.1') })
+    expect([again.status, again.body['code']]).toEqual([429, 'refused_too_often'])
+    expect(
+      await gateway.process.metric('sluice_gateway_refused_requests_total{reason="refused_too_often"}'),
+    ).toBeGreaterThan(1)
+  })
+
+  test('keeps nobody else from sending: other addresses, other sources at its address, single calls', async () => {
+    await refuseTooOften(expensive, { ...basic('KEY'), ...from('203.0.113.2') })
+    const replies = [
+      await gateway.post('/v1/batch', large, { ...basic('KEY'), ...from('203.0.113.3') }),
+      await gateway.post('/v1/batch', large, { ...basic('OTHER'), ...from('203.0.113.2') }),
+      await gateway.post('/v1/batch', { ...large, writeKey: 'OTHER' }, from('203.0.113.2')),
+      await gateway.post('/v1/track', message, { ...basic('KEY'), ...from('203.0.113.2') }),
+    ]
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+  })
+
+  test('without a known key is answered 429 for gzip, and others at its address only if theirs names no key in the head', async () => {
+    const keys = gzipSync(`{${'"writeKey":"a","writeKey":"b",'.repeat(4_000)}"x":1}`)
+    const network = '2001:db8:1:2'
+    await refuseTooOften(keys, from(`${network}::1`))
+    const packed = gzipSync(JSON.stringify({ ...large, writeKey: 'OTHER' }))
+    const replies = [
+      await gateway.post('/v1/batch', packed, from(`${network}::2`)),
+      await gateway.post('/v1/batch', packed, from('2001:db8:1:3::2')),
+      await gateway.post('/v1/batch', packed, { ...basic('OTHER'), ...from(`${network}::1`) }),
+      await gateway.post('/v1/batch', { ...large, writeKey: 'OTHER' }, from(`${network}::1`)),
+    ]
+    expect(replies.map(({ status }) => status)).toEqual([429, 200, 200, 200])
+  })
+})
+
+describe('a request whose body is dense', () => {
+  const texts = {
+    'write keys': `{${'"writeKey":"a","writeKey":"b",'.repeat(17_000)}"x":1}`,
+    NaN: `{"batch":[${'NaN,'.repeat(127_000)}NaN]}`,
+    'empty objects': `{"batch":[{"x":[${'{},'.repeat(160_000)}{}]}]}`,
+    'many messages of the same text': JSON.stringify({ batch: Array(2_500).fill(message) }),
+    'a context for many messages': JSON.stringify({
+      context: { pad: 'x'.repeat(30_000) },
+      batch: Array(260).fill(message),
+    }),
+  }
+
+  test.each(Object.entries(texts))('with 2 KB of gzip, is refused before it is read: %s', async (_, text) => {
+    const body = gzipSync(text)
+    expect(body.length).toBeLessThan(2_048)
+    const reply = await gateway.post('/v1/batch', body, basic('OTHER'))
+    expect([reply.status, reply.body['code']]).toEqual([400, 'too_dense'])
+  })
+
+  test('is taken if it is honest: 500 KB that gzip makes a hundred times shorter', async () => {
+    const properties = { text: 'Please ring twice. '.repeat(48) }
+    const batch = Array.from({ length: 500 }, (_, index) => ({
+      ...message,
+      messageId: `m-${index}`,
+      properties,
+    }))
+    const text = JSON.stringify({ batch })
+    const body = gzipSync(text)
+    expect(text.length).toBeGreaterThan(490_000)
+    expect(text.length / body.length).toBeGreaterThan(100)
+    const reply = await gateway.post('/v1/batch', body, basic('OTHER'))
+    expect(reply.body).toEqual({ success: true })
   })
 })

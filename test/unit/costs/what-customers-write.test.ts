@@ -34,21 +34,25 @@ import { preflightHeaders } from '../../../src/gateway/http/browser.ts'
 /** A time may grow this many times. The rest is for caches, and for a machine that does other work. */
 const most = 22
 
-/** Expects that the time of `make(n)` grows in proportion to `n`, up to `to`. */
-function expectLinear(make: (n: number) => () => unknown, to: number): void {
-  expect(growthOf(make, to, most)).toBeLessThan(most)
+/** Returns how the time of `make(n)` grows, up to `to`. */
+function growth(make: (n: number) => () => unknown, to: number): number {
+  return growthOf(make, to, most)
 }
 
 const filled = (part: string, n: number): string => part.repeat(Math.ceil(n / part.length))
 const many = <T>(n: number, of: (index: number) => T): T[] => Array.from({ length: n }, (_, at) => of(at))
 
 /** Texts of which all texts below are made by repeating. A pattern that backtracks is slow for one of them. */
-const parts = ['a', '1', ' ', 'a ', '/', '&a', '%41', '\\', '"', ':', 'é\u0301', 'x1y2z3w4 ']
+const parts = ['a', '1', ' ', 'a ', '/', '%41', '\\', '"', 'é\u0301']
 
 const hostile = secretsOf([`Bearer ${filled('a', 4_000)}b ${filled('a', 4_000)}`, 'x1y2z3w4', '"""""""'], '/')
 
 describe.each<[what: string, work: (text: string) => unknown, own?: readonly string[]]>([
-  ['an answer, without its secrets', (text) => withoutSecrets(Buffer.from(text), hostile)],
+  [
+    'an answer, without its secrets',
+    (text) => withoutSecrets(Buffer.from(text), hostile),
+    ['&a', '&amp;', 'x1y2z3w4 '],
+  ],
   [
     'an answer that nearly is a secret',
     (text) => {
@@ -56,14 +60,18 @@ describe.each<[what: string, work: (text: string) => unknown, own?: readonly str
       return withoutSecrets(Buffer.from(text), [`${third}b${third}`])
     },
   ],
-  ['secrets that are looked for', (text) => withoutSecrets(Buffer.from('aaaa%'), [text])],
+  [
+    'secrets that are looked for',
+    (text) => withoutSecrets(Buffer.from('aaaa%'), [text]),
+    ['&a', 'x1y2z3w4 '],
+  ],
   ['the secrets of a header', (text) => secretsOf([text, `Basic ${text}`], '/')],
-  ['the secrets of a URL', (text) => secretsOf([], `/in?${text}`)],
+  ['the secrets of a URL', (text) => secretsOf([], `/in?${text}`), ['&a', '&']],
   ['Retry-After', (text) => [parseRetryAfter(text, 0), parseRetryAfter(`${text}x`, 0)]],
   ["a proxy's answer", (text) => judgeConnect(500, { 'proxy-status': text, 'x-squid-error': text }), [';  ']],
   ['an answer in the output of a command', (text) => [answerLines(text), plain(text)]],
   ['the path of a URL', (text) => parseHookUrl(`https://a.example/${text}`)],
-  ['the host of a URL', (text) => parseHookUrl(`https://${text}`)],
+  ['the host of a URL', (text) => parseHookUrl(`https://${text}`), [':', '@', '.']],
   ['the name of a header', headerNameBreach, ['_']],
   ['the value of a header', (text) => [headerValueBreach(text), headerValueBreach(`${text}a`)]],
   ['a secret', (text) => [secretBreach(text), standardSecretBreach(`whsec_${text}`)]],
@@ -94,9 +102,9 @@ describe.each<[what: string, work: (text: string) => unknown, own?: readonly str
         const text = filled(part, n)
         return () => work(text)
       }
-      return [part, growthOf(make, 2 ** 18, most)] as const
+      return [part, growth(make, 2 ** 18)] as const
     })
-    expect(growths.filter(([, growth]) => growth >= most)).toEqual([])
+    expect(growths.filter(([, times]) => times >= most)).toEqual([])
   })
 })
 
@@ -129,50 +137,62 @@ describe('a message costs no more than in proportion to its length if it has', (
     ['escapes in a text, and spaces after it', (n) => `["${String.raw`\n`.repeat(n)}"${' '.repeat(n)}]`],
     ['quotation marks in a text', (n) => `"${String.raw`\"`.repeat(n)}"`],
   ])('%s', (_, of) => {
-    expectLinear((n) => {
-      const value = track(`,"more":${of(n)}`)
-      return () => enter(value, origin, limits)
-    }, 2 ** 15)
+    expect(
+      growth((n) => {
+        const value = track(`,"more":${of(n)}`)
+        return () => enter(value, origin, limits)
+      }, 2 ** 15),
+    ).toBeLessThan(most)
   })
 
   test.each(['userId', 'messageId', 'event', 'timestamp', 'type'])('a long %s', (field) => {
     for (const part of ['a', '1', 'é🙂', '\\'])
-      expectLinear((n) => {
-        const message = { type: 'track', userId: 'u', event: 'e', [field]: filled(part, n) }
-        const value = Buffer.from(JSON.stringify(message))
-        return () => enter(value, origin, limits)
-      }, 2 ** 18)
+      expect(
+        growth((n) => {
+          const message = { type: 'track', userId: 'u', event: 'e', [field]: filled(part, n) }
+          const value = Buffer.from(JSON.stringify(message))
+          return () => enter(value, origin, limits)
+        }, 2 ** 18),
+      ).toBeLessThan(most)
   })
 
   test('many integrations', () => {
-    expectLinear((n) => {
-      const value = track(`,"integrations":{${listed(n, (at) => `"i${at}":true`)}}`)
-      return () => enter(value, origin, limits)
-    }, 2 ** 14)
+    expect(
+      growth((n) => {
+        const value = track(`,"integrations":{${listed(n, (at) => `"i${at}":true`)}}`)
+        return () => enter(value, origin, limits)
+      }, 2 ** 14),
+    ).toBeLessThan(most)
   })
 })
 
 describe('a list costs no more than in proportion to its length if it has', () => {
   test('names of events in a filter', () => {
-    expectLinear((n) => {
-      const events = many(n, (at) => `e${at}`)
-      return () => filtering('track', track(''))({ types: undefined, events })
-    }, 2 ** 18)
+    expect(
+      growth((n) => {
+        const events = many(n, (at) => `e${at}`)
+        return () => filtering('track', track(''))({ types: undefined, events })
+      }, 2 ** 18),
+    ).toBeLessThan(most)
   })
 
   test('destinations with a filter', () => {
-    expectLinear((n) => {
-      const filter = { types: undefined, events: ['Bought'] }
-      const destinations = many(n, (at) => ({ id: `d${at}`, state: 'on' as const, filter }))
-      return () => route({ type: 'track', body: track('') }, destinations)
-    }, 2 ** 15)
+    expect(
+      growth((n) => {
+        const filter = { types: undefined, events: ['Bought'] }
+        const destinations = many(n, (at) => ({ id: `d${at}`, state: 'on' as const, filter }))
+        return () => route({ type: 'track', body: track('') }, destinations)
+      }, 2 ** 15),
+    ).toBeLessThan(most)
   })
 
   test.each(['failed-hooks', 'unsent-hooks', 'not-before', 'property'])('entries of %s', (name) => {
-    expectLinear((n) => {
-      const headers = { [name]: `[${listed(n, (at) => `"h${at}"`)}]` }
-      return () => decodeRetryState(headers)
-    }, 2 ** 15)
+    expect(
+      growth((n) => {
+        const headers = { [name]: `[${listed(n, (at) => `"h${at}"`)}]` }
+        return () => decodeRetryState(headers)
+      }, 2 ** 15),
+    ).toBeLessThan(most)
   })
 })
 
@@ -190,20 +210,24 @@ describe('a change of an audience costs no more than in proportion to its length
     ['many users', (n) => ({ ...sync, snapshotAt: changedAt, userIds: many(n, (at) => `u${at}`) })],
     ['users that are no texts', (n) => ({ ...sync, snapshotAt: changedAt, userIds: many(n, (at) => at) })],
   ])('%s', (_, of) => {
-    expectLinear((n) => {
-      const value = Buffer.from(JSON.stringify(of(n)))
-      return () => readChange(value, place, { limits, partitions: 3 })
-    }, 2 ** 15)
+    expect(
+      growth((n) => {
+        const value = Buffer.from(JSON.stringify(of(n)))
+        return () => readChange(value, place, { limits, partitions: 3 })
+      }, 2 ** 15),
+    ).toBeLessThan(most)
   })
 
   test('a value whose fields have another order', () => {
-    expectLinear((n) => {
-      const fields = many(n, (at) => [`k${at}`, at] as const)
-      const [one, other] = [fields, fields.toReversed()].map((list) =>
-        JSON.stringify(Object.fromEntries(list)),
-      )
-      return () => isSameJson(one ?? '', other ?? '')
-    }, 2 ** 14)
+    expect(
+      growth((n) => {
+        const fields = many(n, (at) => [`k${at}`, at] as const)
+        const [one, other] = [fields, fields.toReversed()].map((list) =>
+          JSON.stringify(Object.fromEntries(list)),
+        )
+        return () => isSameJson(one ?? '', other ?? '')
+      }, 2 ** 14),
+    ).toBeLessThan(most)
   })
 
   test('a name with 1,000 marks on one letter', () => {
@@ -262,11 +286,13 @@ describe('a catalog costs no more than in proportion to its length if it has', (
     ['a long secret', 2 ** 18, (n) => oneDestination({ sharedSecret: filled('${', n) })],
     ['names of events', 2 ** 13, (n) => oneDestination({ filter: { events: many(n, (at) => `e${at}`) } })],
   ])('%s', (_, to, of) => {
-    expectLinear((n) => {
-      // A JSON text that has faults is read as YAML too, unless it is long.
-      const text = JSON.stringify(of(n))
-      return () => parseCatalog(text, { file: 'catalog', allowAddresses: [] })
-    }, to)
+    expect(
+      growth((n) => {
+        // A JSON text that has faults is read as YAML too, unless it is long.
+        const text = JSON.stringify(of(n))
+        return () => parseCatalog(text, { file: 'catalog', allowAddresses: [] })
+      }, to),
+    ).toBeLessThan(most)
   })
 })
 

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import { createKafka } from '../../../../src/kafka/cluster/client.ts'
+import { notesOf } from '../../../../src/kafka/cluster/client-notes.ts'
 import { announcedThrottleMs, noteThrottle, throttledSeconds } from '../../../../src/kafka/wire/throttle.ts'
 
 function int32(value: number): Buffer {
@@ -51,4 +53,21 @@ test('throttles are added up by broker and request, and each kind is logged at m
   ])
   expect(lines).toHaveLength(5)
   expect(lines[0]).toMatch(/unit-a:9092 .* 1\.5 s.*producer_byte_rate.*kafka\.clientId/)
+})
+
+test('a command, which logs only errors, says why it stands still', () => {
+  const errors: string[] = []
+  const settings = { brokers: ['unit:9092'], clientId: 'sluice', ssl: false } as const
+  const kafka = createKafka(
+    { ...settings, saslMechanism: 'none', saslUsername: undefined, saslPassword: undefined },
+    {
+      warn: () => undefined,
+      debug: () => undefined,
+      error: (_, text) => void errors.push(text),
+      isLevelEnabled: () => false,
+    },
+  )
+  notesOf(kafka)?.tellThrottle('a short wait', 500)
+  notesOf(kafka)?.tellThrottle('a long wait', 20_000)
+  expect(errors).toEqual(['kafka: a long wait'])
 })
