@@ -8,8 +8,8 @@ import { registerHooks } from 'node:module'
 
 const replaced = new Map(
   [
-    ['delivery/connector.ts', 'connector.ts'],
-    ['delivery/connection.ts', 'connection.ts'],
+    ['delivery/connect/guarded-connector.ts', 'connector.ts'],
+    ['delivery/send/connection.ts', 'connection.ts'],
     ['message/structure.ts', 'structure.ts'],
   ].map(([guarded, unguarded]) => [
     new URL(`../../src/${guarded}`, import.meta.url).href,

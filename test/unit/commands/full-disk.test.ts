@@ -12,7 +12,7 @@ const openFull = (): number => openSync('/dev/full', 'w')
 
 /** A role that logs all the time until a signal ends it. It tells on standard error that it runs. */
 const role = `
-  import { runRole } from '${src}/commands/run-role.ts'
+  import { runRole } from '${src}/commands/command/run-role.ts'
   import { readConfig } from '${src}/config/read.ts'
   const { config } = readConfig({ env: {} })
   await runRole(async ({ log, parts }) => {

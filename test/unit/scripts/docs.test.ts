@@ -45,7 +45,7 @@ test('a page that names only what exists has no fault', () => {
         '[rights](kafka.md#who-may-do-what), [again](./kafka.md#rights-1), [here](#top), [out](https://example.com/x)',
         '# Top',
         '`npm run check`, `npm run bench -- worker`, `npx sluice worker --processes 4`, `http.port`, `catalog.yaml`',
-        '`sluice_up`, `sluice_wait_…`, sluice:rate:5m, `SLUICE_HTTP_PORT`, `src/kafka/group/claim.ts`, `kafka/claim.ts`',
+        '`sluice_up`, `sluice_wait_…`, sluice:rate:5m, `SLUICE_HTTP_PORT`, `src/kafka/group/claim.ts`, `kafka/group/claim.ts`',
         block('KAFKA_BROKERS=x npx sluice topics apply \\\n  --topics-check warn\nsluice --version'),
         block('helm install sluice deploy --set a=b'),
       ].join('\n'),

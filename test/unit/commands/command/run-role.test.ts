@@ -14,7 +14,7 @@ async function stopDuringStart(
   stop: string,
 ): Promise<{ code: unknown; output: readonly string[]; tookMs: number }> {
   const script = `
-    import { runRole } from '${src}/commands/run-role.ts'
+    import { runRole } from '${src}/commands/command/run-role.ts'
     import { readConfig } from '${src}/config/read.ts'
     const { config } = readConfig({ env: {} })
     setInterval(() => undefined, 1_000)
