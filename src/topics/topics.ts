@@ -64,7 +64,9 @@ export function topicNames(layout: Pick<TopicLayout, 'prefix' | 'generation'>): 
   return Object.fromEntries(topicKeys.map((key) => [key, nameOf(topics[key])])) as TopicNames
 }
 
-/** Returns the topics whose values may begin with the schema id of a registry (`schema-registry/frame.ts`). */
+/**
+ * Returns the topics whose values may begin with the schema id of a registry (`schema-registry/frame.ts`).
+ */
 export function framedTopics(names: TopicNames): ReadonlySet<string> {
   return new Set(topicKeys.filter((key) => isFramed(topics[key])).map((key) => names[key]))
 }

@@ -9,8 +9,8 @@ const ofClient: Rate = { perSecond: 5, burst: 100 }
 /** The time that the refused requests of all clients of a source may take. */
 const ofSource: Rate = { perSecond: 20, burst: 400 }
 /**
- * The most that is charged for a request, and for each byte of its body, in milliseconds. A request takes more
- * time only if it was interrupted, for example by the garbage collector.
+ * The most that is charged for a request, and for each byte of its body, in milliseconds. A request takes
+ * more time only if it was interrupted, for example by the garbage collector.
  */
 const mostMs = 0.1
 const mostMsPerByte = 0.000_1
