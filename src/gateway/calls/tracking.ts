@@ -9,7 +9,7 @@ import type { Occasion } from '../messages/clock.ts'
 import type { CheckedItem, ReadyMessage, Call, Items } from '../messages/item.ts'
 import { maxBatchBytes, maxCompleteBatchBytes, maxMessageBytes } from '../messages/request-limits.ts'
 import type { RefusalBudgets } from './refusal-budgets.ts'
-import { mostInflated, RequestWork } from '../messages/request-work.ts'
+import { RequestWork } from '../messages/request-work.ts'
 import type { GatewayObserver } from './gateway-events.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { type Parcel, recordBytes } from '../outbox/parcel.ts'
@@ -255,13 +255,9 @@ class TrackingCalls implements Tracking {
     const { call, sent, ofHead } = judging
     const isBatch = call === 'batch'
     const mostBytes = isBatch ? maxBatchBytes : maxMessageBytes
-    const mostDenseBytes = Math.min(mostBytes, mostInflated(sent.length))
-    const inflated = inflateBody(sent, mostDenseBytes)
-    judging.bytes = inflated.ok ? inflated.bytes.length : mostDenseBytes
-    if (!inflated.ok) {
-      const isDense = inflated.fault === 'too_large' && mostDenseBytes < mostBytes
-      return unreadable(isDense ? 'too_dense' : inflated.fault, call)
-    }
+    const inflated = inflateBody(sent, mostBytes)
+    judging.bytes = inflated.ok ? inflated.bytes.length : mostBytes
+    if (!inflated.ok) return unreadable(inflated.fault, call)
     const refusedByText = ofHead === undefined ? this.#refusalByText(inflated.bytes, sent, client) : undefined
     if (refusedByText !== undefined) return refusedByText
     const { limits } = this.#options

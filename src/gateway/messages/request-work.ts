@@ -1,3 +1,5 @@
+import type { Weight } from '../../message/json/json-skip.ts'
+
 /**
  * The work that any request may cause, in nanoseconds of CPU time. An ordinary request of `freeBytes` costs
  * less.
@@ -7,19 +9,10 @@ const freeNs = 1_800_000
 const freeBytes = 2_048
 /** The work that each further byte of a request may cause, in nanoseconds. */
 const perSentByteNs = 8_000
-/** The bytes to which any request may be inflated, and how many more for each byte beyond `freeBytes`. */
-const freeInflatedBytes = 128 * 1_024
-const inflatedPerSentByte = 400
-
-/** Returns the limit on the bytes to which a body of `sentBytes` may be inflated. */
-export function mostInflated(sentBytes: number): number {
-  return freeInflatedBytes + inflatedPerSentByte * Math.max(0, sentBytes - freeBytes)
-}
-
 // Upper bounds of what the steps of a request cost, in nanoseconds. They were measured with the worst bodies
 // of test/support/harmful-bodies.ts.
 /** A byte that is inflated and searched for the write key. */
-const perInflatedByteNs = 2.5
+const perInflatedByteNs = 1.2
 /** A message, until Kafka has acknowledged it, without what its bytes cost. */
 const perMessageNs = 6_000
 /** A byte of a message that is scanned and copied. */
@@ -28,6 +21,8 @@ const perScannedByteNs = 12
 const perRespelledByteNs = 50
 /** A byte that is parsed to values. */
 const perParsedByteNs = 400
+/** A byte of a long text, in any of the last three steps. */
+const perLongByteNs = 1.8
 /** A byte that is written into a message for all messages of a batch. */
 const perSharedByteNs = 4
 
@@ -57,29 +52,29 @@ export class RequestWork {
     this.#leftNs = this.isLimited ? allowedNs - bodyBytes * perInflatedByteNs : Infinity
   }
 
-  /** No longer message can be scanned. */
+  /** No more bytes outside of long texts can be scanned. */
   get mostScanned(): number {
     return Math.max(0, this.#leftNs) / perScannedByteNs
   }
 
-  /** Takes the work for a message of this length. Returns false if it would be too much. */
-  scans(bytes: number): boolean {
-    return this.#take(perMessageNs + bytes * perScannedByteNs)
-  }
-
-  /** Takes the work of respelling this number of bytes. Returns false if it would be too much. */
-  respells(bytes: number): boolean {
-    return this.#take(bytes * perRespelledByteNs)
-  }
-
-  /** No longer text can be parsed. */
+  /** No more bytes outside of long texts can be parsed. */
   get mostParsed(): number {
     return Math.max(0, this.#leftNs) / perParsedByteNs
   }
 
-  /** Takes the work of parsing this number of bytes. Returns false if it would be too much. */
-  parses(bytes: number): boolean {
-    return this.#take(bytes * perParsedByteNs)
+  /** Takes the work of scanning and writing a message. Returns false if it would be too much. */
+  scans(message: Weight): boolean {
+    return this.#take(perMessageNs) && this.#takeFor(message, perScannedByteNs)
+  }
+
+  /** Takes the work of respelling a message or a body. Returns false if it would be too much. */
+  respells(value: Weight): boolean {
+    return this.#takeFor(value, perRespelledByteNs)
+  }
+
+  /** Takes the work of parsing a text. Returns false if it would be too much. */
+  parses(text: Weight): boolean {
+    return this.#takeFor(text, perParsedByteNs)
   }
 
   /**
@@ -88,6 +83,10 @@ export class RequestWork {
    */
   shares(messages: number, bytes: number): boolean {
     return this.#take(messages * bytes * perSharedByteNs)
+  }
+
+  #takeFor({ bytes, long }: Weight, perByteNs: number): boolean {
+    return this.#take((bytes - long) * perByteNs + long * perLongByteNs)
   }
 
   #take(ns: number): boolean {

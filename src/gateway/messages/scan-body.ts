@@ -3,7 +3,7 @@ import { Field, messagePlaces } from '../../message/canonical-fields.ts'
 import { invalid } from '../../message/json/canonical-number.ts'
 import { scanObject } from '../../message/canonical-scan.ts'
 import { parseJson } from '../../message/json/json.ts'
-import { skipSpace, skipString, skipValue, startOf } from '../../message/json/json-skip.ts'
+import { skipSpace, skipString, startOf, weigh, type Weight } from '../../message/json/json-skip.ts'
 import type { MessageLimits } from '../../message/limits.ts'
 import { copyRespelled, respell, respelledText } from '../../message/json/respell.ts'
 import { type BodyFault, isJsonObject, type JsonObject } from './body.ts'
@@ -55,7 +55,8 @@ const batchKey = Buffer.from('"batch"')
 /** Scans the body of a single call, which is one message. */
 export function scanSingle(bytes: Buffer, limits: Limits, work: RequestWork): Scanned {
   if (!isUtf8(bytes)) return refuse('not_utf8')
-  if (!work.scans(bytes.length)) return refuse('too_dense')
+  const weight = weightOf(bytes, work)
+  if (!work.scans(weight)) return refuse('too_dense')
   places.reset(bytes)
   places.begin()
   const items = new ScannedItems(bytes, places)
@@ -63,7 +64,7 @@ export function scanSingle(bytes: Buffer, limits: Limits, work: RequestWork): Sc
     items.addScanned(0, bytes.length)
     return { ok: true, body: { writeKey: places.valueOf(Field.writeKey) }, items, lostDigits: 0 }
   }
-  if (!work.respells(bytes.length)) return refuse('too_dense')
+  if (!work.respells(weight)) return refuse('too_dense')
   const start = startOf(bytes)
   const respelled = respell(bytes, start, limits)
   if (respelled === undefined || skipSpace(bytes, respelled.end) !== bytes.length) return refuse('not_json')
@@ -115,15 +116,14 @@ function refuse(fault: BodyFault): Refused {
 }
 
 /** Parses the body without its list of messages. */
-function withRest(bytes: Buffer, { start, end, scan }: FoundList, work: RequestWork): Scanned {
+function withRest(bytes: Buffer, { start, end, scan, long }: FoundList, work: RequestWork): Scanned {
   const { items } = scan
   // The answer will say that there are too many messages, whatever else is in the body.
   if (items.length > maxBatchMessages) {
     return { ok: true, body: { writeKey: keyIn(bytes) }, items, lostDigits: 0 }
   }
   const textStart = startOf(bytes)
-  const restBytes = bytes.length - (end - start)
-  if (!work.parses(restBytes)) return refuse('too_dense')
+  if (!work.parses({ bytes: bytes.length - (end - start), long })) return refuse('too_dense')
   const text = `${bytes.toString('utf8', textStart, start)}[]${bytes.toString('utf8', end)}`
   const parsed = parseJson(text)
   if (!parsed.ok) return refuse('not_json')
@@ -137,7 +137,8 @@ function withRest(bytes: Buffer, { start, end, scan }: FoundList, work: RequestW
  * numbers that lost digits are counted only roughly, because a list may have been respelled before.
  */
 function scanRespelled(bytes: Buffer, limits: Limits, work: RequestWork): Scanned {
-  if (!work.respells(bytes.length)) return refuse('too_dense')
+  const weight = weightOf(bytes, work)
+  if (!work.respells(weight)) return refuse('too_dense')
   const respelled = respell(bytes, startOf(bytes), { maxDepth: limits.maxDepth + 2, nonNumbers: 'kept' })
   if (respelled === undefined || skipSpace(bytes, respelled.end) !== bytes.length) return refuse('not_json')
   const { lostDigits } = respelled
@@ -145,14 +146,14 @@ function scanRespelled(bytes: Buffer, limits: Limits, work: RequestWork): Scanne
   if (!text.startsWith('{')) return refuse(respelled.hasNonNumber ? 'not_json' : 'not_an_object')
   const canonical = Buffer.from(text)
   const found = findList(canonical, 0, limits, work)
-  if (found === undefined) return withoutList(text, work)
+  if (found === undefined) return withoutList(text, weight, work)
   const scanned = found.ok ? withRest(canonical, found, work) : found
   return scanned.ok ? { ...scanned, lostDigits } : scanned
 }
 
 /** Parses a body that has no list `batch`. */
-function withoutList(text: string, work: RequestWork): Scanned {
-  if (!work.parses(text.length)) return refuse('too_dense')
+function withoutList(text: string, weight: Weight, work: RequestWork): Scanned {
+  if (!work.parses(weight)) return refuse('too_dense')
   const parsed = parseJson(text)
   if (!parsed.ok || !isJsonObject(parsed.value)) return refuse('not_json')
   return { ok: true, body: parsed.value, items: new ScannedItems(nothing, places), lostDigits: 0 }
@@ -160,7 +161,19 @@ function withoutList(text: string, work: RequestWork): Scanned {
 
 const nothing = Buffer.alloc(0)
 
-type FoundList = { readonly ok: true; readonly start: number; readonly end: number; readonly scan: ItemScan }
+type FoundList = {
+  readonly ok: true
+  readonly start: number
+  readonly end: number
+  readonly scan: ItemScan
+  /** The bytes of long texts outside of the list. */
+  long: number
+}
+
+/** Weighs a body. If the work isn't limited, its weight makes no difference. */
+function weightOf(bytes: Buffer, work: RequestWork): Weight {
+  return work.isLimited ? weigh(bytes, startOf(bytes), bytes.length) : { bytes: bytes.length, long: 0 }
+}
 
 /**
  * Finds the list `batch` among the members of the body, and scans the list. All other members are only
@@ -173,6 +186,7 @@ function findList(
   work: RequestWork,
 ): FoundList | Refused | undefined {
   let found: FoundList | undefined
+  let long = 0
   let at = skipSpace(bytes, from)
   if (bytes[at] !== openBrace) return undefined
   do {
@@ -189,15 +203,21 @@ function findList(
       const scan = new ItemScan(bytes, limits, work)
       end = scan.list(start)
       if (end === invalid) return refuse(scan.fault)
-      found = { ok: true, start, end, scan }
+      found = { ok: true, start, end, scan, long }
       if (scan.items.length > maxBatchMessages) return found
-    } else end = skipValue(bytes, start, Math.min(bytes.length, start + work.mostParsed))
+    } else {
+      const weight = weigh(bytes, start, work.mostParsed)
+      end = start + weight.bytes
+      long += weight.long
+    }
     // What isn't in the list is parsed afterwards.
-    const restBytes = end - from - (found === undefined ? 0 : found.end - found.start)
+    const restBytes = end - from - long - (found === undefined ? 0 : found.end - found.start)
     if (restBytes >= work.mostParsed) return refuse('too_dense')
     at = skipSpace(bytes, end)
   } while (bytes[at] === comma)
-  return bytes[at] === closeBrace ? found : undefined
+  if (bytes[at] !== closeBrace || found === undefined) return undefined
+  found.long = long
+  return found
 }
 
 function hasEscape(bytes: Buffer, start: number, end: number): boolean {
@@ -247,14 +267,11 @@ class ItemScan {
 
   #item(start: number): number {
     const work = this.#work
-    if (work.isLookedAt) {
-      const limit = Math.min(this.#bytes.length, start + work.mostScanned)
-      if (!work.scans(skipValue(this.#bytes, start, limit) - start)) return this.#refuse()
-    }
+    if (work.isLookedAt && !work.scans(weigh(this.#bytes, start, work.mostScanned))) return this.#refuse()
     places.begin()
     const end = scanObject(this.#bytes, start, places, this.#limits)
     if (end !== invalid) {
-      if (!work.isLookedAt && !work.scans(end - start)) return this.#refuse()
+      if (!work.isLookedAt && !work.scans({ bytes: end - start, long: 0 })) return this.#refuse()
       this.items.addScanned(start, end)
       return end
     }
@@ -269,8 +286,8 @@ class ItemScan {
   #respell(start: number): number {
     const work = this.#work
     if (work.isLimited) {
-      const length = skipValue(this.#bytes, start) - start
-      if (!work.respells(length) || (!work.isLookedAt && !work.scans(length))) return this.#refuse()
+      const weight = weigh(this.#bytes, start, this.#bytes.length)
+      if (!work.respells(weight) || (!work.isLookedAt && !work.scans(weight))) return this.#refuse()
     }
     const respelled = respell(this.#bytes, start, { maxDepth: this.#limits.maxDepth, nonNumbers: 'null' })
     if (respelled === undefined) return invalid

@@ -1,3 +1,5 @@
+import { endOfString, endOfValue } from './json-walk.ts'
+
 /**
  * Parses JSON text from an untrusted producer. Does the same as JSON.parse, but avoids a bug of V8 in Node 24
  * and 26 (nodejs/node#63785). In these versions, JSON.parse can misread a key that is spelled with an escape.
@@ -82,24 +84,55 @@ const quote = 0x22
 const comma = 0x2c
 const colon = 0x3a
 const openBracket = 0x5b
-const backslash = 0x5c
 const closeBracket = 0x5d
 const openBrace = 0x7b
 const closeBrace = 0x7d
 const space = 0x20
 
 /**
- * Parses a text that JSON.parse has accepted, key by key. Uses a list of the open containers instead of
- * recursion, because deep nesting could exhaust the stack.
+ * Returns the places of the containers that have an escaped key in them, at any depth. Reads each character
+ * once.
+ */
+function aroundEscapedKeys(text: string): ReadonlySet<number> {
+  const found = new Set<number>()
+  const open: number[] = []
+  let escape = text.indexOf('\\')
+  for (let at = 0; at < text.length && escape !== -1; at++) {
+    const character = text.charCodeAt(at)
+    if (character === openBrace || character === openBracket) open.push(at)
+    else if (character === closeBrace || character === closeBracket) open.pop()
+    else if (character === quote) {
+      const end = endOfString(text, at)
+      if (escape < end && isFollowedByColon(text, end - 1)) {
+        // If a container was found before, those around it were found too.
+        for (let level = open.length - 1; level >= 0 && !found.has(open[level] ?? 0); level--)
+          found.add(open[level] ?? 0)
+      }
+      if (escape < end) escape = text.indexOf('\\', end)
+      at = end - 1
+    }
+  }
+  return found
+}
+
+/**
+ * Parses a text that JSON.parse has accepted, key by key, in the containers that have an escaped key in them.
+ * JSON.parse reads all others. Uses a list of the open containers instead of recursion, because deep nesting
+ * could exhaust the stack.
  */
 function readAgain(text: string): unknown {
+  const suspects = aroundEscapedKeys(text)
   const root: unknown[] = []
   const open: Container[] = []
   let top: Container = { items: root }
   let at = 0
   while (at < text.length) {
     const character = text.charCodeAt(at)
-    if (character === openBrace || character === openBracket) {
+    if ((character === openBrace || character === openBracket) && !suspects.has(at)) {
+      const end = endOfValue(text, at)
+      put(top, JSON.parse(text.slice(at, end)))
+      at = end
+    } else if (character === openBrace || character === openBracket) {
       open.push(top)
       top = character === openBrace ? { fields: dictionary(), key: undefined } : { items: [] }
       at += 1
@@ -176,14 +209,6 @@ function put(container: Container, value: unknown): void {
  */
 function isBetween(character: number): boolean {
   return character <= space || character === comma || character === colon
-}
-
-function endOfString(text: string, start: number): number {
-  let at = start + 1
-  for (let character = text.charCodeAt(at); character !== quote; character = text.charCodeAt(at)) {
-    at += character === backslash ? 2 : 1
-  }
-  return at + 1
 }
 
 function endOfLiteral(text: string, start: number): number {
