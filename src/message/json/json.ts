@@ -78,7 +78,8 @@ function isFollowedByColon(text: string, quote: number): boolean {
   return text[at] === ':'
 }
 
-type Container = { items: unknown[] } | { fields: Record<string, unknown>; key: string | undefined }
+/** An open container. `end`: the place of the end of a list. */
+type Container = { items: unknown[]; end: number } | { fields: Record<string, unknown>; key: string | undefined }
 
 const quote = 0x22
 const comma = 0x2c
@@ -90,68 +91,84 @@ const closeBrace = 0x7d
 const space = 0x20
 
 /**
- * Returns the places of the containers that have an escaped key in them, at any depth. Reads each character
- * once.
+ * Returns the places of the containers that have an escaped key in them, at any depth, each with the place of
+ * its end. They are in the order of the text. Reads each character once.
  */
-function aroundEscapedKeys(text: string): ReadonlySet<number> {
-  const found = new Set<number>()
+function aroundEscapedKeys(text: string): ReadonlyMap<number, number> {
+  const ends = new Map<number, number>()
   const open: number[] = []
   let escape = text.indexOf('\\')
-  for (let at = 0; at < text.length && escape !== -1; at++) {
+  for (let at = 0; at < text.length; at++) {
     const character = text.charCodeAt(at)
     if (character === openBrace || character === openBracket) open.push(at)
-    else if (character === closeBrace || character === closeBracket) open.pop()
-    else if (character === quote) {
+    else if (character === closeBrace || character === closeBracket) {
+      const start = open.pop() ?? 0
+      if (ends.has(start)) ends.set(start, at)
+    } else if (character === quote) {
       const end = endOfString(text, at)
-      if (escape < end && isFollowedByColon(text, end - 1)) {
-        // If a container was found before, those around it were found too.
-        for (let level = open.length - 1; level >= 0 && !found.has(open[level] ?? 0); level--)
-          found.add(open[level] ?? 0)
+      if (escape !== -1 && escape < end) {
+        if (isFollowedByColon(text, end - 1)) addOpen(open, ends)
+        escape = text.indexOf('\\', end)
       }
-      if (escape < end) escape = text.indexOf('\\', end)
       at = end - 1
     }
   }
-  return found
+  return ends
+}
+
+/** Adds the open containers. Those around one that was added before were added too. */
+function addOpen(open: readonly number[], ends: Map<number, number>): void {
+  let level = open.length
+  while (level > 0 && !ends.has(open[level - 1] ?? 0)) level--
+  for (; level < open.length; level++) ends.set(open[level] ?? 0, 0)
 }
 
 /**
  * Parses a text that JSON.parse has accepted, key by key, in the containers that have an escaped key in them.
- * JSON.parse reads all others. Uses a list of the open containers instead of recursion, because deep nesting
- * could exhaust the stack.
+ * JSON.parse reads everything between these containers. Uses a list of the open containers instead of
+ * recursion, because deep nesting could exhaust the stack.
  */
 function readAgain(text: string): unknown {
   const suspects = aroundEscapedKeys(text)
+  const starts = [...suspects.keys()]
   const root: unknown[] = []
   const open: Container[] = []
-  let top: Container = { items: root }
+  let top: Container = { items: root, end: text.length }
+  let next = 0
   let at = 0
   while (at < text.length) {
     const character = text.charCodeAt(at)
-    if ((character === openBrace || character === openBracket) && !suspects.has(at)) {
-      const end = endOfValue(text, at)
-      put(top, JSON.parse(text.slice(at, end)))
-      at = end
-    } else if (character === openBrace || character === openBracket) {
+    const end = suspects.get(at)
+    if (end !== undefined) {
       open.push(top)
-      top = character === openBrace ? { fields: dictionary(), key: undefined } : { items: [] }
+      top = character === openBrace ? { fields: dictionary(), key: undefined } : { items: [], end }
+      next++
       at += 1
     } else if (character === closeBrace || character === closeBracket) {
       const closed = 'items' in top ? top.items : top.fields
-      top = open.pop() ?? { items: root }
+      top = open.pop() ?? { items: root, end: text.length }
       put(top, closed)
       at += 1
-    } else if (isBetween(character)) {
-      at += 1
+    } else if (isBetween(character)) at += 1
+    else if ('items' in top) {
+      const start = starts[next] ?? text.length
+      // The items up to the comma before the next of these containers, or up to the end of the list.
+      const until = start < top.end ? text.lastIndexOf(',', start) : top.end
+      for (const item of listOf(text.slice(at, until))) top.items.push(item)
+      at = until
     } else {
-      const end = character === quote ? endOfString(text, at) : endOfLiteral(text, at)
-      const token = text.slice(at, end)
-      if ('fields' in top && top.key === undefined) top.key = readString(token)
-      else put(top, character === quote ? readString(token) : readLiteral(token))
-      at = end
+      const valueEnd = character === quote ? endOfString(text, at) : endOfValue(text, at)
+      const token = text.slice(at, valueEnd)
+      if (top.key === undefined) top.key = readString(token)
+      else put(top, JSON.parse(token))
+      at = valueEnd
     }
   }
   return root[0]
+}
+
+function listOf(items: string): readonly unknown[] {
+  return JSON.parse(`[${items}]`)
 }
 
 /**
@@ -170,19 +187,6 @@ function dictionary(): Record<string, unknown> {
  */
 function readString(token: string): string {
   return token.includes('\\') ? String(JSON.parse(token)) : token.slice(1, -1)
-}
-
-function readLiteral(token: string): unknown {
-  switch (token) {
-    case 'true':
-      return true
-    case 'false':
-      return false
-    case 'null':
-      return null
-    default:
-      return Number(token)
-  }
 }
 
 /**
@@ -209,16 +213,6 @@ function put(container: Container, value: unknown): void {
  */
 function isBetween(character: number): boolean {
   return character <= space || character === comma || character === colon
-}
-
-function endOfLiteral(text: string, start: number): number {
-  let at = start
-  while (at < text.length && !endsLiteral(text.charCodeAt(at))) at += 1
-  return at
-}
-
-function endsLiteral(character: number): boolean {
-  return isBetween(character) || character === closeBrace || character === closeBracket
 }
 
 /** Returns true if a value is a text that isn't empty. */
