@@ -71,18 +71,31 @@ export type RequestPlace = keyof typeof places
 // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the keys of a literal
 const placeNames = Object.keys(places) as RequestPlace[]
 
-/** Returns a request of these pieces, either as long as `requestBytes` or as gzip of this length. */
-function requestOf(place: RequestPlace, pieces: readonly Piece[], isGzip: boolean): HostileRequest {
+/**
+ * The lengths of bodies in gzip before they are packed. A body that is too dense is refused early, so the
+ * worst one may be shorter.
+ */
+const lengths = [maxBatchBytes, 48_000, 16_000, 6_000]
+
+/**
+ * Returns a request of these pieces. `length`: the length before gzip, if it fits into a request. `undefined`:
+ * without gzip.
+ */
+function requestOf(
+  place: RequestPlace,
+  pieces: readonly Piece[],
+  length: number | undefined,
+): HostileRequest {
   const { open, close, call = 'batch', hasKey = true }: Place = places[place]
   const names = pieces.map(({ name }) => name).join(', ')
-  const most = call === 'batch' ? maxBatchBytes : maxMessageBytes
+  const most = Math.min(length ?? 0, call === 'batch' ? maxBatchBytes : maxMessageBytes)
   return {
-    name: `${isGzip ? 'gzip of ' : ''}${names} ${place}`,
+    name: `${length === undefined ? '' : `gzip of ${Math.round(most / 1_000)} KB, `}${names} ${place}`,
     call,
     hasKey,
     make(random) {
       const text = (bytes: number): string => filled(pieces, { open, close, most: bytes, random })
-      return isGzip ? longestGzip(text, most) : Buffer.from(text(requestBytes))
+      return length === undefined ? Buffer.from(text(requestBytes)) : longestGzip(text, most)
     },
   }
 }
@@ -142,7 +155,9 @@ function others(): readonly HostileRequest[] {
 /** The requests that are known to be expensive: each piece in each place, plain and in gzip. */
 export function knownRequests(): readonly HostileRequest[] {
   const ofPieces = placeNames.flatMap((place) =>
-    places[place].of.flatMap((one: Piece) => [true, false].map((isGzip) => requestOf(place, [one], isGzip))),
+    places[place].of.flatMap((one: Piece) =>
+      [...lengths, undefined].map((length) => requestOf(place, [one], length)),
+    ),
   )
   return [...ofPieces, ...others()]
 }
@@ -152,5 +167,7 @@ export function anyRequest(random: Random): HostileRequest {
   const place = random.pick(placeNames)
   const of: readonly Piece[] = places[place].of
   const pieces = Array.from({ length: 1 + random.below(3) }, () => random.pick(of))
-  return requestOf(place, pieces, !random.oneIn(4))
+  // Half of the lengths are below 32 KB.
+  const length = random.oneIn(4) ? undefined : 2_000 * 2 ** (random.below(800) / 100)
+  return requestOf(place, pieces, length)
 }

@@ -6,7 +6,7 @@ import {
   type MessageKind,
 } from './message-schemas.ts'
 import type { RefusalReason } from './dead-letter-reasons.ts'
-import { parseTimestamp } from './timestamp.ts'
+import { parseTimestamp, timestampPattern } from './timestamp.ts'
 
 /**
  * The refusal of a message. `detail` tells the producer in one sentence what is wrong and what to do. It
@@ -70,10 +70,11 @@ const mostExplained = 1_000
  */
 function explain(kind: MessageKind, message: JsonObject): Refusal {
   const look = lookOf(kind, message)
-  const known = look === undefined ? undefined : explained.get(look)
+  const known = explained.get(look)
   if (known !== undefined) return known
   const refusal = findFault(kind, message)
-  if (look !== undefined && explained.size < mostExplained) explained.set(look, refusal)
+  if (explained.size === mostExplained) explained.clear()
+  explained.set(look, refusal)
   return refusal
 }
 
@@ -92,19 +93,29 @@ const checkedFields = [
   'Previous ID',
 ]
 
+const timestampSpelling = new RegExp(timestampPattern, 'u')
+
 /**
  * Describes the kinds of values in all fields that the schema checks. Messages with the same description have
- * the same fault. If the fault may depend on more than the kinds of values, returns `undefined`.
+ * the same fault.
  */
-function lookOf(kind: MessageKind, message: JsonObject): string | undefined {
+function lookOf(kind: MessageKind, message: JsonObject): string {
   const { timestamp, messageId } = message
-  if (!isAbsent(timestamp)) return undefined
-  if (typeof messageId === 'string' && messageId.length > MAX_MESSAGE_ID_CHARACTERS) return undefined
   let look: string = kind
+  look += typeof timestamp === 'string' ? timestampSpelling.test(timestamp) : lookOfValue(timestamp)
+  if (typeof messageId === 'string' && isTooLong(messageId)) look += ',long'
   for (const field of checkedFields) {
     look += Object.hasOwn(message, field) ? `,${lookOfValue(message[field])}` : ','
   }
   return look
+}
+
+/** Counts characters as the schema does, if a text may have too many of them. */
+function isTooLong(text: string): boolean {
+  if (text.length <= MAX_MESSAGE_ID_CHARACTERS) return false
+  return (
+    text.length > 2 * MAX_MESSAGE_ID_CHARACTERS || Array.from(text).length > MAX_MESSAGE_ID_CHARACTERS
+  )
 }
 
 function lookOfValue(value: unknown): string {
