@@ -113,9 +113,7 @@ function lookOf(kind: MessageKind, message: JsonObject): string {
 /** Counts characters as the schema does, if a text may have too many of them. */
 function isTooLong(text: string): boolean {
   if (text.length <= MAX_MESSAGE_ID_CHARACTERS) return false
-  return (
-    text.length > 2 * MAX_MESSAGE_ID_CHARACTERS || Array.from(text).length > MAX_MESSAGE_ID_CHARACTERS
-  )
+  return text.length > 2 * MAX_MESSAGE_ID_CHARACTERS || Array.from(text).length > MAX_MESSAGE_ID_CHARACTERS
 }
 
 function lookOfValue(value: unknown): string {

@@ -79,7 +79,9 @@ function isFollowedByColon(text: string, quote: number): boolean {
 }
 
 /** An open container. `end`: the place of the end of a list. */
-type Container = { items: unknown[]; end: number } | { fields: Record<string, unknown>; key: string | undefined }
+type Container =
+  | { items: unknown[]; end: number }
+  | { fields: Record<string, unknown>; key: string | undefined }
 
 const quote = 0x22
 const comma = 0x2c
