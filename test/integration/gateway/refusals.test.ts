@@ -169,23 +169,23 @@ describe('bodies in chunks of a byte, without a key', () => {
   })
 })
 
+const from = (address: string) => ({ 'x-forwarded-for': address })
+const large = { batch: Array.from({ length: 200 }, (_, index) => ({ ...message, messageId: `m${index}` })) }
+/** A body without an end, which the gateway has to read until then. */
+const expensive = `{"batch":[{"x":[1.0${',{}'.repeat(160_000)}`
+
+/** Sends a request until it is answered 429. Returns this answer. */
+async function refuseTooOften(body: string | Buffer, headers: Record<string, string>): Promise<Reply> {
+  let reply: Reply | undefined
+  await until('the client was refused too often', async () => {
+    reply = await gateway.post('/v1/batch', body, headers)
+    return reply.status === 429
+  })
+  if (reply === undefined) throw new Error('there was no answer')
+  return reply
+}
+
 describe('a client whose requests were refused too often', () => {
-  const from = (address: string) => ({ 'x-forwarded-for': address })
-  const large = { batch: Array.from({ length: 200 }, (_, index) => ({ ...message, messageId: `m${index}` })) }
-  /** A body without an end, which the gateway has to read until then. */
-  const expensive = `{"batch":[{"x":[1.0${',{}'.repeat(160_000)}`
-
-  /** Sends a request until it is answered 429. Returns this answer. */
-  async function refuseTooOften(body: string | Buffer, headers: Record<string, string>): Promise<Reply> {
-    let reply: Reply | undefined
-    await until('the client was refused too often', async () => {
-      reply = await gateway.post('/v1/batch', body, headers)
-      return reply.status === 429
-    })
-    if (reply === undefined) throw new Error('there was no answer')
-    return reply
-  }
-
   test('is answered 429 for large requests to the same source, until its budget has grown', async () => {
     const { status, body, headers } = await refuseTooOften(expensive, {
       ...basic('KEY'),
@@ -231,10 +231,10 @@ describe('a request whose body is dense', () => {
     'write keys': `{${'"writeKey":"a","writeKey":"b",'.repeat(17_000)}"x":1}`,
     NaN: `{"batch":[${'NaN,'.repeat(127_000)}NaN]}`,
     'empty objects': `{"batch":[{"x":[${'{},'.repeat(160_000)}{}]}]}`,
-    'many messages of the same text': JSON.stringify({ batch: Array(2_500).fill(message) }),
+    'many messages of the same text': JSON.stringify({ batch: Array.from({ length: 2_500 }, () => message) }),
     'a context for many messages': JSON.stringify({
       context: { pad: 'x'.repeat(30_000) },
-      batch: Array(260).fill(message),
+      batch: Array.from({ length: 260 }, () => message),
     }),
   }
 
