@@ -22,7 +22,7 @@ export type Receiver = {
 
 /** Starts a separate process with a server that accepts every request. The process ends with this one. */
 export async function startReceiver(): Promise<Receiver> {
-  const child = startChild('./receiver.ts')
+  const child = startChild('../audience/receiver.ts')
   const port = Number(await child.next())
   const ask = (command: Command): Promise<unknown> => child.ask(command)
   return {

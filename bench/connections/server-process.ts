@@ -27,7 +27,7 @@ export type Servers = {
 }
 
 export async function startServers(identitiesFile: string): Promise<Servers> {
-  const child = startChild('./servers.ts', [identitiesFile])
+  const child = startChild('../connections/servers.ts', [identitiesFile])
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the child's first message
   const ports = (await child.next()) as Ports
   return {

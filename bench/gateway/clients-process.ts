@@ -44,7 +44,7 @@ export type Clients = {
 
 /** Starts the clients in a separate process, which ends with this one. */
 export function startClients(): Clients {
-  const child = startChild('./clients.ts')
+  const child = startChild('../gateway/clients.ts')
   return {
     pid: child.pid,
     async run(command, onBegun) {

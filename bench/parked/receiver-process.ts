@@ -29,7 +29,7 @@ export type Receiver = {
 
 /** Starts a process with a server that accepts every request. The process ends with this process. */
 export async function startReceiver(): Promise<Receiver> {
-  const child = startChild('./receiver.ts')
+  const child = startChild('../parked/receiver.ts')
   const port = Number(await child.next())
   const ask = (command: Command): Promise<unknown> => child.ask(command)
   return {

@@ -48,7 +48,7 @@ export type Flood = {
 
 /** Starts a process that floods a gateway on command. The process ends with this process. */
 export function startFlood(): Flood {
-  const child = startChild('./flood.ts')
+  const child = startChild('../refusals/flood.ts')
   return {
     pid: child.pid,
     async begin(plan) {

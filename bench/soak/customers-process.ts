@@ -51,7 +51,7 @@ export const slowMs = 2_000
 
 /** Starts one process with a server for each destination. The process ends with this process. */
 export async function startCustomers(plan: Plan): Promise<Customers> {
-  const child = startChild('./customers.ts', [JSON.stringify(plan)])
+  const child = startChild('../soak/customers.ts', [JSON.stringify(plan)])
   const port = Number(await child.next())
   const ask = (command: Command): Promise<unknown> => child.ask(command)
   return {
