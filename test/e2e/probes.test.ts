@@ -241,7 +241,7 @@ describe('/metrics', () => {
       }
     }
     expect([...values.keys()].toSorted()).toEqual(
-      'commit kind outcome partition reason role state status_class tier topic verdict version way'.split(
+      'broker commit kind outcome partition reason request role state status_class tier topic verdict version way'.split(
         ' ',
       ),
     )

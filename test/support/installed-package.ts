@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process'
-import { mkdtemp, realpath, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { existsSync, realpathSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { javaAvailability } from '../../src/development/java-kafka.ts'
 import { readManifest } from '../../scripts/project-files.ts'
@@ -25,10 +26,12 @@ export type InstalledPackage = {
 
 /** Packs the checkout into a tarball, and installs the tarball. */
 export async function installPackage(): Promise<InstalledPackage> {
-  const folder = await realpath(await mkdtemp(join(tmpdir(), 'sluice-package-')))
+  const folder = await mkdtemp(join(folderBelowNoPackages(), 'sluice-package-'))
   const packed: Packed = JSON.parse(await npm(root, ['pack', '--json', '--pack-destination', folder]))
   const [{ filename, files } = { filename: '', files: [] }] = packed
-  await npm(folder, ['install', '--no-audit', '--no-fund', `./${filename}`])
+  // Without a prefix, npm would install into the nearest folder above that has a `package.json`.
+  const install = (...args: string[]) => npm(folder, ['install', '--prefix', folder, ...args])
+  await install('--no-audit', '--no-fund', `./${filename}`)
   return {
     folder,
     files: files.map(({ path }) => path),
@@ -36,10 +39,26 @@ export async function installPackage(): Promise<InstalledPackage> {
     async prepareKafka() {
       if ((await javaAvailability()).ok) return
       const { devDependencies = {} } = readManifest(root)
-      await npm(folder, ['install', `testcontainers@${devDependencies['testcontainers']}`])
+      await install(`testcontainers@${devDependencies['testcontainers']}`)
     },
     remove: () => rm(folder, { recursive: true, force: true, maxRetries: 3 }),
   }
+}
+
+/**
+ * Finds a folder for temporary files that no `node_modules` is above of. Otherwise, Node would find packages
+ * there that the installed package lacks.
+ */
+function folderBelowNoPackages(): string {
+  const candidates = [tmpdir(), '/var/tmp', homedir()].filter((path) => existsSync(path))
+  const found = candidates.map((path) => realpathSync(path)).find((path) => !isBelowPackages(path))
+  if (found === undefined) throw new Error(`there are node_modules above each of ${candidates.join(', ')}`)
+  return found
+}
+
+function isBelowPackages(folder: string): boolean {
+  if (existsSync(join(folder, 'node_modules'))) return true
+  return folder !== dirname(folder) && isBelowPackages(dirname(folder))
 }
 
 /** The output of `npm pack --json`. */
