@@ -18,7 +18,11 @@ beforeAll(async () => {
   brokerPid = kafka.nodes?.[0]?.pid ?? 0
   scene = await setScene({
     brokers: kafka.brokers,
-    catalog: { sources: [{ id: 'shop' }], destinations: [] },
+    // A replay leaves out events that go to no destination. Nothing is sent to this one.
+    catalog: {
+      sources: [{ id: 'shop' }],
+      destinations: [{ id: 'crm', sources: ['shop'], hooks: [{ url: 'https://crm.example.com/' }] }],
+    },
   })
   const producer = otherProgram(kafka.brokers).producer({
     createPartitioner: Partitioners.DefaultPartitioner,
