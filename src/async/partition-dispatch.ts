@@ -9,6 +9,14 @@ export type Batch<T extends Sized> = {
 }
 
 /**
+ * The way by which a batch is sent. Kafka answers the requests of one connection in their order, and answers
+ * for all partitions of a request together. So a failing partition holds up everything that is sent after it.
+ * For this reason, records of a partition that may be failing take the route `isolated`, which never holds up
+ * the route `main`.
+ */
+export type Route = 'main' | 'isolated'
+
+/**
  * The outcome of a batch. With `taken`, Kafka has the items. With `failed`, the items in `again` are sent
  * again after a pause. With `split`, each item in `again` is sent again at once, in a batch of its own.
  */
@@ -26,13 +34,10 @@ export type PartitionDispatchOptions<T extends Sized> = PartitionQueueOptions<T>
    * as the previous send has ended.
    */
   readonly lingersBetween: boolean
-  /**
-   * Sends each batch once, and calls `onEnd` once for each batch. The `isolated` route must never hold up the
-   * main route.
-   */
+  /** Sends each batch once, and calls `onEnd` once for each batch. */
   readonly send: (
     batches: readonly Batch<T>[],
-    route: 'main' | 'isolated',
+    route: Route,
     onEnd: (batch: Batch<T>, end: BatchEnd<T>) => void,
   ) => void
 }
@@ -178,7 +183,7 @@ export class PartitionDispatch<T extends Sized> {
     return { topic, partition, items, queue }
   }
 
-  #send(batches: readonly Batch<T>[], route: 'main' | 'isolated', onSettled: () => void): void {
+  #send(batches: readonly Batch<T>[], route: Route, onSettled: () => void): void {
     this.#options.send(batches, route, ({ queue }, end) => {
       if (end.kind === 'taken') queue.worked()
       else queue[end.kind](end.again)

@@ -37,6 +37,23 @@ export async function answerWithin<T>(
   throw new Error(lateMessage)
 }
 
+/**
+ * Waits for the promise `work` as long as the number that `progress` returns grows within each `timeoutMs`.
+ * Returns true if `work` resolves, and false if there was no progress. Rejects if `work` rejects.
+ *
+ * @param readsFromMs see `whenLate`
+ */
+export async function whileProgressing(
+  timeoutMs: number,
+  work: Promise<unknown>,
+  { progress, readsFromMs }: { readonly progress: () => number; readonly readsFromMs: () => number },
+): Promise<boolean> {
+  for (let before = progress(); ; before = progress()) {
+    if (await within(timeoutMs, work, readsFromMs)) return true
+    if (progress() === before) return false
+  }
+}
+
 /** The longest time that a timer of Node can have, in milliseconds. */
 const longestTimerMs = 2 ** 31 - 1
 

@@ -3,10 +3,10 @@ import type { Kafka } from 'kafkajs'
 import type { OnClockSkew } from './clock-skew.ts'
 import { compressedRequest } from '../wire/compressed-produce.ts'
 import { isTooLarge } from '../wire/error-codes.ts'
-import { type ProducedRecords, ProduceLink } from './produce-link.ts'
-import type { WrittenRecord } from '../wire/produce-request.ts'
+import { ProduceLink, type ProduceOutcome } from './produce-link.ts'
 import { within } from '../../async/within.ts'
 import { messageOf } from '../wire/errors.ts'
+import type { PartitionRecords, WrittenRecord } from '../../message/records.ts'
 
 /**
  * A producer for records that may be lost. `offer` never throws, and nobody waits until the records are
@@ -79,7 +79,7 @@ type Waiting = {
 }
 
 /** Values of one partition that are sent together. */
-type Parcel = ProducedRecords & { readonly waiting: readonly Waiting[] }
+type Parcel = PartitionRecords & { readonly waiting: readonly Waiting[] }
 
 /** A queue of values: for one leader, or for the partitions whose leader isn't known yet. */
 class Line {
@@ -257,25 +257,15 @@ class BoundedProducer implements LossyProducer {
       return false
     }
     const parcels = parcelsOf(this.#options.topic, takeSome(line))
-    const open = new Set(parcels)
     let isTaken = false
     let isAnswered = true
-    let trouble = 'no answer'
-    try {
-      await line.link.send(parcels, (parcel, outcome) => {
-        if (!open.delete(parcel)) return
-        isTaken ||= outcome.isWritten
-        isAnswered &&= outcome.isWritten || outcome.errorCode !== undefined
-        if (outcome.isWritten) this.#written(line, parcel)
-        else this.#unwritten(line, parcel, outcome)
-      })
-    } catch (error) {
-      trouble = messageOf(error)
-    }
-    const unanswered = [...open]
-    open.clear()
-    for (const parcel of unanswered) this.#unwritten(line, parcel, { reason: trouble, errorCode: undefined })
-    return isTaken || (isAnswered && unanswered.length === 0)
+    await line.link.send(parcels, (parcel, outcome) => {
+      isTaken ||= outcome.isWritten
+      isAnswered &&= outcome.isWritten || outcome.errorCode !== undefined
+      if (outcome.isWritten) this.#written(line, parcel)
+      else this.#unwritten(line, parcel, outcome)
+    })
+    return isTaken || isAnswered
   }
 
   #written(line: Line, { partition, waiting }: Parcel): void {
@@ -293,7 +283,7 @@ class BoundedProducer implements LossyProducer {
   #unwritten(
     line: Line,
     { partition, waiting }: Parcel,
-    { reason, errorCode }: { reason: string; errorCode: number | undefined },
+    { reason, errorCode }: Extract<ProduceOutcome, { isWritten: false }>,
   ): void {
     this.#failedToSend(partition, reason)
     if (errorCode === undefined) for (const one of waiting) this.#drop(line, one, 'unknown')

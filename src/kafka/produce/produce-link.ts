@@ -4,22 +4,12 @@ import { describeErrorCode, errorCodes } from '../wire/error-codes.ts'
 import { type Metadata, metadataRequest } from '../wire/metadata-request.ts'
 import { partitionName } from '../wire/partition-name.ts'
 import { openPartwiseCluster, type PartwiseCluster } from '../cluster/partwise-cluster.ts'
-import {
-  type ProduceAnswer,
-  produceRequest,
-  type ProducedTopic,
-  type WrittenRecord,
-} from '../wire/produce-request.ts'
+import { isOpen } from './obstacle.ts'
+import { type ProduceAnswer, produceRequest, type ProducedTopic } from '../wire/produce-request.ts'
 import { ask, readsFromMs, ThrottledError, type WireBroker, type WireRequest } from '../wire/wire.ts'
 import { answerWithin, whenLate, within } from '../../async/within.ts'
 import { messageOf } from '../wire/errors.ts'
-
-/** Records of one partition, in the order in which they are written. */
-export type ProducedRecords = {
-  readonly topic: string
-  readonly partition: number
-  readonly records: readonly WrittenRecord[]
-}
+import type { PartitionRecords } from '../../message/records.ts'
 
 /**
  * The outcome for the records of one partition. `offset` is the offset of the first record. Records that
@@ -76,6 +66,11 @@ export type MakeRequest = (
   replicasTimeoutMs: number,
 ) => WireRequest<ProduceAnswer>
 
+export type LinkOptions = {
+  readonly requestOf?: MakeRequest
+  readonly onClockSkew?: OnClockSkew | undefined
+}
+
 type Settle<T> = (item: T, outcome: ProduceOutcome) => void
 
 /**
@@ -96,10 +91,7 @@ export class ProduceLink {
   constructor(
     kafka: Kafka,
     timeouts: LinkTimeouts,
-    {
-      requestOf = produceRequest,
-      onClockSkew = () => undefined,
-    }: { requestOf?: MakeRequest; onClockSkew?: OnClockSkew | undefined } = {},
+    { requestOf = produceRequest, onClockSkew = () => undefined }: LinkOptions = {},
   ) {
     this.#onClockSkew = onClockSkew
     this.#kafka = kafka
@@ -163,15 +155,36 @@ export class ProduceLink {
   }
 
   /**
-   * Sends each item once. A batch has at most one item for each partition. Calls `settle` for every item
-   * within `sendTimeoutMs`, or rejects. Nothing is tried again. Records that weren't sent by then are never
-   * sent.
+   * Sends each item once. A batch has at most one item for each partition. Calls `settle` exactly once for
+   * each item, as soon as its outcome is known, and within `sendTimeoutMs`. Nothing is tried again. Records
+   * that weren't sent by then are never sent. Never rejects.
    */
-  async send<T extends ProducedRecords>(
+  async send<T extends PartitionRecords>(
     batch: readonly T[],
-    settle: Settle<T>,
+    settle: (item: T, outcome: ProduceOutcome) => void,
     listener: SendListener<T> = {},
   ): Promise<void> {
+    const open = new Set(batch)
+    const settleOnce: Settle<T> = (item, outcome) => {
+      if (open.delete(item)) settle(item, outcome)
+    }
+    const throttled: SendListener<T>['throttled'] = (items, throttleMs, isSent) => {
+      const left = items.filter((item) => open.has(item))
+      if (left.length > 0) listener.throttled?.(left, throttleMs, isSent)
+    }
+    try {
+      await this.#send(batch, settleOnce, { ...listener, throttled })
+    } catch (error) {
+      for (const item of open) settleOnce(item, unwritten(messageOf(error)))
+    }
+  }
+
+  async #send<T extends PartitionRecords>(
+    batch: readonly T[],
+    settle: Settle<T>,
+    listener: SendListener<T>,
+  ): Promise<void> {
+    if (this.#isClosed) throw new Error(closedReason)
     const opened = this.#opened
     const untilMs = performance.now() + this.#timeouts.sendTimeoutMs
     const topics = batch.map(({ topic }) => topic)
@@ -203,7 +216,7 @@ export class ProduceLink {
     const { topicMetadata }: Metadata = await Promise.any(answers)
     return topicMetadata.flatMap(({ topic, partitionMetadata }) =>
       partitionMetadata
-        .filter(({ leader, isr }) => leader >= 0 && isr.length >= minInsync)
+        .filter((one) => isOpen(one, minInsync))
         .map(({ partitionId }) => ({ topic, partition: partitionId })),
     )
   }
@@ -236,7 +249,7 @@ export class ProduceLink {
     await cluster.refreshMetadataIfNecessary()
   }
 
-  async #sendAll<T extends ProducedRecords>(
+  async #sendAll<T extends PartitionRecords>(
     opened: PartwiseCluster,
     batch: readonly T[],
     terms: SendTerms<T>,
@@ -250,7 +263,7 @@ export class ProduceLink {
     await Promise.all(answers)
   }
 
-  async #sendTo<T extends ProducedRecords>(
+  async #sendTo<T extends PartitionRecords>(
     opened: PartwiseCluster,
     nodeId: number,
     items: readonly T[],
@@ -325,7 +338,7 @@ export class ProduceLink {
       if (!this.#isClosed) throw error
     }
     void opened.close()
-    throw new Error('the connections were closed')
+    throw new Error(closedReason)
   }
 
   /**
@@ -342,6 +355,8 @@ export class ProduceLink {
     void work.catch(() => undefined).then(() => dead.close())
   }
 }
+
+const closedReason = 'the connections were closed'
 
 type SendTerms<T> = {
   readonly settle: Settle<T>
@@ -364,14 +379,14 @@ function whenSlow<T>(
   )
 }
 
-function leaderOf(cluster: Cluster, { topic, partition }: ProducedRecords): number | undefined {
+function leaderOf(cluster: Cluster, { topic, partition }: PartitionRecords): number | undefined {
   const found = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition)
   return found === undefined || found.leader < 0 ? undefined : found.leader
 }
 
 type PartitionAnswer = { readonly errorCode: number; readonly baseOffset: number }
 
-function outcomeOf(item: ProducedRecords, answer: PartitionAnswer | undefined): ProduceOutcome {
+function outcomeOf(item: PartitionRecords, answer: PartitionAnswer | undefined): ProduceOutcome {
   if (answer === undefined) return unwritten(`${partitionName(item)} was not acknowledged`)
   const { errorCode, baseOffset } = answer
   if (errorCode === errorCodes.NONE) return { isWritten: true, offset: baseOffset }
@@ -382,11 +397,11 @@ function unwritten(reason: string, errorCode?: number): ProduceOutcome {
   return { isWritten: false, reason, errorCode }
 }
 
-function withoutLeader(item: ProducedRecords): ProduceOutcome {
+function withoutLeader(item: PartitionRecords): ProduceOutcome {
   return unwritten(`${partitionName(item)} has no leader, or does not exist`, errorCodes.LEADER_NOT_AVAILABLE)
 }
 
-function topicDataOf(items: readonly ProducedRecords[]): ProducedTopic[] {
+function topicDataOf(items: readonly PartitionRecords[]): ProducedTopic[] {
   const byTopic = Map.groupBy(items, ({ topic }) => topic)
   return [...byTopic].map(([topic, ofTopic]) => ({
     topic,

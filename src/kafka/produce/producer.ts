@@ -9,21 +9,22 @@ import {
 import { isTooLarge } from '../wire/error-codes.ts'
 import { type FailingPartition, FailingPartitions, unknownPartition } from './failing-partitions.ts'
 import type { OnClockSkew } from './clock-skew.ts'
-import { type LinkTimeouts, type ProducedRecords, ProduceLink, type ProduceOutcome } from './produce-link.ts'
+import { missingTopic } from './obstacle.ts'
+import type { LinkTimeouts, ProduceOutcome } from './produce-link.ts'
+import { RoutedLinks } from './routed-links.ts'
 import { throttlePatienceMs } from '../wire/throttle.ts'
 import { whenLate, within } from '../../async/within.ts'
 import { messageOf } from '../wire/errors.ts'
+import type { PartitionRecords, WrittenRecord } from '../../message/records.ts'
 
 /**
  * A record to write. A record that was made from another record keeps the partition number of that record. A
  * new record is placed by its key, with murmur2 as in Java's clients.
  */
-export type OutboundRecord = {
-  topic: string
-  partition?: number
-  key: Buffer | null
-  value: Buffer | null
-  headers: Record<string, string>
+export type ProducerRecord = Omit<WrittenRecord, 'key'> & {
+  readonly topic: string
+  readonly partition?: number
+  readonly key: Buffer | null
 }
 
 /**
@@ -37,12 +38,12 @@ export type RecordProducer = {
    * Resolves once all in-sync replicas have the record. If the partition doesn't take the record, the
    * producer sends the record again and again, until the producer is stopped.
    */
-  produce(record: OutboundRecord): Promise<ProduceResult>
+  produce(record: ProducerRecord): Promise<ProduceResult>
   /**
    * Writes a record like `produce`, and returns its offset. If an acknowledgement was lost, the record may
    * also exist at other offsets, lower or higher.
    */
-  produceAt(record: OutboundRecord): Promise<{ offset: number } | 'refused'>
+  produceAt(record: ProducerRecord): Promise<{ offset: number } | 'refused'>
   /** The number of records that wait for their acknowledgement. */
   readonly pending: number
   /** For each topic, the number of partitions that have taken nothing for some seconds. */
@@ -106,13 +107,13 @@ const patienceMs = 3_000
 const timeouts: LinkTimeouts = { replicasTimeoutMs: 10_000, sendTimeoutMs: 20_000 }
 
 type Waiting = {
-  readonly record: OutboundRecord
+  readonly record: ProducerRecord
   readonly bytes: number
   /** Reports the result. The offset is -1 if the record is refused. */
   readonly resolve: (result: ProduceResult, offset: number) => void
 }
 
-type Sent = ProducedRecords & { readonly batch: Batch<Waiting> }
+type Sent = PartitionRecords & { readonly batch: Batch<Waiting> }
 
 /** Starts a producer, and connects. Rejects when no broker can be reached. */
 export async function startProducer(options: ProducerOptions): Promise<RecordProducer> {
@@ -129,7 +130,7 @@ export async function startProducer(options: ProducerOptions): Promise<RecordPro
  */
 class PartitionedProducer implements RecordProducer {
   readonly #options: ProducerOptions
-  readonly #links: Readonly<Record<'main' | 'isolated', ProduceLink>>
+  readonly #links: RoutedLinks
   readonly #dispatch: PartitionDispatch<Waiting>
   readonly #failing: FailingPartitions
   /** The records that have no partition yet, by topic. */
@@ -147,8 +148,7 @@ class PartitionedProducer implements RecordProducer {
       onClockSkew,
     } = options
     this.#options = options
-    const link = (): ProduceLink => new ProduceLink(kafka, timeouts, { onClockSkew })
-    this.#links = { main: link(), isolated: link() }
+    this.#links = new RoutedLinks(kafka, timeouts, { onClockSkew })
     this.#failing = new FailingPartitions({
       patienceMs,
       onFailing: (failing, isFailing) => onFailing?.(failing, isFailing),
@@ -170,11 +170,11 @@ class PartitionedProducer implements RecordProducer {
     return this.#links.main.connect()
   }
 
-  produce(record: OutboundRecord): Promise<ProduceResult> {
+  produce(record: ProducerRecord): Promise<ProduceResult> {
     return new Promise((resolve) => this.#enqueue(record, resolve))
   }
 
-  produceAt(record: OutboundRecord): Promise<{ offset: number } | 'refused'> {
+  produceAt(record: ProducerRecord): Promise<{ offset: number } | 'refused'> {
     return new Promise((resolve) => {
       this.#enqueue(record, (result, offset) => resolve(result === 'refused' ? result : { offset }))
     })
@@ -189,17 +189,17 @@ class PartitionedProducer implements RecordProducer {
   }
 
   get readsFromMs(): number {
-    return Math.max(this.#links.main.readsFromMs, this.#links.isolated.readsFromMs)
+    return this.#links.readsFromMs
   }
 
   async stop(): Promise<void> {
     this.#stopping.abort()
     this.#dispatch.stop()
     this.#failing.stop()
-    await Promise.all([this.#links.main.close(), this.#links.isolated.close()])
+    await this.#links.close()
   }
 
-  #enqueue(record: OutboundRecord, resolve: Waiting['resolve']): void {
+  #enqueue(record: ProducerRecord, resolve: Waiting['resolve']): void {
     const bytes = sizeOf(record)
     if (bytes > this.#options.maxRecordBytes) {
       resolve('refused', -1)
@@ -243,7 +243,7 @@ class PartitionedProducer implements RecordProducer {
     this.#unplaced.delete(topic)
   }
 
-  async #placeOf({ topic, key }: OutboundRecord): Promise<{ partition: number | undefined; reason: string }> {
+  async #placeOf({ topic, key }: ProducerRecord): Promise<{ partition: number | undefined; reason: string }> {
     const failing = { topic, partition: unknownPartition, reason: noAnswer }
     const answered = whenLate(
       patienceMs,
@@ -255,7 +255,7 @@ class PartitionedProducer implements RecordProducer {
       const readsFrom = (): number => this.#links.main.readsFromMs
       if (!(await within(timeouts.sendTimeoutMs, placing, readsFrom)))
         return { partition: undefined, reason: noAnswer }
-      return { partition: await placing, reason: `${topic} does not exist, or may not be written` }
+      return { partition: await placing, reason: missingTopic(topic) }
     } catch (error) {
       return { partition: undefined, reason: messageOf(error) }
     } finally {
@@ -268,20 +268,15 @@ class PartitionedProducer implements RecordProducer {
       const { topic, partition, items } = batch
       return { topic, partition, records: items.map(({ record }) => record), batch }
     })
-    const open = new Set(sends)
-    const settle = (sent: Sent, outcome: ProduceOutcome): void => {
-      if (open.delete(sent)) this.#settle(sent.batch, outcome, onEnd)
-    }
     const slow = (items: readonly Sent[], isThrottled: boolean): void => {
       const why = isThrottled ? throttled : noAnswer
       for (const { topic, partition } of items)
         this.#failing.failed({ topic, partition, reason: `${topic}/${partition}: ${why}` }, true)
     }
     const listener = { slow: { afterMs: patienceMs, afterThrottledMs: throttlePatienceMs, call: slow } }
-    this.#links[route].send(sends, settle, listener).catch((error: unknown) => {
-      for (const sent of open)
-        settle(sent, { isWritten: false, reason: messageOf(error), errorCode: undefined })
-    })
+    void this.#links
+      .on(route)
+      .send(sends, ({ batch }, outcome) => this.#settle(batch, outcome, onEnd), listener)
   }
 
   #settle(
@@ -347,11 +342,12 @@ const throttled = `nothing was written for ${throttlePatienceMs / 60_000} min, b
 const recordOverheadBytes = 128
 const headerOverheadBytes = 10
 
-function sizeOf({ key, value, headers }: OutboundRecord): number {
-  let bytes = recordOverheadBytes + (key?.length ?? 0) + (value?.length ?? 0)
-  for (const name of Object.keys(headers)) {
-    bytes += headerOverheadBytes + name.length + Buffer.byteLength(headers[name] ?? '')
-  }
+/** Returns an upper limit on the bytes of a record in a batch of its own. */
+export function sizeOf({ key, value, headers = {} }: WrittenRecord): number {
+  let bytes = recordOverheadBytes + Buffer.byteLength(key ?? '') + Buffer.byteLength(value ?? '')
+  for (const name of Object.keys(headers))
+    for (const one of [headers[name] ?? ''].flat())
+      bytes += headerOverheadBytes + Buffer.byteLength(name) + Buffer.byteLength(one ?? '')
   return bytes
 }
 

@@ -2,15 +2,8 @@ import { afterLength, attributesAt, checksumAt, recordsAt } from './batch-layout
 import { ByteReader } from './bytes.ts'
 import { crc32c } from './crc32c.ts'
 import type { WireRequest } from './wire.ts'
-
-/** A record to write. Strings are written as UTF-8. */
-export type WrittenRecord = {
-  readonly key?: Buffer | string | null
-  readonly value: Buffer | string | null
-  readonly headers?: Readonly<Record<string, HeaderValue | readonly HeaderValue[] | undefined>>
-}
-
-type HeaderValue = Buffer | string
+import type { HeaderValue } from '../../message/record-headers.ts'
+import type { WrittenRecord } from '../../message/records.ts'
 
 export type ProducedPartition = {
   readonly partition: number
@@ -48,7 +41,7 @@ export type ProduceRequest = {
   /** The producer's id. -1n if the producer isn't idempotent. */
   readonly producerId: bigint
   readonly producerEpoch: number
-  /** The time of all records, in epoch milliseconds. */
+  /** The time of the records that have no time of their own, in epoch milliseconds. */
   readonly timestampMs: number
 }
 
@@ -73,7 +66,10 @@ export function produceRequest(
 /** The value of `acks` with which the broker answers when all in-sync replicas have the records. */
 const acksOfAll = -1
 
-/** Writes the body of a produce request that isn't idempotent. The records have the present time. */
+/**
+ * Writes the body of a produce request that isn't idempotent. Records without a time of their own have the
+ * present time.
+ */
 export function writeRecordsNow(
   topicData: readonly ProducedTopic[],
   timeoutMs: number,
@@ -115,14 +111,14 @@ function readProduceAnswer(body: Buffer, version: number): ProduceAnswer {
  * measures all records, and then writes each byte once.
  */
 export function writeProduceRequest(request: ProduceRequest): Buffer {
-  const { acks, timeoutMs, topicData } = request
+  const { acks, timeoutMs, topicData, timestampMs } = request
   const sizes = new Sizes()
   const batchBytes: number[] = []
   let length = 2 + 2 + 4 + 4
   for (const { topic, partitions } of topicData) {
     length += 2 + Buffer.byteLength(topic) + 4
     for (const { messages } of partitions) {
-      const bytes = recordsAt + sizes.measure(messages)
+      const bytes = recordsAt + sizes.measure(messages, timestampMs)
       batchBytes.push(bytes)
       length += 4 + 4 + bytes
     }
@@ -155,15 +151,17 @@ class Sizes {
   #lastHeaders: WrittenRecord['headers']
   #lastHeadersBytes = headersBytes(undefined)
 
-  /** Returns the number of bytes of a batch's records. */
-  measure(records: readonly WrittenRecord[]): number {
+  /** Returns the number of bytes of a batch's records. `nowMs` is the time of records that have none. */
+  measure(records: readonly WrittenRecord[], nowMs: number): number {
+    const firstMs = records[0]?.timestampMs ?? nowMs
     let sum = 0
     let offsetDelta = 0
-    for (const { key, value, headers } of records) {
+    for (const { key, value, headers, timestampMs = nowMs } of records) {
       const keyBytes = bytesOf(key)
       const valueBytes = bytesOf(value)
       const body =
-        2 + // the attributes, and the time difference to the first record, which is 0
+        1 + // the attributes
+        varlongBytes(timestampMs - firstMs) +
         varintBytes(offsetDelta++) +
         dataBytes(keyBytes) +
         dataBytes(valueBytes) +
@@ -242,22 +240,26 @@ class Writer {
     this.int32(0) // the checksum, which is written at the end
     this.int16(0)
     this.int32(messages.length - 1)
-    this.#int64(BigInt(timestampMs))
-    this.#int64(BigInt(timestampMs))
+    const firstMs = messages[0]?.timestampMs ?? timestampMs
+    let lastMs = firstMs
+    for (const one of messages) lastMs = Math.max(lastMs, one.timestampMs ?? timestampMs)
+    this.#int64(BigInt(firstMs))
+    this.#int64(BigInt(lastMs))
     this.#int64(producerId)
     this.int16(producerEpoch)
     this.int32(firstSequence)
     this.int32(messages.length)
     let offsetDelta = 0
-    for (const record of messages) this.#record(record, offsetDelta++)
+    for (const record of messages)
+      this.#record(record, (record.timestampMs ?? timestampMs) - firstMs, offsetDelta++)
     const checksum = crc32c(this.#bytes, start + attributesAt, this.#at)
     this.#bytes.writeUInt32BE(checksum, start + checksumAt)
   }
 
-  #record({ key, value, headers }: WrittenRecord, offsetDelta: number): void {
+  #record({ key, value, headers }: WrittenRecord, timeDeltaMs: number, offsetDelta: number): void {
     this.#varint(this.#sizes.take())
     this.#int8(0)
-    this.#int8(0)
+    this.#varlong(timeDeltaMs)
     this.#varint(offsetDelta)
     this.#data(key, this.#sizes.take())
     this.#data(value, this.#sizes.take())
@@ -320,6 +322,13 @@ class Writer {
     }
     this.#bytes[this.#at++] = left
   }
+
+  /** Writes a difference of times. The times of a compacted topic may differ by years. */
+  #varlong(value: number): void {
+    let left = zigzagLong(value)
+    for (; left >= 0x80; left = Math.floor(left / 0x80)) this.#bytes[this.#at++] = (left % 0x80) | 0x80
+    this.#bytes[this.#at++] = left
+  }
 }
 
 /** Returns the length in bytes. Returns -1 for `null` and `undefined`. */
@@ -368,4 +377,15 @@ function varintBytes(value: number): number {
   if (bits < 0x4000) return 2
   if (bits < 0x20_0000) return 3
   return bits < 0x1000_0000 ? 4 : 5
+}
+
+/** Like `zigzag`, for values of more than 32 bits. The bit operators of JavaScript would cut them off. */
+function zigzagLong(value: number): number {
+  return value < 0 ? -2 * value - 1 : 2 * value
+}
+
+function varlongBytes(value: number): number {
+  let bytes = 1
+  for (let left = zigzagLong(value); left >= 0x80; left = Math.floor(left / 0x80)) bytes++
+  return bytes
 }

@@ -4,7 +4,7 @@ import type { Config } from '../../config/schema.ts'
 import { untilAborted } from '../../async/until-aborted.ts'
 import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
 import {
-  type OutboundRecord,
+  type ProducerRecord,
   type ProduceResult,
   type RecordProducer,
   startProducer,
@@ -66,7 +66,7 @@ export function openNotices(options: NoticesOptions): Notices {
   let producer: Promise<RecordProducer> | undefined
 
   /** Writes a record. Opens the producer on the first call. */
-  async function produce(record: OutboundRecord): Promise<ProduceResult> {
+  async function produce(record: ProducerRecord): Promise<ProduceResult> {
     producer ??= openProducer(options)
     const opened = await producer.catch((error: unknown) => {
       producer = undefined

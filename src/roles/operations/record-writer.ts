@@ -1,9 +1,9 @@
 import type { Config } from '../../config/schema.ts'
 import type { createKafka } from '../../kafka/cluster/client.ts'
-import { type OutboundRecord, startProducer, whileAnyFails } from '../../kafka/produce/producer.ts'
+import { type ProducerRecord, startProducer, whileAnyFails } from '../../kafka/produce/producer.ts'
 import type { KafkaRole } from '../../topics/kafka-roles.ts'
 import { maxRetryRecordBytes } from '../../topics/topic-list.ts'
-import { within } from '../../async/within.ts'
+import { whileProgressing } from '../../async/within.ts'
 import { askKafka, openKafka } from '../start/ask-kafka.ts'
 import { StartError } from '../start/start-error.ts'
 
@@ -22,7 +22,7 @@ export type Writer = {
    * doesn't count. The message of the error ends with `advice()`. Some of the records may have been written
    * by then.
    */
-  write(records: readonly OutboundRecord[], advice: () => string): Promise<void>
+  write(records: readonly ProducerRecord[], advice: () => string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -53,11 +53,11 @@ export async function openWriter(
       const topic = records[0]?.topic ?? ''
       let taken = 0
       const all = Promise.all(records.map((record) => producer.produce(record).finally(() => taken++)))
-      for (let before = 0; !(await within(takeTimeoutMs, all, () => producer.readsFromMs)); before = taken)
-        if (taken === before)
-          throw new StartError(
-            `Kafka accepted nothing in ${takeTimeoutMs / 1000} s (topic ${topic}). ${advice()}`,
-          )
+      const waited = { progress: () => taken, readsFromMs: () => producer.readsFromMs }
+      if (!(await whileProgressing(takeTimeoutMs, all, waited)))
+        throw new StartError(
+          `Kafka accepted nothing in ${takeTimeoutMs / 1000} s (topic ${topic}). ${advice()}`,
+        )
       const results = await all
       if (results.includes('refused')) {
         throw new StartError(

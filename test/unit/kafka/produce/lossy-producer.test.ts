@@ -6,10 +6,12 @@ import {
   type LossyProducer,
   startLossyProducer,
 } from '../../../../src/kafka/produce/lossy-producer.ts'
-import type { ProducedRecords, ProduceOutcome } from '../../../../src/kafka/produce/produce-link.ts'
+import type { ProduceOutcome } from '../../../../src/kafka/produce/produce-link.ts'
+import type { PartitionRecords } from '../../../../src/message/records.ts'
 import { until } from '../../../support/until.ts'
 
 const never = new Promise<never>(() => {})
+const lost: ProduceOutcome = { isWritten: false, reason: 'no answer within 10000 ms', errorCode: undefined }
 
 /** Simulated brokers, with the texts that they have taken and the answers that they give. */
 class Brokers {
@@ -24,7 +26,7 @@ class Brokers {
   isSilent = false
   lookUps = 0
   /** The answer of the leader of a partition, by partition. */
-  readonly answers = new Map<number, (leader: number) => ProduceOutcome | 'lost'>()
+  readonly answers = new Map<number, (leader: number) => ProduceOutcome>()
 
   link(): LossyLink {
     /** The leaders that this connection knows. */
@@ -42,19 +44,16 @@ class Brokers {
         for (const item of batch) {
           const leader = known.get(item.partition) ?? -1
           if (this.hung.has(leader)) await never
-          const outcome = this.#answer(item, leader)
-          if (outcome === 'lost') throw new Error('no answer within 10000 ms')
-          settle(item, outcome)
+          settle(item, this.#answer(item, leader))
         }
       },
       close: async () => undefined,
     }
   }
 
-  #answer(item: ProducedRecords, leader: number): ProduceOutcome | 'lost' {
+  #answer(item: PartitionRecords, leader: number): ProduceOutcome {
     const outcome = this.answers.get(item.partition)?.(leader) ?? { isWritten: true, offset: 0 }
-    if (outcome !== 'lost' && outcome.isWritten)
-      this.taken.push(...item.records.map(({ value }) => String(value)))
+    if (outcome.isWritten) this.taken.push(...item.records.map(({ value }) => String(value)))
     return outcome
   }
 }
@@ -194,7 +193,7 @@ test('at the end what waits for its next try is dropped and counted', async () =
 
 test('what may have been written is not sent again, and is counted', async () => {
   const brokers = new Brokers()
-  brokers.answers.set(0, () => 'lost')
+  brokers.answers.set(0, () => lost)
   const { producer, told } = start(brokers)
   offer(producer, 0, 'lost', 6)
   await until('it is counted', () => told.dropped.unknown > 0, { everyMs: 1 })
@@ -241,7 +240,7 @@ test('while nobody tells about the cluster all waits, and is written then', asyn
 test('trouble is told once, though others are written meanwhile, and its end once', async () => {
   const brokers = new Brokers()
   const { producer, told } = start(brokers)
-  brokers.answers.set(2, () => 'lost')
+  brokers.answers.set(2, () => lost)
   for (let nth = 0; nth < 3; nth++) {
     offer(producer, 2, 'lost')
     offer(producer, 0, `fine ${nth}`)

@@ -3,11 +3,9 @@ import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ByteWriter } from '../../../../src/kafka/wire/bytes.ts'
 import { crc32c } from '../../../../src/kafka/wire/crc32c.ts'
-import {
-  produceRequest,
-  writeProduceRequest,
-  type WrittenRecord,
-} from '../../../../src/kafka/wire/produce-request.ts'
+import { produceRequest, writeProduceRequest } from '../../../../src/kafka/wire/produce-request.ts'
+import { readRecordSet } from '../../../../src/kafka/wire/record-batch.ts'
+import type { WrittenRecord } from '../../../../src/message/records.ts'
 
 type TopicData = Parameters<typeof writeProduceRequest>[0]['topicData']
 type Encoded = { encode: () => Promise<{ buffer: Buffer }> }
@@ -83,6 +81,15 @@ const topicData: fc.Arbitrary<TopicData> = fc.array(
   { minLength: 1, maxLength: 2 },
 )
 
+/** Times up to the year 2096. Their differences need up to 42 bits. */
+const timesMs = fc.array(fc.integer({ min: 1, max: 4e12 }), { minLength: 1, maxLength: 20 })
+
+function batchOf(messages: readonly WrittenRecord[]): Buffer {
+  const topics = [{ topic: 't', partitions: [{ partition: 0, messages }] }]
+  const request = { acks: -1, timeoutMs: 1, producerId: -1n, producerEpoch: 0, timestampMs: 7 }
+  return writeProduceRequest({ ...request, topicData: topics }).subarray(12 + 2 + 1 + 4 + 8)
+}
+
 describe('a produce request', () => {
   test('is byte for byte what kafkajs writes, but for the time', async () => {
     await fc.assert(
@@ -94,6 +101,46 @@ describe('a produce request', () => {
       }),
       { numRuns: 1_000 },
     )
+  })
+
+  test('has the times that records bring, byte for byte as kafkajs writes them', async () => {
+    await fc.assert(
+      fc.asyncProperty(timesMs, async (times) => {
+        // kafkajs takes the last time for the latest one, and compares times as texts.
+        const messages = times
+          .map((ms) => ms + 4e12)
+          .toSorted((a, b) => a - b)
+          .map((timestampMs) => ({ key: null, value: 'v', timestampMs, timestamp: timestampMs }))
+        const topics = [{ topic: 't', partitions: [{ partition: 0, messages }] }]
+        const request = { acks: -1, timeoutMs: 1_500, topicData: topics, producerId: -1n, producerEpoch: 3 }
+        const ours = writeProduceRequest({ ...request, timestampMs: 7 })
+        expect(ours.equals(await writtenByKafkajs(topics, -1n))).toBe(true)
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('has the times that records bring in any order, and the latest one for the batch', async () => {
+    await fc.assert(
+      fc.asyncProperty(timesMs, async (times) => {
+        const batch = batchOf(times.map((timestampMs) => ({ value: 'v', timestampMs })))
+        const { records } = await readRecordSet(batch, { passDamaged: false, end: Infinity })
+        expect(records.map(({ timestampMs }) => timestampMs)).toEqual(times)
+        expect(timestampAt.map((at) => Number(batch.readBigInt64BE(at)))).toEqual([
+          times[0],
+          Math.max(...times),
+        ])
+      }),
+    )
+  })
+
+  test('keeps a header without a value, which kafkajs can not write', async () => {
+    const headers = { none: null, some: [null, 'a', Buffer.alloc(0)] }
+    const { records } = await readRecordSet(batchOf([{ value: 'v', headers }]), {
+      passDamaged: false,
+      end: Infinity,
+    })
+    expect(records[0]?.headers).toEqual({ none: null, some: [null, Buffer.from('a'), Buffer.alloc(0)] })
   })
 
   test('has the time and the checksum of each batch', () => {
