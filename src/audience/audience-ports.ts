@@ -1,5 +1,6 @@
 import type { AudienceDeadReason } from '../message/dead-letter-reasons.ts'
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
+import type { KeyedRecord, OutboundRecord } from '../message/records.ts'
 
 /** An Identify that Sluice sends because of a record of `memberships`. */
 export type Identify = {
@@ -30,13 +31,7 @@ export type DeleteRequest = {
 }
 
 /** A record of `memberships`. */
-export type LoggedState = {
-  readonly offset: number
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  /** The epoch of the leader that appended the record. -1 or absent if it isn't known. */
-  readonly leaderEpoch?: number
-}
+export type LoggedState = Omit<KeyedRecord, 'timestampMs'>
 
 export type SpaceStanding = 'enabled' | 'disabled' | 'unknown' | 'no_space'
 
@@ -120,13 +115,7 @@ export type AudiencePorts = {
     readonly value: Buffer | null
   }): Promise<number | 'refused'>
   /** Writes a record of `audience-changes` or `deletions` to the partition of its user. */
-  move(record: {
-    readonly topic: string
-    readonly partition: number
-    readonly key: Buffer
-    readonly value: Buffer
-    readonly headers: Readonly<Record<string, string>>
-  }): Promise<'acknowledged' | 'refused'>
+  move(record: OutboundRecord): Promise<'acknowledged' | 'refused'>
   /**
    * Reads the unit's partition of `memberships`, from an offset to the end that the partition has at the time
    * of the call.

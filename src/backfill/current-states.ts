@@ -3,15 +3,7 @@ import type { HeldState } from '../audience/store/states-page.ts'
 import { compareVersions } from '../audience/records/version.ts'
 import { spread } from '../audience-files/distinct.ts'
 import { Spool } from '../audience-files/spool.ts'
-
-/** A record of `memberships`. */
-export type LoggedRecord = {
-  readonly offset: number
-  readonly key: Buffer
-  readonly value: Buffer | null
-  /** The time at which the broker appended the record, in epoch milliseconds. */
-  readonly timestampMs: number
-}
+import type { KeyedRecord } from '../message/records.ts'
 
 /** The state of a property of a user, with the append time of its record. */
 export type CurrentState = HeldState & { readonly timestampMs: number }
@@ -44,7 +36,7 @@ export class CurrentStates {
   }
 
   /** Adds the next record. */
-  add({ offset, key, value, timestampMs }: LoggedRecord): void {
+  add({ offset, key, value, timestampMs }: KeyedRecord): void {
     const decoded = decodeState(key, value)
     // The record wasn't written by Sluice, or it isn't the state of a property.
     if (!decoded.ok || decoded.record.stateKey.kind !== 'property') return

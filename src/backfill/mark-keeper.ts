@@ -7,6 +7,7 @@ import {
   type Marked,
   Marks,
 } from './marks.ts'
+import type { KeyedRecord } from '../message/records.ts'
 
 export type MarkKeeperOptions = {
   /** The number of units. */
@@ -14,11 +15,7 @@ export type MarkKeeperOptions = {
   /**
    * Reads the records of `backfills` from an offset to the end that the topic has at the time of the call.
    */
-  readonly read: (
-    from: number,
-  ) => AsyncIterable<
-    readonly { readonly offset: number; readonly key: Buffer; readonly value: Buffer | null }[]
-  >
+  readonly read: (from: number) => AsyncIterable<readonly Pick<KeyedRecord, 'offset' | 'key' | 'value'>[]>
   /**
    * Writes a record. Resolves once all in-sync replicas have the record. While Kafka is unavailable, waits
    * without a limit.

@@ -1,16 +1,11 @@
 import { identifyOf } from '../audience/records/made-message.ts'
 import { formatVersion } from '../audience/records/version.ts'
-import { type RetryHeaders, encodeRetryState } from '../retry/retry-state.ts'
+import { encodeRetryState } from '../retry/retry-state.ts'
 import type { HeldState } from '../audience/store/states-page.ts'
+import type { OutboundRecord } from '../message/records.ts'
 
 /** A record for the topic `replays`. */
-export type ReplayRecord = {
-  readonly topic: string
-  readonly partition: number
-  readonly key: Buffer
-  readonly value: Buffer
-  readonly headers: RetryHeaders
-}
+export type ReplayRecord = OutboundRecord & { readonly key: Buffer; readonly value: Buffer }
 
 /**
  * Returns the record with the Identify of a state for one destination. The Identify is the same that was sent

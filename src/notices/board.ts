@@ -1,13 +1,10 @@
 import { sumOf, type Notice } from './notice.ts'
 import { decodeRecord, type FailingHook, type Report, type Told } from './notice-record.ts'
 import { PauseBook } from './pause-book.ts'
+import type { KeyedRecord } from '../message/records.ts'
 
 /** A record of the topic `notices`, with its offset. */
-export type NoticeRecord = {
-  readonly offset: number
-  readonly key: Buffer
-  readonly value: Buffer | null
-}
+export type NoticeRecord = Pick<KeyedRecord, 'offset' | 'key' | 'value'>
 
 /**
  * The counts of one kind for a destination, by reason. They began after the destination's last notice of this

@@ -7,14 +7,7 @@ import { encodeForgotten, encodeReport, encodeTold, pagesOf, type Report } from 
 import { noticesOfPauses, PauseDecider, type PauseSituation, type PauseTerms } from './pause-decider.ts'
 import { encodePause, type Pause, type PauseRecord } from './pause-record.ts'
 import type { Watch } from './watch.ts'
-
-/** A record of the topic `notices`, as it was read. */
-export type ReadRecord = {
-  readonly offset: number
-  readonly key: Buffer
-  readonly value: Buffer | null
-  readonly timestampMs: number
-}
+import type { KeyedRecord } from '../message/records.ts'
 
 export type NotifierOptions = {
   /** The name of this process. Each process that reports has another name. */
@@ -26,7 +19,7 @@ export type NotifierOptions = {
   /**
    * Reads the records of the topic `notices`, from an offset to the end of the topic at the time of the call.
    */
-  readonly read: (from: number) => AsyncIterable<readonly ReadRecord[]>
+  readonly read: (from: number) => AsyncIterable<readonly KeyedRecord[]>
   /**
    * Writes a record to the topic `notices`. Like `send`, it resolves once all in-sync replicas have the
    * record.

@@ -14,6 +14,9 @@ import type { Delivery } from './delivery.ts'
 import type { HookResult } from './decision.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
 import type { PropertyHeader } from '../message/record-headers.ts'
+import type { OutboundRecord } from '../message/records.ts'
+
+export type { OutboundRecord } from '../message/records.ts'
 
 export type CatalogView = {
   readonly sources: ReadonlyMap<string, { readonly enabled: boolean; readonly kind?: 'events' | 'audiences' }>
@@ -292,15 +295,6 @@ export type DeleteToDeliver = {
  * known. `suppressed`: its user was deleted.
  */
 export type DropReason = 'superseded' | 'suppressed'
-
-/** A record for a retry topic or the dead letters. */
-export type OutboundRecord = {
-  readonly topic: string
-  readonly partition: number
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers: RetryHeaders
-}
 
 /**
  * Returns the forms of a dead letter, from the largest to the smallest. Each form leaves out more parts than

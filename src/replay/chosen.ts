@@ -1,32 +1,10 @@
 import type { MessageFilter } from '../message/message-filter.ts'
 import type { MessageLimits } from '../message/limits.ts'
-import type { ReceivedHeaders } from '../message/record-headers.ts'
+import type { OutboundRecord, WholeRecord } from '../message/records.ts'
 import type { Selection } from './selection.ts'
 
 /** A record of the topic that is replayed. */
-export type SourceRecord = {
-  readonly partition: number
-  readonly offset: number
-  /** The append time, in epoch milliseconds. */
-  readonly timestampMs: number
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers: ReceivedHeaders
-  /**
-   * The reason why the content can't be read, if it can't be read. A record with a reason takes the place of
-   * all unreadable records of its Kafka batch.
-   */
-  readonly unreadable?: string
-}
-
-/** A record that a replay writes. */
-export type ReplayedRecord = {
-  readonly topic: string
-  readonly partition: number
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers: Record<string, string>
-}
+export type SourceRecord = WholeRecord & { readonly partition: number }
 
 /**
  * Reasons why a record that matches the selection isn't sent again:
@@ -66,7 +44,7 @@ export type LeftOutReason = (typeof leftOutReasons)[number]
 export type Chosen =
   | { readonly kind: 'no' }
   | { readonly kind: 'left_out'; readonly why: LeftOutReason }
-  | { readonly kind: 'send'; readonly records: readonly ReplayedRecord[] }
+  | { readonly kind: 'send'; readonly records: readonly OutboundRecord[] }
 
 /** The fields of the catalog that a replay reads. */
 export type ReplayCatalog = {

@@ -10,9 +10,9 @@ import {
   leaveOut,
   notAsked,
   type ReplayDestination,
-  type ReplayedRecord,
   type SourceRecord,
 } from './chosen.ts'
+import type { OutboundRecord } from '../message/records.ts'
 
 /**
  * Decides about a record of `events`. The record goes to the selection's destination if the present catalog
@@ -61,7 +61,7 @@ export function deliveryOf(
   { record: { partition, key }, sourceId, origin, message, firstSeenMs }: ReplayedEvent,
   { id }: ReplayDestination,
   { topics, jobId }: Choice,
-): ReplayedRecord {
+): OutboundRecord {
   const headers = encodeRetryState({
     sourceId,
     destinationId: id,

@@ -1,5 +1,6 @@
 import { decodeJobRecord, encodeJobRecord, type JobRecord } from './job.ts'
 import { Jobs } from './jobs.ts'
+import type { KeyedRecord } from '../message/records.ts'
 
 export type EncodedJobRecord = { readonly key: Buffer; readonly value: Buffer }
 
@@ -7,11 +8,7 @@ export type JobLogOptions = {
   /**
    * Reads the records of `replay-jobs` from an offset to the end that the topic has at the time of the call.
    */
-  readonly read: (
-    from: number,
-  ) => AsyncIterable<
-    readonly { readonly offset: number; readonly key: Buffer; readonly value: Buffer | null }[]
-  >
+  readonly read: (from: number) => AsyncIterable<readonly Pick<KeyedRecord, 'offset' | 'key' | 'value'>[]>
   /**
    * Writes records. Resolves once all in-sync replicas have all of the records. Rejects if Kafka will never
    * accept them.

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { TokenBucket } from '../async/token-bucket.ts'
-import type { Chosen, LeftOutReason, ReplayedRecord, SourceRecord } from './chosen.ts'
+import type { Chosen, LeftOutReason, SourceRecord } from './chosen.ts'
+import type { OutboundRecord } from '../message/records.ts'
 import type { AuditAction, JobProgress } from './job.ts'
 import type { JobLog } from './job-log.ts'
 import type { Job } from './jobs.ts'
@@ -15,7 +16,7 @@ export type JobRunOptions = {
   readonly pieces: Pieces
   readonly choose: (record: SourceRecord) => Chosen
   /** Writes a record. Resolves once Kafka has acknowledged it, or with `refused` if no topic accepts it. */
-  readonly produce: (record: ReplayedRecord) => Promise<'acknowledged' | 'refused'>
+  readonly produce: (record: OutboundRecord) => Promise<'acknowledged' | 'refused'>
   /**
    * Returns true if the consumer group has heard from this process within the session timeout. In that case,
    * no other process owns the units of this process.
@@ -67,7 +68,7 @@ export class JobRun {
   #notedMs = performance.now()
   #flushedMs = performance.now()
   #backlogMs = -Infinity
-  #batch: ReplayedRecord[] = []
+  #batch: OutboundRecord[] = []
   #batchBytes = 0
   #isOver = false
 
@@ -192,7 +193,7 @@ export class JobRun {
     await this.#tell('stopped', detail)
   }
 
-  #add(record: ReplayedRecord): void {
+  #add(record: OutboundRecord): void {
     this.#batch.push(record)
     this.#batchBytes += bytesOf(record)
   }

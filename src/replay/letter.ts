@@ -3,15 +3,8 @@ import { partitionOf } from '../message/partitioner.ts'
 import { headerText, type OriginPlace, parseOrigin, sourceIdOf } from '../message/record-headers.ts'
 import { decodeRetryState, encodeRetryState, firstSeenOf } from '../retry/retry-state.ts'
 import { route } from '../routing/route.ts'
-import {
-  type Choice,
-  type Chosen,
-  isInTime,
-  leaveOut,
-  notAsked,
-  type ReplayedRecord,
-  type SourceRecord,
-} from './chosen.ts'
+import { type Choice, type Chosen, isInTime, leaveOut, notAsked, type SourceRecord } from './chosen.ts'
+import type { OutboundRecord } from '../message/records.ts'
 import { deliveryOf } from './event.ts'
 
 /**
@@ -143,7 +136,7 @@ function chooseRefusedEvent(
 
 function send(
   { partition, key, value }: SourceRecord,
-  { topic, headers }: Pick<ReplayedRecord, 'topic' | 'headers'>,
+  { topic, headers }: Pick<OutboundRecord, 'topic' | 'headers'>,
 ): Chosen {
   return { kind: 'send', records: [{ topic, partition, key, value, headers }] }
 }

@@ -1,4 +1,5 @@
-import type { Chosen, LeftOutReason, ReplayedRecord } from './chosen.ts'
+import type { Chosen, LeftOutReason } from './chosen.ts'
+import type { OutboundRecord } from '../message/records.ts'
 
 /**
  * The number of records that are sent or would be sent, and the numbers of records that match the selection
@@ -13,7 +14,7 @@ export type Tally = {
 
 const nothing: Tally = { records: 0, bytes: 0, leftOut: {} }
 
-export function bytesOf({ key, value }: Pick<ReplayedRecord, 'key' | 'value'>): number {
+export function bytesOf({ key, value }: Pick<OutboundRecord, 'key' | 'value'>): number {
   return (key?.length ?? 0) + (value?.length ?? 0)
 }
 
@@ -34,7 +35,7 @@ export class TallyBuilder {
     else if (chosen.kind === 'send') for (const record of chosen.records) this.send(record)
   }
 
-  send(record: Pick<ReplayedRecord, 'key' | 'value'>): void {
+  send(record: Pick<OutboundRecord, 'key' | 'value'>): void {
     this.#records++
     this.#bytes += bytesOf(record)
   }

@@ -4,7 +4,8 @@ import type { TopicCount, Change } from '../../growth/plan.ts'
 import { mayBeSyncPart } from '../../growth/sync-part.ts'
 import { SyncFloors } from '../../growth/merged-sync-floors.ts'
 import { unitsOfState } from '../../growth/targets.ts'
-import type { PartitionReader, WholeRecord } from '../../kafka/read/partition-reader.ts'
+import type { PartitionReader } from '../../kafka/read/partition-reader.ts'
+import type { WholeRecord } from '../../message/records.ts'
 import { isSettled, openOf, type SourcePartition } from './growth-source.ts'
 
 /**

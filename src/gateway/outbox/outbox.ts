@@ -4,23 +4,20 @@ import {
   type Batch,
   PartitionDispatch,
   type PartitionDispatchOptions,
+  type Route,
 } from '../../async/partition-dispatch.ts'
 import { type Delivered, type OutgoingRecord, Parcel, type Part, type Ticket } from './parcel.ts'
 import { Unanswered } from './unanswered.ts'
+import type { PartitionRecords } from '../../message/records.ts'
 
 /** Records for one partition that are written by one produce request. */
-export type Produce = {
-  readonly topic: string
-  readonly partition: number
-  readonly records: readonly OutgoingRecord[]
-}
+export type Produce = PartitionRecords<OutgoingRecord>
 
 /** The method of a Kafka producer that the outbox uses. */
 export type ProduceSender = {
   /**
    * Sends each entry of `produces` once, and calls `onSettled` once for each entry. If Kafka has acknowledged
-   * its records, `failure` is `undefined`. Records of the route `isolated` never delay records of the route
-   * `main`.
+   * its records, `failure` is `undefined`.
    *
    * Calls `onThrottled` for an entry if its broker has announced that it accepts nothing for `throttleMs`
    * milliseconds, because a quota is used up. If `isSent` is true, the entry is written after this time.
@@ -28,7 +25,7 @@ export type ProduceSender = {
    */
   send(
     produces: readonly Produce[],
-    route: 'main' | 'isolated',
+    route: Route,
     onSettled: (produce: Produce, failure: string | undefined) => void,
     onThrottled: (produce: Produce, throttleMs: number, isSent: boolean) => void,
   ): void

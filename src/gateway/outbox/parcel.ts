@@ -1,12 +1,12 @@
 import type { Occasion } from '../messages/clock.ts'
+import type { WrittenRecord } from '../../message/records.ts'
 
 /** A record for Kafka, with its partition. */
-export type OutgoingRecord = {
+export type OutgoingRecord = WrittenRecord & {
   readonly partition: number
   readonly key: string
   /** The value as text, or as bytes in UTF-8. */
   readonly value: string | Buffer
-  readonly headers: Readonly<Record<string, string>>
   /** The size of the whole record, as the function `recordBytes` computes it. */
   readonly bytes: number
 }

@@ -9,42 +9,10 @@ import {
 } from './log-reader.ts'
 import { AtATime } from '../../async/at-a-time.ts'
 import { openPartwiseCluster, type PartwiseCluster } from '../cluster/partwise-cluster.ts'
-import type { FetchedRecord, RecordHeaders } from '../wire/record-batch.ts'
+import type { KeyedRecord, WholeRecord } from '../../message/records.ts'
+import type { FetchedRecord } from '../wire/record-batch.ts'
 import { OtherLogError } from '../wire/errors.ts'
 import { withAdmin } from '../cluster/with-admin.ts'
-
-/**
- * A record that has a key. Key and value are slices of the answer to a fetch. If you keep them, copy them,
- * because a slice keeps the whole answer in memory.
- */
-export type KeyedRecord = {
-  readonly offset: number
-  readonly key: Buffer
-  /** The record's value. `null` deletes the value of the key. */
-  readonly value: Buffer | null
-  /** The time of the record in epoch milliseconds. */
-  readonly timestampMs: number
-  /** The epoch of the leader that appended the record. -1 if it isn't known. */
-  readonly leaderEpoch: number
-}
-
-/**
- * A record as the log has it. Key, value and headers are slices of the answer to a fetch. If you keep them,
- * copy them, because a slice keeps the whole answer in memory.
- */
-export type WholeRecord = {
-  readonly offset: number
-  readonly key: Buffer | null
-  readonly value: Buffer | null
-  readonly headers: RecordHeaders
-  /** The time of the record in epoch milliseconds. */
-  readonly timestampMs: number
-  /**
-   * The reason why the content can't be read. A record with a reason takes the place of all further records
-   * of its batch.
-   */
-  readonly unreadable?: string
-}
 
 export type ReadOptions = {
   readonly topic: string

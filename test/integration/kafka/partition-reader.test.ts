@@ -2,10 +2,10 @@ import { CompressionTypes, type Message } from 'kafkajs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import {
   createPartitionReader,
-  type KeyedRecord,
   type PartitionReader,
   type ReadOptions,
 } from '../../../src/kafka/read/partition-reader.ts'
+import type { KeyedRecord } from '../../../src/message/records.ts'
 import { removeTopics } from '../../../src/topics/topic-grow.ts'
 import { createTopic, otherProgram, produce, randomPrefix } from '../../support/kafka.ts'
 import { workerKafka } from '../../support/worker-kafka.ts'

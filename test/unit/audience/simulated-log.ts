@@ -376,7 +376,9 @@ async function* statesOf(
   unit: number,
   from: number,
 ): AsyncGenerator<readonly LoggedState[]> {
-  const records = log.left(unit).filter(({ offset }) => offset >= from)
+  const records = log
+    .left(unit)
+    .flatMap(({ key, ...record }) => (key === null || record.offset < from ? [] : [{ ...record, key }]))
   // Batches are small and large in turn, so that they end at many places.
   for (let size = 1 + (from % 3); records.length > 0; size = size === 3 ? 50 : 3) {
     await Promise.resolve()

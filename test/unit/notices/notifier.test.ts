@@ -1,11 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { NoticeMessage } from '../../../src/notices/notice.ts'
-import {
-  Notifier,
-  type NotifierOptions,
-  type PausesPort,
-  type ReadRecord,
-} from '../../../src/notices/notifier.ts'
+import { Notifier, type NotifierOptions, type PausesPort } from '../../../src/notices/notifier.ts'
+import type { KeyedRecord } from '../../../src/message/records.ts'
 import { Board } from '../../../src/notices/board.ts'
 import { encodeReport, type Report } from '../../../src/notices/notice-record.ts'
 import type { PausableDestination } from '../../../src/notices/pause-decider.ts'
@@ -17,15 +13,15 @@ const clocks = { monotonicMs: Date.now, now: Date.now }
 
 /** A topic in memory, and the messages that were written to `events`. */
 class Log {
-  readonly records: ReadRecord[] = []
+  readonly records: KeyedRecord[] = []
   readonly sent: NoticeMessage[] = []
   reads = 0
 
-  write(record: Pick<ReadRecord, 'key' | 'value'>): void {
+  write(record: Pick<KeyedRecord, 'key' | 'value'>): void {
     this.records.push({ ...record, offset: this.records.length, timestampMs: Date.now() })
   }
 
-  async *read(from: number): AsyncGenerator<readonly ReadRecord[]> {
+  async *read(from: number): AsyncGenerator<readonly KeyedRecord[]> {
     this.reads++
     yield this.records.slice(from)
   }

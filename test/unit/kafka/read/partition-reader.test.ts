@@ -3,7 +3,8 @@ import type { Kafka } from 'kafkajs'
 import { describe, expect, test } from 'vitest'
 import { errorCodes } from '../../../../src/kafka/wire/error-codes.ts'
 import { ByteWriter } from '../../../../src/kafka/wire/bytes.ts'
-import { createPartitionReader, type KeyedRecord } from '../../../../src/kafka/read/partition-reader.ts'
+import { createPartitionReader } from '../../../../src/kafka/read/partition-reader.ts'
+import type { KeyedRecord } from '../../../../src/message/records.ts'
 import { encodeBatch, encodeRecords } from '../../../support/raw-batch.ts'
 
 /**
