@@ -1,15 +1,9 @@
 import { describeErrorCode, errorCodes } from '../wire/error-codes.ts'
 import type { ClusterView } from '../cluster/cluster-view.ts'
 import type { FetchedBatch, PartitionHandle } from './fetch-handle.ts'
-import {
-  type FetchAnswer,
-  type FetchedPartition,
-  fetchRequest,
-  readCommitted,
-} from '../wire/fetch-message.ts'
+import { fetchBackoff, readFetched } from './fetched-records.ts'
+import { type FetchAnswer, type FetchedPartition, fetchRequest } from '../wire/fetch-message.ts'
 import { FetchSession, isOfSession } from './fetch-session.ts'
-import { readRecordSet } from '../wire/record-batch.ts'
-import { withoutAborted } from '../wire/transactions.ts'
 import { ask } from '../wire/wire.ts'
 
 /**
@@ -33,13 +27,6 @@ const maxFetchBytes = 10 * 1024 ** 2
  * worker looks at the head.
  */
 const maxBytesPerPartition = 64 * 1024
-const minBackoffMs = 100
-const maxBackoffMs = 2_000
-/**
- * A damaged batch is fetched again this many times. If it still arrives damaged, the broker's disk is assumed
- * to be the cause.
- */
-const damagedTries = 3
 
 export type BrokerLoopOptions = {
   readonly nodeId: number
@@ -138,7 +125,7 @@ export class BrokerLoop {
   }
 
   #backoffMs(): number {
-    const backoffMs = Math.min(maxBackoffMs, minBackoffMs * 2 ** Math.min(this.#failures, 16))
+    const backoffMs = Math.min(fetchBackoff.maxMs, fetchBackoff.minMs * 2 ** Math.min(this.#failures, 16))
     return backoffMs * (0.5 + Math.random() / 2)
   }
 
@@ -188,7 +175,6 @@ export class BrokerLoop {
       minBytes: longestWaitMs === undefined ? minFetchBytes : 1,
       maxBytes: maxFetchBytes,
       maxBytesPerPartition,
-      isolationLevel: readCommitted,
     }
   }
 
@@ -249,25 +235,20 @@ export class BrokerLoop {
 
   async #takeRecords(asked: Asked, answer: FetchedPartition): Promise<void> {
     const { handle, offset: from } = asked
-    const { recordSet, highWatermark, abortedTransactions } = answer
-    const passDamaged = handle.damaged >= damagedTries
-    const { records, epochs, nextOffset, damage } = await readRecordSet(recordSet, {
-      passDamaged,
-      end: highWatermark,
-    })
+    const { records, epochs, nextOffset, ...read } = await readFetched(answer, from, handle.damaged)
     if (!this.#isCurrent(asked) || handle.isPaused) return
-    if (nextOffset <= from) {
+    if (read.isDamaged) {
       handle.damaged++
-      handle.failed(`its batch at offset ${from} came damaged: ${damage ?? 'it ends before that'}`, {
-        isCertain: passDamaged,
+      handle.failed(`its batch at offset ${from} came damaged: ${read.damage ?? 'it ends before that'}`, {
+        isCertain: read.passesDamaged,
       })
       return
     }
     handle.succeeded()
-    if (passDamaged) handle.sayDamaged(nextOffset)
+    if (read.passesDamaged) handle.sayDamaged(nextOffset)
     handle.learn(epochs)
     handle.advance(nextOffset)
-    handOver(handle, { from, records: withoutAborted(records, abortedTransactions, from), nextOffset })
+    handOver(handle, { from, records, nextOffset })
   }
 
   #refused(handle: PartitionHandle, errorCode: number): void {

@@ -2,15 +2,15 @@ import { untilAborted } from '../../async/until-aborted.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import kafkajs from 'kafkajs'
 import { errorCodes, protocolError } from '../wire/error-codes.ts'
-import { type FetchedPartition, fetchRequest, readCommitted } from '../wire/fetch-message.ts'
+import { type FetchedPartition, fetchRequest } from '../wire/fetch-message.ts'
+import { fetchBackoff, type FetchedRecords, readFetched } from '../fetch/fetched-records.ts'
 import { withoutSession } from '../fetch/fetch-session.ts'
 import type { PartwiseCluster } from '../cluster/partwise-cluster.ts'
 import type { TopicMetadata } from '../wire/metadata-request.ts'
 import { type EpochAnswer, epochEndRequest } from '../wire/offset-requests.ts'
 import { judgePlace } from '../fetch/positions.ts'
-import { type FetchedRecord, readRecordSet, type RecordSet } from '../wire/record-batch.ts'
+import type { FetchedRecord } from '../wire/record-batch.ts'
 import { throttlePatienceMs, tooSmallForFetch } from '../wire/throttle.ts'
-import { withoutAborted } from '../wire/transactions.ts'
 import { ask as askBroker, BrokerTooOldError } from '../wire/wire.ts'
 import { whenLate } from '../../async/within.ts'
 import { OtherLogError, SilentKafkaError } from '../wire/errors.ts'
@@ -40,20 +40,12 @@ export type Take<T> = (record: FetchedRecord) => T | undefined
 const shortForMs = 5_000
 /** How long a broker holds back the answer to a fetch that finds no records, in milliseconds. */
 const fetchWaitMs = 200
-const minBackoffMs = 100
-const maxBackoffMs = 2_000
 /**
  * After this number of consecutive answers without records, the reader assumes that compaction has removed
  * the rest of the requested range. An answer counts only if the log reaches to the end of the range. One
  * answer isn't enough, because a new leader answers without records for a moment.
  */
 const emptyAnswers = 3
-
-/**
- * How many times a damaged batch is fetched again before the reader skips it. The batch may have been damaged
- * only on its way through the network.
- */
-const damagedAnswers = 3
 
 export type LogOptions = {
   readonly inTurn: (work: (cluster: PartwiseCluster['cluster']) => Promise<void>) => Promise<void>
@@ -158,7 +150,7 @@ export class LogReader {
         throw new OtherLogError(
           `${topic}/${partition} ends at offset ${range.end}, but was read up to ${from}: it was created again, or has lost records`,
         )
-      await delay(minBackoffMs, undefined, { signal })
+      await delay(fetchBackoff.minMs, undefined, { signal })
     }
   }
 
@@ -221,9 +213,8 @@ export class LogReader {
       const answer = await this.#patiently(() => this.#fetch(position))
       if (answer === 'gone') return { records: [], next: (await this.range()).start }
       if (answer !== 'later' && answer.recordSet.length > 0) {
-        const passDamaged = ++damaged > damagedAnswers
-        const read = await readRecordSet(answer.recordSet, { passDamaged, end: answer.highWatermark })
-        if (read.nextOffset > position) return this.#pieceOf(read, answer, { position, end, take })
+        const read = await readFetched(answer, position, damaged++)
+        if (!read.isDamaged) return this.#pieceOf(read, { end, take })
       } else if (answer !== 'later' && readableEnd(answer) >= end) {
         empty++
         continue
@@ -233,7 +224,7 @@ export class LogReader {
       empty = 0
       if (performance.now() > this.#deadlineMs(startedMs))
         throw new SilentKafkaError(this.#nothingCame(position) + this.#quotaAdvice(startedMs))
-      await delay(minBackoffMs, undefined, { signal })
+      await delay(fetchBackoff.minMs, undefined, { signal })
     }
     return { records: [], next: end }
   }
@@ -274,12 +265,11 @@ export class LogReader {
   }
 
   #pieceOf<T>(
-    { records: all, nextOffset: next }: RecordSet,
-    { abortedTransactions }: FetchedPartition,
-    { position, end, take }: { position: number; end: number; take: Take<T> },
+    { records: all, nextOffset: next }: FetchedRecords,
+    { end, take }: { end: number; take: Take<T> },
   ): Piece<T> {
     const records: T[] = []
-    for (const record of withoutAborted(all, abortedTransactions, position)) {
+    for (const record of all) {
       if (record.offset >= end) break
       if (record.unreadable !== undefined) this.#options.onUnreadable?.(record.unreadable)
       const taken = take(record)
@@ -295,7 +285,8 @@ export class LogReader {
   async #patiently<T>(ask: () => Promise<T>): Promise<T> {
     const { signal } = this.#options
     const startedMs = performance.now()
-    for (let backoffMs = minBackoffMs; ; backoffMs = Math.min(2 * backoffMs, maxBackoffMs)) {
+    const { minMs, maxMs } = fetchBackoff
+    for (let backoffMs = minMs; ; backoffMs = Math.min(2 * backoffMs, maxMs)) {
       try {
         return await this.#inTime(ask(), startedMs)
       } catch (error) {
@@ -360,6 +351,5 @@ function readableEnd({ highWatermark, lastStableOffset }: FetchedPartition): num
 const wholeFetch = {
   maxWaitMs: fetchWaitMs,
   minBytes: 1,
-  isolationLevel: readCommitted,
   ...withoutSession,
 }

@@ -31,7 +31,6 @@ export type FetchRequest = {
   readonly minBytes: number
   readonly maxBytes: number
   readonly maxBytesPerPartition: number
-  readonly isolationLevel: number
   readonly sessionId: number
   readonly sessionEpoch: number
   readonly positions: readonly FetchPosition[]
@@ -80,14 +79,14 @@ export function fetchRequest(request: FetchRequest): WireRequest<FetchAnswer> {
 }
 
 /** The isolation level at which a broker sends no records of open transactions. */
-export const readCommitted = 1
+const readCommitted = 1
 
 const noReplica = -1
 
 export function writeFetchRequest(request: FetchRequest, version = highest): Buffer {
   const out = new ByteWriter()
   out.int32(noReplica).int32(request.maxWaitMs).int32(request.minBytes).int32(request.maxBytes)
-  out.int8(request.isolationLevel)
+  out.int8(readCommitted)
   if (version >= 7) out.int32(request.sessionId).int32(request.sessionEpoch)
   out.array([...Map.groupBy(request.positions, topicOf)], ([topic, positions]) => {
     out.string(topic).array(positions, ({ partition, offset, leaderEpoch, maxBytes }) => {
