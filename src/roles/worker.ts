@@ -6,6 +6,7 @@ import { groupSubscriptions } from '../topics/topics.ts'
 import { bothObservers } from '../pipeline/both-observers.ts'
 import { createPipeline } from '../pipeline/pipeline.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
+import type { Watch } from '../notices/watch.ts'
 import type { Repeats } from '../repeats/repeats.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
@@ -20,13 +21,14 @@ import { connectionLimits } from './start/connection-limits.ts'
 import { tuneGarbageCollector } from './start/garbage-collector.ts'
 import { refuseOtherLayout } from './start/growth-journal.ts'
 import { openGroupLag } from './start/lag-gauges.ts'
-import type { LaterParts, MemberBase } from './member/member-base.ts'
+import type { MemberBase } from './member/member-base.ts'
+import { GroupPort } from './member/member-ports.ts'
 import { showLimits, showMember } from './member/member-gauges.ts'
 import { type MemberOutlets, openOutlets } from './member/member-outlets.ts'
 import { deferEnd } from './member/member-shutdown.ts'
 import { type MemberStates, openStates } from './member/member-states.ts'
-import { type Notices, openNotices } from './member/open-notices.ts'
-import { openCatalog, type RoleCatalog } from './start/open-catalog.ts'
+import { type Notices, openNotices, openWatch } from './member/open-notices.ts'
+import { openCatalog, type RoleCatalog, tellWaiting } from './start/open-catalog.ts'
 import { openRepeats } from './member/open-repeats.ts'
 import type { Parts } from './start/parts.ts'
 import { continueFromPlainGroup } from './member/plain-group.ts'
@@ -113,7 +115,7 @@ type OpenedBase = MemberBase & {
 type Joined = MemberOutlets &
   MemberStates & {
     readonly replays: Replays
-    readonly notices: Notices
+    readonly watch: Watch
     /** The detection of repeated messages. If `undefined`, repeats are delivered. */
     readonly repeats: Repeats | undefined
     /** The tracing of the worker. If `undefined`, nothing is traced. */
@@ -124,11 +126,14 @@ type Joined = MemberOutlets &
 export async function startMember(options: WorkerOptions): Promise<Member> {
   const repeats = openRepeats(options.config.repeats, options.processOf?.count ?? 1)
   const base = await openBase(options)
-  const { config, log, parts, metrics, kafka, later, stalls, tiers, laidOut, limits } = base
+  const { config, log, parts, metrics, kafka, group, stalls, tiers, laidOut, limits } = base
   const joined = await openJoined(base, repeats)
   const pipeline = parts.add(openPipeline(base, joined))
-  later.pipeline = pipeline
+  joined.deliveries.connect(pipeline)
+  const notices = openNotices({ ...base, ...joined, pipeline })
+  parts.defer(() => base.ending.within(notices.stop()))
   const subscriptions = groupSubscriptions(topicNames(config), tiers)
+  tellPipeline(base, pipeline, subscriptions)
   const intake = parts.add(await openRecordIntake({ ...base, ...joined, pipeline, subscriptions }))
   const topics = subscriptions.map(({ topic }) => topic)
   await continueFromPlainGroup(kafka, { config, topics, log })
@@ -140,11 +145,11 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
     config,
     startConsumer({
       ...consumerSettings(options),
-      ...consumerPorts(base, { ...joined, pipeline, intake }),
+      ...consumerPorts(base, { ...joined, notices, pipeline, intake }),
       topics: subscriptions,
     }),
   )
-  later.consumer = consumer
+  group.connect(consumer)
   const { stopStates, replays } = joined
   const stopWriters = () => Promise.all([stopStates(), replays.stop()])
   base.file.inForce()
@@ -170,7 +175,6 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
   const { version, commit } = buildInfo()
   metrics.buildInfo.set({ version, commit, role }, 1)
   const tracing = await openTracing({ config, log, parts, metrics, role })
-  const later: LaterParts = {}
   const file = parts.add(
     await openCatalog({
       config,
@@ -178,32 +182,18 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
       log,
       allowAddresses: config.delivery.allowAddresses,
       counts: 'destinations',
-      waitingFor: (destinationId) => later.pipeline?.waitingFor(destinationId) ?? 0,
-      onReplaced: () => catalogChanged(),
     }),
   )
-  // The catalog may change from now on, so `catalogChanged` must have what it needs before the next `await`.
-  const stalls = new Stalls(log, (isStalled) => later.pipeline?.setStalled(isStalled))
-  const pauses = new AutoPauses({
-    config,
-    log,
-    file,
-    isStalled: () => stalls.isStalled,
-    onChange: () => catalogChanged(),
-  })
-  function catalogChanged(): void {
-    showDestinations(metrics, pauses.catalog)
-    later.firstSyncs?.catalogChanged()
-  }
+  // The catalog may change from now on, so those who listen are added before the next `await`.
+  const stalls = new Stalls(log)
+  const pauses = new AutoPauses({ config, log, file, isStalled: () => stalls.isStalled })
+  pauses.onChange(() => showDestinations(metrics, pauses.catalog))
   const kafka = await openKafka(config, log, 'worker')
   const formerPartitions = await refuseOtherLayout(kafka, config)
   const laidOut = await refuseWrongTopics(kafka, config, log)
   const { retryPrefix } = topicNames(config)
   const tiers = await askKafka(config, tiersToConsume(kafka, ladderOf(config), retryPrefix, log))
-  const failingUnits = new FailingUnits({ log, topics: topicNames(config), tiers }, () => ({
-    pipeline: later.pipeline,
-    consumer: later.consumer,
-  }))
+  const failingUnits = new FailingUnits({ log, topics: topicNames(config) })
   const ending = new Ending(config.shutdown.timeoutMs)
   const catalog = (): Catalog => pauses.catalog
   const shared = {
@@ -217,7 +207,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
     stalls,
     failingUnits,
     ending,
-    later,
+    group: new GroupPort(),
     pauses,
     limits: connectionLimits(config, { openFiles: maxOpenFiles(), hasGateway: role === 'up' }, log),
   }
@@ -225,48 +215,52 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
 }
 
 async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promise<Joined> {
-  const { parts, later, ending, laidOut, formerPartitions } = base
+  const { parts, ending, laidOut, formerPartitions } = base
   const outlets = await openOutlets(base, laidOut)
   const states = await openStates(base, outlets.producer, formerPartitions)
-  later.firstSyncs = states.firstSyncs
-  const consumer = () => later.consumer
-  const replays = await openReplays({ ...base, producer: outlets.producer, consumer })
+  const replays = await openReplays({ ...base, producer: outlets.producer })
   parts.defer(() => ending.within(replays.stop()))
-  const { outbound } = outlets
-  const notices = openNotices({
-    ...base,
-    pipeline: () => later.pipeline,
-    consumer,
-    marks: states.marks,
-    outbound,
-  })
-  parts.defer(() => ending.within(notices.stop()))
-  return { ...outlets, ...states, replays, notices, repeats, traces: base.tracing?.worker }
+  const watch = openWatch({ ...base, outbound: outlets.outbound })
+  return { ...outlets, ...states, replays, watch, repeats, traces: base.tracing?.worker }
 }
 
 function openPipeline(base: MemberBase, joined: Joined): Pipeline {
-  const { config, catalog, later, limits } = base
-  const { producer, outbound, observer, deliveryLog, audiences, marks, notices, repeats, traces } = joined
+  const { config, catalog, group, limits } = base
+  const { producer, outbound, observer, deliveryLog, audiences, marks, watch, repeats, traces } = joined
   return createPipeline({
     catalog,
     sender: outbound.sender,
     outlet: producer,
-    observer: [deliveryLog?.observer, traces?.observer, notices.observer].reduce(bothObservers, observer),
+    observer: [deliveryLog?.observer, traces?.observer, watch.observer].reduce(bothObservers, observer),
     tracing: traces,
     ownSource: config.notices.source,
     ...(repeats !== undefined && { repeats }),
     ...pipelineSettings(config),
     maxInFlight: limits.maxInFlight,
     bulkhead: limits.bulkhead,
-    onPressure: (isFull) => later.consumer?.setFull(isFull),
-    onCongested: (isCongested) => later.consumer?.setCongested(isCongested),
-    mayBegin: () => later.consumer?.checkInTouch() ?? true,
+    onPressure: (isFull) => group.setFull(isFull),
+    onCongested: (isCongested) => group.setCongested(isCongested),
+    mayBegin: () => group.checkInTouch(),
     judge: (waiting) => audiences.judge(waiting),
     needsJudging: (_sourceId, unit, hasProperty) => hasProperty || audiences.hasDeletions(unit),
     mayBeDeleted: ({ userId, spaceId }, unit) => audiences.mayBeDeleted(unit, userId, spaceId),
     needsBackfill: (destinationId, spaceId) => marks.needsBackfill(destinationId, spaceId),
     now: Date.now,
   })
+}
+
+/** Tells the pipeline what stops all deliveries or those of a unit, and for whom deliveries wait in vain. */
+function tellPipeline(
+  { log, group, stalls, failingUnits, file }: OpenedBase,
+  pipeline: Pipeline,
+  subscriptions: ConsumerOptions['topics'],
+): void {
+  stalls.onChange((isStalled) => pipeline.setStalled(isStalled))
+  failingUnits.onChange((unit, isStopped) => {
+    pipeline.setUnitStopped(unit, isStopped)
+    for (const { topic } of subscriptions) group.setPartitionFull(topic, unit, isStopped, 'produce')
+  })
+  file.onChange((now, before) => tellWaiting(log, (id) => pipeline.waitingFor(id), { now, before }))
 }
 
 /**
@@ -290,7 +284,7 @@ function consumerSettings({ config, processOf }: WorkerOptions) {
 
 function consumerPorts(
   { config, kafka, metrics, log, stalls, failingUnits, onFatal }: MemberBase,
-  member: Joined & { readonly pipeline: Pipeline; readonly intake: RecordIntake },
+  member: Joined & { readonly notices: Notices; readonly pipeline: Pipeline; readonly intake: RecordIntake },
 ) {
   const { audiences, repeats, pipeline, intake } = member
   return {

@@ -7,21 +7,20 @@ import {
   withAutoPaused,
 } from '../../catalog/auto-pause.ts'
 import type { Catalog, Destination } from '../../catalog/catalog.ts'
-import type { CatalogFile } from '../../catalog/file.ts'
 import type { Config } from '../../config/schema.ts'
 import type { PausesPort } from '../../notices/notifier.ts'
 import type { PausableDestination, PauseSituation } from '../../notices/pause-decider.ts'
 import type { Pause } from '../../notices/pause-record.ts'
+import { Listeners } from '../../async/listeners.ts'
+import type { RoleCatalog } from '../start/open-catalog.ts'
 import { autoPauseTermsOf } from '../start/settings.ts'
 
 export type AutoPausesOptions = {
   readonly config: Config
   readonly log: Pick<Logger, 'info'>
-  readonly file: Pick<CatalogFile, 'current' | 'refused'>
+  readonly file: Pick<RoleCatalog, 'current' | 'refused' | 'onChange'>
   /** Returns true if this worker starts no delivery at present, for one of the reasons in `Stalls`. */
   readonly isStalled: () => boolean
-  /** Called when the set of destinations that Sluice has paused has changed. */
-  readonly onChange: () => void
 }
 
 /**
@@ -38,11 +37,18 @@ export class AutoPauses implements Omit<PausesPort, 'terms'> {
   readonly #options: AutoPausesOptions
   readonly #terms: AutoPauseTerms
   #paused: ReadonlyMap<string, Pause> = new Map()
+  readonly #listeners = new Listeners<[]>()
   #view: View | undefined
 
   constructor(options: AutoPausesOptions) {
     this.#options = options
     this.#terms = autoPauseTermsOf(options.config)
+    options.file.onChange(() => this.#listeners.tell())
+  }
+
+  /** Calls `listener` when the catalog in force has changed, by its file or by a pause. */
+  onChange(listener: () => void): void {
+    this.#listeners.add(listener)
   }
 
   /** The catalog in force. Until the file or the pauses change, this is always the same object. */
@@ -75,7 +81,7 @@ export class AutoPauses implements Omit<PausesPort, 'terms'> {
     if (isSame) return
     this.#view = undefined
     this.#options.log.info({ destinations: [...paused.keys()] }, 'other destinations are paused than before')
-    this.#options.onChange()
+    this.#listeners.tell()
   }
 
   #current(): View {

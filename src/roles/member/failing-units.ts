@@ -1,42 +1,38 @@
 import type { Logger } from 'pino'
 import type { ProducerOptions } from '../../kafka/produce/producer.ts'
-import { groupSubscriptions, type TopicNames } from '../../topics/topics.ts'
-import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
-import type { GroupConsumer } from '../../kafka/group/consumer.ts'
+import type { TopicNames } from '../../topics/topics.ts'
+import { Listeners } from '../../async/listeners.ts'
 import { describeReasons } from '../../kafka/wire/errors.ts'
 
 export type FailingUnitsOptions = {
   readonly log: Pick<Logger, 'info' | 'warn'>
   readonly topics: TopicNames
-  /** The retry topics that the group reads, with their full names. */
-  readonly tiers: readonly { readonly topic: string; readonly waitMs: number }[]
 }
 
 /**
- * The parts to which this class reports that a unit is stopped or continues. A part is `undefined` until it
- * has started.
- */
-export type StoppableParts = {
-  readonly pipeline: Pick<Pipeline, 'setUnitStopped'> | undefined
-  readonly consumer: Pick<GroupConsumer, 'setPartitionFull'> | undefined
-}
-
-/**
- * Stops a unit while Kafka accepts no records for a partition to which the unit's deliveries are written.
- * While a unit is stopped, its records aren't fetched, and none of its attempts begin. All other units
- * continue.
+ * Says which units have to stop because Kafka accepts no records for a partition to which the unit's
+ * deliveries are written. While a unit is stopped, its records aren't fetched, and none of its attempts begin.
+ * All other units continue.
  */
 export class FailingUnits {
   readonly #options: FailingUnitsOptions
-  readonly #parts: () => StoppableParts
+  readonly #listeners = new Listeners<[unit: number, isStopped: boolean]>()
   /** The topics in which a unit's partition takes no records, each with the reason, by unit. */
   readonly #failing = new Map<number, Map<string, string>>()
   /** The units of this worker. */
   #owned: readonly number[] = []
 
-  constructor(options: FailingUnitsOptions, parts: () => StoppableParts) {
+  constructor(options: FailingUnitsOptions) {
     this.#options = options
-    this.#parts = parts
+  }
+
+  /**
+   * Calls `listener` when a unit has to stop, and when it may continue. Also calls it at once for each unit
+   * that has to stop already.
+   */
+  onChange(listener: (unit: number, isStopped: boolean) => void): void {
+    this.#listeners.add(listener)
+    for (const unit of this.#failing.keys()) listener(unit, true)
   }
 
   readonly changed: NonNullable<ProducerOptions['onFailing']> = ({ topic, partition, reason }, isFailing) => {
@@ -51,7 +47,7 @@ export class FailingUnits {
     else topics.delete(topic)
     if (topics.size > 0) this.#failing.set(partition, topics)
     else this.#failing.delete(partition)
-    this.#setUnitStopped(partition, topics.size > 0)
+    this.#listeners.tell(partition, topics.size > 0)
   }
 
   /**
@@ -70,14 +66,6 @@ export class FailingUnits {
    */
   assigned(units: readonly number[]): void {
     this.#owned = units
-    for (const unit of this.#failing.keys()) this.#setUnitStopped(unit, true)
-  }
-
-  #setUnitStopped(unit: number, isStopped: boolean): void {
-    const { topics, tiers } = this.#options
-    const { pipeline, consumer } = this.#parts()
-    pipeline?.setUnitStopped(unit, isStopped)
-    for (const { topic } of groupSubscriptions(topics, tiers))
-      consumer?.setPartitionFull(topic, unit, isStopped, 'produce')
+    for (const unit of this.#failing.keys()) this.#listeners.tell(unit, true)
   }
 }

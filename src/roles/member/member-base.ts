@@ -1,27 +1,15 @@
 import type { Logger } from 'pino'
-import type { FirstSyncs } from '../../backfill/first-syncs.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
 import type { createKafka } from '../../kafka/cluster/client.ts'
-import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
 import type { AutoPauses } from './auto-pauses.ts'
 import type { ConnectionLimits } from '../start/connection-limits.ts'
 import type { Parts } from '../start/parts.ts'
 import type { Stalls } from '../start/stalls.ts'
 import type { FailingUnits } from './failing-units.ts'
-import type { GroupConsumer } from '../../kafka/group/consumer.ts'
+import type { GroupPort } from './member-ports.ts'
 import type { Ending } from './ending.ts'
-
-/**
- * Parts that start late, but are called by parts that start earlier. `startMember` sets each of them once it
- * has started.
- */
-export type LaterParts = {
-  firstSyncs?: FirstSyncs
-  pipeline?: Pipeline
-  consumer?: GroupConsumer
-}
 
 /** The values and parts that all parts of a member share. */
 export type MemberBase = {
@@ -35,7 +23,7 @@ export type MemberBase = {
   readonly stalls: Stalls
   readonly failingUnits: FailingUnits
   readonly ending: Ending
-  readonly later: LaterParts
+  readonly group: GroupPort
   readonly pauses: AutoPauses
   readonly limits: ConnectionLimits
 }

@@ -1,10 +1,10 @@
 import type { AudienceUnits } from '../../audience/unit/units.ts'
 import type { FirstSyncs } from '../../backfill/first-syncs.ts'
 import type { RecordProducer } from '../../kafka/produce/producer.ts'
-import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 import { openAudiences } from './open-audiences.ts'
 import { type BackfillMarks, openBackfillMarks } from './backfill-marks.ts'
-import type { LaterParts, MemberBase } from './member-base.ts'
+import type { MemberBase } from './member-base.ts'
+import { DeliveryPort } from './member-ports.ts'
 import { openFirstSyncs } from './open-first-syncs.ts'
 import { topicNames } from '../start/settings.ts'
 
@@ -13,6 +13,8 @@ export type MemberStates = {
   readonly audiences: AudienceUnits
   readonly marks: BackfillMarks
   readonly firstSyncs: FirstSyncs
+  /** The port by which the audiences deliver. `startMember` connects it to the pipeline. */
+  readonly deliveries: DeliveryPort
   /** Stops the parts that hold the states. May be called more than once. */
   readonly stopStates: () => Promise<void>
 }
@@ -23,28 +25,24 @@ export async function openStates(
   producer: RecordProducer,
   formerPartitions: number | undefined,
 ): Promise<MemberStates> {
-  const { config, log, kafka, parts, ending, later, onFatal } = base
+  const { config, log, kafka, parts, ending, pauses, onFatal } = base
+  const deliveries = new DeliveryPort()
   const { units: audiences, reader } = await openAudiences({
     ...base,
     producer,
-    pipeline: () => pipelineOf(later),
-    consumer: () => later.consumer,
+    deliveries,
     formerPartitions,
   })
   const topic = topicNames(config).backfills
   const layout = config.topics
   const marks = parts.add(openBackfillMarks({ kafka, topic, layout, producer, log, onFatal }))
   const firstSyncs = openFirstSyncs({ ...base, marks, audiences, producer })
+  pauses.onChange(() => firstSyncs.catalogChanged())
   async function stopStates(): Promise<void> {
     await reader.stop()
     await firstSyncs.stop()
     await audiences.stop()
   }
   parts.defer(() => ending.within(stopStates()))
-  return { audiences, marks, firstSyncs, stopStates }
-}
-
-function pipelineOf({ pipeline }: LaterParts): Pipeline {
-  if (pipeline === undefined) throw new Error('the state of audiences has something to deliver too early')
-  return pipeline
+  return { audiences, marks, firstSyncs, deliveries, stopStates }
 }

@@ -8,13 +8,12 @@ import type { createKafka } from '../../kafka/cluster/client.ts'
 import { createPartitionReader, type PartitionReader } from '../../kafka/read/partition-reader.ts'
 import type { RecordProducer } from '../../kafka/produce/producer.ts'
 import { deletionsKeptMs } from '../../topics/topic-list.ts'
-import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 import { createAudienceObserver } from '../../telemetry/audience-observer.ts'
 import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
 import { askKafka } from '../start/ask-kafka.ts'
 import { topicNames } from '../start/settings.ts'
 import { stateFolder } from '../start/state-folder.ts'
-import type { GroupConsumer } from '../../kafka/group/consumer.ts'
+import type { DeliveryPort, GroupPort } from './member-ports.ts'
 import { clusterIdOf } from '../../kafka/cluster/with-admin.ts'
 
 export type AudiencesOptions = {
@@ -24,8 +23,8 @@ export type AudiencesOptions = {
   kafka: ReturnType<typeof createKafka>
   catalog: () => Catalog
   producer: Pick<RecordProducer, 'produce' | 'produceAt'>
-  pipeline: () => Pipeline
-  consumer: () => GroupConsumer | undefined
+  deliveries: DeliveryPort
+  group: Pick<GroupPort, 'setPartitionFull' | 'endSeenMs'>
   onFatal: (error: Error) => void
   /**
    * The number of partitions before the last growth. `undefined` if the installation has never been grown.
@@ -44,8 +43,8 @@ export async function openAudiences({
   kafka,
   catalog,
   producer,
-  pipeline,
-  consumer,
+  deliveries,
+  group,
   onFatal,
   formerPartitions,
 }: AudiencesOptions): Promise<{ units: AudienceUnits; reader: PartitionReader }> {
@@ -70,11 +69,11 @@ export async function openAudiences({
         return first?.timestampMs
       return undefined
     },
-    deliver: (record, identify) => pipeline().acceptIdentify(record, identify),
-    deliverDelete: (record, request) => pipeline().acceptDelete(record, request),
-    refuse: (record, content, reason, detail) => pipeline().refuse(record, content, reason, detail),
-    setUnitFull: (topic, unit, isFull) => consumer()?.setPartitionFull(topic, unit, isFull),
-    endSeenMs: (unit) => consumer()?.endSeenMs(topics.audienceChanges, unit) ?? 0,
+    deliver: (record, identify) => deliveries.pipeline.acceptIdentify(record, identify),
+    deliverDelete: (record, request) => deliveries.pipeline.acceptDelete(record, request),
+    refuse: (record, content, reason, detail) => deliveries.pipeline.refuse(record, content, reason, detail),
+    setUnitFull: (topic, unit, isFull) => group.setPartitionFull(topic, unit, isFull),
+    endSeenMs: (unit) => group.endSeenMs(topics.audienceChanges, unit),
     fatal: onFatal,
     now: Date.now,
     monotonicMs: () => performance.now(),

@@ -15,7 +15,7 @@ import { within } from '../../async/within.ts'
 import type { Terms } from '../../notices/decider.ts'
 import { Notifier, type PausesPort } from '../../notices/notifier.ts'
 import { Watch } from '../../notices/watch.ts'
-import type { Pipeline, PipelineObserver } from '../../pipeline/pipeline-ports.ts'
+import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
 import { createNoticeObserver } from '../../telemetry/notice-observer.ts'
 import type { BackfillMarks } from './backfill-marks.ts'
@@ -30,17 +30,15 @@ export type NoticesOptions = {
   log: Logger
   kafka: KafkaClient
   catalog: () => Catalog
-  pipeline: () => Pick<Pipeline, 'openHooks'> | undefined
-  consumer: () => Pick<GroupConsumer, 'isMember'> | undefined
+  watch: Watch
+  pipeline: Pick<Pipeline, 'openHooks'>
+  group: Pick<GroupConsumer, 'isMember'>
   marks: Pick<BackfillMarks, 'behind'>
   pauses: Omit<PausesPort, 'terms'>
-  outbound: Pick<Outbound, 'egressOutage'>
   onFatal: (error: Error) => void
 }
 
 export type Notices = {
-  /** The observer of deliveries. */
-  readonly observer: Partial<PipelineObserver>
   acquire(unit: number): void
   release(unit: number): void
   stop(): Promise<void>
@@ -57,7 +55,7 @@ const leastStaleMs = 60_000
  * can't be written.
  */
 export function openNotices(options: NoticesOptions): Notices {
-  const { config, kafka, catalog, log } = options
+  const { config, kafka, catalog, log, watch, pipeline, group } = options
   const topics = topicNames(config)
   const sourceId = config.notices.source
   const everyMs = lookEveryMs(config)
@@ -75,7 +73,6 @@ export function openNotices(options: NoticesOptions): Notices {
     return untilAborted(opened.produce(record), stopping.signal)
   }
 
-  const watch = openWatch(options)
   const notifier = new Notifier({
     reporter: ownerName(),
     terms: termsOf(config, everyMs),
@@ -91,9 +88,9 @@ export function openNotices(options: NoticesOptions): Notices {
       const record = { topic: topics.events, key: Buffer.from(key), value: Buffer.from(text), headers }
       return (await produce(record)) === 'acknowledged'
     },
-    openHooks: () => options.pipeline()?.openHooks() ?? [],
+    openHooks: () => pipeline.openHooks(),
     isWanted: () => isWanted(catalog(), sourceId),
-    isOwner: () => options.consumer()?.isMember ?? false,
+    isOwner: () => group.isMember,
     situation: () => situationOf(catalog(), options.marks),
     nameOf: (id) => catalog().destinations.get(id)?.name ?? id,
     pauses: pausesOf(options, termsOf(config, everyMs)),
@@ -102,7 +99,6 @@ export function openNotices(options: NoticesOptions): Notices {
   })
 
   return {
-    observer: watch.observer,
     acquire: (unit) => void (unit === decidingUnit && notifier.acquire()),
     release: (unit) => void (unit === decidingUnit && notifier.release()),
     async stop() {
@@ -113,7 +109,16 @@ export function openNotices(options: NoticesOptions): Notices {
   }
 }
 
-function openWatch({ config, outbound, metrics }: NoticesOptions): Watch {
+/** Opens the part that watches deliveries for the notices. It is also an observer of the pipeline. */
+export function openWatch({
+  config,
+  outbound,
+  metrics,
+}: {
+  readonly config: Config
+  readonly outbound: Pick<Outbound, 'egressOutage'>
+  readonly metrics: WorkerMetrics
+}): Watch {
   const { source: sourceId, failingAfterMs } = config.notices
   return new Watch({
     sourceId,

@@ -19,7 +19,7 @@ export type ReplaysOptions = {
   kafka: KafkaClient
   catalog: () => Catalog
   producer: Pick<RecordProducer, 'produce'>
-  consumer: () => Pick<GroupConsumer, 'isMember'> | undefined
+  group: Pick<GroupConsumer, 'isMember'>
   onFatal: (error: Error) => void
 }
 
@@ -35,7 +35,7 @@ export async function openReplays({
   kafka,
   catalog,
   producer,
-  consumer,
+  group,
   onFatal,
 }: ReplaysOptions): Promise<Replays> {
   const topics = topicNames(config)
@@ -59,7 +59,7 @@ export async function openReplays({
     partitions: config.topics.partitions,
     log: jobs,
     produce: (record) => producer.produce(record),
-    isOwner: () => consumer()?.isMember ?? false,
+    isOwner: () => group.isMember,
     // If the backlog can't be read, it counts as 0, so only the limits of the lanes slow the replays.
     backlog: async () => {
       try {

@@ -6,7 +6,7 @@ import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 import type { Intake } from '../../schema-registry/decoding-intake.ts'
 import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
 import type { WorkerTracing } from '../../tracing/worker-tracing.ts'
-import type { LaterParts } from './member-base.ts'
+import type { GroupPort } from './member-ports.ts'
 import { openIntake } from '../start/schema-registry.ts'
 import { topicNames } from '../start/settings.ts'
 import type { ConsumerOptions } from '../../kafka/group/consumer.ts'
@@ -16,7 +16,7 @@ export type RecordIntakeOptions = {
   config: Config
   metrics: WorkerMetrics
   log: Logger
-  later: Pick<LaterParts, 'consumer'>
+  group: Pick<GroupPort, 'setPartitionFull'>
   /** The topics that the group reads. */
   subscriptions: ConsumerOptions['topics']
   audiences: AudienceUnits
@@ -67,7 +67,7 @@ export async function openRecordIntake(options: RecordIntakeOptions): Promise<Re
 }
 
 function openDecodingIntake(options: RecordIntakeOptions): Promise<Intake<HeldRecord>> {
-  const { config, metrics, log, later, pipeline } = options
+  const { config, metrics, log, group, pipeline } = options
   return openIntake<HeldRecord>({
     config,
     metrics,
@@ -75,7 +75,7 @@ function openDecodingIntake(options: RecordIntakeOptions): Promise<Intake<HeldRe
     topics: framedTopics(topicNames(config)),
     next: takerOf(options),
     refuse: (record, content, { reason, detail }) => pipeline.refuse(record, content, reason, detail),
-    setPartitionFull: (topic, id, isFull) => later.consumer?.setPartitionFull(topic, id, isFull, 'schema'),
+    setPartitionFull: (topic, id, isFull) => group.setPartitionFull(topic, id, isFull, 'schema'),
   })
 }
 

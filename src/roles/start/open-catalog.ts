@@ -7,6 +7,7 @@ import { catalogVariables } from '../../config/read.ts'
 import type { Config } from '../../config/schema.ts'
 import type { CommonMetrics } from '../../telemetry/common-metrics.ts'
 import { showCatalog } from '../../telemetry/show-state.ts'
+import { Listeners } from '../../async/listeners.ts'
 import { CatalogMemory } from './catalog-memory.ts'
 import { StartError } from './start-error.ts'
 
@@ -18,10 +19,6 @@ export type OpenCatalogOptions = {
   allowAddresses?: readonly string[]
   /** Says whether the log line about a change of the catalog counts sources or destinations. */
   counts?: 'sources' | 'destinations'
-  /** Returns how many deliveries to a destination wait in this process. Only workers have deliveries. */
-  waitingFor?: (destinationId: string) => number
-  /** Called after each change of the catalog, once the gauges and the log show the change. */
-  onReplaced?: () => void
 }
 
 /** The catalog of a role. */
@@ -31,6 +28,8 @@ export type RoleCatalog = Omit<CatalogFile, 'stop'> & {
    * role that never starts doesn't use its catalog, so it leaves the outline as it is.
    */
   inForce(): void
+  /** Calls `listener` after each change of the file's catalog, once the gauges and the log show the change. */
+  onChange(listener: (catalog: Catalog, before: Catalog) => void): void
   /** Stops at once. Resolves once the outline is written. */
   stop(): Promise<void>
 }
@@ -40,7 +39,8 @@ export type RoleCatalog = Omit<CatalogFile, 'stop'> & {
  * lacks too many entries of the catalog that was last in force, throws an error that lists all faults.
  */
 export async function openCatalog(options: OpenCatalogOptions): Promise<RoleCatalog> {
-  const { config, metrics, log, allowAddresses, counts, onReplaced } = options
+  const { config, metrics, log, allowAddresses, counts } = options
+  const listeners = new Listeners<[catalog: Catalog, before: Catalog]>()
   const memory = new CatalogMemory(config, (about, message) => log.warn(about, message))
   const known = await memory.known()
   let isInForce = false
@@ -53,9 +53,8 @@ export async function openCatalog(options: OpenCatalogOptions): Promise<RoleCata
       const changes = changesBetween(was, { outline: outlineOf(catalog), catalog })
       const count = counts === undefined ? {} : { [counts]: catalog[counts].size }
       log.info({ version: catalog.version, ...count, changes }, 'the catalog has changed')
-      tellWaiting(options, before, catalog)
       if (isInForce) memory.keep(outlineOf(catalog))
-      onReplaced?.()
+      listeners.tell(catalog, before)
     },
     onRefused(faults) {
       log.error({ faults }, 'the catalog file has faults: the previous version stays in force')
@@ -73,6 +72,7 @@ export async function openCatalog(options: OpenCatalogOptions): Promise<RoleCata
   return {
     current: () => file.current(),
     refused: () => file.refused(),
+    onChange: (listener) => listeners.add(listener),
     inForce() {
       isInForce = true
       memory.keep(outlineOf(file.current()))
@@ -87,9 +87,12 @@ export async function openCatalog(options: OpenCatalogOptions): Promise<RoleCata
 /** The most removed destinations that a log line names. */
 const maxNamed = 50
 
-/** Says how many deliveries wait in this process for destinations that were removed. */
-function tellWaiting({ log, waitingFor }: OpenCatalogOptions, before: Catalog, now: Catalog): void {
-  if (waitingFor === undefined) return
+/** Says how many deliveries wait in this process for destinations that were removed from the catalog. */
+export function tellWaiting(
+  log: Pick<Logger, 'warn'>,
+  waitingFor: (destinationId: string) => number,
+  { now, before }: { readonly now: Catalog; readonly before: Catalog },
+): void {
   const removed = [...before.destinations.keys()].filter((id) => !now.destinations.has(id))
   const waiting = removed.map((id) => [id, waitingFor(id)] as const).filter(([, count]) => count > 0)
   if (waiting.length === 0) return

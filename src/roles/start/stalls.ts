@@ -1,21 +1,27 @@
 import type { Logger } from 'pino'
+import { Listeners } from '../../async/listeners.ts'
 import type { WorkerState } from './readiness.ts'
 
 /**
  * The reasons why a worker starts no delivery at present: Kafka takes no records, the proxy can't be used, or
- * the worker has not heard from its group for a session timeout. Calls `setStalled` after each change.
+ * the worker has not heard from its group for a session timeout.
  */
 export class Stalls implements WorkerState {
   isStopping = false
   readonly #log: Pick<Logger, 'info' | 'warn' | 'error'>
-  readonly #setStalled: (isStalled: boolean) => void
+  readonly #listeners = new Listeners<[isStalled: boolean]>()
   #stalledBy = ''
   #unreachableBy = ''
   #isSilent = false
 
-  constructor(log: Pick<Logger, 'info' | 'warn' | 'error'>, setStalled: (isStalled: boolean) => void) {
+  constructor(log: Pick<Logger, 'info' | 'warn' | 'error'>) {
     this.#log = log
-    this.#setStalled = setStalled
+  }
+
+  /** Calls `listener` after each change, and at once if the worker is stalled already. */
+  onChange(listener: (isStalled: boolean) => void): void {
+    this.#listeners.add(listener)
+    if (this.isStalled) listener(true)
   }
 
   get stalledBy(): string {
@@ -52,7 +58,7 @@ export class Stalls implements WorkerState {
   }
 
   #report(): void {
-    this.#setStalled(this.isStalled)
+    this.#listeners.tell(this.isStalled)
   }
 }
 

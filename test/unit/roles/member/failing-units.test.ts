@@ -9,10 +9,7 @@ const log = { info: () => undefined, warn: () => undefined }
 let failingUnits: FailingUnits
 
 beforeEach(() => {
-  failingUnits = new FailingUnits({ log, topics, tiers: [] }, () => ({
-    pipeline: undefined,
-    consumer: undefined,
-  }))
+  failingUnits = new FailingUnits({ log, topics })
 })
 
 function change(topic: string, partition: number, isFailing: boolean): void {
@@ -53,4 +50,19 @@ test('while Kafka takes nothing at all, that is the one reason', () => {
   failingUnits.assigned([1])
   change('retry.1m', 1, true)
   expect(obstacles('no broker answers')).toEqual(['Kafka does not accept writes: no broker answers'])
+})
+
+test('a part that starts late learns of the units that have to stop, and then of each change', () => {
+  change('retry.1m', 1, true)
+  const told: [number, boolean][] = []
+  failingUnits.onChange((unit, isStopped) => told.push([unit, isStopped]))
+  change('dead-letters', 4, true)
+  change('retry.1m', 1, false)
+  failingUnits.assigned([4])
+  expect(told).toEqual([
+    [1, true],
+    [4, true],
+    [1, false],
+    [4, true],
+  ])
 })
