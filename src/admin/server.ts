@@ -25,7 +25,6 @@ export type AdminCalls = Readonly<Record<AdminCall, (request: AdminRequest) => P
 
 export type AdminServerOptions = {
   readonly calls: AdminCalls
-  /** Returns the tokens that are valid now. */
   readonly tokens: () => readonly Token[]
   /** Time that a client may take to send a whole request, in milliseconds. */
   readonly requestTimeoutMs: number

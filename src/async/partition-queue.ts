@@ -5,7 +5,6 @@ export type Room = { records: number; bytes: number }
 export type Sized = { readonly bytes: number }
 
 export type PartitionQueueOptions<T> = {
-  /** Returns how many records an item has. */
   readonly recordsOf: (item: T) => number
   /** The most bytes that one request may have for the partition: the largest batch that the topic accepts. */
   readonly batchBytes: number

@@ -36,7 +36,6 @@ export class Spool {
     }))
   }
 
-  /** Returns the number of texts in a bucket so far. */
   count(bucket: number): number {
     return this.#buckets[bucket]?.count ?? 0
   }

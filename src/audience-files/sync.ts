@@ -122,7 +122,6 @@ export class Sync {
     this.#spool.close()
   }
 
-  /** Returns the bucket of a user within the user's partition. */
   #bucketOf(text: string): number {
     return spread(text) % this.#bucketsEach
   }

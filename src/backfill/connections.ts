@@ -20,7 +20,6 @@ export type ConnectionState = DestinationState | 'none'
 /** A destination and a space to which it is connected, with the state of the connection. */
 export type Joined = Connection & { readonly connectionState: DestinationState }
 
-/** Returns the key of a connection, for maps. */
 export function keyOf({ destinationId, spaceId }: Connection): string {
   return JSON.stringify([destinationId, spaceId])
 }

@@ -35,7 +35,6 @@ export class CurrentStates {
     this.#filter = filter
   }
 
-  /** Adds the next record. */
   add({ offset, key, value, timestampMs }: KeyedRecord): void {
     const decoded = decodeState(key, value)
     // The record wasn't written by Sluice, or it isn't the state of a property.

@@ -5,7 +5,6 @@ export type DestinationRatesOptions = {
   readonly perSecond: number
   /** The number of units. */
   readonly partitions: number
-  /** Returns the number of units that this worker owns. */
   readonly ownUnits: () => number
 }
 

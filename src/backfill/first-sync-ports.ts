@@ -13,7 +13,6 @@ export type FirstSyncOptions = {
   readonly perSecond: number
   /** The number of units. */
   readonly partitions: number
-  /** Returns the catalog in force. */
   readonly catalog: () => Connections
   readonly marks: Pick<MarkKeeper, 'marks' | 'position' | 'tell' | 'needsBackfill'>
   /** Reads `backfills` to its end. Rejects if Kafka doesn't answer. */

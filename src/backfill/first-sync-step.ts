@@ -33,7 +33,6 @@ export type FirstSyncSituation = {
   readonly isTracked: boolean
   /** Returns true if no unit still has states to send. */
   readonly isComplete: () => boolean
-  /** True if first syncs are on. */
   readonly isWanted: boolean
 }
 

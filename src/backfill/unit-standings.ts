@@ -10,7 +10,6 @@ export type UnitStandingsOptions = {
    * first sync.
    */
   readonly isWanted: boolean
-  /** Returns the catalog in force. */
   readonly catalog: () => Connections
   readonly marks: Pick<MarkKeeper, 'marks' | 'tell' | 'needsBackfill'>
   /** Reads `backfills` to its end. Rejects if Kafka doesn't answer. */

@@ -38,7 +38,6 @@ export function literalVariables(root: unknown): readonly (readonly [Path, Breac
   }
 }
 
-/** Returns true if variables are filled in at this place. */
 function isFilledIn([list, , key, , keyOfHook]: Path): boolean {
   if (list === 'sources') return key === 'serverKeys'
   if (list !== 'destinations') return false

@@ -2,7 +2,6 @@ import { Option } from 'commander'
 import { runRole } from './command/run-role.ts'
 import type { CommandTools, Flags } from './command/tools.ts'
 
-/** Adds `sluice admin …`. */
 export function addAdminCommands({ command, configOf }: CommandTools): void {
   const shown = { adminPort: '--port' }
   const about = 'answer the HTTP API of replays and of who did what; docs/admin-api.md'

@@ -1,6 +1,5 @@
 import type { CommandTools, Flags } from './command/tools.ts'
 
-/** Adds `sluice catalog …`. */
 export function addCatalogCommands({ program, command, once }: CommandTools): void {
   const parent = program.command('catalog').description('check a catalog before it is used')
   command('check', 'name the faults of a catalog, as a worker would', { parent })

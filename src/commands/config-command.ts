@@ -1,7 +1,6 @@
 import { describeConfig } from '../config/describe.ts'
 import type { CommandTools, Flags, Settings } from './command/tools.ts'
 
-/** Adds `sluice config`. */
 export function addConfigCommand({ command, configOf }: CommandTools): void {
   command('config', 'print the configuration in force and the origin of each value, without secrets').action(
     (flags: Flags) => printConfig(configOf(flags)),

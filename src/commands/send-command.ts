@@ -1,6 +1,5 @@
 import type { CommandTools, Flags } from './command/tools.ts'
 
-/** Adds `sluice send`. */
 export function addSendCommand({ command, once }: CommandTools): void {
   command('send', 'produce messages to the events topic, as an upstream service would')
     .argument('[message]', 'a message as JSON; without it, one message a line is read from standard input')

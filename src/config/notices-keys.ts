@@ -1,7 +1,6 @@
 import { autoPauseLimits } from '../catalog/auto-pause.ts'
 import { duration, durationOrOff, integer, text, SECOND, MINUTE, HOUR } from './key.ts'
 
-/** The settings of notices. */
 export const noticesKeys = {
   notices: {
     source: text({

@@ -21,7 +21,6 @@ export function recordLine(record: LogRecord): string {
   ])
 }
 
-/** Returns the result of a record in a few words. */
 function resultOf(record: LogRecord): string {
   const { kind, status, outcome, error, reason, durationMs, dueMs } = record
   switch (kind) {

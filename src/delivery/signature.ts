@@ -19,7 +19,6 @@ export type Signing = {
   readonly standardWebhooks: boolean
 }
 
-/** The content that is signed. */
 export type SignedMessage = { readonly messageId: string; readonly body: Uint8Array }
 
 /**

@@ -127,7 +127,6 @@ export function messageOf(notice: Notice, nameOf: (destinationId: string) => str
   return { messageId, key: destinationId, text: JSON.stringify(message) }
 }
 
-/** Returns the `event` of a notice's message. */
 export function eventOf(kind: NoticeKind): string {
   switch (kind) {
     case 'failing':

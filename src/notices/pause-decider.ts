@@ -31,7 +31,6 @@ export type PauseSituation = {
   readonly nowMs: number
   /** False while Sluice, Kafka or the catalog has a problem. Failures during such a time don't count. */
   readonly isSound: boolean
-  /** Returns a destination, or `undefined` if the catalog doesn't have it. */
   readonly destinationOf: (destinationId: string) => PausableDestination | undefined
 }
 

@@ -31,7 +31,6 @@ export const omitReasons: readonly OmitReason[] = [
 /** A hook that got no request. */
 export type Omitted = { readonly hookId: string; readonly why: OmitReason }
 
-/** The result of an attempt for each of its hooks. */
 export type AttemptResults = {
   /** The results of the hooks that got a request. Empty if all hooks were left out. */
   readonly results: readonly HookResult[]

@@ -53,7 +53,6 @@ export type JobProgress = {
   readonly offsets: readonly number[]
   readonly done: Tally
   readonly atMs: number
-  /** True when the replay is complete. */
   readonly isOver: boolean
 }
 

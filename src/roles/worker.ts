@@ -70,7 +70,6 @@ export type Member = {
   metrics: Registry
   /** The metrics. A gateway in the same process uses them too. */
   common: CommonMetrics & { registry: Registry }
-  /** Returns the catalog in force. */
   catalog(): Catalog
   /** The retry topics that the member reads. */
   tiers: readonly string[]

@@ -35,7 +35,6 @@ export type FramedReason =
  */
 export type FramedRefusal = { readonly ok: false; readonly reason: FramedReason; readonly detail: string }
 
-/** A value as plain JSON. */
 export type PlainValue = { readonly ok: true; readonly value: Buffer }
 
 /** A function that reads the payloads of one schema. It never throws, whatever the payload is. */

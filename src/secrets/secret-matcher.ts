@@ -1,6 +1,5 @@
 import type { Found } from './found.ts'
 
-/** Returns true for the bytes from `a` to `z`. */
 function isSmallLetter(byte: number): boolean {
   return byte >= 0x61 && byte <= 0x7a
 }

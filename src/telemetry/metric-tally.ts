@@ -10,7 +10,6 @@ import {
 // of `inc` and `observe`, which costs 2 to 4 µs. With the classes here, a caller gets a series once and then
 // counts in plain numbers. prom-client gets the numbers when the metrics are read.
 
-/** A series of a counter. */
 export class CountedSeries {
   /** The part of the count that prom-client doesn't have yet. */
   unreported = 0
@@ -60,7 +59,6 @@ export class TallyCounter<L extends string> {
   }
 }
 
-/** A series of a histogram. */
 export class ObservedSeries {
   readonly #bounds: readonly number[]
   /**

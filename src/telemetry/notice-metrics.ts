@@ -1,6 +1,5 @@
 import { Counter, type Registry } from 'prom-client'
 
-/** Creates the metrics of notices. */
 export function noticeMetrics(registers: Registry[]) {
   return {
     noticesSent: new Counter({

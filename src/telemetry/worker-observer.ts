@@ -158,7 +158,6 @@ function observeRecords(
   }
 }
 
-/** Returns a function that counts an attempt and observes its duration. */
 function attemptCounter(
   metrics: WorkerMetrics,
 ): (delivery: Delivery, result: HookResult, durationMs: number) => void {

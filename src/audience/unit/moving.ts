@@ -33,7 +33,6 @@ export type Misplaced = {
   readonly userId: string
   /** The partition to which the user belongs. */
   readonly unit: number
-  /** The number of partitions. */
   readonly partitions: number
   /** The space of a change; absent for a deletion. */
   readonly spaceId?: string

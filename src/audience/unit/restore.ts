@@ -17,7 +17,6 @@ import { laterOf } from '../records/version.ts'
 
 export type RestoreOptions = {
   readonly store: StateStore
-  /** True if the store is empty. */
   readonly isEmpty: boolean
   /** The records of the unit's `memberships`, from the position of the checkpoint to the end. */
   readonly records: AsyncIterable<readonly LoggedState[]>
@@ -219,7 +218,6 @@ function addTo(operations: StoreOperation[], key: string, entry: Entry): void {
 
 const maxKnownProperties = 10_000
 
-/** Returns the entry for a record of `memberships`. */
 export function entryOf(record: StateRecord, offset: number, deletedUpToMs: number): Entry {
   const { stateKey, state } = record
   if (state === null) {

@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander'
 import { type CommandTools, type Flags, textOf } from '../command/tools.ts'
 
-/** Adds `sluice audience …`. */
 export function addAudienceCommands(tools: CommandTools): void {
   const parent = tools.program
     .command('audience')

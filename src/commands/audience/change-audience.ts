@@ -189,7 +189,6 @@ async function send(
   }
 }
 
-/** Returns the user id of a change that was checked. */
 function userOf(value: string): string {
   const parsed = parseJson(value)
   const change = parsed.ok ? parsed.value : undefined

@@ -95,7 +95,6 @@ async function comparePartition(
   }
 }
 
-/** Returns a line with the numbers of users who enter, leave and stay. */
 export function membersLine(
   comparison: Comparison,
   { topic, isDryRun }: { topic: string; isDryRun: boolean },

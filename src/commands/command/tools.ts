@@ -88,7 +88,6 @@ async function runOnce(config: Config, work: Work): Promise<void> {
   }
 }
 
-/** Returns the text of an option that takes a text. Returns `undefined` if the option isn't given. */
 export function textOf(flag: unknown): string | undefined {
   return typeof flag === 'string' ? flag : undefined
 }

@@ -3,7 +3,6 @@ import type * as destinations from './destinations.ts'
 import { destinationStates } from '../command/command-choices.ts'
 import { type CommandTools, type Flags, textOf } from '../command/tools.ts'
 
-/** Adds `sluice destinations …`. */
 export function addDestinationCommands(tools: CommandTools): void {
   const parent = tools.program
     .command('destinations')

@@ -17,7 +17,6 @@ Examples:
   sluice log search --reason expired --since 2026-01-31T00:00:00Z --until 2026-02-01T00:00:00Z
 `
 
-/** Adds `sluice log …`. */
 export function addLogCommands(tools: CommandTools): void {
   const { program, command, configOf } = tools
   const parent = program

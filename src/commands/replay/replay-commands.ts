@@ -4,7 +4,6 @@ import { type CommandTools, type Flags, textOf } from '../command/tools.ts'
 
 const times = 'ISO 8601; a date alone is its midnight in UTC'
 
-/** Adds `sluice replay …`. */
 export function addReplayCommands(tools: CommandTools): void {
   const parent = tools.program
     .command('replay')

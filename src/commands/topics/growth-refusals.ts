@@ -74,7 +74,6 @@ export async function refuseMembers(
   )
 }
 
-/** Returns the names of the group's members. */
 export function membersOf(kafka: Kafka, config: Config, groupId: string): Promise<readonly string[]> {
   return askKafka(
     config,
@@ -105,7 +104,6 @@ export async function refuseImpossible(kafka: Kafka, config: Config, growth: Gro
   if (refusals.length > 0) throw new StartError(describeRefusals(refusals))
 }
 
-/** Returns a text that lists what the brokers refuse. */
 export function describeRefusals(refusals: readonly Refusal[]): string {
   const lines = refusals.map(({ topic, problem }) => `  ${topic} ${problem}`)
   return ['The cluster lacks what a growth needs:', ...lines].join('\n')

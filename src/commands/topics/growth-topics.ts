@@ -8,7 +8,6 @@ import { type CopyProducer, startCopyProducer } from '../../kafka/produce/copy-w
 import { askKafka } from '../../roles/start/ask-kafka.ts'
 import type { Layout } from '../../growth/plan.ts'
 
-/** Returns the configuration with another layout. */
 function configOf(config: Config, layout: Layout): Config {
   return { ...config, topics: { ...config.topics, ...layout } }
 }

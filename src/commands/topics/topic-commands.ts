@@ -3,7 +3,6 @@ import { printFormats } from '../command/command-choices.ts'
 import type * as topicTable from '../../roles/operations/topic-table.ts'
 import type { CommandTools, Flags } from '../command/tools.ts'
 
-/** Adds `sluice topics …`. */
 export function addTopicCommands(tools: CommandTools): void {
   const { program, command, once } = tools
   const parent = program.command('topics').description('create, check and list the topics')

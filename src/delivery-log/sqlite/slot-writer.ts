@@ -118,7 +118,6 @@ export class SlotWriter {
     return this.#pending.length
   }
 
-  /** Returns true if this slot already has the records of the block at `place`. */
   has(partition: number, place: Position): boolean {
     const own = this.#positions.get(partition)
     return own !== undefined && isBefore(place, own)

@@ -30,7 +30,6 @@ export class Sources {
     return undefined
   }
 
-  /** Returns the sources of all of `keys` that are write keys. */
   withWriteKeys(keys: Iterable<string>): readonly Source[] {
     this.#follow()
     const found = new Set<Source>()

@@ -25,7 +25,6 @@ export const contextTooLarge = problem(
   'Send less: with the context of the batch in each of its messages it is too large.',
 )
 
-/** Returns the answer to a body that can't be read. */
 export function unreadable(fault: BodyFault, call: Call): Answer {
   switch (fault) {
     case 'too_large':
@@ -48,7 +47,6 @@ export function unreadable(fault: BodyFault, call: Call): Answer {
   }
 }
 
-/** Returns the answer to a request of a client whose requests were refused too often. */
 export function refusedTooOften(waitMs: number): Answer {
   return problem(
     'refused_too_often',
@@ -57,7 +55,6 @@ export function refusedTooOften(waitMs: number): Answer {
   )
 }
 
-/** Returns the answer to a request of a source that sends more messages than its rate limit allows. */
 export function rateLimited(waitMs: number): Answer {
   return problem('rate_limited', 'The source is over its rate of messages a second.', secondsOf(waitMs))
 }

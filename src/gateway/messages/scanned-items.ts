@@ -35,7 +35,6 @@ export class ScannedItems implements Items {
     return this.#ranges.length / 2
   }
 
-  /** Adds a message that was scanned. */
   addScanned(start: number, end: number): void {
     this.#ranges.push(start, end)
   }

@@ -91,7 +91,6 @@ export class SharedBytes {
   }
 }
 
-/** Returns true if the member that begins at `start` has this name. */
 function isKey(bytes: Buffer, start: number, name: Buffer): boolean {
   return isAt(bytes, start + 1, start + 1 + name.length, name) && bytes[start + 1 + name.length] === quote
 }

@@ -12,7 +12,6 @@ import type { KnownLog } from '../wire/stored-commit.ts'
  * with a backlog.
  */
 export class Gate {
-  /** True while the buffer is full. */
   isFull = false
   /** True while nothing was heard from the group for a session timeout. */
   isSilent = false
@@ -127,7 +126,6 @@ export class Feed implements FetchListener, KnownLog {
     return read < 0 && offset <= this.#start.offset ? this.#start.leaderEpoch : read
   }
 
-  /** True while nothing is fetched from the partition. */
   get isPaused(): boolean {
     return this.#isPaused
   }

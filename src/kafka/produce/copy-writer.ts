@@ -2,7 +2,6 @@ import type { Kafka } from 'kafkajs'
 import { type ProducerRecord, type RecordProducer, sizeOf, startProducer, whileAnyFails } from './producer.ts'
 import { whileProgressing } from '../../async/within.ts'
 
-/** A record with the partition that it is written to. */
 export type CopiedRecord = Omit<ProducerRecord, 'topic'> & { readonly partition: number }
 
 /**

@@ -28,7 +28,6 @@ export function compressedRequest(
   }
 }
 
-/** Returns a copy of `request` in which the records of each batch are compressed. */
 function withCompressedBatches(request: Buffer, topicData: readonly ProducedTopic[]): Buffer {
   const pieces: Buffer[] = []
   let at = topicsAt

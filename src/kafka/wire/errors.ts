@@ -26,7 +26,6 @@ export function isKafkaError(error: unknown): error is Error {
   return error instanceof kafkajs.KafkaJSError
 }
 
-/** Returns true if the coordinator does not know the member, or no longer knows it. */
 export function isUnknownMember(error: unknown): boolean {
   return isProtocolError(error, unknownMember)
 }

@@ -40,7 +40,6 @@ export const hashSeed = 0x811c9dc5 | 0
 
 export const hashFactor = 0x01000193
 
-/** Returns the hash that the scan uses for a key. */
 export function hashOf(name: string): number {
   return Buffer.from(name).reduce((hash, byte) => Math.imul(hash ^ byte, hashFactor), hashSeed)
 }

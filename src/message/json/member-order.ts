@@ -237,7 +237,6 @@ function sortFirst(numbers: Float64Array, count: number): void {
   }
 }
 
-/** Returns the hash of the bytes from `start` to `end`. */
 export function hashBetween(bytes: Buffer, start: number, end: number): number {
   let hash = hashSeed
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ (bytes[at] ?? 0), hashFactor)

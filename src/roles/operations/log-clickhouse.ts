@@ -9,7 +9,6 @@ import { authorityReader, passwordReader } from '../../http/reread-file.ts'
 import { topicNames } from '../start/settings.ts'
 import { StartError } from '../start/start-error.ts'
 
-/** The delivery log of this installation in ClickHouse. */
 export type ClickHouseLog = {
   startIndexing(events: IndexingEvents, log: Logger): Promise<Indexing>
   /**

@@ -60,7 +60,6 @@ export function jobLines(job: Job): string[] {
   return lines.map(plain)
 }
 
-/** Returns an entry of the audit trail as a line. */
 export function auditLine({ atMs, action, by, records, detail }: AuditEntry): string {
   const count = records === undefined ? '' : `, ${grouped(records)} records`
   return plain(`${new Date(atMs).toISOString()}  ${action.padEnd(10)}  ${by}${count}: ${detail}`)

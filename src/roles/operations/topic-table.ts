@@ -57,7 +57,6 @@ export async function checkTopicTable(config: Config, log: Log): Promise<string[
   ]
 }
 
-/** Returns the table of topics as text. */
 export function listTopicTable(config: Config): string[] {
   return topicTable(topicLayout(config)).map(
     ({ topic, partitions, replication, purpose }) =>
@@ -65,7 +64,6 @@ export function listTopicTable(config: Config): string[] {
   )
 }
 
-/** Returns the table of topics in the format of another tool. */
 export function printTopicTable(config: Config, format: PrintFormat, strimziCluster: string): string[] {
   const { brokers } = config.kafka
   return printTopics(topicTable(topicLayout(config)), format, { brokers, strimziCluster })

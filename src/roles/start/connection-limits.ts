@@ -74,7 +74,6 @@ const fewestOfOthers = 80
 /** Open files for connections to brokers, for logs and for probes. */
 const filesWithoutUnits = 512
 
-/** Returns the limits of a bulkhead with room for `maxInFlight` requests. */
 export function bulkheadWith(delivery: Config['delivery'], maxInFlight: number): BulkheadOptions {
   return {
     maxInFlight,

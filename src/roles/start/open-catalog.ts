@@ -21,7 +21,6 @@ export type OpenCatalogOptions = {
   counts?: 'sources' | 'destinations'
 }
 
-/** The catalog of a role. */
 export type RoleCatalog = Omit<CatalogFile, 'stop'> & {
   /**
    * Says that the role has started. From now on, the state folder has the outline of the catalog in force. A

@@ -50,7 +50,6 @@ export function ladderOf({ retry }: Config): Ladder {
   return { waitsMs: retry.ladderMs, thenMs: retry.thenMs, limitMs: retry.limitMs }
 }
 
-/** Returns the settings of automatic pauses. */
 export function autoPauseTermsOf({ notices: { autoPauseMs, source } }: Config): AutoPauseTerms {
   return { autoPauseMs, noticesSource: source }
 }

@@ -13,7 +13,6 @@ export type OpenTracingOptions = {
   log: Logger
   parts: Parts
   metrics: CommonMetrics
-  /** The role that runs. */
   role: 'worker' | 'gateway' | 'up'
 }
 
