@@ -10,19 +10,19 @@ const text = (description: string) => Type.String({ minLength: 1, maxLength: 1_0
 const optionalText = (description: string) =>
   Type.Optional(
     Type.Union([Type.String({ minLength: 1, maxLength: 1_000 }), Type.Null()], {
-      description: `${description} null is absent.`,
+      description: `${description} null counts as absent.`,
     }),
   )
 const timestamp = (description: string) =>
-  Type.String({ pattern: timestampPattern, description: `${description} ISO 8601.` })
+  Type.String({ pattern: timestampPattern, description: `${description} It is a text in ISO 8601.` })
 
-const userId = text('Whose property changes. Also the partition key of the record.')
-const changedAt = timestamp('When it changed: of two changes of a property the later one holds.')
+const userId = text('The id of the user whose property changes. It is also the key of the record.')
+const changedAt = timestamp('The time of the change. Of two changes of a property, the later one counts.')
 
 const audience = {
-  audienceId: text('Names the audience for ever.'),
-  audienceName: text('For people. The property is named after it, in snake_case, where there is no key.'),
-  audienceKey: optionalText('The name of the property. Never changes.'),
+  audienceId: text('The id of the audience, which never changes.'),
+  audienceName: text('The name for people. If there is no key, the property has this name in snake_case.'),
+  audienceKey: optionalText('The name of the property, which never changes.'),
 }
 
 const membership = Type.Object(
@@ -30,7 +30,9 @@ const membership = Type.Object(
     type: Type.Literal('membership'),
     ...audience,
     userId,
-    member: Type.Boolean({ description: 'true: the user is in the audience now. false: no longer.' }),
+    member: Type.Boolean({
+      description: 'true if the user is in the audience now, false if the user has left it.',
+    }),
     changedAt,
   },
   { additionalProperties: false, description: 'A user enters or leaves an audience.' },
@@ -39,11 +41,11 @@ const membership = Type.Object(
 const trait = Type.Object(
   {
     type: Type.Literal('trait'),
-    traitId: text('Names the computed trait for ever.'),
-    traitName: text('For people. The property is named after it, in snake_case, where there is no key.'),
-    traitKey: optionalText('The name of the property. Never changes.'),
+    traitId: text('The id of the computed trait, which never changes.'),
+    traitName: text('The name for people. If there is no key, the property has this name in snake_case.'),
+    traitKey: optionalText('The name of the property, which never changes.'),
     userId,
-    value: Type.Unknown({ description: 'The new value, any JSON.' }),
+    value: Type.Unknown({ description: 'The new value. Any JSON is allowed.' }),
     changedAt,
   },
   { additionalProperties: false, description: 'A computed trait of a user has a new value.' },
@@ -53,17 +55,17 @@ const sync = Type.Object(
   {
     type: Type.Literal('sync'),
     ...audience,
-    syncId: text('Names the sync: its parts in a partition belong together by it.'),
-    snapshotAt: timestamp('When the audience was looked at.'),
-    part: Type.Integer({ minimum: 1, description: 'The number of this part, from 1.' }),
-    parts: Type.Integer({ minimum: 1, description: 'How many parts this partition gets.' }),
-    userIds: Type.Array(text('A user who is in the audience.'), {
-      description: 'Users who belong to the partition that this part is written to.',
+    syncId: text('The id of the sync. The parts of a partition that have the same id belong together.'),
+    snapshotAt: timestamp('The time to which the list of members belongs.'),
+    part: Type.Integer({ minimum: 1, description: 'The number of this part, counted from 1.' }),
+    parts: Type.Integer({ minimum: 1, description: 'The number of parts that this partition gets.' }),
+    userIds: Type.Array(text('The id of a user who is in the audience.'), {
+      description: 'The members who belong to the partition to which this part is written.',
     }),
   },
   {
     additionalProperties: false,
-    description: 'A part of a whole audience: who is in none of the parts has left.',
+    description: 'A part of a whole audience. Users who are in none of the parts have left the audience.',
   },
 )
 

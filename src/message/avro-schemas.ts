@@ -39,64 +39,80 @@ function record(name: string, doc: string, fields: readonly object[]): object {
 /** The schema of the value of a record of the topic `events`. */
 export const eventAvro = record(
   'Event',
-  'A message on the events topic, of any kind. Which fields a kind needs: schemas/event.schema.json.',
+  'A message of any kind on the topic events. schemas/event.schema.json says which fields each kind needs.',
   [
     field('type', { type: 'enum', name: 'EventType', symbols: messageKinds }, 'The kind of message.'),
-    optional('userId', 'string', 'Who did it. Also the partition key of the record.'),
+    optional('userId', 'string', 'The id of the user who did this. It is also the key of the record.'),
     optional(
       'anonymousId',
       'string',
-      'Who did it, while the userId is unknown; then the partition key of the record.',
+      'An id for the user while the userId is unknown. It is then the key of the record.',
     ),
-    optional('messageId', 'string', 'A repeat of it within a source is dropped. At most 100 characters.'),
-    optional('timestamp', timestamp, 'When it happened: milliseconds since 1970, or ISO 8601.'),
-    optional('event', 'string', 'The name of the event of a track message, which needs it.'),
+    optional(
+      'messageId',
+      'string',
+      'The id of the message, at most 100 characters. If a source sends an id again, Sluice drops the repeat.',
+    ),
+    optional(
+      'timestamp',
+      timestamp,
+      'The time when this happened: milliseconds since 1970, or a text in ISO 8601.',
+    ),
+    optional('event', 'string', 'The name of the event. A track message needs it.'),
     optional('name', 'string', 'The name of a page or a screen.'),
     optional('category', 'string', 'The category of a page or a screen.'),
-    optional('groupId', 'string', 'The group of a group message, which needs it.'),
-    optional('previousId', 'string', 'The id that was used so far, of an alias message, which needs it.'),
-    optional('traits', openObject, 'Traits of the user or group.'),
-    optional('properties', openObject, 'Properties of the event, page or screen.'),
-    optional('context', openObject, 'Device, IP address and the like.'),
+    optional('groupId', 'string', 'The id of the group. A group message needs it.'),
+    optional('previousId', 'string', 'The id that the user had so far. An alias message needs it.'),
+    optional('traits', openObject, 'The traits of the user or the group.'),
+    optional('properties', openObject, 'The properties of the event, the page or the screen.'),
+    optional('context', openObject, 'Facts about the device, the IP address and the like.'),
     optional(
       'integrations',
       { type: 'map', values: ['boolean', { type: 'map', values: inner }] },
-      'Destinations by name: false leaves one out; All: false leaves out all not named.',
+      'Names destinations. false leaves out a destination; All: false leaves out all destinations that are not named.',
     ),
   ],
 )
 
 const audience = [
-  field('audienceId', 'string', 'Names the audience for ever.'),
+  field('audienceId', 'string', 'The id of the audience, which never changes.'),
   field(
     'audienceName',
     'string',
-    'For people. The property is named after it, in snake_case, where there is no key.',
+    'The name for people. If there is no key, the property has this name in snake_case.',
   ),
-  optional('audienceKey', 'string', 'The name of the property. Never changes.'),
+  optional('audienceKey', 'string', 'The name of the property, which never changes.'),
 ]
-const userId = field('userId', 'string', 'Whose property changes. Also the partition key of the record.')
-const changedAt = field('changedAt', timestamp, 'When it changed: milliseconds since 1970, or ISO 8601.')
+const userId = field(
+  'userId',
+  'string',
+  'The id of the user whose property changes. It is also the key of the record.',
+)
+const changedAt = field(
+  'changedAt',
+  timestamp,
+  'The time of the change: milliseconds since 1970, or a text in ISO 8601.',
+)
 
 /** The schema of a value of `audience-changes` which says that a user enters or leaves an audience. */
 export const membershipAvro = record('AudienceMembership', 'A user enters or leaves an audience.', [
   constant('membership', 'AudienceMembershipType'),
   ...audience,
   userId,
-  field('member', 'boolean', 'true: the user is in the audience now. false: no longer.'),
+  field('member', 'boolean', 'true if the user is in the audience now, false if the user has left it.'),
   changedAt,
 ])
 
 /** The schema of a value of `audience-changes` which says that a user's computed trait has a new value. */
 export const traitAvro = record('AudienceTrait', 'A computed trait of a user has a new value.', [
   constant('trait', 'AudienceTraitType'),
-  field('traitId', 'string', 'Names the computed trait for ever.'),
+  field('traitId', 'string', 'The id of the computed trait, which never changes.'),
   field(
     'traitName',
     'string',
-    'For people. The property is named after it, in snake_case, where there is no key.',
+    'The name for people. If there is no key, the property has this name in snake_case.',
   ),
-  optional('traitKey', 'string', 'The name of the property. Never changes.'),
+  optional('traitKey', 'string', 'The name of the property, which never changes.'),
   userId,
   // This field has no default null, because null is also a valid value of a trait.
   field('value', anyValue, 'The new value.'),
@@ -106,18 +122,26 @@ export const traitAvro = record('AudienceTrait', 'A computed trait of a user has
 /** The schema of a value of `audience-changes` which is one part of a whole audience. */
 export const syncAvro = record(
   'AudienceSync',
-  'A part of a whole audience: who is in none of the parts has left. Its record has no key, and is written to the partition of its users.',
+  'A part of a whole audience. Users who are in none of the parts have left the audience. The record has no key, and is written to the partition of its users.',
   [
     constant('sync', 'AudienceSyncType'),
     ...audience,
-    field('syncId', 'string', 'Names the sync: its parts in a partition belong together by it.'),
-    field('snapshotAt', timestamp, 'When the audience was looked at: milliseconds since 1970, or ISO 8601.'),
-    field('part', 'int', 'The number of this part, from 1.'),
-    field('parts', 'int', 'How many parts this partition gets.'),
+    field(
+      'syncId',
+      'string',
+      'The id of the sync. The parts of a partition that have the same id belong together.',
+    ),
+    field(
+      'snapshotAt',
+      timestamp,
+      'The time to which the list of members belongs: milliseconds since 1970, or a text in ISO 8601.',
+    ),
+    field('part', 'int', 'The number of this part, counted from 1.'),
+    field('parts', 'int', 'The number of parts that this partition gets.'),
     field(
       'userIds',
       { type: 'array', items: 'string' },
-      'Users who belong to the partition that this part is written to.',
+      'The members who belong to the partition to which this part is written.',
     ),
   ],
 )
@@ -127,13 +151,17 @@ export const deletionAvro = record('Deletion', 'A request to delete a user.', [
   field(
     'requestId',
     'string',
-    'Names the request, 1 to 80 visible ASCII characters. The same one again is the same request.',
+    'The id of the request: 1 to 80 visible ASCII characters. A request with the same id is the same request.',
   ),
-  field('userId', 'string', 'Whose data is to be deleted. Also the partition key of the record.'),
+  field(
+    'userId',
+    'string',
+    'The id of the user whose data is to be deleted. It is also the key of the record.',
+  ),
   field(
     'sources',
     { type: 'array', items: 'string' },
-    'The affected sources: the destinations of each get a delete.',
+    'The affected sources. The destinations of each of them get a delete.',
   ),
-  field('requestedAt', timestamp, 'When it was asked for: milliseconds since 1970, or ISO 8601.'),
+  field('requestedAt', timestamp, 'The time of the request: milliseconds since 1970, or a text in ISO 8601.'),
 ])

@@ -9,19 +9,20 @@ const request = Type.Object(
     requestId: Type.String({
       pattern: '^[\\x21-\\x7e]{1,80}$',
       description:
-        'Names the request, 1 to 80 visible ASCII characters. The id of the last request of the same user and source again is the same request.',
+        'The id of the request: 1 to 80 visible ASCII characters. A request with the id of the last request for the same user and source is the same request.',
     }),
-    userId: text('Whose data is to be deleted. Also the partition key of the record.'),
+    userId: text('The id of the user whose data is to be deleted. It is also the key of the record.'),
     sources: Type.Array(text('The id of a source.'), {
       minItems: 1,
       maxItems: 1_000,
       uniqueItems: true,
-      description: 'The affected sources: the destinations of each get a delete, with an id of its own.',
+      description:
+        'The affected sources. The destinations of each of them get a delete, which has an id of its own.',
     }),
     requestedAt: Type.String({
       pattern: timestampPattern,
       description:
-        'When it was asked for, ISO 8601. What these sources sent of the user before isn’t tried again, and their older audience values aren’t sent.',
+        'The time of the request, a text in ISO 8601. Sluice does not retry what these sources sent about the user before this time, and does not send their older audience values.',
     }),
   },
   { additionalProperties: false },

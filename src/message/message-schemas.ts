@@ -32,26 +32,32 @@ const object = (description: string) => Type.Optional(Type.Union([openObject, Ty
 const filled = (description: string) => Type.String({ minLength: 1, description })
 
 const everywhere = {
-  userId: id('Who did it. Also the partition key of the record.'),
-  anonymousId: id('Who did it, while the userId is unknown; then the partition key of the record.'),
+  userId: id('The id of the user who did this. It is also the key of the record.'),
+  anonymousId: id('An id for the user while the userId is unknown. It is then the key of the record.'),
   messageId: Type.Optional(
     Type.Union([Type.String({ maxLength: MAX_MESSAGE_ID_CHARACTERS }), Type.Null()], {
       description:
-        'A repeat of it within a source is dropped. Absent: made from topic, partition and offset.',
+        'The id of the message. If a source sends an id again, Sluice drops the repeat. If it is absent, Sluice makes one from topic, partition and offset.',
     }),
   ),
   timestamp: Type.Optional(
     Type.Union([Type.String({ pattern: timestampPattern }), Type.Literal(''), Type.Null()], {
       description:
-        'When it happened, ISO 8601; UTC when it names no zone. Absent: when the record was appended.',
+        'The time when this happened, in ISO 8601. A time without a zone is UTC. If it is absent, the time when the record was appended is taken.',
     }),
   ),
-  context: object('Device, IP address and the like. Absent: an empty object is sent.'),
-  integrations: object('Destinations by name: false leaves one out; All: false leaves out all not named.'),
+  context: object(
+    'Facts about the device, the IP address and the like. If it is absent, an empty object is sent.',
+  ),
+  integrations: object(
+    'Names destinations. false leaves out a destination; All: false leaves out all destinations that are not named.',
+  ),
 }
 
-const traits = object('Traits of the user or group. Absent: an empty object is sent.')
-const properties = object('Properties of the event, page or screen. Absent: an empty object is sent.')
+const traits = object('The traits of the user or the group. If they are absent, an empty object is sent.')
+const properties = object(
+  'The properties of the event, the page or the screen. If they are absent, an empty object is sent.',
+)
 
 /** Makes a schema that requires at least one of the fields to be a string that isn't empty. */
 const someOf = (...names: string[]) => ({
@@ -71,7 +77,12 @@ const kindSchemas = {
   page: Type.Object({ type: Type.Literal('page'), ...everywhere, properties }, userOrAnonymous),
   screen: Type.Object({ type: Type.Literal('screen'), ...everywhere, properties }, userOrAnonymous),
   group: Type.Object(
-    { type: Type.Literal('group'), ...everywhere, groupId: filled('The group the user belongs to.'), traits },
+    {
+      type: Type.Literal('group'),
+      ...everywhere,
+      groupId: filled('The id of the group that the user belongs to.'),
+      traits,
+    },
     userOrAnonymous,
   ),
   alias: Type.Object(

@@ -32,35 +32,46 @@ const object = (description: string) => Type.Optional(Type.Object({}, { descript
 const time = (description: string) => Type.Optional(Type.String({ format: 'date-time', description }))
 
 const shared = {
-  writeKey: Type.Optional(text('The write key, where it is not in the header Authorization.')),
-  context: object('Device, library, campaign and the like.'),
-  integrations: object('Destinations by name: false leaves one out; All: false leaves out all not named.'),
-  sentAt: time("When the request was sent, by the client's clock, which is corrected by it."),
+  writeKey: Type.Optional(text('The write key, if the header Authorization does not have it.')),
+  context: object('Facts about the device, the library, the campaign and the like.'),
+  integrations: object(
+    'Names destinations. false leaves out a destination; All: false leaves out all destinations that are not named.',
+  ),
+  sentAt: time(
+    'The time when the client sent the request, by its own clock. The gateway corrects the timestamps by the error of this clock.',
+  ),
 }
 
 const message = {
-  userId: Type.Optional(text('Who did it. This or anonymousId is needed.')),
-  anonymousId: Type.Optional(text('Who did it, while the userId is unknown.')),
+  userId: Type.Optional(text('The id of the user who did this. A message needs a userId or an anonymousId.')),
+  anonymousId: Type.Optional(text('An id for the user while the userId is unknown.')),
   messageId: Type.Optional(
     Type.String({
       maxLength: MAX_MESSAGE_ID_CHARACTERS,
-      description: 'Of the client: a repeat within a source is recognised by it. Absent: it gets one.',
+      description:
+        'The id of the message, which the client chooses. If a source sends an id again, Sluice recognizes the repeat. A message without an id gets one.',
     }),
   ),
-  timestamp: time('When it happened. Absent: when it was received.'),
+  timestamp: time(
+    'The time when this happened. If it is absent, the time when the request was received is taken.',
+  ),
   ...shared,
 }
 
-const traits = object('Traits of the user or group.')
-const properties = object('Properties of the event, page or screen.')
+const traits = object('The traits of the user or the group.')
+const properties = object('The properties of the event, the page or the screen.')
 
 const kinds = {
   identify: { ...message, traits },
   track: { ...message, event: text('The name of the event.'), properties },
   page: { ...message, name: Type.Optional(text('The name of the page.')), properties },
   screen: { ...message, name: Type.Optional(text('The name of the screen.')), properties },
-  group: { ...message, groupId: text('The group that the user belongs to.'), traits },
-  alias: { ...message, userId: text('The new id.'), previousId: text('The id that was used so far.') },
+  group: { ...message, groupId: text('The id of the group that the user belongs to.'), traits },
+  alias: {
+    ...message,
+    userId: text('The new id of the user.'),
+    previousId: text('The id that the user had so far.'),
+  },
 }
 
 const batch = Type.Object(
@@ -71,19 +82,24 @@ const batch = Type.Object(
           type: Type.Enum(Object.keys(kinds)),
           ...message,
         },
-        { description: 'A message of any kind, with the fields of its kind.' },
+        { description: 'A message of any kind. It has the fields of its kind.' },
       ),
       {
         maxItems: maxBatchMessages,
-        description: `The messages, each of at most ${maxMessageBytes} bytes.`,
+        description: `The messages. Each of them may have at most ${maxMessageBytes} bytes.`,
       },
     ),
     ...shared,
   },
-  { description: `At most ${maxBatchBytes} bytes. context and integrations are merged into each message.` },
+  {
+    description: `A batch may have at most ${maxBatchBytes} bytes. Its context and its integrations are merged into each message.`,
+  },
 )
 
-const done = Type.Object({ success: Type.Literal(true) }, { description: 'All of it is taken.' })
+const done = Type.Object(
+  { success: Type.Literal(true) },
+  { description: 'The gateway has taken the whole request.' },
+)
 
 /** The answer to tracking calls. Segment's clients read only its field `success`. */
 const taken = Type.Object(
@@ -92,20 +108,33 @@ const taken = Type.Object(
     rejected: Type.Optional(
       Type.Array(
         Type.Object({
-          index: Type.Integer({ minimum: 0, description: 'Its place in the batch, from 0.' }),
+          index: Type.Integer({
+            minimum: 0,
+            description: 'The place of the message in the batch, counted from 0.',
+          }),
           messageId: Type.Optional(
-            text('As it was sent. Absent: it had none, or one that is no text of a lawful length.'),
+            text(
+              'The messageId as the client sent it. It is absent if the message had none, or one that is not a text or is too long.',
+            ),
           ),
-          reason: Type.Enum([...rejectedReasons], { description: 'What is wrong with it.' }),
+          reason: Type.Enum([...rejectedReasons], {
+            description: 'The reason why the message was left out.',
+          }),
         }),
         { maxItems: maxRejectedNamed, description: 'The first messages that were left out.' },
       ),
     ),
     rejectedCount: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'How many messages were left out. Absent: none.' }),
+      Type.Integer({
+        minimum: 1,
+        description: 'The number of messages that were left out. It is absent if none was left out.',
+      }),
     ),
   },
-  { description: 'Kafka has all messages but those that were left out: to send these again is no use.' },
+  {
+    description:
+      'Kafka has all messages except those that were left out. Do not send these again: they would be left out again.',
+  },
 )
 
 /** The problems with which a request to any call may be answered. */
@@ -120,7 +149,7 @@ function trackingRoute(call: keyof typeof kinds, shortPath: string, summary: str
     call,
     paths: [`/v1/${call}`, shortPath],
     summary,
-    description: `One message of at most ${maxMessageBytes} bytes. One that is not valid is answered 200 too: it is left out, named in the answer, and counted.`,
+    description: `Takes one message of at most ${maxMessageBytes} bytes. A message that is not valid is answered 200 too. It is left out, named in the answer, and counted.`,
     key: 'write',
     body: Type.Object(kinds[call]),
     answer: taken,
@@ -140,7 +169,7 @@ export const apiRoutes: readonly ApiRoute[] = [
     paths: ['/v1/batch', '/v1/import', '/v1/b'],
     summary: 'Many messages of any kind',
     description:
-      'A message that is not valid is left out, named in the answer, and counted by reason; the others are taken. An empty batch is answered 200.',
+      'Takes many messages. A message that is not valid is left out, named in the answer, and counted by its reason. The other messages are taken. An empty batch is answered 200.',
     key: 'write',
     body: batch,
     answer: taken,
@@ -150,7 +179,7 @@ export const apiRoutes: readonly ApiRoute[] = [
     call: 'metrics',
     paths: ['/v1/m'],
     summary: "What the browser's library measures of itself",
-    description: 'Is thrown away.',
+    description: 'The gateway reads the body and drops it.',
     key: 'none',
     body: Type.Object({}),
     answer: done,
@@ -160,17 +189,19 @@ export const apiRoutes: readonly ApiRoute[] = [
     call: 'deletions',
     paths: ['/v1/deletions'],
     summary: 'Deletes a user',
-    description: 'The destinations of the affected sources get a delete. Needs a server key of each of them.',
+    description:
+      'The destinations of the affected sources get a delete. The call needs a server key of each of these sources.',
     key: 'server',
     body: Type.Object({
-      userId: text('Whose data is to be deleted.'),
+      userId: text('The id of the user whose data is to be deleted.'),
       sources: Type.Optional(
         Type.Array(text('The id of a source.'), {
-          description: 'The affected sources. Absent: all that the key is a server key of.',
+          description:
+            'The affected sources. If they are absent, all sources of the server key are affected.',
         }),
       ),
       requestId: Type.Optional(
-        text('Names the request, 1 to 80 visible ASCII characters. Absent: it gets one.'),
+        text('The id of the request: 1 to 80 visible ASCII characters. A request without an id gets one.'),
       ),
     }),
     answer: Type.Object({ success: Type.Literal(true), requestId: Type.String() }),
@@ -181,15 +212,18 @@ export const apiRoutes: readonly ApiRoute[] = [
     paths: ['/v1/audience-changes'],
     summary: 'Changes of audiences and computed traits',
     description:
-      'Each change becomes an Identify where the property really changes. All are taken or none. Needs a server key of the space.',
+      'A change becomes an Identify if the value of the property is really another one. Either all changes are taken, or none. The call needs a server key of the space.',
     key: 'server',
     body: Type.Object({
       source: Type.Optional(
-        text('The id of the space: a source of the kind audiences. Absent: the only one of the key.'),
+        text(
+          'The id of the space, which is a source of the kind audiences. It may be absent if the server key has only one space.',
+        ),
       ),
       changes: Type.Array(propertyChange, {
         maxItems: maxBatchMessages,
-        description: 'changedAt may be left out: then it is when the request was received.',
+        description:
+          'The changes. If a change has no changedAt, the time when the request was received is taken.',
       }),
     }),
     answer: done,
@@ -218,15 +252,17 @@ export const browserRoutes = {
     path: '/v1/projects/{writeKey}/settings',
     summary: "What the browser's library asks for at its start",
     description:
-      "The settings that Segment's CDN has: analytics.js takes them where its CDN is this gateway.",
-    parameters: [{ name: 'writeKey', in: 'path', schema: text('Of the source.') }],
+      "Returns the settings that Segment's CDN would return. analytics.js asks for them if its CDN is set to this gateway.",
+    parameters: [{ name: 'writeKey', in: 'path', schema: text('The write key of the source.') }],
     content: {
       type: 'application/json',
       schema: Type.Object({
         integrations: Type.Object({
           'Segment.io': Type.Object({
-            apiKey: text('The write key.'),
-            apiHost: Type.Optional(text('Where messages are sent, without the protocol.')),
+            apiKey: text('The write key of the source.'),
+            apiHost: Type.Optional(
+              text('The host and the path to which messages are sent, without the protocol.'),
+            ),
             protocol: Type.Optional(Type.Enum(['http', 'https'])),
           }),
         }),
@@ -239,13 +275,13 @@ export const browserRoutes = {
     path: '/v1/pixel/{call}',
     summary: 'A message that an image sends',
     description:
-      'For pages and mails without a script. It is answered with an image whatever becomes of the message, since a browser would show anything else as broken.',
+      'For pages and mails without a script. The answer is always an image, whatever becomes of the message, because a browser would show anything else as a broken image.',
     parameters: [
       { name: 'call', in: 'path', schema: Type.Enum(Object.keys(kinds)) },
       {
         name: 'data',
         in: 'query',
-        schema: text('The message with its writeKey as JSON, in base64 or base64url.'),
+        schema: text('The message as JSON, with its writeKey, encoded in base64 or base64url.'),
       },
     ],
     content: { type: 'image/gif', schema: Type.String({ contentEncoding: 'binary' }) },

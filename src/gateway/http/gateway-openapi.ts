@@ -11,10 +11,10 @@ export function openApiDocument(): object {
       title: 'Sluice gateway',
       version: '1',
       description:
-        "Segment's HTTP tracking API, and what servers may send beside it. 200 says that Kafka has the messages. Doubled and trailing slashes are ignored; JSON is taken under any content type, also in gzip.",
+        "Segment's HTTP tracking API, with additional calls for servers. The status 200 means that Kafka has the messages. The gateway ignores doubled and trailing slashes in paths. It takes JSON with any content type, also compressed by gzip.",
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/', description: 'Where this document is served.' }],
+    servers: [{ url: '/', description: 'The server that serves this document.' }],
     paths: {
       ...Object.fromEntries(
         apiRoutes.flatMap((route) =>
@@ -31,9 +31,13 @@ export function openApiDocument(): object {
           type: 'http',
           scheme: 'basic',
           description:
-            'The write key of a source as user name, without a password. May be writeKey in the body instead.',
+            'The write key of a source is the user name, and there is no password. Instead, the key may be in the field writeKey of the body.',
         },
-        serverKey: { type: 'http', scheme: 'bearer', description: 'A server key of sources. It is secret.' },
+        serverKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'A server key of one or several sources. Keep it secret.',
+        },
       },
       schemas: {
         Problem: {
@@ -42,7 +46,7 @@ export function openApiDocument(): object {
           properties: {
             success: { const: false },
             code: { enum: problemCodes },
-            message: { type: 'string', description: 'What is wrong, and what to do.' },
+            message: { type: 'string', description: 'Says what is wrong, and what to do.' },
           },
         },
       },
@@ -61,7 +65,10 @@ function operationOf(
     security: securityOf(key),
     requestBody: { required: true, content: { 'application/json': { schema: body } } },
     responses: {
-      200: { description: 'Taken.', content: { 'application/json': { schema: answer } } },
+      200: {
+        description: 'The gateway has taken the request.',
+        content: { 'application/json': { schema: answer } },
+      },
       ...problemResponses(problems),
     },
   }
@@ -82,7 +89,7 @@ function browserOperationOf({
     security: [],
     parameters: parameters.map((parameter) => ({ ...parameter, required: true })),
     responses: {
-      200: { description: 'Here it is.', content: { [content.type]: { schema: content.schema } } },
+      200: { description: 'The requested content.', content: { [content.type]: { schema: content.schema } } },
       ...problemResponses(problems),
     },
   }
@@ -109,7 +116,12 @@ function problemResponses(codes: readonly ProblemCode[]): object {
       {
         description: ofStatus.join(', '),
         ...((status === 429 || status === 503) && {
-          headers: { 'Retry-After': { description: 'Whole seconds.', schema: { type: 'integer' } } },
+          headers: {
+            'Retry-After': {
+              description: 'The seconds to wait before the next try, a whole number.',
+              schema: { type: 'integer' },
+            },
+          },
         }),
         content: { 'application/json': { schema: { $ref: '#/components/schemas/Problem' } } },
       },
