@@ -1,4 +1,3 @@
-import { isBroker } from './broker-name.ts'
 import {
   boolean,
   bytes,
@@ -159,4 +158,13 @@ export const kafkaKeys = {
 /** Returns true for an extension of a SASL OAUTHBEARER message. Source: RFC 7628, section 3.1. */
 function isExtension(item: string): boolean {
   return /^[A-Za-z]+=[\x20-\x7e]+$/.test(item) && !item.startsWith('auth=')
+}
+
+/**
+ * Returns true for a broker's address. Accepts only names and IPv4 addresses, because kafkajs splits the
+ * address at the first colon.
+ */
+function isBroker(item: string): boolean {
+  const port = Number(/^[A-Za-z0-9._-]+:(\d{1,5})$/.exec(item)?.[1])
+  return port >= 1 && port <= 65_535
 }
