@@ -1,12 +1,17 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Kafka } from 'kafkajs'
-import type { OnClockSkew } from './clock-skew.ts'
+import {
+  type Batch,
+  type BatchEnd,
+  PartitionDispatch,
+  type PartitionDispatchOptions,
+} from '../../async/partition-dispatch.ts'
+import { within } from '../../async/within.ts'
+import type { WrittenRecord } from '../../message/records.ts'
 import { compressedRequest } from '../wire/compressed-produce.ts'
 import { isTooLarge } from '../wire/error-codes.ts'
-import { ProduceLink, type ProduceOutcome } from './produce-link.ts'
-import { within } from '../../async/within.ts'
-import { messageOf } from '../wire/errors.ts'
-import type { PartitionRecords, WrittenRecord } from '../../message/records.ts'
+import type { OnClockSkew } from './clock-skew.ts'
+import type { ProduceLink, ProduceOutcome } from './produce-link.ts'
+import { RoutedLinks } from './routed-links.ts'
 
 /**
  * A producer for records that may be lost. `offer` never throws, and nobody waits until the records are
@@ -41,12 +46,14 @@ export type LossyProducerOptions = {
   readonly onTrouble: (reason: string | undefined) => void
   /** Called after each write to a topic whose records have the time of the broker. */
   readonly onClockSkew?: OnClockSkew
-  /** Opens connections. Default: connections to Kafka. */
-  readonly openLink?: () => LossyLink
+  /** The connections. Default: connections to Kafka. */
+  readonly links?: LossyLinks
 }
 
-/** The part of `ProduceLink` that a lossy producer uses. */
-export type LossyLink = Pick<ProduceLink, 'prepare' | 'leadersOf' | 'send' | 'close'>
+/** The part of `RoutedLinks` that a lossy producer uses. */
+export type LossyLinks = Pick<RoutedLinks, 'leadersOf' | 'close'> & {
+  on(...route: Parameters<RoutedLinks['on']>): Pick<ProduceLink, 'send'>
+}
 
 /**
  * The reason why records were dropped. With `full`, Kafka can't keep up. With `refused`, Kafka did not take
@@ -55,12 +62,14 @@ export type LossyLink = Pick<ProduceLink, 'prepare' | 'leadersOf' | 'send' | 'cl
 export type DropReason = 'full' | 'refused' | 'unknown'
 
 const timeouts = { replicasTimeoutMs: 5_000, sendTimeoutMs: 10_000 }
+/** Small requests, because compressing a larger one would block the event loop for too long. */
 const maxRequestBytes = 512 * 1024
-const minBackoffMs = 250
-const maxBackoffMs = 5_000
+const most = { records: 1_000, bytes: 2 * maxRequestBytes }
+const backoffs = { minBackoffMs: 250, maxBackoffMs: 5_000 }
 /**
- * The most tries to send a value. A value is sent again only if Kafka reports that it has not taken the
- * value. These tries take long enough for the leader of a partition to move to another broker.
+ * The most tries to send a value. A value is sent again only if it is certain that Kafka has not taken the
+ * value. These tries take long enough for the leader of a partition to move to another broker. A try without
+ * a connection to the leader doesn't count.
  */
 const maxTries = 5
 
@@ -70,34 +79,14 @@ const maxTries = 5
  */
 const troubleForgottenMs = 60_000
 
-type Waiting = {
-  readonly partition: number
+type Value = {
   readonly record: WrittenRecord
   readonly bytes: number
   readonly records: number
+  /** The leader of the partition when the value was offered. `undefined` if it wasn't known. */
+  readonly leader: number | undefined
+  isSending: boolean
   tries: number
-}
-
-/** Values of one partition that are sent together. */
-type Parcel = PartitionRecords & { readonly waiting: readonly Waiting[] }
-
-/** A queue of values: for one leader, or for the partitions whose leader isn't known yet. */
-class Line {
-  queue: Waiting[] = []
-  /** The bytes of the values in the queue, plus the bytes of the values that are being sent. */
-  bytes = 0
-  running: Promise<void> | undefined
-  backoffMs = minBackoffMs
-  readonly link: LossyLink
-
-  constructor(link: LossyLink) {
-    this.link = link
-  }
-
-  add(waiting: Waiting): void {
-    this.queue.push(waiting)
-    this.bytes += waiting.bytes
-  }
 }
 
 export function startLossyProducer(options: LossyProducerOptions): LossyProducer {
@@ -105,32 +94,41 @@ export function startLossyProducer(options: LossyProducerOptions): LossyProducer
 }
 
 /**
- * Sends one request at a time to each leader. Each leader has connections of its own, so a broker that hangs
- * doesn't delay the records for other brokers. Records that may have been written aren't sent again, so no
- * record is written twice.
+ * Sends the values like the other producers, but drops a value if Kafka may have taken it, so that no value is
+ * written twice. Also drops values if there is no room for them.
  */
 class BoundedProducer implements LossyProducer {
   readonly #options: LossyProducerOptions
-  readonly #stopping = new AbortController()
-  /** The queue for each leader, by the leader's node id. */
-  readonly #lines = new Map<number, Line>()
-  /** The queue of the values for partitions whose leader isn't known. */
-  readonly #unplaced: Line
-  /** The known leaders, by partition. */
-  readonly #leaders = new Map<number, number>()
+  readonly #links: LossyLinks
+  readonly #dispatch: PartitionDispatch<Value>
+  readonly #held = new Set<Value>()
+  #heldBytes = 0
+  /** The bytes that are held, by the leader of their partition. */
+  readonly #bytesOf = new Map<number | undefined, number>()
   /**
    * The time of each partition's last failure, by `performance.now`. A partition isn't listed if values were
    * written to it after its failure.
    */
   readonly #failed = new Map<number, number>()
-  /** The pauses after which refused values are sent again. */
-  readonly #pauses = new Set<Promise<void>>()
-  #heldBytes = 0
   #isTroubled = false
+  #isStopping = false
+  /** Called when the producer holds nothing any more. */
+  #onEmpty: (() => void) | undefined
 
   constructor(options: LossyProducerOptions) {
     this.#options = options
-    this.#unplaced = new Line(this.#openLink())
+    const { kafka, links, onClockSkew } = options
+    this.#links = links ?? new RoutedLinks(kafka, timeouts, { requestOf: compressedRequest, onClockSkew })
+    this.#dispatch = new PartitionDispatch({
+      // All values that are offered in this turn of the event loop are sent together.
+      lingerMs: 0,
+      lingersBetween: false,
+      batchBytes: maxRequestBytes,
+      ...backoffs,
+      most,
+      recordsOf: () => 1,
+      send: (batches, route, onEnd) => this.#send(batches, route, onEnd),
+    })
   }
 
   get isFull(): boolean {
@@ -138,141 +136,85 @@ class BoundedProducer implements LossyProducer {
   }
 
   offer(partition: number, value: Buffer, records: number): void {
-    const line = this.#lineOf(partition)
-    if (this.isFull || this.#stopping.signal.aborted || this.#isOverShare(line)) {
-      this.#options.onDropped(records, 'full')
+    const { topic, onDropped } = this.#options
+    const leaders = this.#links.leadersOf(topic)
+    const leader = leaders.get(partition)
+    if (this.isFull || this.#isStopping || this.#isOverShare(leader, new Set(leaders.values()))) {
+      onDropped(records, 'full')
       return
     }
-    this.#heldBytes += value.length
+    const bytes = value.length
     const record = { key: String(partition), value }
-    line.add({ partition, record, bytes: value.length, records, tries: 0 })
-    this.#run(line)
+    const offered = { record, bytes, records, leader, isSending: false, tries: 0 }
+    this.#held.add(offered)
+    this.#count(offered, bytes)
+    this.#dispatch.push(topic, partition, offered)
   }
 
   async stop(withinMs: number): Promise<void> {
-    const lines = (): Line[] => [this.#unplaced, ...this.#lines.values()]
-    const allSent = async (): Promise<void> => {
-      // `#place` moves values to the lines of their leaders, and these lines then run too.
-      for (;;) {
-        const running = [...this.#pauses, ...lines().flatMap((line) => line.running ?? [])]
-        if (running.length === 0) return
-        await Promise.all(running)
-      }
-    }
-    await within(withinMs, allSent())
-    this.#stopping.abort()
-    for (const line of lines()) for (const waiting of line.queue.splice(0)) this.#drop(line, waiting, 'full')
-    const closed = lines().map(({ link }) => link.close())
-    await within(withinMs, Promise.all([...this.#pauses, ...closed]))
-  }
-
-  #openLink(): LossyLink {
-    const { kafka, openLink, onClockSkew } = this.#options
-    return openLink?.() ?? new ProduceLink(kafka, timeouts, { requestOf: compressedRequest, onClockSkew })
-  }
-
-  #lineOf(partition: number): Line {
-    const leader = this.#leaders.get(partition)
-    if (leader === undefined) return this.#unplaced
-    let line = this.#lines.get(leader)
-    if (line === undefined) {
-      line = new Line(this.#openLink())
-      this.#lines.set(leader, line)
-    }
-    return line
+    const emptied = new Promise<void>((resolve) => {
+      if (this.#held.size === 0) resolve()
+      else this.#onEmpty = resolve
+    })
+    await within(withinMs, emptied)
+    this.#isStopping = true
+    this.#dispatch.stop()
+    for (const value of this.#held) if (!value.isSending) this.#drop(value, unsentBy(value))
+    // The requests under way end when their connections are closed.
+    await within(withinMs, Promise.all([this.#links.close(), emptied]))
   }
 
   /**
    * Returns true if the values for one leader take at least as many bytes as are still free in the producer.
-   * This limits a leader that hangs to half of the room. Always returns false while there is only one leader.
+   * This limits a leader that hangs to half of the room. Always returns false while only one of the leaders has
+   * got values.
    */
-  #isOverShare(line: Line): boolean {
-    return this.#lines.size > 1 && line.bytes >= this.#options.maxBytes - this.#heldBytes
+  #isOverShare(leader: number | undefined, leaders: ReadonlySet<number>): boolean {
+    const isShared = [...leaders].filter((one) => this.#bytesOf.has(one)).length > 1
+    return isShared && (this.#bytesOf.get(leader) ?? 0) >= this.#options.maxBytes - this.#heldBytes
   }
 
-  #run(line: Line): void {
-    line.running ??= this.#runLine(line)
-  }
-
-  async #runLine(line: Line): Promise<void> {
-    const { signal } = this.#stopping
-    // All values that are offered in this turn of the event loop are sent together.
-    await Promise.resolve()
-    while (line.queue.length > 0 && !signal.aborted) {
-      if (await (line === this.#unplaced ? this.#place() : this.#sendSome(line))) {
-        line.backoffMs = minBackoffMs
-        continue
-      }
-      await delay(line.backoffMs, undefined, { signal }).catch(() => undefined)
-      line.backoffMs = Math.min(2 * line.backoffMs, maxBackoffMs)
-      if (line !== this.#unplaced) this.#placeAnew(line)
-    }
-    line.running = undefined
-  }
-
-  /**
-   * Looks up the missing leaders of partitions, and moves each value to the queue for its partition's leader.
-   * Returns false if no broker tells the leaders.
-   */
-  async #place(): Promise<boolean> {
-    const line = this.#unplaced
-    const { topic } = this.#options
-    let leaders: ReadonlyMap<number, number>
-    try {
-      leaders = await line.link.leadersOf(topic)
-    } catch (error) {
-      for (const { partition } of line.queue) this.#failed.set(partition, performance.now())
-      this.#tell(messageOf(error))
-      return false
-    }
-    if (this.#stopping.signal.aborted) return false
-    this.#leaders.clear()
-    for (const [partition, leader] of leaders) this.#leaders.set(partition, leader)
-    const leaderless: Waiting[] = []
-    for (const one of line.queue.splice(0)) {
-      const to = this.#lineOf(one.partition)
-      if (to === line) {
-        leaderless.push(one)
-        continue
-      }
-      line.bytes -= one.bytes
-      to.add(one)
-      this.#run(to)
-    }
-    for (const [partition, values] of Map.groupBy(leaderless, (one) => one.partition)) {
-      this.#failedToSend(partition, `${topic}/${partition} has no leader, or does not exist`)
-      this.#tryLater(line, values)
-    }
-    this.#closeUnused(leaders)
-    return true
-  }
-
-  /** Sends the next values of a queue. Returns false if none was stored, and a partition got no answer. */
-  async #sendSome(line: Line): Promise<boolean> {
-    try {
-      // If the connections can't be opened, nothing was sent, so the values can stay in the queue.
-      await line.link.prepare(this.#options.topic)
-    } catch (error) {
-      for (const { partition } of line.queue) this.#failedToSend(partition, messageOf(error))
-      return false
-    }
-    const parcels = parcelsOf(this.#options.topic, takeSome(line))
-    let isTaken = false
-    let isAnswered = true
-    await line.link.send(parcels, (parcel, outcome) => {
-      isTaken ||= outcome.isWritten
-      isAnswered &&= outcome.isWritten || outcome.errorCode !== undefined
-      if (outcome.isWritten) this.#written(line, parcel)
-      else this.#unwritten(line, parcel, outcome)
+  #send(...[batches, route, onEnd]: Parameters<PartitionDispatchOptions<Value>['send']>): void {
+    const sends = batches.map((batch) => {
+      const { topic, partition, items } = batch
+      for (const item of items) item.isSending = true
+      return { topic, partition, records: items.map(({ record }) => record), batch }
     })
-    return isTaken || isAnswered
+    void this.#links.on(route).send(sends, ({ batch }, outcome) => {
+      for (const item of batch.items) item.isSending = false
+      onEnd(batch, this.#settle(batch, outcome))
+    })
   }
 
-  #written(line: Line, { partition, waiting }: Parcel): void {
-    for (const { bytes, records } of waiting) {
-      this.#heldBytes -= bytes
-      line.bytes -= bytes
-      this.#options.onWritten(records)
+  #settle({ partition, items }: Batch<Value>, outcome: ProduceOutcome): BatchEnd<Value> {
+    if (outcome.isWritten) {
+      this.#written(partition, items)
+      return { kind: 'taken' }
+    }
+    const { reason, errorCode, isSent } = outcome
+    this.#failed.set(partition, performance.now())
+    this.#tell(reason)
+    if (isTooLarge(errorCode)) {
+      for (const one of items) this.#drop(one, 'refused')
+      return { kind: 'taken' }
+    }
+    if (isSent && errorCode === undefined) {
+      for (const one of items) this.#drop(one, 'unknown')
+      return { kind: 'failed', again: [] }
+    }
+    const again: Value[] = []
+    for (const one of items) {
+      if (errorCode !== undefined) one.tries++
+      if (this.#isStopping || one.tries >= maxTries) this.#drop(one, unsentBy(one))
+      else again.push(one)
+    }
+    return { kind: 'failed', again }
+  }
+
+  #written(partition: number, values: readonly Value[]): void {
+    for (const value of values) {
+      this.#done(value)
+      this.#options.onWritten(value.records)
     }
     const forgottenMs = performance.now() - troubleForgottenMs
     this.#failed.delete(partition)
@@ -280,84 +222,20 @@ class BoundedProducer implements LossyProducer {
     if (this.#failed.size === 0) this.#tell(undefined)
   }
 
-  #unwritten(
-    line: Line,
-    { partition, waiting }: Parcel,
-    { reason, errorCode }: Extract<ProduceOutcome, { isWritten: false }>,
-  ): void {
-    this.#failedToSend(partition, reason)
-    if (errorCode === undefined) for (const one of waiting) this.#drop(line, one, 'unknown')
-    else if (isTooLarge(errorCode)) for (const one of waiting) this.#drop(line, one, 'refused')
-    else {
-      // The partition may have another leader by now.
-      this.#leaders.delete(partition)
-      this.#tryLater(line, waiting)
-    }
+  #drop(value: Value, why: DropReason): void {
+    this.#done(value)
+    this.#options.onDropped(value.records, why)
   }
 
-  /**
-   * Counts a failed try of values of one partition. Either Kafka hasn't taken the values, or the partition
-   * has no leader. Drops the values that have no tries left. Moves the other values after a pause. Values of
-   * other partitions don't wait for the end of the pause, because their leader may take them all the time.
-   */
-  #tryLater(line: Line, values: readonly Waiting[]): void {
-    const { signal } = this.#stopping
-    const again: Waiting[] = []
-    for (const one of values) {
-      if (++one.tries < maxTries && !signal.aborted) again.push(one)
-      else this.#drop(line, one, 'refused')
-    }
-    if (again.length === 0) return
-    const tries = again.reduce((most, one) => Math.max(most, one.tries), 0)
-    const pause = delay(minBackoffMs * 2 ** (tries - 1), undefined, { signal })
-      .catch(() => undefined)
-      .then(() => {
-        this.#pauses.delete(pause)
-        for (const one of again) {
-          if (signal.aborted) this.#drop(line, one, 'refused')
-          else this.#move(line, one)
-        }
-      })
-    this.#pauses.add(pause)
+  #done(value: Value): void {
+    this.#held.delete(value)
+    this.#count(value, -value.bytes)
+    if (this.#held.size === 0) this.#onEmpty?.()
   }
 
-  /**
-   * Moves a value to the queue for partitions whose leader isn't known, because the value's partition may
-   * have another leader by now.
-   */
-  #move(line: Line, one: Waiting): void {
-    this.#leaders.delete(one.partition)
-    line.bytes -= one.bytes
-    this.#unplaced.add(one)
-    this.#run(this.#unplaced)
-  }
-
-  /**
-   * Moves all values of one queue to the queue for partitions whose leader isn't known. Called when the
-   * leader of this queue has taken none of the values that were sent.
-   */
-  #placeAnew(line: Line): void {
-    for (const one of line.queue.splice(0)) this.#move(line, one)
-  }
-
-  #closeUnused(leaders: ReadonlyMap<number, number>): void {
-    const used = new Set(leaders.values())
-    for (const [leader, line] of this.#lines) {
-      if (used.has(leader) || line.running !== undefined) continue
-      this.#lines.delete(leader)
-      void line.link.close()
-    }
-  }
-
-  #drop(line: Line, { bytes, records }: Waiting, why: DropReason): void {
-    this.#heldBytes -= bytes
-    line.bytes -= bytes
-    this.#options.onDropped(records, why)
-  }
-
-  #failedToSend(partition: number, reason: string): void {
-    this.#failed.set(partition, performance.now())
-    this.#tell(reason)
+  #count({ leader }: Value, bytes: number): void {
+    this.#heldBytes += bytes
+    this.#bytesOf.set(leader, (this.#bytesOf.get(leader) ?? 0) + bytes)
   }
 
   #tell(trouble: string | undefined): void {
@@ -368,22 +246,7 @@ class BoundedProducer implements LossyProducer {
   }
 }
 
-/**
- * Removes the values that are sent next from the queue. `bytes` of the `Line` still includes these values.
- */
-function takeSome({ queue }: Line): Waiting[] {
-  let bytes = 0
-  let count = 0
-  while (count < queue.length && bytes < maxRequestBytes) bytes += queue[count++]?.bytes ?? 0
-  return queue.splice(0, count)
-}
-
-function parcelsOf(topic: string, waiting: readonly Waiting[]): Parcel[] {
-  const byPartition = Map.groupBy(waiting, ({ partition }) => partition)
-  return [...byPartition].map(([partition, ofIt]) => ({
-    topic,
-    partition,
-    records: ofIt.map(({ record }) => record),
-    waiting: ofIt,
-  }))
+/** The reason to drop a value that Kafka certainly doesn't have. */
+function unsentBy({ tries }: Value): DropReason {
+  return tries > 0 ? 'refused' : 'full'
 }

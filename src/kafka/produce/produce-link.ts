@@ -17,7 +17,14 @@ import type { PartitionRecords } from '../../message/records.ts'
  */
 export type ProduceOutcome =
   | { readonly isWritten: true; readonly offset: number }
-  | { readonly isWritten: false; readonly reason: string; readonly errorCode: number | undefined }
+  | {
+      readonly isWritten: false
+      readonly reason: string
+      /** The error with which the broker has refused the records. `undefined` if no answer came. */
+      readonly errorCode: number | undefined
+      /** False if the records were certainly not sent. */
+      readonly isSent: boolean
+    }
 
 export type LinkTimeouts = {
   /**
@@ -131,27 +138,16 @@ export class ProduceLink {
   }
 
   /**
-   * Connects, and reads which brokers lead the partitions of a topic. Rejects after `sendTimeoutMs` at the
-   * latest.
+   * The leaders of a topic's partitions, by partition, as a broker has reported them last. Leaves out
+   * partitions without a leader. Empty before the first `send` to the topic.
    */
-  async prepare(topic: string): Promise<void> {
-    await this.#inTime((opened) => this.#prepare(opened.cluster, [topic]))
-  }
-
-  /**
-   * Returns the leaders of a topic's partitions, by partition, as a broker reports them now. Leaves out
-   * partitions without a leader. Rejects after `sendTimeoutMs` at the latest.
-   */
-  async leadersOf(topic: string): Promise<ReadonlyMap<number, number>> {
-    const leaders = new Map<number, number>()
-    await this.#inTime(async ({ cluster }) => {
-      const isKnown = this.#topics.has(topic)
-      await this.#prepare(cluster, [topic])
-      if (isKnown) await cluster.refreshMetadata()
-      for (const { partitionId, leader } of cluster.findTopicPartitionMetadata(topic))
-        if (leader >= 0) leaders.set(partitionId, leader)
-    })
-    return leaders
+  leadersOf(topic: string): ReadonlyMap<number, number> {
+    const known = this.#opened.metadata?.topicMetadata.find((one) => one.topic === topic)
+    return new Map(
+      known?.partitionMetadata.flatMap(({ partitionId, leader }) =>
+        leader < 0 ? [] : [[partitionId, leader] as const],
+      ),
+    )
   }
 
   /**
@@ -172,30 +168,21 @@ export class ProduceLink {
       const left = items.filter((item) => open.has(item))
       if (left.length > 0) listener.throttled?.(left, throttleMs, isSent)
     }
-    try {
-      await this.#send(batch, settleOnce, { ...listener, throttled })
-    } catch (error) {
-      for (const item of open) settleOnce(item, unwritten(messageOf(error)))
-    }
-  }
-
-  async #send<T extends PartitionRecords>(
-    batch: readonly T[],
-    settle: Settle<T>,
-    listener: SendListener<T>,
-  ): Promise<void> {
-    if (this.#isClosed) throw new Error(closedReason)
     const opened = this.#opened
     const untilMs = performance.now() + this.#timeouts.sendTimeoutMs
-    const topics = batch.map(({ topic }) => topic)
     const { slow } = listener
     const prepared = slow && whenSlow(slow, batch, () => opened.readsFromMs)
     try {
+      if (this.#isClosed) throw new Error(closedReason)
+      const topics = batch.map(({ topic }) => topic)
       await this.#inTime(({ cluster }) => this.#prepare(cluster, topics))
+    } catch (error) {
+      for (const item of batch) settle(item, unwritten(messageOf(error), { isSent: false }))
+      return
     } finally {
       prepared?.()
     }
-    await this.#sendAll(opened, batch, { settle, untilMs, listener })
+    await this.#sendAll(opened, batch, { settle: settleOnce, untilMs, listener: { ...listener, throttled } })
   }
 
   /**
@@ -271,12 +258,14 @@ export class ProduceLink {
   ): Promise<void> {
     const { replicasTimeoutMs, sendTimeoutMs, mostThrottleMs } = this.#timeouts
     let broker: WireBroker | undefined
+    let isSent = false
     const readsFrom = (): number => (broker === undefined ? -Infinity : readsFromMs(broker))
     const answered = slow && whenSlow(slow, items, readsFrom)
     try {
       const late = `no answer within ${sendTimeoutMs} ms`
       const found = this.#closedAfter(opened, opened.findBroker(nodeId))
       broker = await answerWithin(untilMs - performance.now(), found, late)
+      isSent = true
       const asked = ask(broker, this.#requestOf(topicDataOf(items), replicasTimeoutMs), {
         mostMs: Math.max(0, untilMs - performance.now()),
         // The connection isn't closed, because it may still bring answers to other requests. The client's own
@@ -295,11 +284,14 @@ export class ProduceLink {
       )
       const outcomes = items.map((item) => outcomeOf(item, answers.get(partitionName(item))))
       if (outcomes.some(({ isWritten }) => !isWritten)) this.#refresh(opened)
-      for (const [index, item] of items.entries()) settle(item, outcomes[index] ?? unwritten('no outcome'))
+      for (const [index, item] of items.entries())
+        settle(item, outcomes[index] ?? unwritten('no outcome', { isSent }))
     } catch (error) {
-      if (error instanceof ThrottledError) throttled?.(items, error.throttleMs, false)
-      else this.#refresh(opened)
-      for (const item of items) settle(item, unwritten(messageOf(error)))
+      if (error instanceof ThrottledError) {
+        isSent = false
+        throttled?.(items, error.throttleMs, false)
+      } else this.#refresh(opened)
+      for (const item of items) settle(item, unwritten(messageOf(error), { isSent }))
     } finally {
       answered?.()
     }
@@ -387,18 +379,24 @@ function leaderOf(cluster: Cluster, { topic, partition }: PartitionRecords): num
 type PartitionAnswer = { readonly errorCode: number; readonly baseOffset: number }
 
 function outcomeOf(item: PartitionRecords, answer: PartitionAnswer | undefined): ProduceOutcome {
-  if (answer === undefined) return unwritten(`${partitionName(item)} was not acknowledged`)
+  if (answer === undefined) return unwritten(`${partitionName(item)} was not acknowledged`, { isSent: true })
   const { errorCode, baseOffset } = answer
   if (errorCode === errorCodes.NONE) return { isWritten: true, offset: baseOffset }
-  return unwritten(`${partitionName(item)}: ${describeErrorCode(errorCode)}`, errorCode)
+  return unwritten(`${partitionName(item)}: ${describeErrorCode(errorCode)}`, { isSent: true, errorCode })
 }
 
-function unwritten(reason: string, errorCode?: number): ProduceOutcome {
-  return { isWritten: false, reason, errorCode }
+function unwritten(
+  reason: string,
+  { isSent, errorCode }: { readonly isSent: boolean; readonly errorCode?: number },
+): ProduceOutcome {
+  return { isWritten: false, reason, errorCode, isSent }
 }
 
 function withoutLeader(item: PartitionRecords): ProduceOutcome {
-  return unwritten(`${partitionName(item)} has no leader, or does not exist`, errorCodes.LEADER_NOT_AVAILABLE)
+  return unwritten(`${partitionName(item)} has no leader, or does not exist`, {
+    isSent: false,
+    errorCode: errorCodes.LEADER_NOT_AVAILABLE,
+  })
 }
 
 function topicDataOf(items: readonly PartitionRecords[]): ProducedTopic[] {

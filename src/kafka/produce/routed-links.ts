@@ -20,6 +20,11 @@ export class RoutedLinks {
     return route === 'main' ? this.main : this.#isolated
   }
 
+  /** See `ProduceLink.leadersOf`. */
+  leadersOf(topic: string): ReadonlyMap<number, number> {
+    return this.main.leadersOf(topic)
+  }
+
   /** See `OpenCluster.readsFromMs`. */
   get readsFromMs(): number {
     return Math.max(this.main.readsFromMs, this.#isolated.readsFromMs)

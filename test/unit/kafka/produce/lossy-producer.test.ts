@@ -2,7 +2,7 @@ import { Kafka } from 'kafkajs'
 import { expect, onTestFinished, test } from 'vitest'
 import { errorCodes } from '../../../../src/kafka/wire/error-codes.ts'
 import {
-  type LossyLink,
+  type LossyLinks,
   type LossyProducer,
   startLossyProducer,
 } from '../../../../src/kafka/produce/lossy-producer.ts'
@@ -11,7 +11,19 @@ import type { PartitionRecords } from '../../../../src/message/records.ts'
 import { until } from '../../../support/until.ts'
 
 const never = new Promise<never>(() => {})
-const lost: ProduceOutcome = { isWritten: false, reason: 'no answer within 10000 ms', errorCode: undefined }
+const lost: ProduceOutcome = {
+  isWritten: false,
+  reason: 'no answer within 10000 ms',
+  errorCode: undefined,
+  isSent: true,
+}
+
+const leaderless: ProduceOutcome = {
+  isWritten: false,
+  reason: 'it has no leader',
+  errorCode: errorCodes.LEADER_NOT_AVAILABLE,
+  isSent: false,
+}
 
 /** Simulated brokers, with the texts that they have taken and the answers that they give. */
 class Brokers {
@@ -22,33 +34,38 @@ class Brokers {
   ])
   readonly taken: string[] = []
   readonly hung = new Set<number>()
-  /** True if no broker tells which leaders there are. */
+  /** True if no broker can be reached. */
   isSilent = false
-  lookUps = 0
+  /** The number of sends while no broker can be reached. */
+  tries = 0
   /** The answer of the leader of a partition, by partition. */
   readonly answers = new Map<number, (leader: number) => ProduceOutcome>()
 
-  link(): LossyLink {
-    /** The leaders that this connection knows. */
+  links(): LossyLinks {
+    /** The leaders that the producer knows. */
     let known = new Map(this.leaders)
-    return {
-      prepare: async () => {
-        known = new Map(this.leaders)
-      },
-      leadersOf: async () => {
-        this.lookUps++
-        if (this.isSilent) throw new Error('nobody answers')
-        return new Map(this.leaders)
-      },
-      send: async (batch, settle) => {
-        for (const item of batch) {
-          const leader = known.get(item.partition) ?? -1
-          if (this.hung.has(leader)) await never
-          settle(item, this.#answer(item, leader))
-        }
-      },
-      close: async () => undefined,
+    const send: ReturnType<LossyLinks['on']>['send'] = async (batch, settle) => {
+      if (this.isSilent) {
+        this.tries++
+        const outcome = {
+          isWritten: false,
+          reason: 'nobody answers',
+          errorCode: undefined,
+          isSent: false,
+        } as const
+        for (const item of batch) settle(item, outcome)
+        return
+      }
+      const answers = batch.map(async (item) => {
+        const leader = known.get(item.partition)
+        if (leader !== undefined && this.hung.has(leader)) await never
+        const outcome = leader === undefined ? leaderless : this.#answer(item, leader)
+        if (!outcome.isWritten) known = new Map(this.leaders)
+        settle(item, outcome)
+      })
+      await Promise.all(answers)
     }
+    return { leadersOf: () => known, on: () => ({ send }), close: async () => undefined }
   }
 
   #answer(item: PartitionRecords, leader: number): ProduceOutcome {
@@ -71,7 +88,7 @@ function start(brokers: Brokers, maxBytes = 1_000) {
     onWritten: (records) => void (told.written += records),
     onDropped: (records, why) => void (told.dropped[why] += records),
     onTrouble: (reason) => void told.troubles.push(reason),
-    openLink: () => brokers.link(),
+    links: brokers.links(),
   })
   onTestFinished(() => producer.stop(0))
   return { producer, told }
@@ -82,7 +99,7 @@ function offer(producer: LossyProducer, partition: number, text: string, records
 }
 
 function unwritten(errorCode: number | undefined): () => ProduceOutcome {
-  return () => ({ isWritten: false, reason: 'it said no', errorCode })
+  return () => ({ isWritten: false, reason: 'it said no', errorCode, isSent: true })
 }
 
 test('a leader that hangs holds up nothing that goes to others', async () => {
@@ -230,7 +247,7 @@ test('while nobody tells about the cluster all waits, and is written then', asyn
   brokers.isSilent = true
   const { producer, told } = start(brokers)
   offer(producer, 0, 'waits')
-  await until('it was asked twice', () => brokers.lookUps >= 2)
+  await until('it was tried twice', () => brokers.tries >= 2)
   brokers.isSilent = false
   await until('it is written', () => brokers.taken.length === 1)
   expect(told).toMatchObject({ written: 1, dropped: { full: 0, refused: 0, unknown: 0 } })

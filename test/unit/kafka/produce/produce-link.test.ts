@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { ProduceLink } from '../../../../src/kafka/produce/produce-link.ts'
+import { ProduceLink, type ProduceOutcome } from '../../../../src/kafka/produce/produce-link.ts'
 import { kafkaOf, nothing } from '../scripted-kafka.ts'
 
 const timeouts = { replicasTimeoutMs: 100, sendTimeoutMs: 100 }
@@ -32,10 +32,14 @@ test('a topic that is added to dead connections too late is still added to the n
   const dead = clusterOf({ slow: { topic: 'retry.1m', until: late.promise }, isDead: true })
   const link = new ProduceLink(kafkaOf([dead, clusterOf({})]), timeouts)
   const placing = link.placeOf('retry.1m', null)
-  await expect(link.prepare('dead-letters')).rejects.toThrow('the broker is gone')
+  const outcomes: ProduceOutcome[] = []
+  const letters = { topic: 'dead-letters', partition: 0, records: [{ value: 'value' }] }
+  await link.send([letters], (_item, outcome) => outcomes.push(outcome))
+  expect(outcomes).toEqual([
+    { isWritten: false, reason: 'the broker is gone', errorCode: undefined, isSent: false },
+  ])
   late.resolve()
   expect(await placing).toBe(0)
-  await link.prepare('dead-letters')
   expect(await link.placeOf('dead-letters', null)).toBe(0)
   expect(await link.placeOf('retry.1m', null)).toBe(0)
   await link.close()
