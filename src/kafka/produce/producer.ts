@@ -12,6 +12,7 @@ import type { OnClockSkew } from './clock-skew.ts'
 import { missingTopic } from './obstacle.ts'
 import type { LinkTimeouts, ProduceOutcome } from './produce-link.ts'
 import { RoutedLinks } from './routed-links.ts'
+import { headersBytes } from '../wire/produce-request.ts'
 import { throttlePatienceMs } from '../wire/throttle.ts'
 import { whenLate, within } from '../../async/within.ts'
 import { messageOf } from '../wire/errors.ts'
@@ -336,19 +337,15 @@ const noAnswer = `no acknowledgement within ${patienceMs} ms`
 const throttled = `nothing was written for ${throttlePatienceMs / 60_000} min, because a quota of this client id or its user is used up: raise it (producer_byte_rate, request_percentage)`
 
 /**
- * The most bytes that the format adds to a record: the header of a batch that has only this record, and all
- * length fields.
+ * The most bytes that the format adds to a record without headers: the header of a batch that has only this
+ * record, and all length fields.
  */
 const recordOverheadBytes = 128
-const headerOverheadBytes = 10
 
 /** Returns an upper limit on the bytes of a record in a batch of its own. */
-export function sizeOf({ key, value, headers = {} }: WrittenRecord): number {
-  let bytes = recordOverheadBytes + Buffer.byteLength(key ?? '') + Buffer.byteLength(value ?? '')
-  for (const name of Object.keys(headers))
-    for (const one of [headers[name] ?? ''].flat())
-      bytes += headerOverheadBytes + Buffer.byteLength(name) + Buffer.byteLength(one ?? '')
-  return bytes
+export function sizeOf({ key, value, headers }: WrittenRecord): number {
+  const bytes = recordOverheadBytes + headersBytes(headers)
+  return bytes + Buffer.byteLength(key ?? '') + Buffer.byteLength(value ?? '')
 }
 
 /**

@@ -341,7 +341,8 @@ function dataBytes(bytes: number): number {
   return varintBytes(bytes) + Math.max(0, bytes)
 }
 
-function headersBytes(headers: WrittenRecord['headers']): number {
+/** Returns the bytes of a record's headers, with their number. */
+export function headersBytes(headers: WrittenRecord['headers']): number {
   if (headers === undefined) return 1
   let count = 0
   let bytes = 0
