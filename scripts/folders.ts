@@ -158,7 +158,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   backfill: {
     about: 'first syncs, backfills, and the marks of destinations that lack values',
-    imports: ['async', 'audience', 'audience-files', 'retry'],
+    imports: ['async', 'audience', 'audience-files', 'message', 'retry'],
   },
   growth: {
     about: 'takes an installation to more partitions',
@@ -264,7 +264,7 @@ const parts: Readonly<Record<string, Folder>> = {
   },
   notices: {
     about: 'notices to customers about their destinations: each worker reports, one decides',
-    imports: ['delivery', 'pipeline'],
+    imports: ['delivery', 'message', 'pipeline'],
   },
   tracing: {
     about: 'spans by OpenTelemetry, if an endpoint is set',

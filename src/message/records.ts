@@ -22,8 +22,8 @@ export type PartitionRecords<T extends WrittenRecord = WrittenRecord> = {
 }
 
 /**
- * A record that Sluice writes to one of its topics. If it was made from another record, it keeps the partition
- * number of that record.
+ * A record that Sluice writes to one of its topics. If it was made from another record, it keeps the
+ * partition number of that record.
  */
 export type OutboundRecord = {
   readonly topic: string

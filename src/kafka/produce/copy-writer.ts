@@ -5,8 +5,8 @@ import { whileProgressing } from '../../async/within.ts'
 export type CopiedRecord = Omit<ProducerRecord, 'topic'> & { readonly partition: number }
 
 /**
- * A writer of records to one topic. The records of a partition are written in the order of the calls, with the
- * given times.
+ * A writer of records to one topic. The records of a partition are written in the order of the calls, with
+ * the given times.
  */
 export type CopyWriter = {
   /**

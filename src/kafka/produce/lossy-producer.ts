@@ -10,7 +10,8 @@ import type { WrittenRecord } from '../../message/records.ts'
 import { compressedRequest } from '../wire/compressed-produce.ts'
 import { isTooLarge } from '../wire/error-codes.ts'
 import type { OnClockSkew } from './clock-skew.ts'
-import type { ProduceLink, ProduceOutcome } from './produce-link.ts'
+import type { ProduceLink } from './produce-link.ts'
+import type { ProduceOutcome } from './produce-outcome.ts'
 import { RoutedLinks } from './routed-links.ts'
 
 /**
@@ -94,8 +95,8 @@ export function startLossyProducer(options: LossyProducerOptions): LossyProducer
 }
 
 /**
- * Sends the values like the other producers, but drops a value if Kafka may have taken it, so that no value is
- * written twice. Also drops values if there is no room for them.
+ * Sends the values like the other producers, but drops a value if Kafka may have taken it, so that no value
+ * is written twice. Also drops values if there is no room for them.
  */
 class BoundedProducer implements LossyProducer {
   readonly #options: LossyProducerOptions
@@ -166,8 +167,8 @@ class BoundedProducer implements LossyProducer {
 
   /**
    * Returns true if the values for one leader take at least as many bytes as are still free in the producer.
-   * This limits a leader that hangs to half of the room. Always returns false while only one of the leaders has
-   * got values.
+   * This limits a leader that hangs to half of the room. Always returns false while only one of the leaders
+   * has got values.
    */
   #isOverShare(leader: number | undefined, leaders: ReadonlySet<number>): boolean {
     const isShared = [...leaders].filter((one) => this.#bytesOf.has(one)).length > 1

@@ -1,30 +1,22 @@
 import { type Cluster, type Kafka, type PartitionMetadata, Partitioners } from 'kafkajs'
 import { clockAheadMs, type OnClockSkew } from './clock-skew.ts'
-import { describeErrorCode, errorCodes } from '../wire/error-codes.ts'
+import { errorCodes } from '../wire/error-codes.ts'
 import { type Metadata, metadataRequest } from '../wire/metadata-request.ts'
 import { partitionName } from '../wire/partition-name.ts'
 import { openPartwiseCluster, type PartwiseCluster } from '../cluster/partwise-cluster.ts'
 import { isOpen } from './obstacle.ts'
+import {
+  outcomeOf,
+  type PartitionAnswer,
+  type ProduceOutcome,
+  unwritten,
+  withoutLeader,
+} from './produce-outcome.ts'
 import { type ProduceAnswer, produceRequest, type ProducedTopic } from '../wire/produce-request.ts'
 import { ask, readsFromMs, ThrottledError, type WireBroker, type WireRequest } from '../wire/wire.ts'
 import { answerWithin, whenLate, within } from '../../async/within.ts'
 import { messageOf } from '../wire/errors.ts'
 import type { PartitionRecords } from '../../message/records.ts'
-
-/**
- * The outcome for the records of one partition. `offset` is the offset of the first record. Records that
- * weren't acknowledged may have been written nevertheless.
- */
-export type ProduceOutcome =
-  | { readonly isWritten: true; readonly offset: number }
-  | {
-      readonly isWritten: false
-      readonly reason: string
-      /** The error with which the broker has refused the records. `undefined` if no answer came. */
-      readonly errorCode: number | undefined
-      /** False if the records were certainly not sent. */
-      readonly isSent: boolean
-    }
 
 export type LinkTimeouts = {
   /**
@@ -374,29 +366,6 @@ function whenSlow<T>(
 function leaderOf(cluster: Cluster, { topic, partition }: PartitionRecords): number | undefined {
   const found = cluster.findTopicPartitionMetadata(topic).find(({ partitionId }) => partitionId === partition)
   return found === undefined || found.leader < 0 ? undefined : found.leader
-}
-
-type PartitionAnswer = { readonly errorCode: number; readonly baseOffset: number }
-
-function outcomeOf(item: PartitionRecords, answer: PartitionAnswer | undefined): ProduceOutcome {
-  if (answer === undefined) return unwritten(`${partitionName(item)} was not acknowledged`, { isSent: true })
-  const { errorCode, baseOffset } = answer
-  if (errorCode === errorCodes.NONE) return { isWritten: true, offset: baseOffset }
-  return unwritten(`${partitionName(item)}: ${describeErrorCode(errorCode)}`, { isSent: true, errorCode })
-}
-
-function unwritten(
-  reason: string,
-  { isSent, errorCode }: { readonly isSent: boolean; readonly errorCode?: number },
-): ProduceOutcome {
-  return { isWritten: false, reason, errorCode, isSent }
-}
-
-function withoutLeader(item: PartitionRecords): ProduceOutcome {
-  return unwritten(`${partitionName(item)} has no leader, or does not exist`, {
-    isSent: false,
-    errorCode: errorCodes.LEADER_NOT_AVAILABLE,
-  })
 }
 
 function topicDataOf(items: readonly PartitionRecords[]): ProducedTopic[] {

@@ -11,8 +11,8 @@ export type FailingUnitsOptions = {
 
 /**
  * Says which units have to stop because Kafka accepts no records for a partition to which the unit's
- * deliveries are written. While a unit is stopped, its records aren't fetched, and none of its attempts begin.
- * All other units continue.
+ * deliveries are written. While a unit is stopped, its records aren't fetched, and none of its attempts
+ * begin. All other units continue.
  */
 export class FailingUnits {
   readonly #options: FailingUnitsOptions

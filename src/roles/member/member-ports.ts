@@ -55,8 +55,8 @@ export class GroupPort implements AskedConsumer {
 type Delivers = Pick<Pipeline, 'acceptIdentify' | 'acceptDelete' | 'refuse'>
 
 /**
- * The pipeline, for the audiences. They have something to deliver only once the group has given them a record,
- * and the group consumer starts after the pipeline.
+ * The pipeline, for the audiences. They have something to deliver only once the group has given them a
+ * record, and the group consumer starts after the pipeline.
  */
 export class DeliveryPort {
   #pipeline: Delivers | undefined

@@ -27,7 +27,9 @@ export type RoleCatalog = Omit<CatalogFile, 'stop'> & {
    * role that never starts doesn't use its catalog, so it leaves the outline as it is.
    */
   inForce(): void
-  /** Calls `listener` after each change of the file's catalog, once the gauges and the log show the change. */
+  /**
+   * Calls `listener` after each change of the file's catalog, once the gauges and the log show the change.
+   */
   onChange(listener: (catalog: Catalog, before: Catalog) => void): void
   /** Stops at once. Resolves once the outline is written. */
   stop(): Promise<void>

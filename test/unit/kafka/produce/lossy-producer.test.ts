@@ -6,7 +6,7 @@ import {
   type LossyProducer,
   startLossyProducer,
 } from '../../../../src/kafka/produce/lossy-producer.ts'
-import type { ProduceOutcome } from '../../../../src/kafka/produce/produce-link.ts'
+import type { ProduceOutcome } from '../../../../src/kafka/produce/produce-outcome.ts'
 import type { PartitionRecords } from '../../../../src/message/records.ts'
 import { until } from '../../../support/until.ts'
 

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { ProduceLink, type ProduceOutcome } from '../../../../src/kafka/produce/produce-link.ts'
+import { ProduceLink } from '../../../../src/kafka/produce/produce-link.ts'
+import type { ProduceOutcome } from '../../../../src/kafka/produce/produce-outcome.ts'
 import { kafkaOf, nothing } from '../scripted-kafka.ts'
 
 const timeouts = { replicasTimeoutMs: 100, sendTimeoutMs: 100 }

@@ -135,8 +135,8 @@ describe('a produce request', () => {
   })
 
   test('keeps a header without a value, which kafkajs can not write', async () => {
-    const headers = { none: null, some: [null, 'a', Buffer.alloc(0)] }
-    const { records } = await readRecordSet(batchOf([{ value: 'v', headers }]), {
+    const given = { none: null, some: [null, 'a', Buffer.alloc(0)] }
+    const { records } = await readRecordSet(batchOf([{ value: 'v', headers: given }]), {
       passDamaged: false,
       end: Infinity,
     })
