@@ -28,11 +28,16 @@ async function readPartition(partition: number): Promise<WholeRecord[]> {
   return all
 }
 
+const timeOf = (nth: number): number => 1_700_000_000_000 + (nth % 7) * 86_400_000
+
+function record(text: string) {
+  return { partition: 1, key: null, value: Buffer.from(text), headers: {} }
+}
+
 test('copies are in the order of the calls, with their times and all their headers', async () => {
   const producer = await start()
   const writer = producer.to(topic)
   const headers = { none: null, some: [Buffer.from('a'), null], text: 'é' }
-  const timeOf = (nth: number): number => 1_700_000_000_000 + (nth % 7) * 86_400_000
   for (let nth = 0; nth < 3_000; nth++)
     await writer.write({
       partition: nth % 2,
@@ -57,7 +62,6 @@ test('copies are in the order of the calls, with their times and all their heade
 test('a record that its topic does not accept ends the copy, which says so; the others are written', async () => {
   const producer = await start()
   const writer = producer.to(topic)
-  const record = (text: string) => ({ partition: 1, key: null, value: Buffer.from(text), headers: {} })
   for (const text of ['before', 'x'.repeat(30_000), 'after']) await writer.write(record(text))
   await expect(writer.flush()).rejects.toThrow(`${topic}/1 does not accept a record`)
   expect((await readPartition(1)).map(({ value }) => String(value))).toEqual(['before', 'after'])
