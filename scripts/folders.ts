@@ -239,6 +239,10 @@ const parts: Readonly<Record<string, Folder>> = {
     imports: ['async', 'http', 'message'],
     packages: ['@kafkajs/confluent-schema-registry', 'ajv'],
   },
+  waiting: {
+    about: 'a queue in Kafka for each destination, for deliveries that wait for their turn',
+    imports: ['kafka', 'message'],
+  },
   pipeline: {
     about: 'record → deliveries → attempts → settlement',
     imports: ['async', 'delivery', 'message', 'retry', 'routing'],

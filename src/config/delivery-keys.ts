@@ -56,14 +56,19 @@ export const deliveryKeys = {
       min: 0,
       max: MINUTE,
       description:
-        'How long the queue (lane) of a destination may hold more than its share of the buffer. After this time, new messages for the destination go to a retry topic.',
+        'How long the queue (lane) of a destination may hold more than its share of the buffer. After this time, new messages for the destination wait in Kafka, in the topic `waiting`, until it is their turn.',
     }),
     laneWait: duration({
       default: 5 * SECOND,
       min: 10,
       max: 10 * MINUTE,
       description:
-        'How long a delivery may wait in the queue (lane) of its destination. After this time, it goes to a retry topic.',
+        'How long a delivery may wait in memory, in the queue (lane) of its destination. After this time, it waits in Kafka, in the topic `waiting`, until it is its turn.',
+    }),
+    waitingQueues: boolean({
+      default: true,
+      description:
+        'Whether deliveries that only wait for their turn join a queue of their destination in the topic `waiting`. `false`: they wait on the retry topics, as in versions without these queues, and what is in the queues is still delivered. Set it to `false`, and wait until `sluice_waiting_messages` is 0, before you go back to such a version.',
     }),
     poolIdle: duration({
       default: 30 * SECOND,

@@ -85,6 +85,11 @@ export class Account {
     return Math.floor((1 - this.#fill) * this.#options.buffer.records)
   }
 
+  /** The number of records that the buffer may hold. */
+  get maxRecords(): number {
+    return this.#options.buffer.records
+  }
+
   /** Holds a record until all of its deliveries have ended. `deliveries`: the number of its deliveries. */
   hold(record: HeldRecord, deliveries: number, bytes: number): PendingRecord {
     const pending = new PendingRecord(record, deliveries, bytes, this.#listener)

@@ -139,8 +139,11 @@ export class PendingRecord {
   }
 }
 
-/** The values of a delivery that its lane uses: the lane's `cap`, and the delivery's `LaneClass`. */
-export type LaneTerms = { cap: number; laneClass: LaneClass }
+/**
+ * The values of a delivery that its lane uses: the lane's `cap`, and the delivery's `LaneClass`. `isFromQueue`
+ * is true if the delivery was pulled from its destination's queue in Kafka.
+ */
+export type LaneTerms = { cap: number; laneClass: LaneClass; isFromQueue?: boolean }
 
 /** One message on its way to one destination. */
 export class Delivery implements RetryState {
@@ -160,6 +163,8 @@ export class Delivery implements RetryState {
    */
   laneCap: number
   readonly laneClass: LaneClass
+  /** True if the delivery was pulled from its destination's queue in Kafka. */
+  readonly isFromQueue: boolean
   /** The destination's rate limit in this process, at the time when the delivery was last enqueued. */
   laneRate: Rate | undefined
   queuedAtMs = 0
@@ -220,6 +225,7 @@ export class Delivery implements RetryState {
     this.body = body
     this.laneCap = lane.cap
     this.laneClass = lane.laneClass
+    this.isFromQueue = lane.isFromQueue ?? false
     this.laneRate = undefined
     this.sourceId = state.sourceId
     this.destinationId = state.destinationId
@@ -239,12 +245,20 @@ export class Delivery implements RetryState {
     this.isUncertain = state.isUncertain ?? false
     // If the record comes from a retry topic or from `replays`, its headers already say that the message is
     // uncertain. The record of a fresh message has no such header.
-    this.#isNewlyUncertain = this.isUncertain && lane.laneClass === 'fresh'
+    this.#isNewlyUncertain = this.isUncertain && !this.hasWaited
     this.isDelivered = state.isDelivered ?? false
     this.replayJob = state.replayJob ?? ''
     this.orderingKey = undefined
     this.behind = undefined
     this.trace = undefined
+  }
+
+  /**
+   * True if the delivery's record was written when it began to wait. What was right then may not be right
+   * now, so it may have to be judged.
+   */
+  get hasWaited(): boolean {
+    return this.laneClass !== 'fresh' || this.isFromQueue
   }
 
   /** The rung on which the delivery waits next. */
@@ -297,6 +311,11 @@ export class Delivery implements RetryState {
   /** Stops the delivery's clock. The delivery doesn't expire until the clock is started again. */
   stopClock(): void {
     this.#expiresAtMs = 0
+  }
+
+  /** Lets the delivery's clock go on after it stood. `expiresAtMs` is the time at which it expires now. */
+  continueClock(expiresAtMs: number): void {
+    this.#expiresAtMs = expiresAtMs
   }
 
   /** Makes the delivery expire no later than if its clock started now. */

@@ -3,7 +3,7 @@ import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { LaneClass } from '../delivery/lanes/lane-queue.ts'
 import { enter, type EnterResult } from '../message/enter.ts'
 import { type InternalFault, internalFault } from '../message/internal-fault.ts'
-import { sourceIdOf } from '../message/record-headers.ts'
+import { headerText, parseWholeNumber, sourceIdOf } from '../message/record-headers.ts'
 import { type RetryState, decodeRetryState } from '../retry/retry-state.ts'
 import { route } from '../routing/route.ts'
 import type { Account } from './account.ts'
@@ -11,7 +11,7 @@ import { Delivery, type LaneTerms } from './delivery.ts'
 import { type Exits, quote } from './exits.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
-import type { PipelineOptions, DeleteToDeliver, IdentifyToDeliver } from './pipeline-ports.ts'
+import type { PipelineOptions, DeleteToDeliver, IdentifyToDeliver, QueueClass } from './pipeline-ports.ts'
 
 type EntranceOptions = Pick<
   PipelineOptions,
@@ -144,10 +144,11 @@ export class Entrance {
   }
 
   /**
-   * Makes the delivery of a record of `replays`, or of a record of a retry topic whose wait is over. Returns
-   * `undefined` if the record was refused.
+   * Makes the delivery of a record of `replays`, of a record of a retry topic whose wait is over, or of a
+   * record that was pulled from `queueClass` of its destination's queue. Returns `undefined` if the record was
+   * refused.
    */
-  resume(record: HeldRecord, content: RecordContent): Delivery | undefined {
+  resume(record: HeldRecord, content: RecordContent, queueClass?: QueueClass): Delivery | undefined {
     const { key, value, headers } = content
     const decoded = decodeRetryState(headers)
     if (!decoded.ok || value === null || value.length === 0) {
@@ -162,8 +163,13 @@ export class Entrance {
       pending: account.hold(record, 1, (key?.length ?? 0) + value.length),
       key: key === null ? null : Buffer.from(key),
       body: Buffer.from(value),
-      lane: this.#laneTerms(destination, record.topic === topics.replays ? 'backfill' : 'retry'),
+      lane: {
+        ...this.#laneTerms(destination, laneClassOf(record.topic === topics.replays, queueClass)),
+        isFromQueue: queueClass !== undefined,
+      },
     })
+    const timeLeft = queueClass && headerText(headers, 'time-left')
+    if (timeLeft !== undefined) delivery.continueClock(now() + (parseWholeNumber(timeLeft) ?? 0))
     // A record that another program wrote may have a later `expires-at` than any record of Sluice. Without
     // this limit, it would stay on the ladder until that time.
     delivery.limitClock(ladder, now())
@@ -266,6 +272,11 @@ export class Entrance {
     if (tracing !== undefined) delivery.trace = tracing.begin(delivery)
     return delivery
   }
+}
+
+function laneClassOf(isReplayed: boolean, queueClass: QueueClass | undefined): LaneClass {
+  if (queueClass === undefined) return isReplayed ? 'backfill' : 'retry'
+  return queueClass === 'front' ? 'fresh' : queueClass
 }
 
 /** Returns the fields of a delivery that has not been tried yet. */

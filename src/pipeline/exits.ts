@@ -18,10 +18,12 @@ import {
   type IdentifyToDeliver,
   formsOf,
   type OutboundRecord,
+  type QueueClass,
+  type WaitingQueue,
 } from './pipeline-ports.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
 
-type ExitsOptions = Pick<PipelineOptions, 'catalog' | 'topics' | 'observer' | 'outlet' | 'tracing'> & {
+type ExitsOptions = Pick<PipelineOptions, 'catalog' | 'topics' | 'observer' | 'outlet' | 'tracing' | 'now'> & {
   readonly account: Account
   readonly backfillNeeds: BackfillNeeds
   readonly orderingKeys: OrderingKeys<Delivery>
@@ -35,7 +37,7 @@ export type KeepHeaders = (headers: ReceivedHeaders, timestampMs: number) => Ret
 
 const tooLarge = {
   reason: 'record_too_large',
-  detail: 'the record is too large for its retry topic',
+  detail: 'the record is too large for the topic in which it has to wait',
 } as const
 
 /** Ends deliveries: settles them, or writes them to a retry topic or to the dead letters. Holds no state. */
@@ -68,6 +70,17 @@ export class Exits {
     const { topics, observer } = this.#options
     observer.parked(delivery, why, waitMs)
     void this.#produce(delivery, topics.retryPrefix + formatWait(waitMs), headersOf(delivery))
+  }
+
+  /** Writes the delivery to the end of its destination's queue. Its clock stands while it waits there. */
+  queue(delivery: Delivery, queue: WaitingQueue, queueClass: QueueClass, why: ParkReason): void {
+    const { observer, now } = this.#options
+    observer.parked(delivery, why, 0)
+    const { pending, destinationId, key, body } = delivery
+    const record = { key, value: body, headers: stoppedClock(headersOf(delivery), delivery, now()) }
+    void this.#write(delivery, record, () =>
+      queue.append(pending.record.partition, destinationId, queueClass, record),
+    )
   }
 
   deadLetter(delivery: Delivery, reason: DeadReason, detail: string): void {
@@ -133,19 +146,37 @@ export class Exits {
     }))
   }
 
-  async #produce(delivery: Delivery, topic: string, headers: RetryHeaders): Promise<void> {
-    const { account, backfillNeeds, observer, orderingKeys, topics } = this.#options
+  #produce(delivery: Delivery, topic: string, headers: RetryHeaders): Promise<void> {
+    const { topics, outlet } = this.#options
     const { pending, key, body } = delivery
+    const record = { topic, partition: pending.record.partition, key, value: body, headers }
+    return this.#write(delivery, record, async () => {
+      if (topic !== topics.deadLetters) return outlet.produce(record)
+      await this.#writeDeadLetter(record)
+      return 'acknowledged'
+    })
+  }
+
+  /**
+   * Ends a delivery once `write` has written its record. If the record is too large for its topic, it becomes
+   * a dead letter.
+   */
+  async #write(
+    delivery: Delivery,
+    { key, value, headers }: Pick<OutboundRecord, 'key' | 'value' | 'headers'>,
+    write: () => Promise<'acknowledged' | 'refused'>,
+  ): Promise<void> {
+    const { account, backfillNeeds, observer, orderingKeys, topics } = this.#options
+    const { pending } = delivery
     pending.begin()
     account.begin()
     orderingKeys.leave(delivery)
-    const record = { topic, partition: pending.record.partition, key, value: body, headers }
-    if (topic === topics.deadLetters) await this.#writeDeadLetter(record)
-    else if (!(await this.#isTaken(record))) {
+    if ((await write()) === 'refused') {
       const { reason, detail } = tooLarge
       observer.deadLettered(reason, detail, pending.record, delivery)
       backfillNeeds.tellOf(delivery)
-      const letter = { ...record, topic: topics.deadLetters, headers: { ...headers, reason, detail } }
+      const { partition } = pending.record
+      const letter = { topic: topics.deadLetters, partition, key, value, headers: { ...headers, reason, detail } }
       await this.#writeDeadLetter(letter)
     }
     delivery.complete()
@@ -168,6 +199,12 @@ export class Exits {
   async #isTaken(record: OutboundRecord): Promise<boolean> {
     return (await this.#options.outlet.produce(record)) === 'acknowledged'
   }
+}
+
+/** Replaces the end of the delivery's time by the time that is left of it, because its clock stands. */
+function stoppedClock(headers: RetryHeaders, { expiresAtMs }: Delivery, nowMs: number): RetryHeaders {
+  if (expiresAtMs === 0) return headers
+  return { ...headers, 'expires-at': '0', 'time-left': String(Math.max(0, expiresAtMs - nowMs)) }
 }
 
 function headersOf(delivery: Delivery): RetryHeaders {

@@ -1,22 +1,13 @@
-import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { Judgement } from '../message/judgement.ts'
-import type { Account } from './account.ts'
 import type { Delivery } from './delivery.ts'
 import type { Exits } from './exits.ts'
 import type { BackfillNeeds } from './needs-backfill.ts'
 import type { PipelineOptions } from './pipeline-ports.ts'
 
 type JudgingOptions = Pick<PipelineOptions, 'catalog' | 'judge' | 'needsJudging' | 'mayBeDeleted'> & {
-  readonly account: Account
   readonly backfillNeeds: BackfillNeeds
   readonly exits: Exits
   readonly isDraining: () => boolean
-  readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
-  /**
-   * Handles a delivery that this worker must not make any more. Leaves it to the next owner of its record, or
-   * parks it.
-   */
-  readonly letGo: (delivery: Delivery) => void
 }
 
 /**
@@ -55,17 +46,13 @@ export class Judging {
   }
 
   /**
-   * Decides whether a delivery is still sent, and carries out the decision. A delivery with a property must
-   * hold its ordering key. Newer values then wait for the key, so the decision is still right when the
-   * delivery is sent.
+   * Decides whether a delivery is still sent, and ends it if it isn't. Returns `send` if it is to be sent, and
+   * `let go` if this worker must not make it any more. A delivery with a property must hold its ordering key.
+   * Newer values then wait for the key, so the decision is still right when the delivery is sent.
    */
-  async judge(delivery: Delivery): Promise<void> {
-    const { account, letGo } = this.#options
-    account.begin()
+  async judge(delivery: Delivery): Promise<'send' | 'let go' | 'ended'> {
     const judgement = await this.#judgementOf(delivery)
-    if (judgement === undefined) letGo(delivery)
-    else this.#carryOut(delivery, judgement)
-    account.end()
+    return judgement === undefined ? 'let go' : this.#carryOut(delivery, judgement)
   }
 
   /**
@@ -97,29 +84,28 @@ export class Judging {
     return isDraining() || delivery.isAbandoned ? undefined : judgement
   }
 
-  #carryOut(delivery: Delivery, judgement: Judgement): void {
-    const { exits, backfillNeeds, catalog, enqueue } = this.#options
+  #carryOut(delivery: Delivery, judgement: Judgement): 'send' | 'ended' {
+    const { exits, backfillNeeds } = this.#options
     if (delivery.isDelivered && isOfSame(delivery, judgement)) {
       // The message was delivered and is still right, so nothing has to be corrected.
       exits.settle(delivery)
-      return
+      return 'ended'
     }
     switch (judgement.kind) {
       case 'superseded':
         // The newer value was sent only to the destinations that were connected to the space when it came.
         if (!this.#isConnected(delivery)) backfillNeeds.tellOf(delivery)
         exits.drop(delivery, judgement.kind)
-        return
+        return 'ended'
       case 'suppressed':
         exits.drop(delivery, judgement.kind)
-        return
+        return 'ended'
       case 'send_current':
         delivery.replaceBy(judgement)
-        break
+        return 'send'
       case 'send':
-        break
+        return 'send'
     }
-    enqueue(delivery, catalog().destinations.get(delivery.destinationId))
   }
 
   #isConnected({ destinationId, sourceId }: Delivery): boolean {

@@ -5,9 +5,9 @@ import { describeDeath, stateEffectOf } from './dead-letter.ts'
 import { type Decision, idsOf, waitForTurn, waitOn } from './decision.ts'
 import type { Delivery } from './delivery.ts'
 import type { Exits } from './exits.ts'
-import type { ParkReason, PipelineOptions } from './pipeline-ports.ts'
+import type { ParkReason, PipelineOptions, WaitingQueue } from './pipeline-ports.ts'
 
-type ParkingOptions = Pick<PipelineOptions, 'catalog' | 'ladder' | 'observer' | 'now'> & {
+type ParkingOptions = Pick<PipelineOptions, 'catalog' | 'ladder' | 'observer' | 'queue' | 'now'> & {
   readonly exits: Exits
 }
 
@@ -61,7 +61,7 @@ export class Parking {
    * ends before the delivery expires.
    */
   mayOverflow(delivery: Delivery): boolean {
-    if (delivery.expiresAtMs === 0) return true
+    if (this.#options.queue?.isOpen === true || delivery.expiresAtMs === 0) return true
     const destination = this.#options.catalog().destinations.get(delivery.destinationId)
     return destination?.state !== 'on' || this.#nextWait(delivery, destination).kind === 'wait'
   }
@@ -74,7 +74,11 @@ export class Parking {
   }
 
   #wait(delivery: Delivery, why: Exclude<ParkReason, 'failed' | 'not_before'>): void {
-    const { ladder, now, exits } = this.#options
+    const { ladder, now, exits, queue } = this.#options
+    if (queue?.isOpen === true && forTurn.has(why)) {
+      this.#queue(delivery, queue, why)
+      return
+    }
     if (why === 'paused') delivery.stopClock()
     // The time for which a failing server isn't tried counts against the delivery's time limit too.
     if (why === 'paced' || why === 'proxy') delivery.startClock(ladder, now())
@@ -87,6 +91,18 @@ export class Parking {
     const destination = this.#options.catalog().destinations.get(delivery.destinationId)
     if (why === 'paced') this.#waitForTurn(delivery, remainingHooks(delivery, destination))
     else this.follow(delivery, this.#nextWait(delivery, destination), why)
+  }
+
+  /** Makes a delivery wait for its turn. If its record is in the queue already, it only has to stay there. */
+  #queue(delivery: Delivery, queue: WaitingQueue, why: ParkReason): void {
+    const { exits } = this.#options
+    if (delivery.isFromQueue && !delivery.pending.isBegun && !delivery.isNewlyUncertain) {
+      exits.leaveBehind(delivery)
+      return
+    }
+    // A new message that has been in its lane, or was pulled, is older than those that wait in the queue.
+    const isOlder = delivery.queuedAtMs > 0 || delivery.isFromQueue
+    exits.queue(delivery, queue, isOlder && delivery.laneClass === 'fresh' ? 'front' : delivery.laneClass, why)
   }
 
   #nextWait(delivery: Delivery, destination: DestinationDefinition | undefined): ReturnType<typeof waitOn> {
@@ -131,6 +147,9 @@ export class Parking {
     exits.retry(delivery, step.waitMs, 'paced')
   }
 }
+
+/** The reasons for which a delivery waits for its turn, without a fault of its endpoint. */
+const forTurn: ReadonlySet<ParkReason> = new Set<ParkReason>(['overflow', 'paused', 'shutdown', 'handover'])
 
 /** Returns the ids of the hooks that may still be tried, now or later. */
 function remainingHooks(

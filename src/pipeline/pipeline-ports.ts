@@ -9,6 +9,7 @@ import type { Judgement, WaitingDelivery } from '../message/judgement.ts'
 import type { RetryHeaders } from '../retry/retry-state.ts'
 import type { Ladder } from '../retry/ladder.ts'
 import type { SkipReason } from '../routing/route.ts'
+import type { LaneClass } from '../delivery/lanes/lane-queue.ts'
 import type { OmitReason } from './attempt.ts'
 import type { Delivery } from './delivery.ts'
 import type { HookResult } from './decision.ts'
@@ -28,7 +29,45 @@ export type Outlet = {
   produce(record: OutboundRecord): Promise<'acknowledged' | 'refused'>
 }
 
-/** The reason why a delivery was written to a retry topic. */
+/**
+ * The classes of a destination's queue. `fresh`: new messages. `front`: new messages that left their lane
+ * later than others joined the queue, and so go before them. `retry` and `backfill`: see `LaneClass`.
+ */
+export type QueueClass = LaneClass | 'front'
+
+/** The part of a delivery by which it finds its queue. */
+export type Queueing = Pick<Delivery, 'destinationId' | 'laneClass' | 'pending'>
+
+/**
+ * The queues of the destinations in Kafka, for deliveries that only wait for their turn. Each queue belongs to
+ * one class of one destination in one unit.
+ */
+export type WaitingQueue = {
+  /** False if nothing joins the queues any more, because the installation is to go back to an older version. */
+  readonly isOpen: boolean
+  /** Returns true if a delivery has to join the end of its queue, because others wait there. */
+  has(delivery: Queueing): boolean
+  /** Appends a delivery's record. Resolves once Kafka has it, or has refused it as too large. */
+  append(
+    unit: number,
+    destinationId: string,
+    queueClass: QueueClass,
+    record: Pick<OutboundRecord, 'key' | 'value' | 'headers'>,
+  ): Promise<'acknowledged' | 'refused'>
+  /** The destinations with a delivery to pull. */
+  waiting(): Iterable<string>
+  /** The number of a destination's deliveries that can be pulled. */
+  countOf(destinationId: string): number
+  /** The number of a destination's deliveries that were pulled, and come as soon as they are read. */
+  wantedOf(destinationId: string): number
+  /**
+   * Pulls up to `most` deliveries, and returns how many. The pipeline's `acceptWaiting` is called with each of
+   * them, at once or as soon as it is read.
+   */
+  pull(destinationId: string, queueClass: QueueClass, most: number): number
+}
+
+/** The reason why a delivery was written to a retry topic or to its destination's queue. */
 export type ParkReason =
   | 'failed'
   | 'not_before'
@@ -135,6 +174,8 @@ export type PipelineOptions = {
   repeats?: RepeatFilter
   ladder: Ladder
   topics: { events: string; retryPrefix: string; replays: string; deadLetters: string }
+  /** The queues for deliveries that wait for their turn. Without them, these wait on the retry topics. */
+  queue?: WaitingQueue
   limits: MessageLimits
   maxInFlight: number
   laneWaitMs: number
@@ -209,6 +250,10 @@ export type Pipeline = {
    * sources gets two `delete` messages.
    */
   acceptDelete(record: HeldRecord, request: DeleteToDeliver): void
+  /** Makes the delivery of a record that was pulled from its destination's queue. */
+  acceptWaiting(record: HeldRecord, content: RecordContent, queueClass: QueueClass): void
+  /** Pulls what a destination has room for. Call it when a first delivery waits in its queue. */
+  refill(destinationId: string): void
   /** Writes a record to the dead letters, because no delivery can be made from the record. */
   refuse(record: HeldRecord, content: RecordContent, reason: DeadReason, detail: string): void
   /**

@@ -1,16 +1,15 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { Bulkhead } from '../delivery/lanes/bulkhead.ts'
-import { createEndpoints, type DestinationDefinition } from '../delivery/endpoint.ts'
+import { createEndpoints } from '../delivery/endpoint.ts'
 import { GroupShare } from '../delivery/group-share.ts'
 import { createLanes } from '../delivery/lanes/lanes.ts'
 import type { LaneLimits, Lanes } from '../delivery/lanes/lanes-ports.ts'
 import { Account } from './account.ts'
-import { hasNoChance, type PlanOptions } from './attempt-plan.ts'
-import { Conclusion } from './conclusion.ts'
 import type { Delivery } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
 import { Exits, keptOfProducer } from './exits.ts'
 import { Judging } from './judging.ts'
+import { LineUp } from './line-up.ts'
 import { Parking } from './parking.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type {
@@ -19,9 +18,11 @@ import type {
   PipelineOptions,
   DeleteToDeliver,
   IdentifyToDeliver,
+  QueueClass,
 } from './pipeline-ports.ts'
 import { BackfillNeeds } from './needs-backfill.ts'
 import { OrderingKeys } from './ordering-keys.ts'
+import { Refill } from './refill.ts'
 import { StoppedUnits } from './stopped-units.ts'
 import { Turns } from './turns.ts'
 
@@ -44,13 +45,13 @@ class DeliveryPipeline implements Pipeline {
   readonly #account: Account
   readonly #exits: Exits
   readonly #parking: Parking
-  readonly #judging: Judging
   readonly #entrance: Entrance
+  readonly #lineUp: LineUp
   readonly #turns: Turns
-  readonly #plan: PlanOptions
+  readonly #refill: Refill | undefined
   readonly #orderingKeys = new OrderingKeys<Delivery>({
-    superseded: (delivery) => this.#supersede(delivery),
-    next: (delivery) => this.#next(delivery),
+    superseded: (delivery) => this.#lineUp.supersede(delivery),
+    next: (delivery) => this.#lineUp.next(delivery),
   })
   readonly #groupShare = new GroupShare()
   readonly #stopped = new StoppedUnits()
@@ -71,46 +72,25 @@ class DeliveryPipeline implements Pipeline {
     this.#account = account
     this.#exits = exits
     this.#parking = new Parking({ ...options, exits })
-    this.#judging = new Judging({
-      ...options,
-      account,
-      backfillNeeds,
-      exits,
-      isDraining: () => this.#isDraining,
-      enqueue: (delivery, destination) => this.#enqueue(delivery, destination),
-      letGo: (delivery) => this.#letGoNow(delivery),
-    })
-    const conclusion = new Conclusion({
-      ...options,
-      account,
-      judging: this.#judging,
-      parking: this.#parking,
-      takeBack: (delivery, isForAll) => this.#turns.takeBack(delivery, isForAll),
-    })
-    this.#plan = { ladder: options.ladder, sickWaitMs: options.bulkhead.waitMs }
-    this.#entrance = new Entrance({
-      ...options,
-      account,
-      backfillNeeds,
-      exits,
-    })
+    this.#entrance = new Entrance({ ...options, account, backfillNeeds, exits })
     this.#lanes = this.#openLanes()
-    this.#turns = new Turns({
+    const { queue } = options
+    const shared = {
       ...options,
+      queue,
       account,
       endpoints: this.#endpoints,
       lanes: this.#lanes,
-      bulkhead: this.#bulkhead,
       orderingKeys: this.#orderingKeys,
       stopped: this.#stopped,
       parking: this.#parking,
-      conclusion,
-      plan: this.#plan,
+      plan: { ladder: options.ladder, sickWaitMs: options.bulkhead.waitMs },
       isDraining: () => this.#isDraining,
-      enqueue: (delivery, destination) => this.#enqueue(delivery, destination),
-      supersede: (delivery) => this.#supersede(delivery),
-      letGo: (delivery) => this.#letGoNow(delivery),
-    })
+    }
+    const judging = new Judging({ ...shared, backfillNeeds, exits })
+    this.#lineUp = new LineUp({ ...shared, exits, judging, groupShare: this.#groupShare })
+    this.#turns = new Turns({ ...shared, judging, bulkhead: this.#bulkhead, lineUp: this.#lineUp })
+    this.#refill = queue && new Refill({ ...shared, queue })
   }
 
   #openLanes(): Lanes<Delivery> {
@@ -120,12 +100,14 @@ class DeliveryPipeline implements Pipeline {
       patienceMs: this.#options.lanePatienceMs,
       mayStart: this.#options.mayBegin,
       limitsOf: (destinationId) => this.#limitsOf(destinationId),
+      keepsOrder: this.#options.queue?.isOpen === true,
       freeRecords: () => this.#account.freeRecords,
       onCongested: this.#options.onCongested,
       start: (delivery) => this.#turns.begin(delivery),
       mayOverflow: (delivery) => this.#parking.mayOverflow(delivery),
       overflow: (delivery) => this.#parking.park(delivery, 'overflow'),
       letGo: (delivery) => this.#parking.letGo(delivery, 'handover'),
+      onLow: (destinationId) => this.#refill?.refill(destinationId),
     })
   }
 
@@ -180,6 +162,16 @@ class DeliveryPipeline implements Pipeline {
     else for (const { delivery } of entered) this.#parking.park(delivery, 'uncertain')
   }
 
+  acceptWaiting(record: HeldRecord, content: RecordContent, queueClass: QueueClass): void {
+    const { unreadable } = content
+    if (unreadable === undefined) this.#acceptResumed(record, content, queueClass)
+    else this.#exits.refuse(record, content, { reason: 'unreadable_batch', detail: unreadable })
+  }
+
+  refill(destinationId: string): void {
+    this.#refill?.refill(destinationId)
+  }
+
   acceptDelete(record: HeldRecord, request: DeleteToDeliver): void {
     this.#enqueueAll(this.#entrance.deletion(record, request))
   }
@@ -209,10 +201,7 @@ class DeliveryPipeline implements Pipeline {
         this.#stopped.hold(delivery)
       return
     }
-    for (const delivery of this.#stopped.release(unit)) {
-      if (this.#isDraining || delivery.isAbandoned) this.#letGoNow(delivery)
-      else this.#enqueue(delivery, this.#destinationOf(delivery))
-    }
+    for (const delivery of this.#stopped.release(unit)) this.#lineUp.goOn(delivery)
   }
 
   setStalled(isStalled: boolean): void {
@@ -239,80 +228,17 @@ class DeliveryPipeline implements Pipeline {
   }
 
   stop(): void {
+    this.#refill?.stop()
     this.#lanes.stop()
     this.#bulkhead.stop()
   }
 
-  /**
-   * Leaves a delivery to the next owner of its record, or parks the delivery. This is for deliveries that
-   * this worker must not make any more, because it stops or because their unit has another owner.
-   */
-  #letGoNow(delivery: Delivery): void {
-    this.#parking.letGo(delivery, this.#isDraining ? 'shutdown' : 'handover')
-  }
-
   #enqueueAll(entered: readonly Entered[]): void {
-    for (const { delivery, destination } of entered) this.#enqueue(delivery, destination)
+    for (const { delivery, destination } of entered) this.#lineUp.enqueue(delivery, destination)
   }
 
-  #acceptResumed(record: HeldRecord, content: RecordContent): void {
-    const delivery = this.#entrance.resume(record, content)
-    if (delivery === undefined) return
-    const { property } = delivery
-    if (!this.#judging.isNeededBy(delivery)) this.#enqueue(delivery, this.#destinationOf(delivery))
-    else if (property === undefined || this.#orderingKeys.enter(delivery, property))
-      void this.#judging.judge(delivery)
-  }
-
-  #destinationOf({ destinationId }: Delivery): DestinationDefinition | undefined {
-    return this.#options.catalog().destinations.get(destinationId)
-  }
-
-  #supersede(delivery: Delivery): void {
-    if (delivery.isAbandoned) this.#parking.letGo(delivery, 'handover')
-    else this.#exits.drop(delivery, 'superseded')
-  }
-
-  /**
-   * Continues with a delivery that got its ordering key. It continues in a microtask, because the lanes may
-   * be in the middle of starting or ending another delivery.
-   */
-  #next(delivery: Delivery): void {
-    this.#account.begin()
-    queueMicrotask(() => {
-      if (this.#isDraining || delivery.isAbandoned) this.#letGoNow(delivery)
-      else if (delivery.laneClass !== 'fresh' && this.#judging.isNeededBy(delivery))
-        void this.#judging.judge(delivery)
-      else this.#enqueue(delivery, this.#destinationOf(delivery))
-      this.#account.end()
-    })
-  }
-
-  #enqueue(delivery: Delivery, destination: DestinationDefinition | undefined): void {
-    if (destination?.state !== 'on') {
-      this.#parking.withhold(delivery, destination)
-      return
-    }
-    const endpoint = this.#endpoints.of(destination)
-    delivery.endpoint = endpoint
-    delivery.seenIn = this.#options.catalog()
-    // The limits are set again, because they may have changed while the delivery waited.
-    delivery.laneCap = destination.maxInFlight
-    delivery.laneRate = this.#groupShare.rateOf(destination)
-    if (hasNoChance(delivery, endpoint, this.#plan, this.#options.now()))
-      this.#parking.park(delivery, 'paced')
-    else this.#offer(delivery)
-  }
-
-  #offer(delivery: Delivery): void {
-    const { property } = delivery
-    // A delivery that already holds its ordering key doesn't wait for the key again.
-    if (
-      property !== undefined &&
-      delivery.orderingKey === undefined &&
-      !this.#orderingKeys.enter(delivery, property)
-    )
-      return
-    if (!this.#stopped.hold(delivery)) this.#lanes.offer(delivery)
+  #acceptResumed(record: HeldRecord, content: RecordContent, queueClass?: QueueClass): void {
+    const delivery = this.#entrance.resume(record, content, queueClass)
+    if (delivery !== undefined) this.#lineUp.resume(delivery)
   }
 }

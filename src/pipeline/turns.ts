@@ -4,15 +4,20 @@ import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
 import type { Account } from './account.ts'
 import { Attempt, type AttemptListener, type Omitted, type Way } from './attempt.ts'
 import { askedPauseMs, type AttemptPlan, planAttempt, type PlanOptions } from './attempt-plan.ts'
-import type { Conclusion } from './conclusion.ts'
+import { Conclusion } from './conclusion.ts'
 import { idsOf } from './decision.ts'
 import type { Delivery } from './delivery.ts'
+import type { Judging } from './judging.ts'
+import type { LineUp } from './line-up.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
 import type { Parking } from './parking.ts'
 import type { StoppedUnits } from './stopped-units.ts'
 import type { FirstTryWay, PipelineOptions } from './pipeline-ports.ts'
 
-type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'laneWaitMs' | 'now'> & {
+type TurnsOptions = Pick<
+  PipelineOptions,
+  'catalog' | 'sender' | 'observer' | 'ladder' | 'laneWaitMs' | 'now'
+> & {
   readonly account: Account
   readonly endpoints: Endpoints
   readonly lanes: Lanes<Delivery>
@@ -20,16 +25,10 @@ type TurnsOptions = Pick<PipelineOptions, 'catalog' | 'sender' | 'observer' | 'l
   readonly orderingKeys: OrderingKeys<Delivery>
   readonly stopped: StoppedUnits
   readonly parking: Parking
-  readonly conclusion: Conclusion
+  readonly judging: Judging
+  readonly lineUp: LineUp
   readonly plan: PlanOptions
   readonly isDraining: () => boolean
-  readonly enqueue: (delivery: Delivery, destination: DestinationDefinition | undefined) => void
-  readonly supersede: (delivery: Delivery) => void
-  /**
-   * Handles a delivery that this worker must not make any more. Leaves it to the next owner of its record, or
-   * parks it.
-   */
-  readonly letGo: (delivery: Delivery) => void
 }
 
 /** The pause of a lane, in milliseconds, after the proxy was down or this process could open no files. */
@@ -45,6 +44,7 @@ export class Turns {
   readonly #account: Account
   readonly #lanes: Lanes<Delivery>
   readonly #parking: Parking
+  readonly #conclusion: Conclusion
   readonly #listener: AttemptListener<Delivery> = {
     begun: (delivery, way) => {
       delivery.beginAttempt()
@@ -56,9 +56,9 @@ export class Turns {
     isUnitStopped: (delivery) => this.#options.stopped.has(delivery),
     concluded: (delivery, endpoint, attempted) => {
       if (attempted.results.length === 0) this.#hadNoTurn(delivery, attempted.omitted)
-      else this.#options.conclusion.draw(delivery, endpoint, attempted)
+      else this.#conclusion.draw(delivery, endpoint, attempted)
     },
-    omitted: (delivery, omitted) => this.#options.conclusion.reportOmitted(delivery, [omitted]),
+    omitted: (delivery, omitted) => this.#conclusion.reportOmitted(delivery, [omitted]),
     isCurrent: (delivery, { definition }) => this.#isCurrent(delivery, definition),
     freed: (delivery, isConcluded) => this.#free(delivery, isConcluded),
     ended: () => this.#account.end(),
@@ -69,6 +69,10 @@ export class Turns {
     this.#account = options.account
     this.#lanes = options.lanes
     this.#parking = options.parking
+    this.#conclusion = new Conclusion({
+      ...options,
+      takeBack: (delivery, isForAll) => this.#takeBack(delivery, isForAll),
+    })
   }
 
   /**
@@ -82,13 +86,13 @@ export class Turns {
       return
     }
     const delivery = queued.orderingKey === undefined ? queued : this.#newestOf(queued)
-    const { endpoints, enqueue, now, plan: planOptions } = this.#options
+    const { endpoints, lineUp, now, plan: planOptions } = this.#options
     const catalog = this.#options.catalog()
     const seen = delivery.seenIn === catalog ? delivery.endpoint : undefined
     const definition = seen?.definition ?? catalog.destinations.get(delivery.destinationId)
     if (definition?.state !== 'on') {
       this.#lanes.finished(delivery)
-      enqueue(delivery, definition)
+      lineUp.enqueue(delivery, definition)
       return
     }
     delivery.laneCap = definition.maxInFlight
@@ -127,7 +131,7 @@ export class Turns {
     const newest = this.#options.orderingKeys.newestOf(queued)
     if (newest === queued) return queued
     newest.takePlaceOf(queued)
-    this.#options.supersede(queued)
+    this.#options.lineUp.supersede(queued)
     return newest
   }
 
@@ -196,7 +200,7 @@ export class Turns {
    * system of this process failed, or an edit of the catalog has cut a last try short. The attempt isn't
    * counted, and the delivery waits. If `isForAll` is true, the other deliveries of its lane wait too.
    */
-  takeBack(delivery: Delivery, isForAll: boolean): void {
+  #takeBack(delivery: Delivery, isForAll: boolean): void {
     delivery.takeBackAttempt()
     if (isForAll && delivery.hasPlace) delivery.isToGoBack = true
     else if (isForAll) this.#offerLater(delivery)
@@ -212,7 +216,7 @@ export class Turns {
     this.#account.begin()
     setTimeout(() => {
       delivery.attach()
-      if (this.#options.isDraining() || delivery.isAbandoned) this.#options.letGo(delivery)
+      if (this.#options.isDraining() || delivery.isAbandoned) this.#options.lineUp.letGo(delivery)
       else this.#lanes.offer(delivery)
       this.#account.end()
     }, ownFaultPauseMs)
@@ -226,7 +230,7 @@ export class Turns {
       return
     }
     this.#lanes.finished(delivery)
-    this.#options.letGo(delivery)
+    this.#options.lineUp.letGo(delivery)
   }
 
   #isCurrent({ destinationId, seenIn }: Delivery, definition: DestinationDefinition): boolean {

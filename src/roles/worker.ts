@@ -8,6 +8,7 @@ import { createPipeline } from '../pipeline/pipeline.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import type { Watch } from '../notices/watch.ts'
 import type { Repeats } from '../repeats/repeats.ts'
+import type { WaitingQueues } from '../waiting/queues.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import type { CommonMetrics } from '../telemetry/common-metrics.ts'
 import { showDestinations } from '../telemetry/show-state.ts'
@@ -35,6 +36,7 @@ import { continueFromPlainGroup } from './member/plain-group.ts'
 import { showReady, workerObstacles } from './start/readiness.ts'
 import { openRecordIntake, type RecordIntake } from './member/record-intake.ts'
 import { openReplays, type Replays } from './member/open-replays.ts'
+import { holdUntilKnown, openWaiting } from './member/open-waiting.ts'
 import { openRetentions } from './member/retentions.ts'
 import { type RetryTier, tiersToConsume } from './member/retry-tiers.ts'
 import { ladderOf, pipelineSettings, type ProcessOf, staticMember, topicNames } from './start/settings.ts'
@@ -113,6 +115,7 @@ type OpenedBase = MemberBase & {
 /** The parts that a member adds to its base. They read records, and send and observe deliveries. */
 type Joined = MemberOutlets &
   MemberStates & {
+    readonly waiting: WaitingQueues
     readonly replays: Replays
     readonly watch: Watch
     /** The detection of repeated messages. If `undefined`, repeats are delivered. */
@@ -149,10 +152,10 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
     }),
   )
   group.connect(consumer)
-  const { stopStates, replays } = joined
+  const { stopStates, replays, waiting } = joined
   const stopWriters = () => Promise.all([stopStates(), replays.stop()])
   base.file.inForce()
-  deferEnd({ ...base, consumer, pipeline, intake, stopWriters })
+  deferEnd({ ...base, consumer, pipeline, intake, waiting, stopWriters })
 
   const shown = { ...base, ...joined, pipeline, consumer, intake, retentions }
   return {
@@ -217,19 +220,22 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
   const { parts, ending, laidOut, formerPartitions } = base
   const outlets = await openOutlets(base, laidOut)
   const states = await openStates(base, outlets.producer, formerPartitions)
+  const waiting = parts.add(openWaiting({ ...base, ...states, producer: outlets.producer }))
   const replays = await openReplays({ ...base, producer: outlets.producer })
   parts.defer(() => ending.within(replays.stop()))
   const watch = openWatch({ ...base, outbound: outlets.outbound })
-  return { ...outlets, ...states, replays, watch, repeats, traces: base.tracing?.worker }
+  return { ...outlets, ...states, waiting, replays, watch, repeats, traces: base.tracing?.worker }
 }
 
 function openPipeline(base: MemberBase, joined: Joined): Pipeline {
   const { config, catalog, group, limits } = base
-  const { producer, outbound, observer, deliveryLog, audiences, marks, watch, repeats, traces } = joined
+  const { producer, outbound, observer, deliveryLog, audiences, marks, watch, repeats, traces, waiting } =
+    joined
   return createPipeline({
     catalog,
     sender: outbound.sender,
     outlet: producer,
+    queue: waiting,
     observer: [deliveryLog?.observer, traces?.observer, watch.observer].reduce(bothObservers, observer),
     tracing: traces,
     ownSource: config.notices.source,
@@ -240,7 +246,7 @@ function openPipeline(base: MemberBase, joined: Joined): Pipeline {
     onPressure: (isFull) => group.setFull(isFull),
     onCongested: (isCongested) => group.setCongested(isCongested),
     mayBegin: () => group.checkInTouch(),
-    judge: (waiting) => audiences.judge(waiting),
+    judge: (delivery) => audiences.judge(delivery),
     needsJudging: (_sourceId, unit, hasProperty) => hasProperty || audiences.hasDeletions(unit),
     mayBeDeleted: ({ userId, spaceId }, unit) => audiences.mayBeDeleted(unit, userId, spaceId),
     needsBackfill: (destinationId, spaceId) => marks.needsBackfill(destinationId, spaceId),
@@ -282,15 +288,17 @@ function consumerSettings({ config, processOf }: WorkerOptions) {
 }
 
 function consumerPorts(
-  { config, kafka, metrics, log, stalls, failingUnits, onFatal }: MemberBase,
+  { config, kafka, metrics, log, group, stalls, failingUnits, onFatal }: MemberBase,
   member: Joined & { readonly notices: Notices; readonly pipeline: Pipeline; readonly intake: RecordIntake },
 ) {
-  const { audiences, repeats, pipeline, intake } = member
+  const { audiences, repeats, pipeline, intake, waiting } = member
+  const { events } = topicNames(config)
   return {
     kafka,
     onRecord: intake.accept,
     onAssigned(units) {
       repeats?.keepOnly(units)
+      holdUntilKnown(waiting, group, { events, units })
       pipeline.setShare(units.length / config.topics.partitions)
       intake.letGoAbandoned()
       audiences.letGoAbandoned()

@@ -27,6 +27,11 @@ const kibi = 1024
  */
 export const deletionsKeptMs = 30 * day
 /**
+ * The retention of `waiting`, in milliseconds. A paused destination's messages wait for as long as this, and
+ * then become dead letters.
+ */
+const waitingKeptMs = 30 * day
+/**
  * The retention of `replay-jobs`, whose records say who replayed what. A replay ends long before its record
  * is deleted, because the records that the replay reads are kept for at most two weeks.
  */
@@ -95,6 +100,8 @@ export type Topic = {
     readonly needsState?: true
     /** False if a commit has only the watermark, without the settled offsets above it. */
     readonly hasWindow?: false
+    /** True if the group only assigns and commits the topic. The queues of destinations read it themselves. */
+    readonly isPulled?: true
   }
   /** True if upstream services write the topic. Its values may begin with the schema id of a registry. */
   readonly isFramed?: true
@@ -196,6 +203,27 @@ export const topics = {
     readers: worker,
     writers: [...worker, 'audience backfill'],
     subscription: { needsState: true },
+    isOwn: true,
+  },
+  waiting: {
+    name: 'waiting',
+    purpose: 'deliveries that wait for their turn, because their destination is paused or at its limits',
+    key: 'the key of the record that the delivery began with',
+    kept: () => ({ forMs: waitingKeptMs }),
+    maxBytes: maxRetryRecordBytes,
+    readers: worker,
+    writers: worker,
+    subscription: { needsState: true, hasWindow: false, isPulled: true },
+    isOwn: true,
+  },
+  waitingMarks: {
+    name: 'waiting-marks',
+    purpose: 'which records of `waiting` are done, and whose they are',
+    key: 'the id of the topic `waiting`, the kind of the mark, its writer and the block of offsets',
+    kept: () => ({ latestOfKey: true, noneBeforeMs: 0, deletionsForMs: day }),
+    maxBytes: kafkaDefault,
+    readers: worker,
+    writers: worker,
     isOwn: true,
   },
   deadLetters: {

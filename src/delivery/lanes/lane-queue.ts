@@ -62,6 +62,8 @@ export class Lane<D> {
   overSinceMs = 0
   /** True while the lane sheds: new messages over its share go to the retry ladder at once. */
   isShedding = false
+  /** True while more deliveries of the lane wait outside of this process. */
+  isFed = false
   /** True if the lane was idle at the last sweep. */
   isLeft = false
   readonly #queues: Record<LaneClass, Queue<D>> = {
@@ -135,6 +137,16 @@ export class Lane<D> {
   /** Removes the oldest delivery of a new message, and returns it. */
   shiftFresh(): D | undefined {
     return this.#shiftFrom('fresh')
+  }
+
+  /**
+   * Returns true if a delivery for which `counts` returns true has waited since `latestMs` or longer.
+   */
+  hasWaitedSince(latestMs: number, counts: (delivery: D) => boolean): boolean {
+    return byUrgency.some((laneClass) => {
+      const oldest = this.#queues[laneClass].oldest
+      return oldest !== undefined && oldest.sinceMs <= latestMs && counts(oldest.delivery)
+    })
   }
 
   /**

@@ -14,6 +14,11 @@ export type LaneItem<D> = {
    */
   readonly isLate: boolean
   /**
+   * True if the delivery was pulled from a queue outside of this process. It waits in its lane without a limit
+   * on the time, because its record is written for waiting.
+   */
+  readonly isFromQueue: boolean
+  /**
    * The time (`AwakeClock`) at which the delivery first came to its lane; 0 until then. `Lanes` sets this
    * field.
    */
@@ -46,6 +51,8 @@ export type Lanes<D extends LaneItem<D>> = {
    * returns the others.
    */
   takeQueued(isToGo: (delivery: D) => boolean): D[]
+  /** Says whether more deliveries of a lane wait outside of this process. `onLow` then asks for them. */
+  setFed(laneKey: string, isFed: boolean): void
   readonly inFlight: number
   readonly queued: number
   /** Returns the number of deliveries that wait in a lane. */
@@ -72,6 +79,11 @@ export type LanesOptions<D> = {
    */
   mayOverflow?: ((delivery: D) => boolean) | undefined
   /**
+   * True if `overflow` keeps the order of the deliveries, because it appends each to its lane's queue outside
+   * of this process. All deliveries of a lane then leave together.
+   */
+  keepsOrder?: boolean
+  /**
    * An idle lane is kept for this number of milliseconds, or for up to twice as long. For a destination with
    * few messages, this costs less than a new lane for each message.
    */
@@ -91,5 +103,7 @@ export type LanesOptions<D> = {
   start: (delivery: D) => void
   overflow: (delivery: D) => void
   letGo: (delivery: D) => void
+  /** Called when a lane that is fed from outside of this process holds few deliveries ready. */
+  onLow?: ((laneKey: string) => void) | undefined
   onCongested: (isCongested: boolean) => void
 }

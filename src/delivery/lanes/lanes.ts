@@ -73,7 +73,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
 
   offer(delivery: D): void {
     const lane = this.#laneOf(delivery)
-    if (!this.#hasRoom(lane, delivery) && !this.#makesRoom(lane, delivery)) {
+    if (!delivery.isFromQueue && !this.#hasRoom(lane, delivery) && !this.#makesRoom(lane, delivery)) {
       this.#options.overflow(delivery)
       return
     }
@@ -81,6 +81,11 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     this.#joinLine(lane)
     this.#pump()
     if (lane.length > 0) this.#waiting.add(lane)
+  }
+
+  setFed(laneKey: string, isFed: boolean): void {
+    const lane = this.#lanes.get(laneKey)
+    if (lane !== undefined) lane.isFed = isFed
   }
 
   finished(delivery: D): void {
@@ -267,6 +272,7 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     lane.inFlight++
     this.#joinLine(lane)
     this.#options.start(delivery)
+    if (lane.isFed && lane.length <= lane.cap / 2) this.#options.onLow?.(lane.key)
   }
 
   #take(lane: Lane<D>): D | undefined {
@@ -369,7 +375,8 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
    * share, deliveries that have no other place to wait stay in it.
    */
   #moveOn(lane: Lane<D>, latestMs: number): number {
-    const { mayOverflow } = this.#options
+    const { mayOverflow, keepsOrder } = this.#options
+    if (keepsOrder === true) return this.#moveAll(lane, latestMs)
     let moved = 0
     for (
       let delivery = this.#nextToMove(lane, latestMs);
@@ -388,6 +395,18 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   /**
+   * If a delivery has waited too long, passes all of the lane to `overflow`, in their order. If only that
+   * delivery left, those behind it would start before it.
+   */
+  #moveAll(lane: Lane<D>, latestMs: number): number {
+    if (!lane.hasWaitedSince(latestMs, isNew)) return 0
+    const moved = lane.remove(isNew)
+    this.#queued -= moved.length
+    for (const delivery of moved) this.#leave(delivery)
+    return moved.length
+  }
+
+  /**
    * Removes a delivery that has waited too long, and returns it. Removes a kept delivery only if it needn't
    * stay any more.
    */
@@ -396,4 +415,9 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     const isFree = kept !== undefined && this.#options.mayOverflow?.(kept) !== false
     return isFree ? lane.shiftKept() : lane.shiftWaitingSince(latestMs)
   }
+}
+
+/** Returns true if the delivery's record isn't written for waiting yet, so that it holds up its partition. */
+function isNew({ isFromQueue }: { readonly isFromQueue: boolean }): boolean {
+  return !isFromQueue
 }

@@ -1,6 +1,7 @@
 import type { Kafka } from 'kafkajs'
 import type { OnTruncation } from './handover.ts'
 import type { PartitionState } from '../partitions/partition-state.ts'
+import type { PulledPartition } from '../partitions/pulled-partition.ts'
 import type { HeldRecord, RecordContent } from '../../message/held-record.ts'
 import type { TopicSubscription } from '../partitions/topic-subscription.ts'
 
@@ -141,6 +142,11 @@ export type GroupConsumer = {
    * every few seconds.
    */
   endSeenMs(topic: string, id: number): number
+  /**
+   * Returns this member's partition of a topic with `isPulled`. Returns `undefined` if this member doesn't own
+   * it. After the partition was lost or started again, this function returns another object.
+   */
+  pulled(topic: string, id: number): PulledPartition | undefined
   /** Takes no further record. Records that were taken before can still settle and be committed. */
   quiesce(): void
   /** Commits all that has settled. Throws when the broker refuses the commit or can't be reached. */

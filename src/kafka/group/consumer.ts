@@ -2,6 +2,7 @@ import { GroupMember } from './group-member.ts'
 import type { ConsumerOptions, GroupConsumer } from './consumer-ports.ts'
 
 export type { ConsumerOptions, GroupConsumer } from './consumer-ports.ts'
+export type { PulledPartition } from '../partitions/pulled-partition.ts'
 
 /**
  * Starts one member of the consumer group. Resolves once the brokers have reported the topics. By then the

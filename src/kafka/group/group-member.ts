@@ -14,6 +14,7 @@ import { LoanedRecord } from '../partitions/loaned-record.ts'
 import { type Assigned, Membership } from './membership.ts'
 import { OwnedPartitions } from '../partitions/owned-partitions.ts'
 import type { Partition } from '../partitions/partition.ts'
+import { PulledPartition } from '../partitions/pulled-partition.ts'
 import type { PartitionState } from '../partitions/partition-state.ts'
 import type { Truncation } from '../fetch/positions.ts'
 import type { StoredCommit } from '../wire/stored-commit.ts'
@@ -243,6 +244,11 @@ export class GroupMember implements GroupConsumer {
     if (partition === undefined) return 0
     this.#learnEnd(partition)
     return partition.endSeenMs
+  }
+
+  pulled(topic: string, id: number): PulledPartition | undefined {
+    const partition = this.#owned.get(topic, id)
+    return partition?.isPulled === true ? new PulledPartition(partition) : undefined
   }
 
   quiesce(): void {

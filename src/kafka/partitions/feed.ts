@@ -147,6 +147,7 @@ export class Feed implements FetchListener, KnownLog {
 
   open(): void {
     const { partition, fetcher } = this.#options
+    if (partition.isPulled) return
     const { offset, leaderEpoch, topicId } = this.#start
     this.#isPaused = this.#wantsPause
     this.#handle = fetcher.open({

@@ -14,6 +14,8 @@ export type PartitionOptions = {
   readonly needsState?: boolean
   /** True if commits list the settled offsets above the watermark. */
   readonly hasWindow?: boolean
+  /** True if the worker reads the partition itself, and this member only commits how far it is done. */
+  readonly isPulled?: boolean
   /**
    * The worker looks at the head (the first waiting record) of a busy retry topic once in each period. This
    * is the moment of the look, as a fraction (0 to 1) of the period.
@@ -32,6 +34,7 @@ export class Partition {
   readonly waitMs: number
   readonly needsState: boolean
   readonly hasWindow: boolean
+  readonly isPulled: boolean
   readonly turn: number
   #watermark = new Watermark(0)
   #isWaiting = true
@@ -59,6 +62,7 @@ export class Partition {
   readonly #end = new LogEnd()
   #oldest = new OldestRecord()
   #wasLeftOpen = false
+  #found: StoredCommit | undefined
   #log: KnownLog | undefined
   /**
    * The leader epoch of the last record that the previous owner's commit lists as settled. This member may
@@ -70,13 +74,14 @@ export class Partition {
     topic: string,
     id: number,
     waitMs: number,
-    { needsState = false, hasWindow = true, turn = 0 }: PartitionOptions = {},
+    { needsState = false, hasWindow = true, isPulled = false, turn = 0 }: PartitionOptions = {},
   ) {
     this.topic = topic
     this.id = id
     this.waitMs = waitMs
     this.needsState = needsState
     this.hasWindow = hasWindow
+    this.isPulled = isPulled
     this.turn = turn
   }
 
@@ -208,6 +213,7 @@ export class Partition {
   clear(stored: StoredCommit): void {
     const memory = memoryOf(stored)
     this.#isCleared = true
+    this.#found = stored
     // This watermark makes the lag known while the partition waits.
     if (stored.offset >= 0) this.#watermark = new Watermark(stored.offset)
     this.#begunBelow = memory?.begunBelow ?? 0
@@ -291,6 +297,11 @@ export class Partition {
     return true
   }
 
+  /** Notes that the worker has taken a record of a partition that it reads itself. */
+  lend(): void {
+    this.#lent++
+  }
+
   settle(offset: number): void {
     this.#watermark.settle(offset)
     this.#settledCount++
@@ -349,6 +360,16 @@ export class Partition {
     return offset < this.#watermark.top
       ? (this.#log?.leaderEpochBefore(offset + 1) ?? -1)
       : this.#rememberedEpoch
+  }
+
+  /** The offset that was committed last; 0 if nothing was committed. */
+  get committedOffset(): number {
+    return this.#committed.position
+  }
+
+  /** The commit of the previous owner, from which the partition was cleared. */
+  get found(): StoredCommit | undefined {
+    return this.#found
   }
 
   committed(standing: Standing): void {

@@ -11,4 +11,9 @@ export type TopicSubscription = {
    * become full and stop fetching.
    */
   hasWindow?: false
+  /**
+   * If true, the group only assigns the topic's partitions and commits them. The worker reads them itself, in
+   * any order, and says how far they are done (`GroupConsumer.pulled`).
+   */
+  isPulled?: true
 }

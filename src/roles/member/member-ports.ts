@@ -7,7 +7,7 @@ import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 
 type AskedConsumer = Pick<
   GroupConsumer,
-  'isMember' | 'checkInTouch' | 'endSeenMs' | 'setFull' | 'setCongested' | 'setPartitionFull'
+  'isMember' | 'checkInTouch' | 'endSeenMs' | 'setFull' | 'setCongested' | 'setPartitionFull' | 'pulled'
 >
 
 /**
@@ -50,13 +50,20 @@ export class GroupPort implements AskedConsumer {
   setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void {
     this.#consumer?.setPartitionFull(topic, id, isFull, holder)
   }
+
+  pulled(topic: string, id: number): ReturnType<GroupConsumer['pulled']> {
+    return this.#consumer?.pulled(topic, id)
+  }
 }
 
-type Delivers = Pick<Pipeline, 'acceptIdentify' | 'acceptDelete' | 'refuse'>
+type Delivers = Pick<
+  Pipeline,
+  'acceptIdentify' | 'acceptDelete' | 'acceptWaiting' | 'refill' | 'refuse'
+>
 
 /**
- * The pipeline, for the audiences. They have something to deliver only once the group has given them a
- * record, and the group consumer starts after the pipeline.
+ * The pipeline, for the audiences and the queues of destinations. They have something to deliver only once the
+ * group has given them a record or a partition, and the group consumer starts after the pipeline.
  */
 export class DeliveryPort {
   #pipeline: Delivers | undefined
@@ -67,7 +74,7 @@ export class DeliveryPort {
 
   get pipeline(): Delivers {
     if (this.#pipeline === undefined)
-      throw new Error('the state of audiences has something to deliver too early')
+      throw new Error('a part of this member has something to deliver too early')
     return this.#pipeline
   }
 }

@@ -4,6 +4,7 @@ import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 import type { Parts } from '../start/parts.ts'
 import type { RecordIntake } from './record-intake.ts'
 import type { Stalls } from '../start/stalls.ts'
+import type { WaitingQueues } from '../../waiting/queues.ts'
 import type { GroupConsumer } from '../../kafka/group/consumer.ts'
 import type { Ending } from './ending.ts'
 import { leaveMs } from './ending.ts'
@@ -18,6 +19,7 @@ export type MemberEnd = {
   readonly consumer: GroupConsumer
   readonly pipeline: Pipeline
   readonly intake: RecordIntake
+  readonly waiting: Pick<WaitingQueues, 'flush'>
   /**
    * Stops all parts that write records for units, but not the pipeline. These parts are stopped once more
    * when the role's parts stop.
@@ -30,7 +32,7 @@ export type MemberEnd = {
  * They finish and commit the member's deliveries in flight, and then leave the group.
  */
 export function deferEnd({ parts, log, ending, stalls, ...member }: MemberEnd): void {
-  const { consumer, pipeline, intake, stopWriters } = member
+  const { consumer, pipeline, intake, waiting, stopWriters } = member
   parts.defer(async () => {
     if (!(await ending.within(leave(consumer, log))))
       log.error('Kafka did not answer in time: what was settled since the last commit will be repeated')
@@ -40,7 +42,9 @@ export function deferEnd({ parts, log, ending, stalls, ...member }: MemberEnd): 
     log.info({ held: pipeline.held.records, inFlight: pipeline.inFlight }, 'draining')
     consumer.quiesce()
     intake.stop()
-    if (!(await ending.drained(Promise.all([pipeline.drain(), stopWriters()]))))
+    // The last commit may only be made when the marks of the messages that were delivered are written.
+    const ended = Promise.all([pipeline.drain(), stopWriters()]).then(() => waiting.flush())
+    if (!(await ending.drained(ended)))
       log.warn(
         { held: pipeline.held.records },
         'stopping before all deliveries were finished: the rest will be repeated',

@@ -2,10 +2,12 @@ import type { AudienceUnits } from '../../audience/unit/units.ts'
 import type { FirstSyncs } from '../../backfill/first-syncs.ts'
 import type { Notices } from './open-notices.ts'
 import type { Replays } from './open-replays.ts'
+import type { WaitingQueues } from '../../waiting/queues.ts'
 import type { ConsumerOptions } from '../../kafka/group/consumer.ts'
 
 /** The parts of a member that work on the units that the member owns. */
 export type UnitParts = {
+  readonly waiting: Pick<WaitingQueues, 'prepare' | 'release'>
   readonly audiences: Pick<AudienceUnits, 'prepare' | 'release'>
   readonly firstSyncs: Pick<FirstSyncs, 'acquire' | 'release'>
   readonly replays: Pick<Replays, 'acquire' | 'release'>
@@ -18,6 +20,7 @@ export type UnitParts = {
  * would take the unit from that part again.
  */
 export function unitPorts({
+  waiting,
   audiences,
   firstSyncs,
   replays,
@@ -27,7 +30,8 @@ export function unitPorts({
   return {
     async prepare(unit) {
       held.add(unit)
-      await audiences.prepare(unit)
+      // Both can take long, and new messages of the unit wait only for the queues.
+      await Promise.all([waiting.prepare(unit), audiences.prepare(unit)])
       if (held.has(unit)) await firstSyncs.acquire(unit)
       if (!held.has(unit)) return
       replays.acquire(unit)
@@ -37,7 +41,7 @@ export function unitPorts({
       held.delete(unit)
       notices.release(unit)
       await Promise.all([replays.release(unit), firstSyncs.release(unit)])
-      await audiences.release(unit)
+      await Promise.all([audiences.release(unit), waiting.release(unit)])
     },
   }
 }

@@ -12,6 +12,7 @@ export class Parcel implements LaneItem<Parcel> {
   laneRate: Rate | undefined
   isLate = false
   isAbandoned = false
+  isFromQueue = false
   queuedAtMs = 0
   lane: Lane<Parcel> | undefined
 

@@ -13,6 +13,7 @@ function startParts() {
     release: async (): Promise<void> => void having.delete(name),
   })
   const ports = unitPorts({
+    waiting: { ...partOf('waiting'), prepare: () => Promise.resolve() },
     audiences: { ...partOf('audiences'), prepare: () => ready.audiences.promise },
     firstSyncs: {
       ...partOf('first syncs'),

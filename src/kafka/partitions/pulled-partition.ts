@@ -1,0 +1,71 @@
+import type { Partition } from './partition.ts'
+import { memoryOf } from '../wire/stored-commit.ts'
+
+/**
+ * A partition that the worker reads itself. The group assigns it, waits for the records that are lent before
+ * it hands the partition over, and commits the offset before which all is done.
+ */
+export class PulledPartition {
+  readonly #partition: Partition
+
+  constructor(partition: Partition) {
+    this.#partition = partition
+  }
+
+  /**
+   * What the commit of the previous owner says. `offset` is -1 if there is none. `isForeign` is true if
+   * somebody else wrote or moved the commit, for example with a tool of Kafka. `topicId` is the id of the
+   * topic whose log the commit describes, if it is known.
+   */
+  get found(): {
+    readonly offset: number
+    readonly isForeign: boolean
+    readonly topicId: string | undefined
+  } {
+    const { found } = this.#partition
+    if (found === undefined || found.offset < 0) return { offset: -1, isForeign: false, topicId: undefined }
+    const memory = memoryOf(found)
+    const isForeign = found.moved !== undefined || memory === undefined
+    return { offset: found.offset, isForeign, topicId: memory?.topicId }
+  }
+
+  /** True once this member may start deliveries of the partition's records. */
+  get isBegun(): boolean {
+    return !this.#partition.isWaiting && !this.#partition.isLost
+  }
+
+  /** True once the partition belongs to another member. */
+  get isLost(): boolean {
+    return this.#partition.isLost
+  }
+
+  /** True if the group has removed this member, so that the next owner didn't wait for it. */
+  get isElsewhere(): boolean {
+    return this.#partition.isElsewhere
+  }
+
+  /** Below this offset, an owner that left no final mark may have begun to deliver records. */
+  get begunBelow(): number {
+    return this.#partition.begunBelow
+  }
+
+  /** The offset that this member has committed; 0 before its first commit. */
+  get committedOffset(): number {
+    return this.#partition.committedOffset
+  }
+
+  /** Notes that a record is taken. Until it is given back, no next owner begins the partition. */
+  lend(): void {
+    this.#partition.lend()
+  }
+
+  /** Notes that a taken record is done and its mark is written, or that it was left to the next owner. */
+  giveBack(): void {
+    this.#partition.giveBack()
+  }
+
+  /** Notes that all records before `offset` are done. The next commit has this offset. */
+  moveTo(offset: number): void {
+    this.#partition.passOver(offset)
+  }
+}

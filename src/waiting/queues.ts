@@ -1,0 +1,192 @@
+import type { GroupConsumer } from '../kafka/group/consumer.ts'
+import type { OutboundRecord, RecordProducer } from '../kafka/produce/producer.ts'
+import type { PartitionReader } from '../kafka/read/partition-reader.ts'
+import { queuedHeader, queuedText } from './marks.ts'
+import { Owners, type QueueClass, queueClasses } from './owners.ts'
+import { Pieces } from './pieces.ts'
+import { type QueueLog, type TakeWaiting, UnitQueue } from './unit-queue.ts'
+
+export type WaitingQueuesOptions = {
+  /** The names of the topics `waiting` and `waiting-marks`. */
+  readonly topic: string
+  readonly marksTopic: string
+  readonly reader: PartitionReader
+  readonly producer: Pick<RecordProducer, 'produce' | 'produceAt'>
+  readonly group: Pick<GroupConsumer, 'pulled'>
+  readonly take: TakeWaiting
+  /** Called with a destination that has a message to pull. */
+  readonly onWaiting: (destinationId: string) => void
+  /** Called when a unit's queues are known. From then on, new messages of the unit may be delivered. */
+  readonly onReady: (unit: number) => void
+  /** Called with the number of messages that Kafka deleted before they were delivered. */
+  readonly onLost: (count: number) => void
+  /** False if no message joins a queue any more, so that the installation can go back to an older version. */
+  readonly isOpen: boolean
+  /** The memory for messages that were fetched and not delivered yet, in bytes. */
+  readonly cacheBytes: number
+  readonly log: QueueLog
+}
+
+const tickMs = 100
+
+/** The part of a delivery by which it finds its queue. */
+type Waiting = {
+  readonly destinationId: string
+  readonly laneClass: QueueClass
+  readonly pending: { readonly record: { readonly partition: number } }
+}
+
+/** The queues of all destinations in the units that this member owns. */
+export class WaitingQueues {
+  /** See `WaitingQueuesOptions.isOpen`. */
+  readonly isOpen: boolean
+  readonly #options: WaitingQueuesOptions
+  readonly #owners = new Owners()
+  readonly #pieces: Pieces
+  readonly #units = new Map<number, UnitQueue>()
+  readonly #timer: NodeJS.Timeout
+  /** The unit from which a destination's messages were pulled last, so that its units take turns. */
+  #turn = 0
+
+  constructor(options: WaitingQueuesOptions) {
+    this.#options = options
+    this.isOpen = options.isOpen
+    this.#pieces = new Pieces(options.cacheBytes)
+    this.#timer = setInterval(() => {
+      for (const queue of this.#units.values()) queue.tick()
+    }, tickMs)
+    this.#timer.unref()
+  }
+
+  /** True once the queues of a unit are known. */
+  isReady(unit: number): boolean {
+    return this.#units.get(unit)?.isReady ?? false
+  }
+
+  /** Reads the queues of a unit that this member has got. Rejects if they can't be read. */
+  async prepare(unit: number): Promise<void> {
+    const { group, topic, marksTopic, reader, producer, take, onLost, log } = this.#options
+    const partition = group.pulled(topic, unit)
+    if (partition === undefined) throw new Error(`${topic}/${unit} is not assigned to this member`)
+    await this.#units.get(unit)?.close()
+    const queue = new UnitQueue({
+      unit,
+      topic,
+      marksTopic,
+      reader,
+      producer,
+      owners: this.#owners,
+      pieces: this.#pieces,
+      partition,
+      take,
+      onWaiting: (code) => this.#options.onWaiting(this.#owners.destinationOf(code)),
+      onLost,
+      log,
+    })
+    this.#units.set(unit, queue)
+    await queue.load()
+    if (this.#units.get(unit) === queue) this.#options.onReady(unit)
+  }
+
+  /** Ends the tenure of a unit. Resolves once its marks are written. */
+  async release(unit: number): Promise<void> {
+    const queue = this.#units.get(unit)
+    this.#units.delete(unit)
+    await queue?.close()
+  }
+
+  /** Returns true if a delivery has to join the end of its queue, because others wait there. */
+  has({ destinationId, laneClass, pending }: Waiting): boolean {
+    const queue = this.#units.get(pending.record.partition)
+    if (queue === undefined) return false
+    const has = (queueClass: QueueClass): boolean => {
+      const code = this.#owners.knownCodeOf(destinationId, queueClass)
+      return code !== undefined && queue.has(code)
+    }
+    return has(laneClass) || (laneClass === 'fresh' && has('front'))
+  }
+
+  /**
+   * Appends a delivery's record to its queue. Resolves once Kafka has it, or has refused it as too large. If
+   * this member has lost the unit meanwhile, the next owner finds the record in the log.
+   */
+  async append(
+    unit: number,
+    destinationId: string,
+    queueClass: QueueClass,
+    record: Omit<OutboundRecord, 'topic' | 'partition'>,
+  ): Promise<'acknowledged' | 'refused'> {
+    const { topic, producer } = this.#options
+    const queue = this.#units.get(unit)
+    const placed = { ...record, topic, partition: unit }
+    if (queue !== undefined) return queue.append(placed, this.#owners.codeOf(destinationId, queueClass))
+    const queued = queuedText({ writer: '', sequence: 0, queueClass })
+    return producer.produce({ ...placed, headers: { ...record.headers, [queuedHeader]: queued } })
+  }
+
+  /** The destinations with a message to pull. */
+  waiting(): ReadonlySet<string> {
+    const ids = new Set<string>()
+    for (const queue of this.#units.values())
+      for (const code of queue.codes()) ids.add(this.#owners.destinationOf(code))
+    return ids
+  }
+
+  /** Returns how many messages of a destination wait in its queues in this member's units. */
+  countOf(destinationId: string): number {
+    return this.#sum(destinationId, (queue, code) => queue.untakenOf(code))
+  }
+
+  /** Returns how many messages of a destination were pulled, and come as soon as they are read. */
+  wantedOf(destinationId: string): number {
+    return this.#sum(destinationId, (queue, code) => queue.wantedOf(code))
+  }
+
+  #sum(destinationId: string, of: (queue: UnitQueue, code: number) => number): number {
+    let sum = 0
+    for (const queueClass of queueClasses) {
+      const code = this.#owners.knownCodeOf(destinationId, queueClass)
+      if (code === undefined) continue
+      for (const queue of this.#units.values()) sum += of(queue, code)
+    }
+    return sum
+  }
+
+  /** All messages that wait in this member's units, and the approximate memory of their index, in bytes. */
+  get totals(): { readonly untaken: number; readonly undone: number; readonly indexBytes: number } {
+    let [untaken, undone, indexBytes] = [0, 0, 0]
+    for (const queue of this.#units.values()) {
+      untaken += queue.untaken
+      undone += queue.undone
+      indexBytes += queue.indexBytes
+    }
+    return { untaken, undone, indexBytes }
+  }
+
+  /**
+   * Takes up to `most` messages of a class of a destination, from all units in turn. `take` is called with
+   * each of them, at once or when it is read. Returns how many were taken.
+   */
+  pull(destinationId: string, queueClass: QueueClass, most: number): number {
+    const code = this.#owners.knownCodeOf(destinationId, queueClass)
+    if (code === undefined || most <= 0) return 0
+    const having = [...this.#units.values()].filter((queue) => queue.mayTake && queue.untakenOf(code) > 0)
+    let left = most
+    for (let index = 0; index < having.length && left > 0; index++) {
+      const queue = having[(index + this.#turn) % having.length]
+      left -= queue?.pull(code, Math.ceil(left / (having.length - index))) ?? 0
+    }
+    this.#turn++
+    return most - left
+  }
+
+  /** Writes the marks that are due. */
+  async flush(): Promise<void> {
+    await Promise.all([...this.#units.values()].map((queue) => queue.flush()))
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer)
+    await Promise.all([...this.#units.keys()].map((unit) => this.release(unit)))
+  }
+}

@@ -1,0 +1,437 @@
+import { randomBytes } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { PulledPartition } from '../kafka/group/consumer.ts'
+import type { OutboundRecord, RecordProducer } from '../kafka/produce/producer.ts'
+import type { PartitionReader, WholeRecord } from '../kafka/read/partition-reader.ts'
+import type { HeldRecord, RecordContent } from '../message/held-record.ts'
+import { headerText } from '../message/record-headers.ts'
+import { blockSize } from './block.ts'
+import { loadMarks } from './load-marks.ts'
+import { type OwnersMark, parseQueued, queuedHeader, queuedText } from './marks.ts'
+import { MarkWriter } from './mark-writer.ts'
+import type { Owners, QueueClass } from './owners.ts'
+import type { Pieces } from './pieces.ts'
+import { UnitIndex } from './unit-index.ts'
+
+/** Takes a record of `waiting` whose turn has come. */
+export type TakeWaiting = (record: HeldRecord, content: RecordContent, queueClass: QueueClass) => void
+
+export type QueueLog = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>
+
+export type UnitQueueOptions = {
+  readonly unit: number
+  /** The names of the topics `waiting` and `waiting-marks`. */
+  readonly topic: string
+  readonly marksTopic: string
+  readonly reader: PartitionReader
+  readonly producer: Pick<RecordProducer, 'produce' | 'produceAt'>
+  readonly owners: Owners
+  readonly pieces: Pieces
+  readonly partition: PulledPartition
+  readonly take: TakeWaiting
+  /** Called when a class of a destination gets its first record that waits. */
+  readonly onWaiting: (code: number) => void
+  /** Called with the number of records that were deleted before they were delivered. */
+  readonly onLost: (count: number) => void
+  readonly log: QueueLog
+}
+
+/** The time after which a failed read or write is tried again, in milliseconds. */
+const againAfterMs = 1_000
+/**
+ * The end of the log is asked for this often, in milliseconds: in the first minute of a tenure, because the
+ * previous owner may still append, and later. Appends of this owner need no such look.
+ */
+const lookMs = { early: 5_000, late: 30_000, earlyFor: 60_000 }
+
+/**
+ * The queues of all destinations in one unit: a partition of `waiting`, and the index of what it holds. It
+ * exists for one tenure of the unit at this member.
+ *
+ * An append that Kafka has acknowledged extends the index if it is the next record of the log. After any gap,
+ * the log is read, so a record that somebody else appended can't be missed.
+ */
+export class UnitQueue {
+  readonly #options: UnitQueueOptions
+  /** Identifies this tenure. */
+  readonly #writer = randomBytes(6).toString('base64url')
+  readonly #stopping = new AbortController()
+  readonly #startedMs = performance.now()
+  #index = new UnitIndex(0)
+  #marks: MarkWriter | undefined
+  /** The highest number of each writer whose record is indexed. */
+  #sequences = new Map<string, number>()
+  #sequence = 0
+  /** The numbers of appends that Kafka hasn't acknowledged, by code. */
+  readonly #unacknowledged = new Map<number, number>()
+  /** The log is known to have records before this offset. */
+  #knownEnd = 0
+  #reading: Promise<void> | undefined
+  /** The offsets of taken records whose content isn't read yet, with their codes. */
+  readonly #wanted = new Map<number, number>()
+  readonly #wantedOf = new Map<number, number>()
+  #isFetching = false
+  #lookAtMs = 0
+
+  constructor(options: UnitQueueOptions) {
+    this.#options = options
+  }
+
+  get untaken(): number {
+    return this.#index.untaken
+  }
+
+  get undone(): number {
+    return this.#index.undone
+  }
+
+  get indexBytes(): number {
+    return this.#index.bytes
+  }
+
+  /** The codes of which a record waits. */
+  codes(): Iterable<number> {
+    return this.#index.codes()
+  }
+
+  /** The number of records of a class that wait, and are neither taken nor done. */
+  untakenOf(code: number): number {
+    return this.#index.untakenOf(code)
+  }
+
+  undoneOf(code: number): number {
+    return this.#index.undoneOf(code)
+  }
+
+  /** Returns true if a further record of this code has to join the end of the queue. */
+  has(code: number): boolean {
+    return this.#index.untakenOf(code) > 0 || this.#unacknowledged.has(code) || this.#wantedOf.has(code)
+  }
+
+  /** The number of taken records of a code whose content isn't read yet. */
+  wantedOf(code: number): number {
+    return this.#wantedOf.get(code) ?? 0
+  }
+
+  /** True once the index is complete, until the unit is lost. */
+  get isReady(): boolean {
+    return this.#marks !== undefined && !this.#options.partition.isLost
+  }
+
+  /** True while records may be taken out of the queue. */
+  get mayTake(): boolean {
+    return this.#marks !== undefined && this.#options.partition.isBegun && !this.#stopping.signal.aborted
+  }
+
+  /** Reads the marks of earlier owners, and the records that no mark describes. */
+  async load(): Promise<void> {
+    const { unit, topic, marksTopic, reader, owners, partition, onLost, log } = this.#options
+    const { signal } = this.#stopping
+    const startedMs = performance.now()
+    const where = { topic, partition: unit, signal }
+    const topicId = (await reader.topicId(where)) ?? ''
+    const range = await reader.range(where)
+    const loaded = await loadMarks({ reader, topic: marksTopic, unit, topicId, owners, signal })
+    const { found } = partition
+    const isOtherLog = found.topicId !== undefined && topicId !== '' && found.topicId !== topicId
+    const from = isOtherLog || found.offset > range.end ? range.start : Math.max(found.offset, range.start)
+    // Somebody has moved the commit: the records before it are to be skipped, those after it delivered again.
+    const isVoid = found.isForeign || isOtherLog
+    const index = new UnitIndex(from)
+    this.#index = index
+    this.#sequences = new Map()
+    this.#pushKnown(loaded.owners, range.end)
+    this.#knownEnd = range.end
+    await this.#read()
+    if (!isVoid)
+      for (const offset of loaded.doneFrom(from)) if (offset < index.end && !index.isDone(offset)) index.finish(offset)
+    const deleted = isVoid || found.offset < 0 ? 0 : loaded.undoneBetween(found.offset, range.start)
+    if (deleted > 0) onLost(deleted)
+    this.#marks = new MarkWriter({
+      ...this.#options,
+      topicId,
+      writer: this.#writer,
+      index: () => this.#index,
+      keys: loaded.keys,
+    })
+    if (isVoid) this.#marks.forget(loaded.keys)
+    this.#lookAtMs = performance.now() + lookMs.early
+    const { undone, end, head } = index
+    if (undone > 0) {
+      const tookMs = Math.round(performance.now() - startedMs)
+      log.info({ unit, waiting: undone, head, end, tookMs }, 'took over the messages that wait for their turn')
+    }
+    for (const code of index.codes()) this.#options.onWaiting(code)
+  }
+
+  /** Appends a record. Resolves once Kafka has it, or has refused it as too large. */
+  async append(record: OutboundRecord, code: number): Promise<'acknowledged' | 'refused'> {
+    const { unit, topic, producer, owners } = this.#options
+    const sequence = ++this.#sequence
+    const queued = queuedText({ writer: this.#writer, sequence, queueClass: owners.classOf(code) })
+    this.#unacknowledged.set(code, (this.#unacknowledged.get(code) ?? 0) + 1)
+    const headers = { ...record.headers, [queuedHeader]: queued }
+    const produced = await producer.produceAt({ ...record, topic, partition: unit, headers })
+    // The record is indexed before it stops counting as unacknowledged, so that none overtakes it.
+    if (produced !== 'refused') this.#acknowledged(produced.offset, sequence, code)
+    const left = (this.#unacknowledged.get(code) ?? 1) - 1
+    if (left === 0) this.#unacknowledged.delete(code)
+    else this.#unacknowledged.set(code, left)
+    return produced === 'refused' ? 'refused' : 'acknowledged'
+  }
+
+  /** Takes up to `most` records of a code, in their order. Returns how many were taken. */
+  pull(code: number, most: number): number {
+    if (!this.mayTake) return 0
+    const { partition } = this.#options
+    let count = 0
+    for (; count < most; count++) {
+      const offset = this.#index.take(code)
+      if (offset < 0) break
+      partition.lend()
+      this.#wanted.set(offset, code)
+    }
+    if (count > 0) {
+      this.#wantedOf.set(code, this.wantedOf(code) + count)
+      void this.#fetch()
+    }
+    return count
+  }
+
+  /** Does what is due. Called several times a second. */
+  tick(): void {
+    const { partition } = this.#options
+    if (this.#marks === undefined) return
+    if (partition.isBegun) partition.moveTo(this.#index.head)
+    if (partition.isLost) this.#returnWanted()
+    const nowMs = performance.now()
+    if (nowMs < this.#lookAtMs || this.#unacknowledged.size > 0) return
+    const isEarly = nowMs - this.#startedMs < lookMs.earlyFor
+    this.#lookAtMs = nowMs + (isEarly ? lookMs.early : lookMs.late)
+    void this.#look()
+  }
+
+  /** Writes the marks that are due, also those that would only save the next owner time. */
+  async flush(): Promise<void> {
+    this.#returnWanted()
+    const length = this.#index.end % blockSize
+    if (length > 0 && this.#index.undone > 0)
+      this.#marks?.sealed(Math.floor(this.#index.end / blockSize), new Map(this.#sequences))
+    await this.#marks?.flush()
+  }
+
+  /** Ends the tenure. */
+  async close(): Promise<void> {
+    const flushed = this.flush()
+    this.#stopping.abort(new Error('the unit has another owner'))
+    this.#options.pieces.dropAll(this.#options.unit)
+    await flushed
+    this.#marks?.close()
+  }
+
+  /** Indexes the first records by the marks of earlier owners, up to the first block without a mark. */
+  #pushKnown(marks: ReadonlyMap<number, OwnersMark>, end: number): void {
+    for (;;) {
+      const number = Math.floor(this.#index.end / blockSize)
+      const mark = marks.get(number)
+      if (mark === undefined) return
+      let passed = this.#index.end % blockSize
+      for (const [code, length] of mark.runs) {
+        const skipped = Math.min(passed, length)
+        passed -= skipped
+        const count = Math.min(length - skipped, end - this.#index.end)
+        if (count > 0) this.#add(code, count)
+      }
+      for (const [writer, sequence] of mark.sequences)
+        this.#sequences.set(writer, Math.max(sequence, this.#sequences.get(writer) ?? 0))
+      if (Math.floor(this.#index.end / blockSize) === number) return
+    }
+  }
+
+  #acknowledged(offset: number, sequence: number, code: number): void {
+    if (this.#marks === undefined || offset < this.#index.end) return
+    if (this.#reading === undefined && offset === this.#index.end) {
+      this.#sequences.set(this.#writer, sequence)
+      this.#add(code, 1)
+      return
+    }
+    this.#knownEnd = Math.max(this.#knownEnd, offset + 1)
+    this.#readOn()
+  }
+
+  #add(code: number, count: number): void {
+    const isFirst = code > 0 && this.#index.untakenOf(code) === 0
+    for (let left = count; left > 0;) {
+      const part = Math.min(left, blockSize - (this.#index.end % blockSize))
+      if (code === 0) this.#index.skip(part)
+      else this.#index.push(code, part)
+      left -= part
+      if (this.#index.end % blockSize === 0)
+        this.#marks?.sealed(this.#index.end / blockSize - 1, new Map(this.#sequences))
+    }
+    if (isFirst && this.#marks !== undefined) this.#options.onWaiting(code)
+  }
+
+  #readOn(): void {
+    if (this.#reading !== undefined || this.#index.end >= this.#knownEnd) return
+    this.#reading = this.#readUntilKnown().finally(() => {
+      this.#reading = undefined
+      if (!this.#stopping.signal.aborted) this.#readOn()
+    })
+  }
+
+  async #readUntilKnown(): Promise<void> {
+    const { unit, log } = this.#options
+    const { signal } = this.#stopping
+    while (!signal.aborted && this.#index.end < this.#knownEnd) {
+      try {
+        await this.#read()
+      } catch (error) {
+        if (signal.aborted) return
+        log.warn({ err: error, unit }, 'the queue of a unit can not be read, trying again')
+        await delay(againAfterMs, undefined, { signal }).catch(() => undefined)
+      }
+    }
+  }
+
+  /** Indexes the records from the end of the index to the present end of the log. */
+  async #read(): Promise<void> {
+    const { unit, topic, reader } = this.#options
+    const { signal } = this.#stopping
+    for await (const records of reader.readWhole({ topic, partition: unit, from: this.#index.end, signal }))
+      for (const record of records) this.#see(record)
+    // The offsets at the end may have no records, for example because of a transaction.
+    if (this.#index.end < this.#knownEnd) this.#add(0, this.#knownEnd - this.#index.end)
+  }
+
+  #see({ offset, headers }: WholeRecord): void {
+    if (offset < this.#index.end) return
+    if (offset > this.#index.end) this.#add(0, offset - this.#index.end)
+    const { writer, sequence, queueClass } = parseQueued(headerText(headers, queuedHeader))
+    const isRepeat = writer !== '' && sequence <= (this.#sequences.get(writer) ?? 0)
+    if (isRepeat) {
+      // The acknowledgement of the first copy was lost, so its writer appended the record again.
+      this.#add(0, 1)
+      return
+    }
+    if (writer !== '') this.#sequences.set(writer, sequence)
+    this.#add(this.#options.owners.codeOf(headerText(headers, 'destination-id') ?? '', queueClass), 1)
+  }
+
+  /** Looks whether somebody else has appended records, or the log has lost some. */
+  async #look(): Promise<void> {
+    const { unit, topic, reader, log } = this.#options
+    const { signal } = this.#stopping
+    try {
+      const { end } = await reader.range({ topic, partition: unit, signal })
+      if (this.#unacknowledged.size > 0 || this.#reading !== undefined) return
+      this.#knownEnd = Math.max(this.#knownEnd, end)
+      if (end < this.#index.end)
+        log.error(
+          { unit, end, was: this.#index.end },
+          'the topic of waiting messages has lost its last records, or was created again',
+        )
+      this.#readOn()
+    } catch (error) {
+      if (!signal.aborted) log.warn({ err: error, unit }, 'the end of a queue can not be looked up')
+    }
+  }
+
+  /** Reads the content of the wanted records, in the order of their offsets. */
+  async #fetch(): Promise<void> {
+    if (this.#isFetching) return
+    this.#isFetching = true
+    const { unit, topic, reader, pieces, log } = this.#options
+    const { signal } = this.#stopping
+    while (this.#wanted.size > 0 && this.mayTake) {
+      const offset = Math.min(...this.#wanted.keys())
+      let piece = pieces.find(unit, offset)
+      try {
+        const to = this.#index.end
+        piece ??= pieces.add(unit, offset, await reader.piece({ topic, partition: unit, from: offset, to, signal }))
+        for (const wanted of [...this.#wanted.keys()].toSorted((a, b) => a - b))
+          if (wanted >= piece.from && wanted < piece.next) this.#hand(wanted, piece.records)
+      } catch (error) {
+        if (signal.aborted) break
+        log.warn({ err: error, unit }, 'waiting messages can not be read, trying again')
+        await delay(againAfterMs, undefined, { signal }).catch(() => undefined)
+      }
+    }
+    if (!this.mayTake) this.#returnWanted()
+    this.#isFetching = false
+  }
+
+  #hand(offset: number, records: readonly WholeRecord[]): void {
+    const code = this.#wanted.get(offset)
+    if (code === undefined) return
+    this.#forgetWanted(offset, code)
+    const found = recordAt(records, offset)
+    if (found === undefined) {
+      this.#settle(offset)
+      this.#options.onLost(1)
+      return
+    }
+    const { partition, take, owners } = this.#options
+    if (partition.isLost) this.#return(offset)
+    else take(this.#held(offset, found.timestampMs), found, owners.classOf(code))
+  }
+
+  #held(offset: number, timestampMs: number): HeldRecord {
+    const { partition, topic, unit } = this.#options
+    return {
+      topic,
+      partition: unit,
+      offset,
+      timestampMs,
+      isLate: false,
+      get isAbandoned() {
+        return partition.isLost
+      },
+      get isElsewhere() {
+        return partition.isElsewhere
+      },
+      get mayHaveBegun() {
+        return offset < partition.begunBelow
+      },
+      settle: () => this.#settle(offset),
+      giveBack: () => this.#return(offset),
+    }
+  }
+
+  #settle(offset: number): void {
+    this.#index.finishTaken(offset)
+    this.#marks?.done(offset)
+  }
+
+  /** Leaves a taken record in the queue. */
+  #return(offset: number): void {
+    const { partition } = this.#options
+    this.#index.putBack(offset)
+    partition.giveBack()
+  }
+
+  #returnWanted(): void {
+    for (const [offset, code] of this.#wanted) {
+      this.#forgetWanted(offset, code)
+      this.#return(offset)
+    }
+  }
+
+  #forgetWanted(offset: number, code: number): void {
+    this.#wanted.delete(offset)
+    const left = this.wantedOf(code) - 1
+    if (left > 0) this.#wantedOf.set(code, left)
+    else this.#wantedOf.delete(code)
+  }
+}
+
+/** Returns the record at an offset. `records` are in the order of their offsets. */
+function recordAt(records: readonly WholeRecord[], offset: number): WholeRecord | undefined {
+  let [low, high] = [0, records.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((records[middle]?.offset ?? Infinity) < offset) low = middle + 1
+    else high = middle
+  }
+  return records[low]?.offset === offset ? records[low] : undefined
+}
