@@ -7,6 +7,7 @@ import {
   type LogRecord,
   type LogVerdict,
   logVerdicts,
+  dueMsOf,
 } from './log-record.ts'
 
 /**
@@ -117,7 +118,7 @@ export class BlockReader {
       durationMs: this.durationMicros / 1_000,
       reason: this.reason,
       error: this.error,
-      dueMs: kindOf(this.kind) === 'parked' ? this.atMs + this.waitMs : 0,
+      dueMs: dueMsOf(kindOf(this.kind), this.atMs, this.waitMs),
       firstSeenMs: this.atMs - this.ageMs,
       user: this.#bytes.toString('hex', this.userAt, this.userEnd),
       job: this.job,

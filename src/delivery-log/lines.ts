@@ -29,7 +29,7 @@ function resultOf(record: LogRecord): string {
       return `${answer} in ${Math.round(durationMs * 10) / 10} ms`
     }
     case 'parked':
-      return `${reason}, due ${timeOf(dueMs).slice(11, 19)}`
+      return `${reason}, ${dueMs === 0 ? 'waits for its turn' : `due ${timeOf(dueMs).slice(11, 19)}`}`
     case 'dead':
     case 'omitted':
     case 'filtered':
@@ -54,7 +54,7 @@ export function timelineOf(records: readonly LogRecord[]): string[] {
 
 function stateText(records: readonly LogRecord[]): string {
   const { state, dueMs } = deliveryStateOf(records)
-  if (state === 'waiting') return `waits until ${timeOf(dueMs)}`
+  if (state === 'waiting') return dueMs === 0 ? 'waits for its turn' : `waits until ${timeOf(dueMs)}`
   return state === 'under_way' ? 'under way' : state
 }
 

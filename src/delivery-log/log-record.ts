@@ -77,7 +77,10 @@ export type LogRecord = {
   readonly reason: string
   /** The code of an error, such as ECONNREFUSED. */
   readonly error: string
-  /** The time when a parked delivery is due, in epoch milliseconds; 0 for other events. */
+  /**
+   * The time when a parked delivery is due, in epoch milliseconds. 0 for other events, and for a delivery that
+   * waits for its turn in the queue of its destination.
+   */
   readonly dueMs: number
   /** The time when the message was first appended to a topic, in epoch milliseconds. */
   readonly firstSeenMs: number
@@ -87,4 +90,9 @@ export type LogRecord = {
   readonly job: string
   /** The beginning of the answer to a failed request, if answers are stored. */
   readonly answer: string
+}
+
+/** Returns the `dueMs` of a record. `waitMs` is 0 if the delivery waits for its turn. */
+export function dueMsOf(kind: LogKind, atMs: number, waitMs: number): number {
+  return kind === 'parked' && waitMs > 0 ? atMs + waitMs : 0
 }

@@ -23,7 +23,10 @@ import {
 } from './pipeline-ports.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
 
-type ExitsOptions = Pick<PipelineOptions, 'catalog' | 'topics' | 'observer' | 'outlet' | 'tracing' | 'now'> & {
+type ExitsOptions = Pick<
+  PipelineOptions,
+  'catalog' | 'topics' | 'observer' | 'outlet' | 'tracing' | 'now'
+> & {
   readonly account: Account
   readonly backfillNeeds: BackfillNeeds
   readonly orderingKeys: OrderingKeys<Delivery>
@@ -176,7 +179,13 @@ export class Exits {
       observer.deadLettered(reason, detail, pending.record, delivery)
       backfillNeeds.tellOf(delivery)
       const { partition } = pending.record
-      const letter = { topic: topics.deadLetters, partition, key, value, headers: { ...headers, reason, detail } }
+      const letter = {
+        topic: topics.deadLetters,
+        partition,
+        key,
+        value,
+        headers: { ...headers, reason, detail },
+      }
       await this.#writeDeadLetter(letter)
     }
     delivery.complete()

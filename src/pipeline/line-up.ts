@@ -129,9 +129,7 @@ export class LineUp {
     }
     // A delivery that already holds its ordering key doesn't wait for the key again.
     const isFirst =
-      property === undefined ||
-      delivery.orderingKey !== undefined ||
-      orderingKeys.enter(delivery, property)
+      property === undefined || delivery.orderingKey !== undefined || orderingKeys.enter(delivery, property)
     if (isFirst && !stopped.hold(delivery)) lanes.offer(delivery)
   }
 }

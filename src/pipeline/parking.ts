@@ -102,7 +102,12 @@ export class Parking {
     }
     // A new message that has been in its lane, or was pulled, is older than those that wait in the queue.
     const isOlder = delivery.queuedAtMs > 0 || delivery.isFromQueue
-    exits.queue(delivery, queue, isOlder && delivery.laneClass === 'fresh' ? 'front' : delivery.laneClass, why)
+    exits.queue(
+      delivery,
+      queue,
+      isOlder && delivery.laneClass === 'fresh' ? 'front' : delivery.laneClass,
+      why,
+    )
   }
 
   #nextWait(delivery: Delivery, destination: DestinationDefinition | undefined): ReturnType<typeof waitOn> {

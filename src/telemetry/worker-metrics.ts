@@ -65,7 +65,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     parked: new Counter({
       name: 'sluice_parked_total',
-      help: 'Deliveries written to a retry topic, by tier and reason.',
+      help: 'Deliveries written to a retry topic, or with the tier `waiting` to the queue of their destination, by tier and reason.',
       labelNames: ['tier', 'reason'],
       registers,
     }),
@@ -296,6 +296,17 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       name: 'sluice_parked_records',
       help: 'Records that wait on the retry topics of the partitions that this member has started, by tier.',
       labelNames: ['tier'],
+      registers,
+    }),
+    waitingNow: new Gauge({
+      name: 'sluice_waiting_messages',
+      help: "Deliveries that wait for their turn in the queues of this member's units (topic waiting), by the state of their destination: on (it is at its rate limit, at its limit of requests in flight, or catches up), or paused.",
+      labelNames: ['state'],
+      registers,
+    }),
+    waitingIndexBytes: new Gauge({
+      name: 'sluice_waiting_index_bytes',
+      help: 'Approximate memory of the index of the deliveries that wait for their turn, in bytes.',
       registers,
     }),
     oldestDue: new Gauge({

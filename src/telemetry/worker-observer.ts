@@ -104,7 +104,7 @@ function observeDeliveries(
       deliverySeconds.observe(Math.max(0, Date.now() - delivery.firstSeenMs) / 1000)
     },
     parked({ expiresAtMs }: Delivery, why: ParkReason, waitMs: number) {
-      metrics.parked.inc({ tier: formatWait(waitMs), reason: why })
+      metrics.parked.inc({ tier: waitMs === 0 ? 'waiting' : formatWait(waitMs), reason: why })
       if (expiresAtMs > 0) retryLimitUsed.observe(Math.max(0, 1 - (expiresAtMs - Date.now()) / retryLimitMs))
     },
     deadLettered(reason: DeadReason, detail: string, where: HeldRecord, delivery: Delivery | undefined) {

@@ -83,6 +83,10 @@ export class Block {
     remove(this.#taken, place)
   }
 
+  isTaken(place: number): boolean {
+    return has(this.#taken, place)
+  }
+
   isDone(place: number): boolean {
     return has(this.#done, place)
   }

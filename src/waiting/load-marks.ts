@@ -13,6 +13,8 @@ export const noBlock = -1
 export type LoadedMarks = {
   readonly owners: ReadonlyMap<number, OwnersMark>
   readonly keys: MarkKeys
+  /** The highest offset that is done; -1 if none is. */
+  readonly lastDone: number
   /** Yields the offsets from `from` on that are done. */
   doneFrom(from: number): Iterable<number>
   /** Returns how many offsets from `from` to `to` are known to have records that are not done. */
@@ -58,13 +60,17 @@ export async function loadMarks({
     const bits = decodeDone(value)
     if (bits !== undefined) done.set(key.block, [...(done.get(key.block) ?? []), bits])
   }
+  const lastBlock = Math.max(-1, ...done.keys())
+  const lastPlaces = (done.get(lastBlock) ?? []).flatMap((bits) => [...placesOf(bits)])
   return {
     owners: ownersOf,
     keys,
+    lastDone: Math.max(-1, ...lastPlaces.map((place) => lastBlock * blockSize + place)),
     *doneFrom(from) {
       for (const [block, bitmaps] of done)
         for (const bits of bitmaps)
-          for (const place of placesOf(bits)) if (block * blockSize + place >= from) yield block * blockSize + place
+          for (const place of placesOf(bits))
+            if (block * blockSize + place >= from) yield block * blockSize + place
     },
     undoneBetween(from, to) {
       let undone = 0

@@ -6,13 +6,16 @@ import { encodeDone, encodeOwners, type MarkKey, markKeyText } from './marks.ts'
 import type { Owners } from './owners.ts'
 import type { UnitIndex } from './unit-index.ts'
 
+/** The part of a partition of `waiting` that its queue uses. */
+export type QueuePartition = Pick<PulledPartition, keyof PulledPartition>
+
 export type MarkWriterOptions = {
   readonly unit: number
   readonly marksTopic: string
   readonly topicId: string
   readonly writer: string
   readonly producer: Pick<RecordProducer, 'produce'>
-  readonly partition: PulledPartition
+  readonly partition: QueuePartition
   readonly owners: Owners
   readonly index: () => UnitIndex
   /** The keys that the log of marks has. The writer keeps them up to date. */
@@ -105,7 +108,10 @@ export class MarkWriter {
       const runs = index.block(block)?.runs
       // Nobody needs to know whose the records were once all of them are done.
       if (runs !== undefined)
-        marks.push({ key: { kind: 'owners', topicId, block }, value: encodeOwners({ runs, sequences }, owners) })
+        marks.push({
+          key: { kind: 'owners', topicId, block },
+          value: encodeOwners({ runs, sequences }, owners),
+        })
     }
     for (const block of dirty) {
       const bits = index.block(block)?.doneBits() ?? allDone

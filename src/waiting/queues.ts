@@ -152,6 +152,12 @@ export class WaitingQueues {
     return sum
   }
 
+  /** Yields how many messages of each destination wait. A destination may come several times. */
+  *counts(): Generator<readonly [destinationId: string, count: number]> {
+    for (const queue of this.#units.values())
+      for (const code of queue.codes()) yield [this.#owners.destinationOf(code), queue.untakenOf(code)]
+  }
+
   /** All messages that wait in this member's units, and the approximate memory of their index, in bytes. */
   get totals(): { readonly untaken: number; readonly undone: number; readonly indexBytes: number } {
     let [untaken, undone, indexBytes] = [0, 0, 0]

@@ -150,6 +150,13 @@ export class UnitIndex {
     this.#finish(offset, false)
   }
 
+  /** Finishes a record that waits. Returns false if the record is taken. */
+  finishWaiting(offset: number): boolean {
+    const isTaken = this.#blocks.get(Math.floor(offset / blockSize))?.isTaken(offset % blockSize) ?? false
+    if (!isTaken) this.#finish(offset, false)
+    return !isTaken
+  }
+
   isDone(offset: number): boolean {
     if (offset < this.#head) return true
     return this.#blocks.get(Math.floor(offset / blockSize))?.isDone(offset % blockSize) ?? false

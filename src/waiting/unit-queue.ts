@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { PulledPartition } from '../kafka/group/consumer.ts'
 import type { OutboundRecord, RecordProducer } from '../kafka/produce/producer.ts'
 import type { PartitionReader, WholeRecord } from '../kafka/read/partition-reader.ts'
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
@@ -8,7 +7,7 @@ import { headerText } from '../message/record-headers.ts'
 import { blockSize } from './block.ts'
 import { loadMarks } from './load-marks.ts'
 import { type OwnersMark, parseQueued, queuedHeader, queuedText } from './marks.ts'
-import { MarkWriter } from './mark-writer.ts'
+import { MarkWriter, type QueuePartition } from './mark-writer.ts'
 import type { Owners, QueueClass } from './owners.ts'
 import type { Pieces } from './pieces.ts'
 import { UnitIndex } from './unit-index.ts'
@@ -27,7 +26,7 @@ export type UnitQueueOptions = {
   readonly producer: Pick<RecordProducer, 'produce' | 'produceAt'>
   readonly owners: Owners
   readonly pieces: Pieces
-  readonly partition: PulledPartition
+  readonly partition: QueuePartition
   readonly take: TakeWaiting
   /** Called when a class of a destination gets its first record that waits. */
   readonly onWaiting: (code: number) => void
@@ -72,6 +71,7 @@ export class UnitQueue {
   readonly #wantedOf = new Map<number, number>()
   #isFetching = false
   #lookAtMs = 0
+  #topicId = ''
 
   constructor(options: UnitQueueOptions) {
     this.#options = options
@@ -130,13 +130,15 @@ export class UnitQueue {
     const startedMs = performance.now()
     const where = { topic, partition: unit, signal }
     const topicId = (await reader.topicId(where)) ?? ''
+    this.#topicId = topicId
     const range = await reader.range(where)
     const loaded = await loadMarks({ reader, topic: marksTopic, unit, topicId, owners, signal })
     const { found } = partition
     const isOtherLog = found.topicId !== undefined && topicId !== '' && found.topicId !== topicId
     const from = isOtherLog || found.offset > range.end ? range.start : Math.max(found.offset, range.start)
-    // Somebody has moved the commit: the records before it are to be skipped, those after it delivered again.
-    const isVoid = found.isForeign || isOtherLog
+    // If somebody has moved the commit, all records from there are to be delivered. If the log has lost
+    // records that were done, others will have their offsets.
+    const isVoid = found.isForeign || isOtherLog || loaded.lastDone >= range.end
     const index = new UnitIndex(from)
     this.#index = index
     this.#sequences = new Map()
@@ -144,7 +146,8 @@ export class UnitQueue {
     this.#knownEnd = range.end
     await this.#read()
     if (!isVoid)
-      for (const offset of loaded.doneFrom(from)) if (offset < index.end && !index.isDone(offset)) index.finish(offset)
+      for (const offset of loaded.doneFrom(from))
+        if (offset < index.end && !index.isDone(offset)) index.finish(offset)
     const deleted = isVoid || found.offset < 0 ? 0 : loaded.undoneBetween(found.offset, range.start)
     if (deleted > 0) onLost(deleted)
     this.#marks = new MarkWriter({
@@ -159,7 +162,10 @@ export class UnitQueue {
     const { undone, end, head } = index
     if (undone > 0) {
       const tookMs = Math.round(performance.now() - startedMs)
-      log.info({ unit, waiting: undone, head, end, tookMs }, 'took over the messages that wait for their turn')
+      log.info(
+        { unit, waiting: undone, head, end, tookMs },
+        'took over the messages that wait for their turn',
+      )
     }
     for (const code of index.codes()) this.#options.onWaiting(code)
   }
@@ -323,18 +329,37 @@ export class UnitQueue {
     const { unit, topic, reader, log } = this.#options
     const { signal } = this.#stopping
     try {
-      const { end } = await reader.range({ topic, partition: unit, signal })
+      const topicId = (await reader.topicId({ topic, partition: unit, signal })) ?? ''
+      const { start, end } = await reader.range({ topic, partition: unit, signal })
       if (this.#unacknowledged.size > 0 || this.#reading !== undefined) return
+      if (topicId !== this.#topicId || end < this.#index.end) {
+        const reason = topicId === this.#topicId ? 'shorter' : 'recreated'
+        const at = reason === 'shorter' ? end : start
+        this.#options.partition.isOtherLog({ at, from: this.#index.end, reason })
+        return
+      }
+      this.#dropBefore(start)
       this.#knownEnd = Math.max(this.#knownEnd, end)
-      if (end < this.#index.end)
-        log.error(
-          { unit, end, was: this.#index.end },
-          'the topic of waiting messages has lost its last records, or was created again',
-        )
       this.#readOn()
     } catch (error) {
       if (!signal.aborted) log.warn({ err: error, unit }, 'the end of a queue can not be looked up')
     }
+  }
+
+  /** Forgets the records that Kafka has deleted. */
+  #dropBefore(start: number): void {
+    let lost = 0
+    for (let offset = this.#index.head; offset < Math.min(start, this.#index.end); offset++) {
+      if (this.#index.isDone(offset) || !this.#index.finishWaiting(offset)) continue
+      lost++
+    }
+    if (lost === 0) return
+    const { unit, onLost, log } = this.#options
+    log.error(
+      { unit, lost, start },
+      'Kafka has deleted messages that waited for their turn: see retention.ms',
+    )
+    onLost(lost)
   }
 
   /** Reads the content of the wanted records, in the order of their offsets. */
@@ -348,7 +373,11 @@ export class UnitQueue {
       let piece = pieces.find(unit, offset)
       try {
         const to = this.#index.end
-        piece ??= pieces.add(unit, offset, await reader.piece({ topic, partition: unit, from: offset, to, signal }))
+        piece ??= pieces.add(
+          unit,
+          offset,
+          await reader.piece({ topic, partition: unit, from: offset, to, signal }),
+        )
         for (const wanted of [...this.#wanted.keys()].toSorted((a, b) => a - b))
           if (wanted >= piece.from && wanted < piece.next) this.#hand(wanted, piece.records)
       } catch (error) {

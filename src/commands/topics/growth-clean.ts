@@ -4,7 +4,7 @@ import type { createKafka } from '../../kafka/cluster/client.ts'
 import { removeTopics, topicsBeginning } from '../../topics/topic-grow.ts'
 import { askKafka } from '../../roles/start/ask-kafka.ts'
 import { writeGrowth } from '../../roles/start/growth-journal.ts'
-import { beginningOf, ownDefinitions, waitingNames, withProducer } from './growth-topics.ts'
+import { beginningOf, ownDefinitions, waitingMarks, waitingNames, withProducer } from './growth-topics.ts'
 import { StartError } from '../../roles/start/start-error.ts'
 
 type Kafka = ReturnType<typeof createKafka>
@@ -39,7 +39,7 @@ export async function clean(kafka: Kafka, config: Config, growth: Growth | undef
     const layout = { partitions: 1, generation }
     const begins = beginningOf(config, layout)
     const existing = await askKafka(config, topicsBeginning(kafka, begins))
-    const names = ['memberships', ...waitingNames(config, layout, existing)]
+    const names = ['memberships', waitingMarks, ...waitingNames(config, layout, existing)]
     removed.push(
       ...(await askKafka(
         config,

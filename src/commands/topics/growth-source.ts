@@ -10,6 +10,9 @@ import {
 import type { PartitionReader } from '../../kafka/read/partition-reader.ts'
 import { topicIdsOf } from '../../topics/topic-grow.ts'
 import { withAdmin } from '../../kafka/cluster/with-admin.ts'
+import { topics } from '../../topics/topic-list.ts'
+import { loadMarks } from '../../waiting/load-marks.ts'
+import { Owners } from '../../waiting/owners.ts'
 import { StartError } from '../../roles/start/start-error.ts'
 
 /** A partition from which records are copied or counted. */
@@ -80,7 +83,34 @@ async function partitionOf(
       `The group stands at offset ${offset} of ${topic}/${partition}, which is another log (it ends at ${end}): start the workers, which go on as kafka.onTruncation says, and stop them again first.`,
     )
   }
-  return { topic, partition, start, end, position: Math.max(offset, start), place }
+  const position = Math.max(offset, start)
+  if (!topic.endsWith(queues)) return { topic, partition, start, end, position, place }
+  const settledAbove = await doneAbove(reader, { topic, partition, topicId: topicId ?? '', position })
+  return { topic, partition, start, end, position, place: { ...place, settledAbove } }
+}
+
+/** The end of the name of the topic in which deliveries wait for their turn. */
+const queues = topics.waiting.name
+
+/** Returns the offsets of waiting deliveries that are done, as far as the commit doesn't cover them. */
+async function doneAbove(
+  reader: PartitionReader,
+  {
+    topic,
+    partition,
+    topicId,
+    position,
+  }: { topic: string; partition: number; topicId: string; position: number },
+): Promise<ReadonlySet<number>> {
+  const marks = await loadMarks({
+    reader,
+    topic: `${topic.slice(0, -queues.length)}${topics.waitingMarks.name}`,
+    unit: partition,
+    topicId,
+    owners: new Owners(),
+    signal: new AbortController().signal,
+  })
+  return new Set(marks.doneFrom(position))
 }
 
 /**

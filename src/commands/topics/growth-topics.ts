@@ -21,10 +21,14 @@ export function beginningOf({ kafka }: Config, { generation }: Layout): string {
 }
 
 const retry = 'retry.'
+/** The marks of a copy begin anew, because only records that aren't done are copied. */
+export const waitingMarks = topics.waitingMarks.name
+const queues = topics.waiting.name
 
 /**
- * Returns a layout's definitions of the topics that are copied: `memberships`, and the topics in `waiting`.
- * `waiting` has names without the layout's beginning. It may include retry topics of earlier ladders.
+ * Returns a layout's definitions of the topics that are copied, `memberships` and the topics in `waiting`, and
+ * of the topic of marks, which begins empty. `waiting` has names without the layout's beginning. It may include
+ * retry topics of earlier ladders.
  */
 export function ownDefinitions(
   config: Config,
@@ -33,14 +37,15 @@ export function ownDefinitions(
 ): readonly TopicDefinition[] {
   const begins = beginningOf(config, layout)
   const tiers = waiting.filter((name) => name.startsWith(retry)).map((name) => name.slice(retry.length))
-  const names = new Set(['memberships', ...waiting].map((name) => begins + name))
+  const names = new Set(['memberships', waitingMarks, ...waiting].map((name) => begins + name))
   return topicTable({ ...topicLayout(configOf(config, layout)), tiers }).filter(({ topic }) =>
     names.has(topic),
   )
 }
 
 /**
- * Returns a layout's existing topics in which records wait to be delivered: `replays` and the retry topics.
+ * Returns a layout's existing topics in which records wait to be delivered: `replays`, `waiting` and the retry
+ * topics.
  * The names are returned without the layout's beginning.
  */
 export function waitingNames(config: Config, layout: Layout, existing: readonly string[]): string[] {
@@ -48,7 +53,7 @@ export function waitingNames(config: Config, layout: Layout, existing: readonly 
   return existing
     .filter((topic) => topic.startsWith(begins))
     .map((topic) => topic.slice(begins.length))
-    .filter((name) => name === 'replays' || isTier(name))
+    .filter((name) => name === 'replays' || name === queues || isTier(name))
 }
 
 function isTier(name: string): boolean {
@@ -56,11 +61,13 @@ function isTier(name: string): boolean {
 }
 
 /**
- * Returns true for `replays` and the tiers of the present ladder. `sluice topics grow` creates these topics
- * even if no record waits in them.
+ * Returns true for `replays`, `waiting` and the tiers of the present ladder. `sluice topics grow` creates these
+ * topics even if no record waits in them.
  */
 export function isOfLadder(config: Config, name: string): boolean {
-  return name === 'replays' || topicLayout(config).tiers.some((tier) => name === retry + tier)
+  return (
+    name === 'replays' || name === queues || topicLayout(config).tiers.some((tier) => name === retry + tier)
+  )
 }
 
 /**

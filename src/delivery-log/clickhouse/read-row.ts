@@ -1,4 +1,4 @@
-import { logKinds, type LogKind, logOutcomes, type LogRecord, logVerdicts } from '../log-record.ts'
+import { dueMsOf, logKinds, type LogKind, logOutcomes, type LogRecord, logVerdicts } from '../log-record.ts'
 import type { RowPlace } from './query-sql.ts'
 import { columns, type ColumnName } from './tables.ts'
 
@@ -35,7 +35,7 @@ export function readRow(row: readonly unknown[]): ReadRow {
     durationMs: int('duration_us') / 1_000,
     reason: text('reason'),
     error: text('error'),
-    dueMs: kind === 'parked' ? atMs + int('wait_ms') : 0,
+    dueMs: dueMsOf(kind, atMs, int('wait_ms')),
     firstSeenMs: atMs - int('age_ms'),
     user: text('user'),
     job: text('job'),

@@ -1,7 +1,7 @@
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
 import { kindOf, outcomeOf, verdictOf } from '../block-reader.ts'
 import type { LogFilter } from '../log-query.ts'
-import { logKinds, logOutcomes, type LogRecord } from '../log-record.ts'
+import { dueMsOf, logKinds, logOutcomes, type LogRecord } from '../log-record.ts'
 import { atMsOf, bucketIn, bucketSql, firstIdAt, hashOf, minuteSql, readDetail, slotMs } from './row.ts'
 
 /**
@@ -230,7 +230,7 @@ export class SlotReader {
       outcome: outcomeOf(shape.outcome),
       origin: { topic: originTopic, partition: originPartition, offset: originOffset },
       durationMs: durationMicros / 1_000,
-      dueMs: kind === 'parked' ? atMs + waitMs : 0,
+      dueMs: dueMsOf(kind, atMs, waitMs),
       firstSeenMs: atMs - ageMs,
     }
     return { id, record }

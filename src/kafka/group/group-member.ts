@@ -248,7 +248,8 @@ export class GroupMember implements GroupConsumer {
 
   pulled(topic: string, id: number): PulledPartition | undefined {
     const partition = this.#owned.get(topic, id)
-    return partition?.isPulled === true ? new PulledPartition(partition) : undefined
+    if (partition?.isPulled !== true) return undefined
+    return new PulledPartition(partition, (truncation) => this.#renew(partition, truncation))
   }
 
   quiesce(): void {

@@ -1,4 +1,5 @@
 import type { Partition } from './partition.ts'
+import type { Truncation } from '../fetch/positions.ts'
 import { memoryOf } from '../wire/stored-commit.ts'
 
 /**
@@ -8,8 +9,11 @@ import { memoryOf } from '../wire/stored-commit.ts'
 export class PulledPartition {
   readonly #partition: Partition
 
-  constructor(partition: Partition) {
+  readonly #onOtherLog: (truncation: Truncation) => void
+
+  constructor(partition: Partition, onOtherLog: (truncation: Truncation) => void) {
     this.#partition = partition
+    this.#onOtherLog = onOtherLog
   }
 
   /**
@@ -67,5 +71,13 @@ export class PulledPartition {
   /** Notes that all records before `offset` are done. The next commit has this offset. */
   moveTo(offset: number): void {
     this.#partition.passOver(offset)
+  }
+
+  /**
+   * Notes that the log isn't the log that was read before. The partition is then lost, and begins again by
+   * `kafka.onTruncation`.
+   */
+  isOtherLog(truncation: Truncation): void {
+    if (!this.#partition.isLost) this.#onOtherLog(truncation)
   }
 }

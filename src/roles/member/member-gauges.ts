@@ -1,3 +1,4 @@
+import type { WaitingQueues } from '../../waiting/queues.ts'
 import type { AudienceUnits } from '../../audience/unit/units.ts'
 import type { FirstSyncs } from '../../backfill/first-syncs.ts'
 import type { Catalog } from '../../catalog/catalog.ts'
@@ -40,6 +41,7 @@ export type ShownMember = {
   readonly intake: RecordIntake
   readonly retentions: Retentions
   readonly tiers: readonly RetryTier[]
+  readonly waiting: Pick<WaitingQueues, 'counts' | 'totals'>
   readonly audiences: AudienceUnits
   readonly marks: BackfillMarks
   readonly firstSyncs: FirstSyncs
@@ -68,6 +70,7 @@ export function showMember(metrics: WorkerMetrics, member: ShownMember): void {
   const partitions = [...member.consumer.partitions].filter(({ isWaiting }) => !isWaiting)
   showPartitions(metrics, member, partitions)
   showTiers(metrics, partitions)
+  showWaiting(metrics, member)
   showUnits(metrics, member)
   showKafkaClient(metrics, member.config)
   metrics.removedDestinations.look(member.catalog().destinations, Date.now())
@@ -112,6 +115,16 @@ function showPartitions(
   const written = [topicNames(config).deadLetters, ...tiers.map(({ topic }) => topic)]
   const failing = new Map([...written.map((topic) => [topic, 0] as const), ...producer.failing])
   showByTopic(metrics.failingPartitions, failing, shortNameOf)
+}
+
+function showWaiting(metrics: WorkerMetrics, { waiting, catalog }: ShownMember): void {
+  const { destinations } = catalog()
+  const byState = { on: 0, paused: 0 }
+  for (const [destinationId, count] of waiting.counts())
+    byState[destinations.get(destinationId)?.state === 'paused' ? 'paused' : 'on'] += count
+  metrics.waitingNow.set({ state: 'on' }, byState.on)
+  metrics.waitingNow.set({ state: 'paused' }, byState.paused)
+  metrics.waitingIndexBytes.set(waiting.totals.indexBytes)
 }
 
 function showTiers(metrics: WorkerMetrics, partitions: Partitions): void {

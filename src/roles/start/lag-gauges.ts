@@ -96,7 +96,8 @@ class GroupLagGauge implements Part {
   async #list(): Promise<void> {
     if (performance.now() - this.#listedMs < listEveryMs) return
     const existing = await withAdmin(this.#options.kafka, (admin) => admin.listTopics())
-    this.#topics = existing.filter((topic) => isRead(this.#names, topic))
+    // The queues of destinations are no lag: what a pause or a rate limit holds back isn't the workers' work.
+    this.#topics = existing.filter((topic) => isRead(this.#names, topic) && topic !== this.#names.waiting)
     this.#listedMs = performance.now()
   }
 

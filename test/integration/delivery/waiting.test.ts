@@ -9,7 +9,13 @@ let server: Receiver
 let sluice: Deployment
 
 beforeAll(async () => {
-  server = await startReceiver({ '/rate': answer(200), '/paused': answer(200), '/slow': later(500), '/again': answer(200), '/killed': answer(200) })
+  server = await startReceiver({
+    '/rate': answer(200),
+    '/paused': answer(200),
+    '/slow': later(500),
+    '/again': answer(200),
+    '/killed': answer(200),
+  })
   sluice = await deploy({
     destinations: all(),
     variables: {
@@ -26,8 +32,7 @@ afterAll(async () => {
 })
 
 function later(ms: number) {
-  return (_request: unknown, response: { end: () => void }): void =>
-    void setTimeout(() => response.end(), ms)
+  return (_request: unknown, response: { end: () => void }): void => void setTimeout(() => response.end(), ms)
 }
 
 function destination(id: string, rest: Partial<DestinationEntry> & { rateLimit?: object } = {}) {

@@ -83,6 +83,7 @@ test('every key has its default when nothing is set', () => {
       bufferBytes: 67_108_864,
       lanePatienceMs: 500,
       laneWaitMs: 5_000,
+      waitingQueues: true,
       poolIdleMs: 30_000,
       maxIdleConnections: 10_000,
       allowAddresses: [],

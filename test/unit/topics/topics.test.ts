@@ -43,6 +43,7 @@ test('all other topics drop what has its age', () => {
     'sluice.backfills',
     'sluice.replay-jobs',
     'sluice.notices',
+    'sluice.waiting-marks',
   ])
   const others = table.filter(({ topic }) => !compacted.has(topic))
   expect(others.map(({ topic }) => settingsOf(topic)['cleanup.policy'])).toEqual(others.map(() => 'delete'))
@@ -94,6 +95,7 @@ test('the group subscribes to each topic that has a subscription, and to the tie
     { topic: 's.deletions', waitMs: 0, needsState: true },
     { topic: 's.g2.memberships', waitMs: 0, needsState: true },
     { topic: 's.g2.replays', waitMs: 0, needsState: true },
+    { topic: 's.g2.waiting', waitMs: 0, needsState: true, hasWindow: false, isPulled: true },
     { topic: 's.g2.retry.7m', waitMs: 420_000, needsState: true },
   ])
   expect(isRead(names, 's.g2.retry.30s')).toBe(true)

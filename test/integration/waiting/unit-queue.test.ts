@@ -1,0 +1,262 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { type RecordProducer, startProducer } from '../../../src/kafka/produce/producer.ts'
+import { createPartitionReader, type PartitionReader } from '../../../src/kafka/read/partition-reader.ts'
+import type { HeldRecord } from '../../../src/message/held-record.ts'
+import { Owners, type QueueClass } from '../../../src/waiting/owners.ts'
+import { Pieces } from '../../../src/waiting/pieces.ts'
+import type { QueuePartition } from '../../../src/waiting/mark-writer.ts'
+import { UnitQueue } from '../../../src/waiting/unit-queue.ts'
+import { createTopic, produce, randomPrefix, readAll } from '../../support/kafka.ts'
+import { until } from '../../support/until.ts'
+import { workerKafka } from '../../support/worker-kafka.ts'
+
+/** One unit's queues on a real Kafka, with several owners one after another, or at the same time. */
+
+let producer: RecordProducer
+let reader: PartitionReader
+
+beforeAll(async () => {
+  const kafka = workerKafka()
+  producer = await startProducer({ kafka, maxRecordBytes: 100_000, onStalled() {} })
+  reader = createPartitionReader(kafka, { keepsOpen: true })
+})
+
+afterAll(async () => {
+  await producer?.stop()
+  await reader?.stop()
+})
+
+type Owner = {
+  readonly queue: UnitQueue
+  readonly owners: Owners
+  /** The messages that were taken out of the queue, with the records that are to be settled. */
+  readonly taken: { readonly id: string; readonly record: HeldRecord }[]
+  readonly lost: number[]
+  /** The number of records that are taken and whose end isn't written. */
+  lent(): number
+  append(destinationId: string, id: string, queueClass?: QueueClass): Promise<unknown>
+  /** Takes a message of a destination, and returns its id. */
+  next(destinationId: string, queueClass?: QueueClass): Promise<string>
+  /** Takes messages of a destination until none waits, and settles them. Returns their ids. */
+  drain(destinationId: string, queueClass?: QueueClass): Promise<string[]>
+}
+
+type Topics = { readonly topic: string; readonly marksTopic: string }
+
+async function topics(): Promise<Topics> {
+  const prefix = randomPrefix()
+  const [topic, marksTopic] = [`${prefix}waiting`, `${prefix}waiting-marks`]
+  await createTopic(topic)
+  await createTopic(marksTopic, { settings: { 'cleanup.policy': 'compact' } })
+  return { topic, marksTopic }
+}
+
+const open: UnitQueue[] = []
+
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((queue) => queue.close()))
+})
+
+/** Begins a tenure. `found` is what the commit of the previous owner says. */
+async function own(
+  of: Topics,
+  found: QueuePartition['found'] = { offset: -1, isForeign: false, topicId: undefined },
+): Promise<Owner> {
+  let [lent, committedOffset] = [0, 0]
+  const taken: Owner['taken'][number][] = []
+  const lost: number[] = []
+  const owners = new Owners()
+  const partition: QueuePartition = {
+    found,
+    isBegun: true,
+    isLost: false,
+    isElsewhere: false,
+    begunBelow: 0,
+    get committedOffset() {
+      return committedOffset
+    },
+    lend: () => void lent++,
+    giveBack: () => void lent--,
+    moveTo: (offset) => void (committedOffset = Math.max(committedOffset, offset)),
+    isOtherLog: () => undefined,
+  }
+  const queue = new UnitQueue({
+    ...of,
+    unit: 0,
+    reader,
+    producer,
+    owners,
+    pieces: new Pieces(1024 ** 2),
+    partition,
+    take: (record, { value }) => taken.push({ id: String(value), record }),
+    onWaiting: () => undefined,
+    onLost: (count) => lost.push(count),
+    log: { info() {}, warn() {}, error() {} },
+  })
+  open.push(queue)
+  await queue.load()
+  async function next(destinationId: string, queueClass: QueueClass = 'fresh'): Promise<string> {
+    const before = taken.length
+    expect(queue.pull(owners.codeOf(destinationId, queueClass), 1)).toBe(1)
+    return (await until('it is read', () => taken[before])).id
+  }
+  return {
+    queue,
+    owners,
+    taken,
+    lost,
+    lent: () => lent,
+    next,
+    append: (destinationId, id, queueClass = 'fresh') =>
+      queue.append(
+        {
+          topic: of.topic,
+          partition: 0,
+          key: null,
+          value: Buffer.from(id),
+          headers: { 'destination-id': destinationId },
+        },
+        owners.codeOf(destinationId, queueClass),
+      ),
+    async drain(destinationId, queueClass = 'fresh') {
+      const ids: string[] = []
+      while (queue.untakenOf(owners.codeOf(destinationId, queueClass)) > 0) {
+        ids.push(await next(destinationId, queueClass))
+        taken.at(-1)?.record.settle()
+      }
+      return ids
+    },
+  }
+}
+
+/** Writes a record to the topic as another process would. */
+function write({ topic }: Topics, id: string, queued: string): Promise<void> {
+  return produce(topic, [{ value: id, headers: { 'destination-id': 'a', queued } }])
+}
+
+test('each destination gets its messages in their order, whatever lies between them', async () => {
+  const first = await own(await topics())
+  await Promise.all(['a1', 'b1', 'a2', 'c1', 'b2', 'a3'].map((id) => first.append(id.slice(0, 1), id)))
+  expect(await first.drain('a')).toEqual(['a1', 'a2', 'a3'])
+  expect(await first.drain('c')).toEqual(['c1'])
+  expect(await first.drain('b')).toEqual(['b1', 'b2'])
+  expect(first.queue.undone).toBe(0)
+})
+
+test('the next owner gets what was not done, and nothing else, and reads no record that a mark describes', async () => {
+  const of = await topics()
+  const first = await own(of)
+  const ids = Array.from({ length: 5_000 }, (_, index) => `a${index}`)
+  await Promise.all(ids.map((id) => first.append('a', id)))
+  for (const _ of ids.slice(0, 10)) await first.next('a')
+  for (const { record } of first.taken.slice(3)) record.settle()
+  expect(first.lent()).toBe(10)
+  await first.queue.flush()
+  // Those that are done are given back when their marks are written.
+  expect(first.lent()).toBe(3)
+  const second = await own(of)
+  expect(second.queue.undone).toBe(5_000 - 7)
+  expect(await second.next('a')).toBe('a0')
+  expect(await second.next('a')).toBe('a1')
+  expect(await second.next('a')).toBe('a2')
+  expect(await second.next('a')).toBe('a10')
+})
+
+test('a record that an earlier owner appends after the next one has read the log is found', async () => {
+  const of = await topics()
+  const first = await own(of)
+  await first.append('a', 'a1')
+  const second = await own(of)
+  await first.append('a', 'late')
+  await second.append('a', 'a2')
+  await until('it knows all', () => second.queue.undone === 3)
+  expect(await second.drain('a')).toEqual(['a1', 'late', 'a2'])
+})
+
+test('a late record is found without an append of its own', async () => {
+  const of = await topics()
+  const first = await own(of)
+  const second = await own(of)
+  await first.append('a', 'late')
+  await until('it is found', () => {
+    second.queue.tick()
+    return second.queue.undone === 1
+  })
+  expect(await second.drain('a')).toEqual(['late'])
+})
+
+test('marks of an earlier owner that come late are facts, and overwrite nothing', async () => {
+  const of = await topics()
+  const first = await own(of)
+  await Promise.all(['a1', 'a2', 'a3'].map((id) => first.append('a', id)))
+  await first.next('a')
+  const second = await own(of)
+  expect(await second.next('a')).toBe('a1')
+  expect(await second.next('a')).toBe('a2')
+  second.taken[1]?.record.settle()
+  await second.queue.flush()
+  first.taken[0]?.record.settle()
+  await first.queue.flush()
+  const third = await own(of)
+  expect(await third.drain('a')).toEqual(['a3'])
+})
+
+test('a record that was written twice, because its acknowledgement was lost, is delivered once', async () => {
+  const of = await topics()
+  await write(of, 'a1', 'w/1/fresh')
+  await write(of, 'a1', 'w/1/fresh')
+  await write(of, 'a2', 'w/2/fresh')
+  await write(of, 'a1', 'w/1/fresh')
+  const owner = await own(of)
+  expect(await owner.drain('a')).toEqual(['a1', 'a2'])
+})
+
+test('a commit that somebody else wrote voids the marks: all from there is delivered', async () => {
+  const of = await topics()
+  const first = await own(of)
+  await Promise.all(['a1', 'a2', 'a3', 'a4'].map((id) => first.append('a', id)))
+  await first.drain('a')
+  await first.queue.flush()
+  const reset = await own(of, { offset: 1, isForeign: true, topicId: undefined })
+  expect(await reset.drain('a')).toEqual(['a2', 'a3', 'a4'])
+  await reset.queue.flush()
+  // What the commit has passed over stays passed over.
+  const next = await own(of)
+  expect(await next.drain('a')).toEqual([])
+})
+
+test('marks of a log that was shorter, or another, are void', async () => {
+  const of = await topics()
+  const first = await own(of)
+  await Promise.all(['a1', 'a2', 'a3'].map((id) => first.append('a', id)))
+  await first.drain('a')
+  await first.queue.flush()
+  const other = await topics()
+  await write(other, 'b1', 'w/1/fresh')
+  const marks = await readAll(of.marksTopic)
+  await produce(
+    other.marksTopic,
+    marks.map(({ key, value }) => ({ key, value })),
+  )
+  const owner = await own(other)
+  expect(await owner.drain('a')).toEqual(['b1'])
+})
+
+test('records without a readable header wait as new messages of their destination', async () => {
+  const of = await topics()
+  await write(of, 'a1', 'nonsense')
+  await write(of, 'a2', '')
+  const owner = await own(of)
+  expect(await owner.drain('a')).toEqual(['a1', 'a2'])
+})
+
+test('a returned record is the next one again', async () => {
+  const owner = await own(await topics())
+  await Promise.all(['a1', 'a2', 'a3'].map((id) => owner.append('a', id)))
+  expect(await owner.next('a')).toBe('a1')
+  expect(await owner.next('a')).toBe('a2')
+  owner.taken[1]?.record.giveBack()
+  owner.taken[0]?.record.giveBack()
+  expect(owner.lent()).toBe(0)
+  expect(await owner.drain('a')).toEqual(['a1', 'a2', 'a3'])
+})
