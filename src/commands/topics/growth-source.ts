@@ -10,7 +10,7 @@ import {
 import type { PartitionReader } from '../../kafka/read/partition-reader.ts'
 import { topicIdsOf } from '../../topics/topic-grow.ts'
 import { withAdmin } from '../../kafka/cluster/with-admin.ts'
-import { topics } from '../../topics/topic-list.ts'
+import { topics as topicList } from '../../topics/topic-list.ts'
 import { loadMarks } from '../../waiting/load-marks.ts'
 import { Owners } from '../../waiting/owners.ts'
 import { StartError } from '../../roles/start/start-error.ts'
@@ -90,7 +90,7 @@ async function partitionOf(
 }
 
 /** The end of the name of the topic in which deliveries wait for their turn. */
-const queues = topics.waiting.name
+const queues = topicList.waiting.name
 
 /** Returns the offsets of waiting deliveries that are done, as far as the commit doesn't cover them. */
 async function doneAbove(
@@ -104,7 +104,7 @@ async function doneAbove(
 ): Promise<ReadonlySet<number>> {
   const marks = await loadMarks({
     reader,
-    topic: `${topic.slice(0, -queues.length)}${topics.waitingMarks.name}`,
+    topic: `${topic.slice(0, -queues.length)}${topicList.waitingMarks.name}`,
     unit: partition,
     topicId,
     owners: new Owners(),

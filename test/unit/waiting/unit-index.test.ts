@@ -1,4 +1,4 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { blockSize } from '../../../src/waiting/block.ts'
 import { UnitIndex } from '../../../src/waiting/unit-index.ts'
