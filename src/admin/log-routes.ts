@@ -69,7 +69,11 @@ const recordProperties = {
   durationMs: orNull({ type: 'number', minimum: 0 }),
   reason: text,
   error: { ...text, description: 'An error code, such as ECONNREFUSED.' },
-  dueAt: { ...orNull(time), description: 'When the parked delivery is due. `null` if it waits for its turn in the queue of its destination.' },
+  dueAt: {
+    ...orNull(time),
+    description:
+      'When the parked delivery is due. `null` if it waits for its turn in the queue of its destination.',
+  },
   firstSeenAt: time,
   user: { ...text, description: 'A keyed hash of the user; null without a key.' },
   replay: text,

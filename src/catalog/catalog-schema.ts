@@ -112,7 +112,7 @@ const destination = Type.Object(
       Type.Enum(['on', 'off', 'paused'], {
         default: 'on',
         description:
-          'off: the destination gets no messages. paused: its messages wait on the retry topics, and are delivered when it is on again.',
+          'off: the destination gets no messages. paused: its messages wait in its queue, for up to 30 days, and are delivered in order when it is on again.',
       }),
     ),
     sources: Type.Array(id('The id of a source of this catalog.'), {

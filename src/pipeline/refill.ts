@@ -12,10 +12,12 @@ type RefillOptions = Pick<PipelineOptions, 'catalog' | 'maxInFlight'> & {
 }
 
 /**
- * The time between two looks at all destinations whose messages wait, in milliseconds. A look finds those
- * that nothing else hastens: a destination that isn't paused any more, and room in the buffer.
+ * The shortest time between two looks at all destinations whose messages wait, in milliseconds. A look finds
+ * those that nothing else hastens: a destination that isn't paused any more, and room in the buffer.
  */
 const lookMs = 100
+/** Looks take at most this part of the time, even if there are a hundred thousand paused destinations. */
+const mostOfTime = 0.05
 /** The fewest deliveries that a lane may hold ready. */
 const leastReady = 8
 /** A lane holds at most this part of the free buffer ready, so that many slow lanes leave room for others. */
@@ -36,20 +38,17 @@ const parts: readonly (readonly [queueClass: QueueClass, part: number])[] = [
 /** Pulls deliveries from the queues in Kafka into their lanes, when the lanes have room. */
 export class Refill {
   readonly #options: RefillOptions
-  readonly #timer: NodeJS.Timeout
+  #timer: NodeJS.Timeout | undefined
   #isStopped = false
 
   constructor(options: RefillOptions) {
     this.#options = options
-    this.#timer = setInterval(() => {
-      for (const destinationId of options.queue.waiting()) this.refill(destinationId)
-    }, lookMs)
-    this.#timer.unref()
+    this.#lookIn(lookMs)
   }
 
   stop(): void {
     this.#isStopped = true
-    clearInterval(this.#timer)
+    clearTimeout(this.#timer)
   }
 
   /** Pulls as many deliveries of a destination as its lane has room for. */
@@ -67,6 +66,15 @@ export class Refill {
       left -= queue.pull(destinationId, queueClass, left)
     }
     lanes.setFed(destinationId, queue.countOf(destinationId) > 0)
+  }
+
+  #lookIn(ms: number): void {
+    this.#timer = setTimeout(() => {
+      const startedMs = performance.now()
+      for (const destinationId of this.#options.queue.waiting()) this.refill(destinationId)
+      this.#lookIn(Math.max(lookMs, (performance.now() - startedMs) / mostOfTime))
+    }, ms)
+    this.#timer.unref()
   }
 
   #roomOf(destinationId: string): number {

@@ -3,7 +3,7 @@ import type { MessageKind } from '../message/message-schemas.ts'
 
 /**
  * The fields of a destination that routing needs. Messages are also routed to a destination that is `paused`
- * or `auto_paused`. The deliveries of a `paused` destination wait on the retry ladder until the destination
+ * or `auto_paused`. The deliveries of a `paused` destination wait in its queue until the destination
  * is `on` again. The deliveries of an `auto_paused` destination become dead letters.
  */
 export type Routable = {

@@ -98,7 +98,7 @@ export class WaitingQueues {
   /** Returns true if a delivery has to join the end of its queue, because others wait there. */
   has({ destinationId, laneClass, pending }: Waiting): boolean {
     const queue = this.#units.get(pending.record.partition)
-    if (queue === undefined) return false
+    if (queue === undefined || queue.isEmpty) return false
     const has = (queueClass: QueueClass): boolean => {
       const code = this.#owners.knownCodeOf(destinationId, queueClass)
       return code !== undefined && queue.has(code)

@@ -85,6 +85,11 @@ export class UnitQueue {
     return this.#index.undone
   }
 
+  /** True if no record waits, not even for its acknowledgement or its content. */
+  get isEmpty(): boolean {
+    return this.#index.untaken === 0 && this.#unacknowledged.size === 0 && this.#wanted.size === 0
+  }
+
   get indexBytes(): number {
     return this.#index.bytes
   }
@@ -210,6 +215,7 @@ export class UnitQueue {
     if (this.#marks === undefined) return
     if (partition.isBegun) partition.moveTo(this.#index.head)
     if (partition.isLost) this.#returnWanted()
+    this.#options.pieces.dropBefore(this.#options.unit, this.#index.head)
     const nowMs = performance.now()
     if (nowMs < this.#lookAtMs || this.#unacknowledged.size > 0) return
     const isEarly = nowMs - this.#startedMs < lookMs.earlyFor

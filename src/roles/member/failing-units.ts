@@ -9,6 +9,8 @@ export type FailingUnitsOptions = {
   readonly topics: TopicNames
 }
 
+const outcomeTopics = ['deadLetters', 'waiting', 'waitingMarks'] as const
+
 /**
  * Says which units have to stop because Kafka accepts no records for a partition to which the unit's
  * deliveries are written. While a unit is stopped, its records aren't fetched, and none of its attempts
@@ -39,9 +41,9 @@ export class FailingUnits {
     const { log, topics: names } = this.#options
     if (isFailing) log.warn({ topic, partition, reason }, 'Kafka does not accept records for this partition')
     else log.info({ topic, partition }, 'Kafka accepts records for this partition again')
-    // A unit is stopped only for a retry topic or `dead-letters`, because the outcome of a delivery can't be
-    // written without these topics.
-    if (topic !== names.deadLetters && !topic.startsWith(names.retryPrefix)) return
+    // A unit is stopped only for the topics without which the outcome of a delivery can't be written.
+    const isOutcome = topic.startsWith(names.retryPrefix) || outcomeTopics.some((key) => names[key] === topic)
+    if (!isOutcome) return
     const topics = this.#failing.get(partition) ?? new Map<string, string>()
     if (isFailing) topics.set(topic, reason)
     else topics.delete(topic)

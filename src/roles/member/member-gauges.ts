@@ -112,7 +112,8 @@ function showPartitions(
   showByTopic(metrics.partitionsInTrouble, consumer.troubled, shortNameOf)
   // Each of these topics gets a series, even with 0, because an alert needs the series before the first
   // partition fails.
-  const written = [topicNames(config).deadLetters, ...tiers.map(({ topic }) => topic)]
+  const { deadLetters, waiting, waitingMarks } = topicNames(config)
+  const written = [deadLetters, waiting, waitingMarks, ...tiers.map(({ topic }) => topic)]
   const failing = new Map([...written.map((topic) => [topic, 0] as const), ...producer.failing])
   showByTopic(metrics.failingPartitions, failing, shortNameOf)
 }
