@@ -78,8 +78,8 @@ export type LogRecord = {
   /** The code of an error, such as ECONNREFUSED. */
   readonly error: string
   /**
-   * The time when a parked delivery is due, in epoch milliseconds. 0 for other events, and for a delivery that
-   * waits for its turn in the queue of its destination.
+   * The time when a parked delivery is due, in epoch milliseconds. 0 for other events, and for a delivery
+   * that waits for its turn in the queue of its destination.
    */
   readonly dueMs: number
   /** The time when the message was first appended to a topic, in epoch milliseconds. */

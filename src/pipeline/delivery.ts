@@ -140,8 +140,8 @@ export class PendingRecord {
 }
 
 /**
- * The values of a delivery that its lane uses: the lane's `cap`, and the delivery's `LaneClass`. `isFromQueue`
- * is true if the delivery was pulled from its destination's queue in Kafka.
+ * The values of a delivery that its lane uses: the lane's `cap`, and the delivery's `LaneClass`.
+ * `isFromQueue` is true if the delivery was pulled from its destination's queue in Kafka.
  */
 export type LaneTerms = { cap: number; laneClass: LaneClass; isFromQueue?: boolean }
 

@@ -145,8 +145,8 @@ export class Entrance {
 
   /**
    * Makes the delivery of a record of `replays`, of a record of a retry topic whose wait is over, or of a
-   * record that was pulled from `queueClass` of its destination's queue. Returns `undefined` if the record was
-   * refused.
+   * record that was pulled from `queueClass` of its destination's queue. Returns `undefined` if the record
+   * was refused.
    */
   resume(record: HeldRecord, content: RecordContent, queueClass?: QueueClass): Delivery | undefined {
     const { key, value, headers } = content

@@ -46,9 +46,9 @@ export class Judging {
   }
 
   /**
-   * Decides whether a delivery is still sent, and ends it if it isn't. Returns `send` if it is to be sent, and
-   * `let go` if this worker must not make it any more. A delivery with a property must hold its ordering key.
-   * Newer values then wait for the key, so the decision is still right when the delivery is sent.
+   * Decides whether a delivery is still sent, and ends it if it isn't. Returns `send` if it is to be sent,
+   * and `let go` if this worker must not make it any more. A delivery with a property must hold its ordering
+   * key. Newer values then wait for the key, so the decision is still right when the delivery is sent.
    */
   async judge(delivery: Delivery): Promise<'send' | 'let go' | 'ended'> {
     const judgement = await this.#judgementOf(delivery)

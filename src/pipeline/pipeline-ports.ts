@@ -39,11 +39,13 @@ export type QueueClass = LaneClass | 'front'
 export type Queueing = Pick<Delivery, 'destinationId' | 'laneClass' | 'pending'>
 
 /**
- * The queues of the destinations in Kafka, for deliveries that only wait for their turn. Each queue belongs to
- * one class of one destination in one unit.
+ * The queues of the destinations in Kafka, for deliveries that only wait for their turn. Each queue belongs
+ * to one class of one destination in one unit.
  */
 export type WaitingQueue = {
-  /** False if nothing joins the queues any more, because the installation is to go back to an older version. */
+  /**
+   * False if nothing joins the queues any more, because the installation is to go back to an older version.
+   */
   readonly isOpen: boolean
   /** Returns true if a delivery has to join the end of its queue, because others wait there. */
   has(delivery: Queueing): boolean
@@ -61,8 +63,8 @@ export type WaitingQueue = {
   /** The number of a destination's deliveries that were pulled, and come as soon as they are read. */
   wantedOf(destinationId: string): number
   /**
-   * Pulls up to `most` deliveries, and returns how many. The pipeline's `acceptWaiting` is called with each of
-   * them, at once or as soon as it is read.
+   * Pulls up to `most` deliveries, and returns how many. The pipeline's `acceptWaiting` is called with each
+   * of them, at once or as soon as it is read.
    */
   pull(destinationId: string, queueClass: QueueClass, most: number): number
 }

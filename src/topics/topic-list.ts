@@ -100,7 +100,9 @@ export type Topic = {
     readonly needsState?: true
     /** False if a commit has only the watermark, without the settled offsets above it. */
     readonly hasWindow?: false
-    /** True if the group only assigns and commits the topic. The queues of destinations read it themselves. */
+    /**
+     * True if the group only assigns and commits the topic. The queues of destinations read it themselves.
+     */
     readonly isPulled?: true
   }
   /** True if upstream services write the topic. Its values may begin with the schema id of a registry. */

@@ -111,7 +111,9 @@ export class Block {
     return this.#length
   }
 
-  /** Returns the done places as a bitmap of 512 bytes, the lowest place in the lowest bit of the first byte. */
+  /**
+   * Returns the done places as a bitmap of 512 bytes, the lowest place in the lowest bit of the first byte.
+   */
   doneBits(): Buffer {
     const bits = Buffer.alloc(words * 4)
     for (let word = 0; word < words; word++) bits.writeUInt32LE(this.#done?.[word] ?? 0, word * 4)

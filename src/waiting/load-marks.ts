@@ -60,11 +60,15 @@ export async function loadMarks({
     const bits = decodeDone(value)
     if (bits !== undefined) done.set(key.block, [...(done.get(key.block) ?? []), bits])
   }
+  return { owners: ownersOf, keys, ...readDone(done), undoneBetween: undoneIn(ownersOf, done) }
+}
+
+type Bitmaps = ReadonlyMap<number, readonly Buffer[]>
+
+function readDone(done: Bitmaps): Pick<LoadedMarks, 'lastDone' | 'doneFrom'> {
   const lastBlock = Math.max(-1, ...done.keys())
   const lastPlaces = (done.get(lastBlock) ?? []).flatMap((bits) => [...placesOf(bits)])
   return {
-    owners: ownersOf,
-    keys,
     lastDone: Math.max(-1, ...lastPlaces.map((place) => lastBlock * blockSize + place)),
     *doneFrom(from) {
       for (const [block, bitmaps] of done)
@@ -72,20 +76,23 @@ export async function loadMarks({
           for (const place of placesOf(bits))
             if (block * blockSize + place >= from) yield block * blockSize + place
     },
-    undoneBetween(from, to) {
-      let undone = 0
-      for (const [block, { runs }] of ownersOf) {
-        const places = new Set((done.get(block) ?? []).flatMap((bits) => [...placesOf(bits)]))
-        let place = 0
-        for (const [code, length] of runs) {
-          for (const end = place + length; place < end; place++) {
-            const offset = block * blockSize + place
-            if (code > 0 && offset >= from && offset < to && !places.has(place)) undone++
-          }
+  }
+}
+
+function undoneIn(owners: ReadonlyMap<number, OwnersMark>, done: Bitmaps): LoadedMarks['undoneBetween'] {
+  return (from, to) => {
+    let undone = 0
+    for (const [block, { runs }] of owners) {
+      const places = new Set((done.get(block) ?? []).flatMap((bits) => [...placesOf(bits)]))
+      let place = 0
+      for (const [code, length] of runs) {
+        for (const end = place + length; place < end; place++) {
+          const offset = block * blockSize + place
+          if (code > 0 && offset >= from && offset < to && !places.has(place)) undone++
         }
       }
-      return undone
-    },
+    }
+    return undone
   }
 }
 

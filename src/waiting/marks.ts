@@ -2,8 +2,8 @@ import { noCode, type Owners, type QueueClass, queueClasses } from './owners.ts'
 
 // The marks are records of the compacted topic `waiting-marks`, in the partition of their unit:
 //
-// - `<topic id>/owners/<block>` says whose the records of a block are. It saves the next owner of the unit the
-//   reading of these records. It follows from the log alone, so it doesn't matter who wrote it.
+// - `<topic id>/owners/<block>` says whose the records of a block are. It saves the next owner of the unit
+//   the reading of these records. It follows from the log alone, so it doesn't matter who wrote it.
 // - `<topic id>/done/<writer>/<block>` says which records of a block are done. Each tenure of a unit has its
 //   own writer. A mark is a fact, so the marks of several writers are added up, and a late mark of an earlier
 //   owner does no harm.

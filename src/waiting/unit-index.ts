@@ -14,7 +14,8 @@ type Line = {
  * The index of one partition of `waiting`: whose each record from `head` to `end` is, and whether the record
  * is taken or done. It has no holes: a record is indexed only when all records before it are.
  *
- * A record is `taken` while the worker makes its delivery, and `done` when nothing more has to be done for it.
+ * A record is `taken` while the worker makes its delivery, and `done` when nothing more has to be done for
+ * it.
  */
 export class UnitIndex {
   readonly #blocks = new Map<number, Block>()
@@ -107,7 +108,9 @@ export class UnitIndex {
     if (isEmpty) this.#advance()
   }
 
-  /** Takes the first record of `code` that is neither taken nor done, and returns its offset; -1 if none is. */
+  /**
+   * Takes the first record of `code` that is neither taken nor done, and returns its offset; -1 if none is.
+   */
   take(code: number): number {
     const line = this.#lines.get(code)
     if (line === undefined || line.untaken === 0) return -1

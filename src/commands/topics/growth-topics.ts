@@ -26,9 +26,9 @@ export const waitingMarks = topics.waitingMarks.name
 const queues = topics.waiting.name
 
 /**
- * Returns a layout's definitions of the topics that are copied, `memberships` and the topics in `waiting`, and
- * of the topic of marks, which begins empty. `waiting` has names without the layout's beginning. It may include
- * retry topics of earlier ladders.
+ * Returns a layout's definitions of the topics that are copied, `memberships` and the topics in `waiting`,
+ * and of the topic of marks, which begins empty. `waiting` has names without the layout's beginning. It may
+ * include retry topics of earlier ladders.
  */
 export function ownDefinitions(
   config: Config,
@@ -44,9 +44,8 @@ export function ownDefinitions(
 }
 
 /**
- * Returns a layout's existing topics in which records wait to be delivered: `replays`, `waiting` and the retry
- * topics.
- * The names are returned without the layout's beginning.
+ * Returns a layout's existing topics in which records wait to be delivered: `replays`, `waiting` and the
+ * retry topics. The names are returned without the layout's beginning.
  */
 export function waitingNames(config: Config, layout: Layout, existing: readonly string[]): string[] {
   const begins = beginningOf(config, layout)
@@ -61,8 +60,8 @@ function isTier(name: string): boolean {
 }
 
 /**
- * Returns true for `replays`, `waiting` and the tiers of the present ladder. `sluice topics grow` creates these
- * topics even if no record waits in them.
+ * Returns true for `replays`, `waiting` and the tiers of the present ladder. `sluice topics grow` creates
+ * these topics even if no record waits in them.
  */
 export function isOfLadder(config: Config, name: string): boolean {
   return (

@@ -14,8 +14,8 @@ export type LaneItem<D> = {
    */
   readonly isLate: boolean
   /**
-   * True if the delivery was pulled from a queue outside of this process. It waits in its lane without a limit
-   * on the time, because its record is written for waiting.
+   * True if the delivery was pulled from a queue outside of this process. It waits in its lane without a
+   * limit on the time, because its record is written for waiting.
    */
   readonly isFromQueue: boolean
   /**

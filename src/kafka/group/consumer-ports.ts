@@ -143,8 +143,8 @@ export type GroupConsumer = {
    */
   endSeenMs(topic: string, id: number): number
   /**
-   * Returns this member's partition of a topic with `isPulled`. Returns `undefined` if this member doesn't own
-   * it. After the partition was lost or started again, this function returns another object.
+   * Returns this member's partition of a topic with `isPulled`. Returns `undefined` if this member doesn't
+   * own it. After the partition was lost or started again, this function returns another object.
    */
   pulled(topic: string, id: number): PulledPartition | undefined
   /** Takes no further record. Records that were taken before can still settle and be committed. */
