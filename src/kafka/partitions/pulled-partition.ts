@@ -29,7 +29,8 @@ export class PulledPartition {
     const { found } = this.#partition
     if (found === undefined || found.offset < 0) return { offset: -1, isForeign: false, topicId: undefined }
     const memory = memoryOf(found)
-    const isForeign = found.moved !== undefined || memory === undefined
+    // Workers always write metadata. Kafka's tools write none.
+    const isForeign = found.moved !== undefined || memory === undefined || (found.metadata ?? '') === ''
     return { offset: found.offset, isForeign, topicId: memory?.topicId }
   }
 
