@@ -59,7 +59,7 @@ test('workers that join and leave while messages wait repeat none of them, and l
   await until('all are done', async () => (await waitingAt(second)) === 0)
 })
 
-test('a commit of `waiting` that a tool of Kafka has reset is gone on from, and says so', async () => {
+test('a commit of `waiting` that a tool has reset is gone on from, whatever was done', async () => {
   const scene = await open({ state: 'paused' })
   const worker = await start(scene)
   const ids = newIds(50)
@@ -69,9 +69,13 @@ test('a commit of `waiting` that a tool of Kafka has reset is gone on from, and 
   await until('all came', async () => (await receiver.count('/crm')).distinct >= ids.length)
   await worker.terminate()
   const topic = `${scene.prefix}waiting`
-  await withAdmin(otherProgram(), (admin) =>
-    admin.resetOffsets({ groupId: String(scene.variables['SLUICE_KAFKA_GROUP_ID']), topic, earliest: true }),
-  )
+  const groupId = String(scene.variables['SLUICE_KAFKA_GROUP_ID'])
+  const partitions = Array.from({ length: 6 }, (_, partition) => ({
+    partition,
+    // The first tool names the start of the log, and the second one an offset.
+    offset: partition % 2 === 0 ? '-2' : '0',
+  }))
+  await withAdmin(otherProgram(), (admin) => admin.setOffsets({ groupId, topic, partitions }))
   await start(scene)
   await until('all came again', async () => (await receiver.count('/crm')).requests >= 2 * ids.length)
 })

@@ -27,10 +27,11 @@ export class PulledPartition {
     readonly topicId: string | undefined
   } {
     const { found } = this.#partition
-    if (found === undefined || found.offset < 0) return { offset: -1, isForeign: false, topicId: undefined }
+    // A tool of kafkajs resets a commit to -2, which stands for the start of the log.
+    if (found === undefined || found.offset < 0)
+      return { offset: -1, isForeign: (found?.offset ?? -1) < -1, topicId: undefined }
     const memory = memoryOf(found)
-    // Workers always write metadata. Kafka's tools write none.
-    const isForeign = found.moved !== undefined || memory === undefined || (found.metadata ?? '') === ''
+    const isForeign = found.moved !== undefined || memory === undefined
     return { offset: found.offset, isForeign, topicId: memory?.topicId }
   }
 
