@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type AudienceSettings, runAudienceBenchmark } from './audience/benchmark.ts'
+import { runBurstBenchmark } from './burst/benchmark.ts'
 import { runConnectionsBenchmark } from './connections/benchmark.ts'
 import { runDestinationsBenchmark } from './destinations/benchmark.ts'
 import { runFloodBenchmark } from './flood/benchmark.ts'
@@ -108,6 +109,13 @@ const benchmarks = new Map<string, Benchmark>([
     },
   ],
   [
+    'burst',
+    {
+      about: 'bursts that a destination can not take at once: how long they wait, and what waiting costs',
+      run: runBurstBenchmark,
+    },
+  ],
+  [
     'destinations',
     { about: 'CPU a delivery with 10,000 destinations and with 10', run: runDestinationsBenchmark },
   ],
@@ -164,7 +172,8 @@ const usage = [
   '  --messages N      worker: how many messages a run delivers (default 400000; with --processes there is one run, of',
   '                    600000 for each process);',
   '                    gateway, peers: how many each side gets in a run (default 400000);',
-  '                    isolation: how many the capacity is measured with (default 80000)',
+  '                    isolation: how many the capacity is measured with (default 80000);',
+  '                    burst: how many wait for a paused destination (default 200000)',
   '  --processes N     worker: also measures a worker, and undici alone, in N processes',
   '  --seconds N       isolation, flood, destinations, gateway (single calls), peers, idle, refusals: how long a run is',
   '                    measured (default 60, 60, 30, 30, 30, 20, 12)',

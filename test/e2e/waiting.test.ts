@@ -3,7 +3,13 @@ import { withAdmin } from '../../src/kafka/cluster/with-admin.ts'
 import { type CountingReceiver, startCountingReceiver } from '../support/counting-receiver.ts'
 import { countRecords, otherProgram, readAll } from '../support/kafka.ts'
 import { until } from '../support/until.ts'
-import { applyTopics, type CatalogData, type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import {
+  applyTopics,
+  type CatalogData,
+  runToEnd,
+  type SluiceProcess,
+  startSluice,
+} from '../support/worker-process.ts'
 import { newIds, type Scene, setScene } from './scene.ts'
 
 /** What waits in the queues of destinations, when workers come and go, and when somebody changes Kafka. */
@@ -22,7 +28,10 @@ function catalogOf(destination: object): CatalogData {
 }
 
 async function open(destination: object): Promise<Scene> {
-  const scene = await setScene({ catalog: catalogOf(destination), variables: { SLUICE_REPEATS_WINDOW: '0s' } })
+  const scene = await setScene({
+    catalog: catalogOf(destination),
+    variables: { SLUICE_REPEATS_WINDOW: '0s' },
+  })
   onTestFinished(() => scene.close())
   return scene
 }
@@ -124,4 +133,36 @@ test('closed queues are drained, and take nothing more', async () => {
   await until('all of the queue came', async () => (await receiver.count('/crm')).distinct >= ids.length)
   await until('the queues are empty', async () => (await waitingAt(closed)) === 0)
   expect(await countRecords(`${scene.prefix}waiting`)).toBe(ids.length)
+})
+
+test('a growth takes along what waits, and nothing of what was delivered', async () => {
+  const hooks = (id: string) => [{ url: receiver.url(`/${id}`) }]
+  const both = (states: { a: string; b: string }): CatalogData => ({
+    sources: [{ id: 'shop' }],
+    destinations: [
+      { id: 'a', sources: ['shop'], hooks: hooks('a'), state: states.a },
+      { id: 'b', sources: ['shop'], hooks: hooks('b'), state: states.b },
+    ],
+  })
+  const scene = await setScene({
+    catalog: both({ a: 'paused', b: 'paused' }),
+    variables: { SLUICE_REPEATS_WINDOW: '0s', SLUICE_TOPICS_PARTITIONS: '3' },
+  })
+  onTestFinished(() => scene.close())
+  const worker = await start(scene)
+  const ids = newIds(60)
+  await scene.send('shop', ids)
+  await allWait(scene, 2 * ids.length)
+  scene.catalog.rewrite(both({ a: 'paused', b: 'on' }))
+  await until('all of b came', async () => (await receiver.count('/b')).distinct >= ids.length)
+  await worker.terminate()
+  const grown = await runToEnd(['topics', 'grow', '7'], scene.variables)
+  expect(grown.code, grown.stderr).toBe(0)
+  expect(await countRecords(`${scene.prefix}g2.waiting`)).toBe(ids.length)
+  const after = await start(scene, { SLUICE_TOPICS_PARTITIONS: '7', SLUICE_TOPICS_GENERATION: '2' })
+  await until('those of a wait', async () => (await waitingAt(after)) === ids.length)
+  scene.catalog.rewrite(both({ a: 'on', b: 'on' }))
+  await until('all of a came', async () => (await receiver.count('/a')).distinct >= ids.length)
+  expect(await receiver.count('/a')).toMatchObject({ requests: ids.length })
+  expect(await receiver.count('/b')).toMatchObject({ requests: ids.length })
 })
