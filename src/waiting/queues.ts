@@ -1,10 +1,10 @@
 import type { GroupConsumer } from '../kafka/group/consumer.ts'
-import type { OutboundRecord, RecordProducer } from '../kafka/produce/producer.ts'
+import type { RecordProducer } from '../kafka/produce/producer.ts'
 import type { PartitionReader } from '../kafka/read/partition-reader.ts'
 import { queuedHeader, queuedText } from './marks.ts'
 import { Owners, type QueueClass, queueClasses } from './owners.ts'
 import { Pieces } from './pieces.ts'
-import { type QueueLog, type TakeWaiting, UnitQueue } from './unit-queue.ts'
+import { type AppendedRecord, type QueueLog, type TakeWaiting, UnitQueue } from './unit-queue.ts'
 
 export type WaitingQueuesOptions = {
   /** The names of the topics `waiting` and `waiting-marks`. */
@@ -114,14 +114,14 @@ export class WaitingQueues {
     unit: number,
     destinationId: string,
     queueClass: QueueClass,
-    record: Omit<OutboundRecord, 'topic' | 'partition'>,
+    record: AppendedRecord,
   ): Promise<'acknowledged' | 'refused'> {
     const { topic, producer } = this.#options
     const queue = this.#units.get(unit)
-    const placed = { ...record, topic, partition: unit }
-    if (queue !== undefined) return queue.append(placed, this.#owners.codeOf(destinationId, queueClass))
+    if (queue !== undefined) return queue.append(record, this.#owners.codeOf(destinationId, queueClass))
     const queued = queuedText({ writer: '', sequence: 0, queueClass })
-    return producer.produce({ ...placed, headers: { ...record.headers, [queuedHeader]: queued } })
+    const headers = { ...record.headers, [queuedHeader]: queued }
+    return producer.produce({ ...record, topic, partition: unit, headers })
   }
 
   /** The destinations with a message to pull. */

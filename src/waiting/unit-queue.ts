@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { OutboundRecord, RecordProducer } from '../kafka/produce/producer.ts'
-import type { PartitionReader, WholeRecord } from '../kafka/read/partition-reader.ts'
+import type { RecordProducer } from '../kafka/produce/producer.ts'
+import type { PartitionReader } from '../kafka/read/partition-reader.ts'
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { headerText } from '../message/record-headers.ts'
+import type { OutboundRecord, WholeRecord } from '../message/records.ts'
 import { blockSize } from './block.ts'
 import { loadMarks } from './load-marks.ts'
 import { type OwnersMark, parseQueued, queuedHeader, queuedText } from './marks.ts'
@@ -11,6 +12,9 @@ import { MarkWriter, type QueuePartition } from './mark-writer.ts'
 import type { Owners, QueueClass } from './owners.ts'
 import type { Pieces } from './pieces.ts'
 import { UnitIndex } from './unit-index.ts'
+
+/** A record to append. Its headers name its destination. */
+export type AppendedRecord = Pick<OutboundRecord, 'key' | 'value' | 'headers'>
 
 /** Takes a record of `waiting` whose turn has come. */
 export type TakeWaiting = (record: HeldRecord, content: RecordContent, queueClass: QueueClass) => void
@@ -176,7 +180,7 @@ export class UnitQueue {
   }
 
   /** Appends a record. Resolves once Kafka has it, or has refused it as too large. */
-  async append(record: OutboundRecord, code: number): Promise<'acknowledged' | 'refused'> {
+  async append(record: AppendedRecord, code: number): Promise<'acknowledged' | 'refused'> {
     const { unit, topic, producer, owners } = this.#options
     const sequence = ++this.#sequence
     const queued = queuedText({ writer: this.#writer, sequence, queueClass: owners.classOf(code) })

@@ -87,6 +87,7 @@ test('a commit of `waiting` that a tool has reset is gone on from, whatever was 
   await withAdmin(otherProgram(), (admin) => admin.setOffsets({ groupId, topic, partitions }))
   await start(scene)
   await until('all came again', async () => (await receiver.count('/crm')).requests >= 2 * ids.length)
+  expect(await receiver.count('/crm')).toMatchObject({ requests: 2 * ids.length, distinct: ids.length })
 })
 
 test('a topic `waiting` that was deleted and created again takes messages as before', async () => {

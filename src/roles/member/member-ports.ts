@@ -56,14 +56,11 @@ export class GroupPort implements AskedConsumer {
   }
 }
 
-type Delivers = Pick<
-  Pipeline,
-  'acceptIdentify' | 'acceptDelete' | 'acceptWaiting' | 'refill' | 'refuse'
->
+type Delivers = Pick<Pipeline, 'acceptIdentify' | 'acceptDelete' | 'acceptWaiting' | 'refill' | 'refuse'>
 
 /**
- * The pipeline, for the audiences and the queues of destinations. They have something to deliver only once the
- * group has given them a record or a partition, and the group consumer starts after the pipeline.
+ * The pipeline, for the audiences and the queues of destinations. They have something to deliver only once
+ * the group has given them a record or a partition, and the group consumer starts after the pipeline.
  */
 export class DeliveryPort {
   #pipeline: Delivers | undefined

@@ -110,8 +110,6 @@ async function own(
     append: (destinationId, id, queueClass = 'fresh') =>
       queue.append(
         {
-          topic: of.topic,
-          partition: 0,
           key: null,
           value: Buffer.from(id),
           headers: { 'destination-id': destinationId },

@@ -9,6 +9,7 @@ function consumer() {
     isMember: true,
     checkInTouch: () => false,
     endSeenMs: () => 7,
+    pulled: () => undefined,
     setFull: (isFull: boolean) => void told.push(`full ${isFull}`),
     setCongested: (isCongested: boolean) => void told.push(`congested ${isCongested}`),
     setPartitionFull: (topic: string, id: number, isFull: boolean, holder = '') =>
@@ -35,6 +36,7 @@ test('a consumer that starts fetches nothing if the buffer is full already', () 
 test('once the consumer has started, it is asked and told', () => {
   const group = new GroupPort()
   const started = consumer()
+  expect(group.pulled('waiting', 1)).toBeUndefined()
   group.connect(started)
   started.told.length = 0
   group.setFull(true)
