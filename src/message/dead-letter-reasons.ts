@@ -86,6 +86,7 @@ const deliveryReasons = [
   'failed_for_good',
   'expired',
   'expired_untried',
+  'waited_too_long',
   'destination_removed',
   'destination_off',
   'auto_paused',

@@ -29,6 +29,11 @@ export function describeDeath(
   }
 }
 
+/** Describes that a delivery became a dead letter because it has waited for its turn for too long. */
+export function describeAge(waitedMs: number): string {
+  return `it has waited for its turn for ${formatWait(Math.round(waitedMs / 3_600_000) * 3_600_000)}, and the topic waiting keeps no record longer: switch the destination on, or let it take more (rateLimit, maxInFlight); then send it again.`
+}
+
 /**
  * Describes that a delivery became a dead letter because its destination was paused automatically
  * (`auto_paused`), and what the customer can do.

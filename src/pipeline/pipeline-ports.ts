@@ -254,6 +254,8 @@ export type Pipeline = {
   acceptDelete(record: HeldRecord, request: DeleteToDeliver): void
   /** Makes the delivery of a record that was pulled from its destination's queue. */
   acceptWaiting(record: HeldRecord, content: RecordContent, queueClass: QueueClass): void
+  /** Makes a dead letter of a record that has waited in its destination's queue for too long. */
+  expireWaiting(record: HeldRecord, content: RecordContent, queueClass: QueueClass): void
   /** Pulls what a destination has room for. Call it when a first delivery waits in its queue. */
   refill(destinationId: string): void
   /** Writes a record to the dead letters, because no delivery can be made from the record. */

@@ -5,6 +5,7 @@ import { GroupShare } from '../delivery/group-share.ts'
 import { createLanes } from '../delivery/lanes/lanes.ts'
 import type { LaneLimits, Lanes } from '../delivery/lanes/lanes-ports.ts'
 import { Account } from './account.ts'
+import { describeAge } from './dead-letter.ts'
 import type { Delivery } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
 import { Exits, keptOfProducer } from './exits.ts'
@@ -166,6 +167,12 @@ class DeliveryPipeline implements Pipeline {
     const { unreadable } = content
     if (unreadable === undefined) this.#acceptResumed(record, content, queueClass)
     else this.#exits.refuse(record, content, { reason: 'unreadable_batch', detail: unreadable })
+  }
+
+  expireWaiting(record: HeldRecord, content: RecordContent, queueClass: QueueClass): void {
+    const delivery = this.#entrance.resume(record, content, queueClass)
+    const waitedMs = this.#options.now() - record.timestampMs
+    if (delivery !== undefined) this.#exits.deadLetter(delivery, 'waited_too_long', describeAge(waitedMs))
   }
 
   refill(destinationId: string): void {

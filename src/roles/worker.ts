@@ -37,7 +37,7 @@ import { showReady, workerObstacles } from './start/readiness.ts'
 import { openRecordIntake, type RecordIntake } from './member/record-intake.ts'
 import { openReplays, type Replays } from './member/open-replays.ts'
 import { holdUntilKnown, openWaiting } from './member/open-waiting.ts'
-import { openRetentions } from './member/retentions.ts'
+import { openRetentions, type Retentions } from './member/retentions.ts'
 import { type RetryTier, tiersToConsume } from './member/retry-tiers.ts'
 import { ladderOf, pipelineSettings, type ProcessOf, staticMember, topicNames } from './start/settings.ts'
 import { Stalls } from './start/stalls.ts'
@@ -115,6 +115,7 @@ type OpenedBase = MemberBase & {
 /** The parts that a member adds to its base. They read records, and send and observe deliveries. */
 type Joined = MemberOutlets &
   MemberStates & {
+    readonly retentions: Retentions
     readonly waiting: WaitingQueues
     readonly replays: Replays
     readonly watch: Watch
@@ -139,7 +140,6 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
   const intake = parts.add(await openRecordIntake({ ...base, ...joined, pipeline, subscriptions }))
   const topics = subscriptions.map(({ topic }) => topic)
   await continueFromPlainGroup(kafka, { config, topics, log })
-  const retentions = parts.add(openRetentions({ kafka, topics, log }))
   showLimits(metrics, config, limits)
   if (options.processOf === undefined || options.processOf.number === 1)
     parts.add(openGroupLag({ kafka, config, metrics, log }))
@@ -157,7 +157,7 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
   base.file.inForce()
   deferEnd({ ...base, consumer, pipeline, intake, waiting, stopWriters })
 
-  const shown = { ...base, ...joined, pipeline, consumer, intake, retentions }
+  const shown = { ...base, ...joined, pipeline, consumer, intake }
   return {
     metrics: metrics.registry,
     common: metrics,
@@ -217,14 +217,17 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
 }
 
 async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promise<Joined> {
-  const { parts, ending, laidOut, formerPartitions } = base
+  const { config, log, kafka, parts, ending, laidOut, formerPartitions, tiers } = base
   const outlets = await openOutlets(base, laidOut)
   const states = await openStates(base, outlets.producer, formerPartitions)
-  const waiting = parts.add(openWaiting({ ...base, ...states, producer: outlets.producer }))
+  const topics = groupSubscriptions(topicNames(config), tiers).map(({ topic }) => topic)
+  const retentions = parts.add(openRetentions({ kafka, topics, log }))
+  const retention = () => retentions.current.get(topicNames(config).waiting)
+  const waiting = parts.add(openWaiting({ ...base, ...states, producer: outlets.producer, retention }))
   const replays = await openReplays({ ...base, producer: outlets.producer })
   parts.defer(() => ending.within(replays.stop()))
   const watch = openWatch({ ...base, outbound: outlets.outbound })
-  return { ...outlets, ...states, waiting, replays, watch, repeats, traces: base.tracing?.worker }
+  return { ...outlets, ...states, retentions, waiting, replays, watch, repeats, traces: base.tracing?.worker }
 }
 
 function openPipeline(base: MemberBase, joined: Joined): Pipeline {

@@ -30,7 +30,7 @@ export const deletionsKeptMs = 30 * day
  * The retention of `waiting`, in milliseconds. A paused destination's messages wait for as long as this, and
  * then become dead letters.
  */
-const waitingKeptMs = 30 * day
+export const waitingKeptMs = 30 * day
 /**
  * The retention of `replay-jobs`, whose records say who replayed what. A replay ends long before its record
  * is deleted, because the records that the replay reads are kept for at most two weeks.

@@ -14,6 +14,10 @@ export type WaitingQueuesOptions = {
   readonly producer: Pick<RecordProducer, 'produce' | 'produceAt'>
   readonly group: Pick<GroupConsumer, 'pulled'>
   readonly take: TakeWaiting
+  /** Takes a message that has waited for longer than `maxAgeMs`. */
+  readonly expire: TakeWaiting
+  /** Returns how long a message may wait, in milliseconds. */
+  readonly maxAgeMs: () => number
   /** Called with a destination that has a message to pull. */
   readonly onWaiting: (destinationId: string) => void
   /** Called when a unit's queues are known. From then on, new messages of the unit may be delivered. */
@@ -65,7 +69,7 @@ export class WaitingQueues {
 
   /** Reads the queues of a unit that this member has got. Rejects if they can't be read. */
   async prepare(unit: number): Promise<void> {
-    const { group, topic, marksTopic, reader, producer, take, onLost, log } = this.#options
+    const { group, topic, marksTopic, reader, producer, take, expire, maxAgeMs, onLost, log } = this.#options
     const partition = group.pulled(topic, unit)
     if (partition === undefined) throw new Error(`${topic}/${unit} is not assigned to this member`)
     await this.#units.get(unit)?.close()
@@ -79,6 +83,8 @@ export class WaitingQueues {
       pieces: this.#pieces,
       partition,
       take,
+      expire,
+      maxAgeMs,
       onWaiting: (code) => this.#options.onWaiting(this.#owners.destinationOf(code)),
       onLost,
       log,

@@ -130,6 +130,21 @@ export class UnitIndex {
     throw new Error(`the index lost a record of a queue: code ${code} has ${line.untaken} waiting records`)
   }
 
+  /** Takes the record at an offset, and returns its code; -1 if it is taken or done. */
+  takeAt(offset: number): number {
+    const block = this.#blocks.get(Math.floor(offset / blockSize))
+    const place = offset % blockSize
+    if (block === undefined || offset < this.#head || offset >= this.#end) return -1
+    if (block.isTaken(place) || block.isDone(place)) return -1
+    const code = block.codeAt(place)
+    const line = this.#lines.get(code)
+    if (line === undefined) return -1
+    block.take(place)
+    line.untaken--
+    this.#untaken--
+    return code
+  }
+
   /** Puts back a taken record, because its delivery wasn't made. */
   putBack(offset: number): void {
     const block = this.#blocks.get(Math.floor(offset / blockSize))

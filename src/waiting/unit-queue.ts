@@ -32,6 +32,8 @@ export type UnitQueueOptions = {
   readonly pieces: Pieces
   readonly partition: QueuePartition
   readonly take: TakeWaiting
+  readonly expire: TakeWaiting
+  readonly maxAgeMs: () => number
   /** Called when a class of a destination gets its first record that waits. */
   readonly onWaiting: (code: number) => void
   /** Called with the number of records that were deleted before they were delivered. */
@@ -46,6 +48,8 @@ const againAfterMs = 1_000
  * previous owner may still append, and later. Appends of this owner need no such look.
  */
 const lookMs = { early: 5_000, late: 30_000, earlyFor: 60_000 }
+/** The age of the oldest record is looked at this often, in milliseconds. */
+const ageEveryMs = 10 * 60_000
 
 /**
  * The queues of all destinations in one unit: a partition of `waiting`, and the index of what it holds. It
@@ -75,6 +79,7 @@ export class UnitQueue {
   readonly #wantedOf = new Map<number, number>()
   #isFetching = false
   #lookAtMs = 0
+  #agedAtMs = -Infinity
   #topicId = ''
 
   constructor(options: UnitQueueOptions) {
@@ -349,11 +354,36 @@ export class UnitQueue {
         return
       }
       this.#dropBefore(start)
+      await this.#expireOld()
       this.#knownEnd = Math.max(this.#knownEnd, end)
       this.#readOn()
     } catch (error) {
       if (!signal.aborted) log.warn({ err: error, unit }, 'the end of a queue can not be looked up')
     }
+  }
+
+  /** Takes the records out that have waited for too long, before Kafka deletes them. */
+  async #expireOld(): Promise<void> {
+    const { unit, topic, reader, maxAgeMs, expire, owners, partition } = this.#options
+    const nowMs = performance.now()
+    if (nowMs - this.#agedAtMs < ageEveryMs || !this.mayTake) return
+    const latestMs = Date.now() - maxAgeMs()
+    for (let from = this.#index.head; from < this.#index.end && this.mayTake;) {
+      const where = { topic, partition: unit, signal: this.#stopping.signal }
+      const { records, next } = await reader.piece({ ...where, from, to: this.#index.end })
+      for (const record of records) {
+        if (record.timestampMs > latestMs || !this.mayTake) {
+          this.#agedAtMs = nowMs
+          return
+        }
+        const code = this.#index.takeAt(record.offset)
+        if (code < 0) continue
+        partition.lend()
+        expire(this.#held(record.offset, record.timestampMs), record, owners.classOf(code))
+      }
+      from = Math.max(next, from + 1)
+    }
+    this.#agedAtMs = nowMs
   }
 
   /** Forgets the records that Kafka has deleted. */

@@ -56,7 +56,10 @@ export class GroupPort implements AskedConsumer {
   }
 }
 
-type Delivers = Pick<Pipeline, 'acceptIdentify' | 'acceptDelete' | 'acceptWaiting' | 'refill' | 'refuse'>
+type Delivers = Pick<
+  Pipeline,
+  'acceptIdentify' | 'acceptDelete' | 'acceptWaiting' | 'expireWaiting' | 'refill' | 'refuse'
+>
 
 /**
  * The pipeline, for the audiences and the queues of destinations. They have something to deliver only once

@@ -5,6 +5,7 @@ import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
 import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
 import { WaitingQueues } from '../../waiting/queues.ts'
 import { type KafkaClient } from '../operations/replay-jobs.ts'
+import { waitingKeptMs } from '../../topics/topic-list.ts'
 import { topicNames } from '../start/settings.ts'
 import type { DeliveryPort, GroupPort } from './member-ports.ts'
 
@@ -16,6 +17,8 @@ export type WaitingOptions = {
   readonly producer: Pick<RecordProducer, 'produce' | 'produceAt'>
   readonly group: GroupPort
   readonly deliveries: DeliveryPort
+  /** Returns the retention of `waiting` in milliseconds; `undefined` while it isn't known. */
+  readonly retention: () => number | undefined
 }
 
 /** The most bytes that one fetch of waiting messages brings. */
@@ -23,10 +26,12 @@ const fetchBytes = 512 * 1024
 /** The memory of each process for waiting messages that were fetched and not delivered yet, in bytes. */
 const cacheBytes = 32 * 1024 * 1024
 const unitsAtATime = 8
+/** What has waited for this part of the retention becomes a dead letter, before Kafka deletes it. */
+const mostOfRetention = 0.9
 
 /** Opens the queues of messages that wait for their turn. Stop them before the producer. */
 export function openWaiting(options: WaitingOptions): WaitingQueues {
-  const { config, metrics, log, kafka, producer, group, deliveries } = options
+  const { config, metrics, log, kafka, producer, group, deliveries, retention } = options
   const { waiting: topic, waitingMarks: marksTopic, events } = topicNames(config)
   const reader = createPartitionReader(kafka, { keepsOpen: true, fetchBytes, atATime: unitsAtATime })
   return new WaitingQueues({
@@ -38,6 +43,8 @@ export function openWaiting(options: WaitingOptions): WaitingQueues {
     isOpen: config.delivery.waitingQueues,
     cacheBytes,
     take: (record, content, queueClass) => deliveries.pipeline.acceptWaiting(record, content, queueClass),
+    expire: (record, content, queueClass) => deliveries.pipeline.expireWaiting(record, content, queueClass),
+    maxAgeMs: () => mostOfRetention * (retention() ?? waitingKeptMs),
     onWaiting: (destinationId) => deliveries.pipeline.refill(destinationId),
     onReady: (unit) => group.setPartitionFull(events, unit, false, holder),
     onLost: (count) => metrics.recordsLost.inc({ topic: 'waiting' }, count),

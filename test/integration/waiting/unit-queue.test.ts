@@ -31,6 +31,8 @@ type Owner = {
   readonly owners: Owners
   /** The messages that were taken out of the queue, with the records that are to be settled. */
   readonly taken: { readonly id: string; readonly record: HeldRecord }[]
+  /** The messages that have waited for too long. */
+  readonly expired: Owner['taken']
   readonly lost: number[]
   /** The number of records that are taken and whose end isn't written. */
   lent(): number
@@ -61,9 +63,11 @@ afterEach(async () => {
 async function own(
   of: Topics,
   found: QueuePartition['found'] = { offset: -1, isForeign: false, topicId: undefined },
+  maxAgeMs = Infinity,
 ): Promise<Owner> {
   let [lent, committedOffset] = [0, 0]
   const taken: Owner['taken'][number][] = []
+  const expired: Owner['taken'][number][] = []
   const lost: number[] = []
   const owners = new Owners()
   const partition: QueuePartition = {
@@ -89,6 +93,8 @@ async function own(
     pieces: new Pieces(1024 ** 2),
     partition,
     take: (record, { value }) => taken.push({ id: String(value), record }),
+    expire: (record, { value }) => expired.push({ id: String(value), record }),
+    maxAgeMs: () => maxAgeMs,
     onWaiting: () => undefined,
     onLost: (count) => lost.push(count),
     log: { info() {}, warn() {}, error() {} },
@@ -104,6 +110,7 @@ async function own(
     queue,
     owners,
     taken,
+    expired,
     lost,
     lent: () => lent,
     next,
@@ -257,4 +264,23 @@ test('a returned record is the next one again', async () => {
   owner.taken[0]?.record.giveBack()
   expect(owner.lent()).toBe(0)
   expect(await owner.drain('a')).toEqual(['a1', 'a2', 'a3'])
+})
+
+test('what has waited for too long is taken out before Kafka deletes it, and the rest is not', async () => {
+  const of = await topics()
+  const first = await own(of)
+  await Promise.all(['a1', 'b1', 'a2'].map((id) => first.append(id.slice(0, 1), id)))
+  const maxAgeMs = 3_000
+  const second = await own(of, undefined, maxAgeMs)
+  expect(await second.next('b')).toBe('b1')
+  const appendedMs = second.taken[0]?.record.timestampMs ?? 0
+  await until('they are too old', () => Date.now() > appendedMs + maxAgeMs)
+  await second.append('a', 'a3')
+  await until('the old ones are taken out', () => {
+    second.queue.tick()
+    return second.expired.length === 2
+  })
+  expect(second.expired.map(({ id }) => id)).toEqual(['a1', 'a2'])
+  for (const { record } of second.expired) record.settle()
+  expect(await second.drain('a')).toEqual(['a3'])
 })
