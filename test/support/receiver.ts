@@ -35,6 +35,8 @@ export type Receiver = {
   requestsTo(path: string): ReceivedRequest[]
   /** The number of TCP connections that were accepted so far. */
   readonly connections: number
+  /** The number of those that are open. */
+  readonly open: number
   stop(): Promise<void>
 }
 
@@ -57,7 +59,7 @@ export function inTurn(...scripts: Script[]): Script {
 /**
  * Starts a server for HTTP, or for HTTPS if `identity` is given. A single script serves all paths. If there
  * is a script for each path, all other paths answer 404. If `isKept` is false, the server doesn't keep its
- * requests. This is for tests with a very large number of requests. `host`: the address on which it listens.
+ * requests. This is for tests with a very large number of requests. `host` and `port`: where it listens.
  */
 export async function startReceiver(
   scripts: Script | Record<string, Script> = answer(200),
@@ -65,7 +67,8 @@ export async function startReceiver(
     identity,
     isKept = true,
     host = anywhere.host,
-  }: { identity?: Identity; isKept?: boolean; host?: string } = {},
+    port = anywhere.port,
+  }: { identity?: Identity; isKept?: boolean; host?: string; port?: number } = {},
 ): Promise<Receiver> {
   const requests: ReceivedRequest[] = []
   const counts = new Map<string, number>()
@@ -84,7 +87,7 @@ export async function startReceiver(
     take(incoming, response).catch(() => response.destroy())
   }
   const server = identity === undefined ? createServer(onRequest) : createSecureServer(identity, onRequest)
-  const listening = await listen(server, host)
+  const listening = await listen(server, { host, port })
   return {
     origin: `${identity === undefined ? 'http' : 'https'}://${host}:${listening.port}`,
     port: listening.port,
@@ -92,6 +95,9 @@ export async function startReceiver(
     requestsTo: (path) => requests.filter((request) => request.path === path),
     get connections() {
       return listening.connections
+    },
+    get open() {
+      return listening.open
     },
     stop: () => listening.stop(),
   }
@@ -160,8 +166,8 @@ export function isWholeRequest(received: Buffer): boolean {
 
 async function listen(
   server: Server,
-  host: string = anywhere.host,
-): Promise<{ port: number; readonly connections: number; stop(): Promise<void> }> {
+  at: { host?: string; port?: number } = {},
+): Promise<{ port: number; readonly connections: number; readonly open: number; stop(): Promise<void> }> {
   const sockets = new Set<Socket>()
   let connections = 0
   server.on('connection', (socket) => {
@@ -171,12 +177,15 @@ async function listen(
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen({ ...anywhere, host }, resolve)
+    server.listen({ ...anywhere, ...at }, resolve)
   })
   return {
     port: portOf(server),
     get connections() {
       return connections
+    },
+    get open() {
+      return sockets.size
     },
     async stop() {
       const closed = new Promise((resolve) => server.close(resolve))

@@ -2,13 +2,8 @@ import type { LookupAddress } from 'node:dns'
 import type { LookupFunction, Socket } from 'node:net'
 import buildConnector from 'undici/lib/core/connect.js'
 import { NameNotResolvedError } from './connect-error.ts'
+import { type Addressing, type Connector, isIpv6, shuffled } from './host-addresses.ts'
 import { createTlsConnector } from './tls-connector.ts'
-
-/**
- * Finds the addresses of a name to connect to, and passes one or more addresses, or an error, to the callback
- * `dialled`.
- */
-type Addressing = (name: string, dialled: (error: Error | null, addresses: readonly string[]) => void) => void
 
 /**
  * Time in milliseconds after which the next address is tried. The last address gets all of the remaining
@@ -38,30 +33,41 @@ function pushRead(this: Socket, bytes: number): boolean {
   return this.push(chunk)
 }
 
-/** Creates a connector for undici that gets the addresses of names from `addressing`. */
-export function createDialler(addressing: Addressing, timeoutMs: number): buildConnector.connector {
-  const lookup: LookupFunction = (name, { all }, callback) => {
-    addressing(name, (error, addresses) => {
-      const toDial = error === null ? dialOrder(addresses) : []
-      const [first] = toDial
-      if (first === undefined) callback(error ?? new NameNotResolvedError(name, 'ENODATA'), '', 0)
-      else if (all === true) callback(null, toDial)
-      else callback(null, first.address, first.family)
-    })
-  }
+/**
+ * Creates a connector for undici that gets the addresses of names from `addressing`. If the options of a
+ * connection have `addresses`, these decide which address is tried first, and learn whether it was reached.
+ */
+export function createDialler(addressing: Addressing, timeoutMs: number): Connector {
   const options: buildConnector.BuildOptions = {
     timeout: timeoutMs,
     allowH2: false,
-    lookup,
     onread: { buffer: readBuffer, callback: pushRead },
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: nextAddressMs,
   }
-  const connect = buildConnector(options)
   const connectByTls = createTlsConnector(options)
   return (to, callback) => {
-    if (to.protocol === 'https:') connectByTls(to, callback)
-    else connect(to, callback)
+    const { addresses } = to
+    let first: string | undefined
+    const lookup: LookupFunction = (name, { all }, found) => {
+      addressing(name, (error, allowed) => {
+        const toDial = error === null ? familiesInTurn(addresses?.inOrder(allowed) ?? shuffled(allowed)) : []
+        const [head] = toDial
+        first = head?.address
+        if (first !== undefined) addresses?.dialling(first)
+        if (head === undefined) found(error ?? new NameNotResolvedError(name, 'ENODATA'), '', 0)
+        else if (all === true) found(null, toDial)
+        else found(null, head.address, head.family)
+      })
+    }
+    const dialled: buildConnector.Callback = (...result) => {
+      const [, socket] = result
+      if (first !== undefined) addresses?.dialled(first, socket?.remoteAddress)
+      callback(...result)
+    }
+    // Each connection needs its own connector, because a connector takes its `lookup` only when it is built.
+    if (to.protocol === 'https:') connectByTls({ ...to, lookup }, dialled)
+    else buildConnector({ ...options, lookup })(to, dialled)
   }
 }
 
@@ -69,16 +75,13 @@ export function createDialler(addressing: Addressing, timeoutMs: number): buildC
  * Returns the addresses in the order in which they are passed to Node. Node then tries IPv4 and IPv6
  * addresses in turn (RFC 8305), and starts with the family of the first address. IPv4 comes first, because
  * nearly every hook has an IPv4 address, and because an IPv4 address fails at once on a machine without IPv4.
- * Within each family, the first address is chosen at random, so that each address gets its share of the
- * connections.
+ * Within each family, the order stays as it was.
  */
-function dialOrder(addresses: readonly string[]): LookupAddress[] {
-  const start = addresses.length > 1 ? Math.floor(Math.random() * addresses.length) : 0
+function familiesInTurn(addresses: readonly string[]): LookupAddress[] {
   const ipv4: LookupAddress[] = []
   const ipv6: LookupAddress[] = []
-  for (let index = 0; index < addresses.length; index++) {
-    const address = addresses[(start + index) % addresses.length] ?? ''
-    if (address.includes(':')) ipv6.push({ address, family: 6 })
+  for (const address of addresses) {
+    if (isIpv6(address)) ipv6.push({ address, family: 6 })
     else ipv4.push({ address, family: 4 })
   }
   if (ipv6.length === 0) return ipv4.slice(0, maxAddresses)

@@ -3,6 +3,7 @@ import type { buildConnector } from 'undici'
 import { type AddressPolicy, isRefusedHost } from '../../address/policy.ts'
 import { AddressNotAllowedError, ConnectionLostError, NameNotResolvedError } from './connect-error.ts'
 import { createDialler } from './dialler.ts'
+import type { Addressing, Connector } from './host-addresses.ts'
 import type { OutboundProxy } from './proxy.ts'
 import type { NameResolver } from './resolver.ts'
 import { createTlsConnector } from './tls-connector.ts'
@@ -25,10 +26,31 @@ export function createConnector({
   resolver,
   proxy,
   timeoutMs,
-}: ConnectorOptions): buildConnector.connector {
+}: ConnectorOptions): Connector {
   return proxy === undefined
     ? createDirectConnector(policy, resolver, timeoutMs)
     : createTunnelConnector(policy, proxy, timeoutMs)
+}
+
+/** Creates a function that finds those addresses of a name that the policy allows. */
+export function createAddressing(policy: AddressPolicy, resolver: NameResolver): Addressing {
+  return (name, found) => {
+    resolver.resolve(name, (resolved) => {
+      if (!resolved.ok) {
+        found(new NameNotResolvedError(name, resolved.code), [])
+        return
+      }
+      const allowed = allowedOf(resolved.addresses, policy)
+      if (allowed.length > 0) found(null, allowed)
+      else found(new AddressNotAllowedError(resolved.addresses[0] ?? name), [])
+    })
+  }
+}
+
+/** Returns the list itself if all of its addresses are allowed. */
+function allowedOf(addresses: readonly string[], policy: AddressPolicy): readonly string[] {
+  const allowed = addresses.filter((address) => policy.allows(address))
+  return allowed.length === addresses.length ? addresses : allowed
 }
 
 /**
@@ -41,18 +63,8 @@ function createDirectConnector(
   policy: AddressPolicy,
   resolver: NameResolver,
   timeoutMs: number,
-): buildConnector.connector {
-  const dial = createDialler((name, dialled) => {
-    resolver.resolve(name, (resolved) => {
-      if (!resolved.ok) {
-        dialled(new NameNotResolvedError(name, resolved.code), [])
-        return
-      }
-      const allowed = resolved.addresses.filter((address) => policy.allows(address))
-      if (allowed.length > 0) dialled(null, allowed)
-      else dialled(new AddressNotAllowedError(resolved.addresses[0] ?? name), [])
-    })
-  }, timeoutMs)
+): Connector {
+  const dial = createDialler(createAddressing(policy, resolver), timeoutMs)
   return (options, callback) => {
     const { hostname } = options
     if (isIP(hostname) !== 0 && !policy.allows(hostname)) {
@@ -85,7 +97,7 @@ function createTunnelConnector(
   policy: AddressPolicy,
   proxy: OutboundProxy,
   timeoutMs: number,
-): buildConnector.connector {
+): Connector {
   const secure = createTlsConnector({ timeout: timeoutMs, allowH2: false })
   return (options, callback) => {
     const { hostname, protocol } = options

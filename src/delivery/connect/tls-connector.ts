@@ -1,6 +1,7 @@
 import { createSecureContext, type SecureContext, TLSSocket, DEFAULT_CIPHERS } from 'node:tls'
 import buildConnector from 'undici/lib/core/connect.js'
 import { isFileShortage, codeOf } from './file-shortage.ts'
+import type { Connector } from './host-addresses.ts'
 import { TlsSessions } from './tls-sessions.ts'
 import { constants } from 'node:crypto'
 
@@ -15,16 +16,17 @@ import { constants } from 'node:crypto'
 export function createTlsConnector(
   options: buildConnector.BuildOptions,
   now: () => number = () => performance.now(),
-): buildConnector.connector {
+): Connector {
   const sessions = new TlsSessions(now)
   let secureContext: SecureContext | undefined
   return (to, callback) => {
     const server = `${to.servername ?? ''} ${to.hostname}:${to.port}`
     const session = sessions.of(server)
     secureContext ??= createSecureContext(tlsOptions)
-    const own = { ...options, secureContext, maxCachedSessions: 0 }
-    // Each connection needs its own connector, because a connector takes a session only when the connector is
-    // built.
+    const { lookup } = to
+    const own = { ...options, ...(lookup !== undefined && { lookup }), secureContext, maxCachedSessions: 0 }
+    // Each connection needs its own connector, because a connector takes a session and a `lookup` only when
+    // the connector is built.
     const connect = buildConnector(session === undefined ? own : { ...own, session })
     connect(to, (...result) => {
       const [error, socket] = result

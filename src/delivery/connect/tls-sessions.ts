@@ -5,9 +5,10 @@ const maxSessionBytes = 8 * 1024
 /**
  * The time in milliseconds after which a server has to show its certificate again. Until then, sessions with
  * the server may be resumed without a certificate. So it can take this time until Sluice notices that a
- * certificate has expired or is no longer trusted.
+ * certificate has expired or is no longer trusted. To this comes the age of a connection (`maxAgeMs` in
+ * `connection.ts`).
  */
-const maxAgeMs = 3_600_000
+const maxAgeMs = 600_000
 
 type Kept = { readonly session: Buffer; readonly provenMs: number }
 

@@ -36,13 +36,23 @@ const dateWithoutZone = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} 
  * Reads a `Retry-After` header (RFC 9110 §10.2.3): whole seconds or an HTTP date. Returns the wait in
  * milliseconds, which is at most a year. Returns 0 for a date that has passed, and `undefined` for a value in
  * any other format.
+ *
+ * A date is counted from `serverDate`, the `Date` header of the same response, so a receiver whose clock is
+ * wrong gets the wait that it means. Without a readable `Date`, a date is counted from `nowMs`.
  */
-export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
+export function parseRetryAfter(
+  value: string | undefined,
+  nowMs: number,
+  serverDate?: string,
+): number | undefined {
   if (value === undefined) return undefined
   const text = value.trim()
   if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, maxMs)
   const atMs = parseHttpDate(text)
-  return Number.isNaN(atMs) ? undefined : Math.min(Math.max(0, atMs - nowMs), maxMs)
+  if (Number.isNaN(atMs)) return undefined
+  const serverMs = serverDate === undefined ? Number.NaN : parseHttpDate(serverDate.trim())
+  const waitMs = atMs - (Number.isNaN(serverMs) ? nowMs : serverMs)
+  return Math.min(Math.max(0, waitMs), maxMs)
 }
 
 /** Returns epoch milliseconds, or NaN if the text is no date. */

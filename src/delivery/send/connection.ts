@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import type { buildConnector, Dispatcher } from 'undici'
 import Client from 'undici/lib/dispatcher/client.js'
+import type { Connector, DialOptions, HostAddresses } from '../connect/host-addresses.ts'
 
 /**
  * Limit on the headers of one response (names and values), in bytes. undici refuses a response that exceeds
@@ -38,7 +39,22 @@ export type RequestHandler = Dispatcher.DispatchHandler & {
   assigned(connection: Connection): void
 }
 
-export type ConnectionOptions = Omit<Client.Options, 'connect'> & { connect: buildConnector.connector }
+export type ConnectionOptions = Omit<Client.Options, 'connect'> & {
+  connect: Connector
+  /** The addresses of the hook's host. `undefined`: the host is an address, or a proxy resolves its name. */
+  addresses?: HostAddresses | undefined
+  /**
+   * How old a connection may get, in milliseconds. Each connection gets a limit of its own, up to a fifth
+   * shorter or longer.
+   */
+  maxAgeMs?: number
+}
+
+/**
+ * The usual age, in milliseconds, after which a connection gets no further request. A load balancer that was
+ * added, another server behind a proxy, or a new certificate is seen only by a new connection.
+ */
+const usualMaxAgeMs = 10 * 60_000
 
 /**
  * A connection that undici manages. If the connection is lost, undici opens it again. This class adds what
@@ -61,7 +77,16 @@ export class Connection extends Client {
   idleOwner: IdleOwner | undefined
   idleBefore: Connection | undefined
   idleAfter: Connection | undefined
+  readonly #addresses: HostAddresses | undefined
+  readonly #maxAgeMs: number
   #socket: Socket | undefined
+  /** The time from which the present socket gets no further request, on the clock of `performance.now()`. */
+  #endsAtMs = 0
+  /**
+   * True if `address` was an address of the host's name when the socket was opened. It isn't if the address is
+   * spelled in another way.
+   */
+  #isOfName = false
   /** Number of requests that were sent on the present socket, including the current one. */
   #requests = 0
   /** Number of bytes that came since the last request was taken. */
@@ -74,16 +99,34 @@ export class Connection extends Client {
   #hasBegun = false
   #tickets = 0
 
-  constructor(origin: string | URL, { connect, ...options }: ConnectionOptions) {
-    super(origin, { ...options, connect: (to, callback) => this.#dial(connect, to, callback) })
+  constructor(
+    origin: string | URL,
+    { connect, addresses, maxAgeMs = usualMaxAgeMs, ...options }: ConnectionOptions,
+  ) {
+    super(origin, {
+      ...options,
+      connect: (to, callback) => this.#dial(connect, { ...to, addresses }, callback),
+    })
+    this.#addresses = addresses
+    this.#maxAgeMs = maxAgeMs
   }
 
   get isConnected(): boolean {
     return this.#socket !== undefined && !this.#socket.destroyed
   }
 
+  /**
+   * Returns true if the connection must get no further request: it is too old, or its address doesn't belong
+   * to the host's name any more. `nowMs`: the time on the clock of `performance.now()`.
+   */
+  isOver(nowMs: number): boolean {
+    if (!this.isConnected) return false
+    return nowMs >= this.#endsAtMs || (this.#isOfName && this.#addresses?.has(this.address) === false)
+  }
+
   /** Sends the handler's request. No other request may be under way. */
   take(handler: RequestHandler): void {
+    if (this.isConnected) this.#addresses?.requested(this.address)
     this.#received = 0
     this.#maxReceived = maxUntilHeadBytes
     this.#dialled = 0
@@ -137,11 +180,7 @@ export class Connection extends Client {
    * new socket can have bytes to read before the request is written. For example, a proxy can send such bytes
    * with its own answer. Without the limit, undici would then open new sockets forever, past all deadlines.
    */
-  #dial(
-    connect: buildConnector.connector,
-    to: buildConnector.Options,
-    callback: buildConnector.Callback,
-  ): void {
+  #dial(connect: Connector, to: DialOptions, callback: buildConnector.Callback): void {
     this.#socket = undefined
     this.#requests = 0
     this.#received = 0
@@ -164,6 +203,9 @@ export class Connection extends Client {
   #watch(socket: Socket): void {
     this.#socket = socket
     this.address = socket.remoteAddress
+    this.#isOfName = this.#addresses?.has(this.address) === true
+    // Connections that were opened together don't all end together.
+    this.#endsAtMs = performance.now() + this.#maxAgeMs * (0.8 + 0.4 * Math.random())
     // Neither Node nor undici closes the socket after a TLS error that follows the handshake. The request on
     // that socket, and also the next request, would wait until the deadline.
     socket.on('error', () => socket.destroy())

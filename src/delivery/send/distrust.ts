@@ -1,4 +1,4 @@
-import type { buildConnector } from 'undici'
+import type { Connector } from '../connect/host-addresses.ts'
 import { isCertificateError } from './failure.ts'
 
 /**
@@ -21,7 +21,7 @@ const restMs = 1_000
  * breaker. So the breaker stays closed, and without this function, each message would cost a handshake. A
  * handshake takes 1.7 ms, or 130 ms with a malicious chain of certificates.
  */
-export function rememberingDistrust(connect: buildConnector.connector): buildConnector.connector {
+export function rememberingDistrust(connect: Connector): Connector {
   let suspicion = 0
   let last: Error | undefined
   let restUntilMs = 0
@@ -37,7 +37,7 @@ export function rememberingDistrust(connect: buildConnector.connector): buildCon
     }
   }
 
-  const open: buildConnector.connector = (options, callback) => {
+  const open: Connector = (options, callback) => {
     connect(options, (...result) => {
       learn(result[0])
       callback(...result)

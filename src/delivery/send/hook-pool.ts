@@ -32,6 +32,11 @@ export type PoolsShared = {
   readonly isProxied?: boolean
 }
 
+/**
+ * Limit on the free connections that are compared, to find the one whose address has had the fewest requests.
+ */
+const mostCompared = 16
+
 /** Whose hook it is. The first source of the destination stands for the customer. */
 export type HookOwner = Pick<EgressHook, 'destinationId' | 'sourceId'>
 
@@ -55,7 +60,7 @@ export class HookPool implements Waiter, IdleOwner {
   readonly #all = new Set<Connection>()
   /**
    * Connections without a request. The connection that was used last is used next, so that the sockets of the
-   * other connections can time out.
+   * other connections can time out. If a busy hook's host has several addresses, each of them is used in turn.
    */
   readonly #free = new Stack()
   /** Connections whose answers became complete in this turn of the event loop. */
@@ -107,19 +112,62 @@ export class HookPool implements Waiter, IdleOwner {
    */
   send(handler: RequestHandler): void {
     this.#inFlight++
-    const connection = this.#free.pop()
-    if (connection !== undefined) {
-      this.#openConnections.removeIdle(connection)
-      this.#openConnections.taken()
-      connection.take(handler)
-    } else if (this.#all.size === 0) this.#open().take(handler)
+    this.#options.addresses?.lookAgain()
+    if (this.#free.size > 0 || this.#all.size === 0) this.#serve(handler)
     else {
       this.#waiting.push(handler)
       if (this.#waiting.length > this.#left.size) this.#openForRestSoon()
     }
   }
 
-  /** Sends a request again on a new connection, after the connection `stale` lost the request. */
+  /** Sends a request on a free connection, or on a new one. */
+  #serve(handler: RequestHandler): void {
+    const connection = this.#choose()
+    if (connection === undefined) {
+      this.#open().take(handler)
+      return
+    }
+    this.#free.remove(connection)
+    this.#openConnections.removeIdle(connection)
+    this.#openConnections.taken()
+    connection.take(handler)
+  }
+
+  /**
+   * Chooses the free connection for the next request. Returns `undefined` if there is none, or if a connection
+   * to another address of the host is due.
+   */
+  #choose(): Connection | undefined {
+    const { addresses } = this.#options
+    const nowMs = performance.now()
+    let best = this.#usable(this.#free.top, nowMs)
+    if (best === undefined || addresses?.areShared !== true) return best
+    let next = this.#usable(best.below, nowMs)
+    for (let seen = 1; next !== undefined && seen < mostCompared; seen++) {
+      if (addresses.isLess(next.address, best.address)) best = next
+      next = this.#usable(next.below, nowMs)
+    }
+    return addresses.isAnotherDue(best.address) ? undefined : best
+  }
+
+  /**
+   * Returns the first connection of the stack that may get a request, from the connection `from` downwards.
+   * Closes the ones before it, which are over.
+   */
+  #usable(from: Connection | undefined, nowMs: number): Connection | undefined {
+    let connection = from
+    while (connection?.isOver(nowMs) === true) {
+      const { below } = connection
+      this.closeIdle(connection)
+      connection = below
+    }
+    return connection
+  }
+
+  /**
+   * Sends a request on a new connection instead of `stale`, which has lost the request or must get no further
+   * one.
+   */
   resend(handler: RequestHandler, stale: Connection): void {
     this.#drop(stale)
     this.#openConnections.freed()
@@ -149,13 +197,25 @@ export class HookPool implements Waiter, IdleOwner {
 
   turnEnded(): void {
     const handlers = this.#waiting.length === 0 ? this.#waiting : this.#waiting.splice(0, this.#left.size)
-    for (const handler of handlers) this.#nextLeft()?.take(handler)
-    for (let next = this.#nextLeft(); next !== undefined; next = this.#nextLeft()) this.#keep(next)
+    const nowMs = performance.now()
+    // With several addresses, each handler chooses among all connections that have become free.
+    const mayChoose = this.#options.addresses?.areShared === true
+    for (const handler of mayChoose ? none : handlers) {
+      const connection = this.#nextLeft()
+      if (connection?.isOver(nowMs) === true) this.resend(handler, connection)
+      else connection?.take(handler)
+    }
+    for (let next = this.#nextLeft(); next !== undefined; next = this.#nextLeft()) this.#keep(next, nowMs)
+    for (const handler of mayChoose ? handlers : none) this.#serve(handler)
   }
 
-  #keep(connection: Connection): void {
+  #keep(connection: Connection, nowMs: number): void {
     this.#openConnections.freed()
     if (!this.#isOpen) return
+    if (connection.isOver(nowMs)) {
+      this.#drop(connection)
+      return
+    }
     this.#free.push(connection)
     if (connection.isConnected) this.#openConnections.addIdle(connection, this)
   }
@@ -254,6 +314,7 @@ export class HookPool implements Waiter, IdleOwner {
  */
 const letGo = new Error('the connection is not needed any more')
 const ignore = (): void => undefined
+const none: readonly never[] = []
 
 /**
  * A stack of connections: last in, first out. A connection can be in only one stack at a time, because each

@@ -7,7 +7,8 @@ import {
   NoAnswerError,
   type RequestHandler,
 } from './connection.ts'
-import { createConnector } from '../connect/guarded-connector.ts'
+import { createAddressing, createConnector } from '../connect/guarded-connector.ts'
+import { hostAddressesOf } from '../connect/host-addresses.ts'
 import { createDeadlines, type Deadline, type Deadlines, type Expiring } from './deadlines.ts'
 import { rememberingDistrust } from './distrust.ts'
 import type { EgressHealth } from './egress-health.ts'
@@ -82,6 +83,8 @@ export type SenderOptions = {
   timeoutMs: number
   /** Time that an idle connection is kept. */
   poolIdleMs: number
+  /** The age up to which a connection gets requests, in milliseconds (see `ConnectionOptions`). */
+  maxAgeMs?: number
   /** The limits on open connections. The default has no limits. */
   open?: OpenConnections
   /** The observer of all outcomes. By default, nobody observes them. */
@@ -121,6 +124,7 @@ export function createSender({
   proxy,
   timeoutMs,
   poolIdleMs,
+  maxAgeMs,
   open = new OpenConnections(unlimited),
   egress = unobserved,
   keptAnswerBytes = 0,
@@ -129,13 +133,18 @@ export function createSender({
   const deadlines = createDeadlines({ timeoutMs })
   const shared: PoolsShared = { turnEnd: new TurnEnd(), open, egress, isProxied: proxy !== undefined }
   const connect = createConnector({ policy, resolver, proxy, timeoutMs: timeoutMs + connectSlackMs })
-  const options = connectionOptions(connect, poolIdleMs)
+  const options = connectionOptions(connect, poolIdleMs, maxAgeMs)
+  const addressing = createAddressing(policy, resolver)
   const sweep = setInterval(closeIdlePools, poolKeptMs / 4).unref()
 
   function poolOf(target: Target): HookPool {
     if (target.connections?.isOpen === true) return target.connections
     const isSecure = target.origin.startsWith('https:')
-    const own = isSecure ? { ...options, connect: rememberingDistrust(options.connect) } : options
+    const own: ConnectionOptions = {
+      ...options,
+      connect: isSecure ? rememberingDistrust(connect) : connect,
+      addresses: proxy === undefined ? hostAddressesOf(target.origin, addressing) : undefined,
+    }
     const pool = new HookPool(target.origin, own, shared, target.owner)
     target.connections = pool
     pools.add(pool)
@@ -170,9 +179,14 @@ export function createSender({
   }
 }
 
-function connectionOptions(connect: ConnectionOptions['connect'], poolIdleMs: number): ConnectionOptions {
+function connectionOptions(
+  connect: ConnectionOptions['connect'],
+  poolIdleMs: number,
+  maxAgeMs: number | undefined,
+): ConnectionOptions {
   return {
     connect,
+    ...(maxAgeMs !== undefined && { maxAgeMs }),
     pipelining: 1,
     allowH2: false,
     maxHeaderSize: maxHeadBytes,
@@ -245,7 +259,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
   onResponseStart(
     controller: Dispatcher.DispatchController,
     status: number,
-    headers: Record<string, string | string[] | undefined>,
+    headers: AnswerHeaders,
   ): void {
     dropRawHeaders(controller)
     if (status < 200) {
@@ -255,9 +269,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
       return
     }
     this.#connection?.headCame()
-    const retryAfter = headers['retry-after']
-    const retryAfterMs =
-      retryAfter === undefined ? undefined : parseRetryAfter([retryAfter].flat()[0], Date.now())
+    const retryAfterMs = retryAfterOf(headers)
     const answer: Answer =
       retryAfterMs === undefined ? { kind: 'answer', status } : { kind: 'answer', status, retryAfterMs }
     if (this.#kept?.begin(answer, headers['content-encoding']) !== true) this.#answer(answer)
@@ -365,6 +377,18 @@ function crashIfThrown(callback: () => void): void {
  */
 function dropRawHeaders({ rawHeaders }: Dispatcher.DispatchController): void {
   if (Array.isArray(rawHeaders)) rawHeaders.length = 0
+}
+
+type AnswerHeaders = Record<string, string | string[] | undefined>
+
+/** Returns the wait in milliseconds that an answer asks for, or `undefined` if it asks for none. */
+function retryAfterOf({ 'retry-after': retryAfter, date }: AnswerHeaders): number | undefined {
+  return retryAfter === undefined ? undefined : parseRetryAfter(firstOf(retryAfter), Date.now(), firstOf(date))
+}
+
+/** Returns the value of a header, or its first value if the server sent the header more than once. */
+function firstOf(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
 }
 
 const timeIsUp = new Error('the deadline has passed')

@@ -53,6 +53,32 @@ describe('a date', () => {
   })
 })
 
+describe('a date beside the date of the response', () => {
+  const said = 'Sun, 06 Nov 1994 08:49:37 GMT'
+
+  test.each([
+    ['a clock that is right', 'Sun, 06 Nov 1994 08:48:37 GMT', minuteMs],
+    ['a clock that is an hour fast', 'Sun, 06 Nov 1994 08:49:07 GMT', minuteMs / 2],
+    ['a clock that is years slow', 'Sun Nov  6 08:47:37 1994', 2 * minuteMs],
+    ['the same second', said, 0],
+    ['a time that has passed', 'Sun, 06 Nov 1994 09:49:37 GMT', 0],
+  ])('is counted from it: %s', (_name, date, waitMs) => {
+    for (const atMs of [nowMs, nowMs - 60 * minuteMs, nowMs + 3 * yearMs])
+      expect(parseRetryAfter(said, atMs, date)).toBe(waitMs)
+  })
+
+  test.each([undefined, '', 'today', 'Sun, 99 Nov 1994 08:48:37 GMT', '784111717'])(
+    'is counted from our own time if the response has the date %j',
+    (date) => {
+      expect(parseRetryAfter(said, nowMs, date)).toBe(minuteMs)
+    },
+  )
+
+  test('changes nothing about seconds', () => {
+    expect(parseRetryAfter('120', nowMs, 'Sun, 06 Nov 1994 09:49:37 GMT')).toBe(120_000)
+  })
+})
+
 describe('anything else says nothing', () => {
   test.each([
     undefined,
