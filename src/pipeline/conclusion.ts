@@ -1,15 +1,16 @@
-import type { Endpoint } from '../delivery/endpoint.ts'
+import type { DestinationDefinition, Endpoint } from '../delivery/endpoint.ts'
 import { describeOutcome, isOwnFault } from '../delivery/outcomes/outcome.ts'
 import type { Account } from './account.ts'
 import type { AttemptResults, Omitted } from './attempt.ts'
 import { type Decision, decide, type HookResult, idsOf } from './decision.ts'
 import type { Delivery } from './delivery.ts'
+import { hasOtherHooks, noteHookContents } from './edited-hooks.ts'
 import type { Judging } from './judging.ts'
 import type { Parking } from './parking.ts'
 import type { PipelineOptions } from './pipeline-ports.ts'
 import { isUncertain } from '../delivery/outcomes/verdict.ts'
 
-type ConclusionOptions = Pick<PipelineOptions, 'ladder' | 'observer' | 'now'> & {
+type ConclusionOptions = Pick<PipelineOptions, 'catalog' | 'ladder' | 'observer' | 'now'> & {
   readonly account: Account
   readonly judging: Judging
   readonly parking: Parking
@@ -45,13 +46,18 @@ export class Conclusion {
       return
     }
     noteUnsent(delivery, results, omitted)
+    noteHookContents(delivery, endpoint.definition)
     const hookIds = idsOf(endpoint.hooks)
     const decision = decide({ ladder, progress: delivery, hookIds, results, startedMs, nowMs: now() })
-    if (decision.kind === 'dead' && isCutShort) {
-      // The last try is made again, with the present catalog.
-      delivery.progress(decision.next)
-      takeBack(delivery, true)
-      return
+    if (decision.kind === 'dead') {
+      const edited = this.#editedSince(delivery, endpoint)
+      if (isCutShort || edited !== undefined) {
+        delivery.progress(decision.next)
+        // The last try is made again, with the present catalog.
+        if (isCutShort || decision.reason === 'expired') takeBack(delivery, true)
+        else if (edited !== undefined) parking.waitForPresentHooks(delivery, edited)
+        return
+      }
     }
     if (decision.kind !== 'delivered') {
       parking.follow(delivery, decision, 'failed', last?.outcome)
@@ -61,6 +67,15 @@ export class Conclusion {
     if (isInDoubt) this.#outlast(delivery)
     else if (judging.mayBeDeleted(delivery)) void this.#confirm(delivery)
     else parking.follow(delivery, decision, 'failed')
+  }
+
+  /**
+   * If the catalog has been edited since an attempt began, and the destination has a hook now that the attempt
+   * could not ask, returns the present definition of the destination.
+   */
+  #editedSince({ destinationId }: Delivery, { definition }: Endpoint): DestinationDefinition | undefined {
+    const present = this.#options.catalog().destinations.get(destinationId)
+    return present !== undefined && hasOtherHooks(present, definition) ? present : undefined
   }
 
   /**

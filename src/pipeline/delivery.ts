@@ -186,6 +186,7 @@ export class Delivery implements RetryState {
   failedHooks: readonly string[]
   unsentHooks: readonly string[]
   notBeforeMs: ReadonlyMap<string, number>
+  hookContents: ReadonlyMap<string, string> | undefined
   lastOutcome: string
   property: PropertyHeader | undefined
   isUncertain: boolean
@@ -240,6 +241,7 @@ export class Delivery implements RetryState {
     this.failedHooks = state.failedHooks
     this.unsentHooks = state.unsentHooks ?? none
     this.notBeforeMs = state.notBeforeMs
+    this.hookContents = state.hookContents
     this.lastOutcome = state.lastOutcome
     this.property = state.property
     this.isUncertain = state.isUncertain ?? false
@@ -354,7 +356,6 @@ export class Delivery implements RetryState {
     this.pending.attach()
   }
 
-  /** Ends the delivery. */
   complete(): void {
     this.trace?.end()
     this.attach()

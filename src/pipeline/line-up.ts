@@ -4,6 +4,7 @@ import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
 import type { Account } from './account.ts'
 import { hasNoChance, type PlanOptions } from './attempt-plan.ts'
 import type { Delivery } from './delivery.ts'
+import { forgetEditedHooks } from './edited-hooks.ts'
 import type { Exits } from './exits.ts'
 import type { Judging } from './judging.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
@@ -59,6 +60,7 @@ export class LineUp {
     // The limits are set again, because they may have changed while the delivery waited.
     delivery.laneCap = destination.maxInFlight
     delivery.laneRate = groupShare.rateOf(destination)
+    forgetEditedHooks(delivery, destination)
     if (hasNoChance(delivery, endpoint, plan, now())) parking.park(delivery, 'paced')
     else this.#offer(delivery)
   }

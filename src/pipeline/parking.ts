@@ -4,6 +4,7 @@ import { nextParkingStep } from '../retry/ladder.ts'
 import { describeDeath, stateEffectOf } from './dead-letter.ts'
 import { type Decision, idsOf, waitForTurn, waitOn } from './decision.ts'
 import type { Delivery } from './delivery.ts'
+import { forgetEditedHooks } from './edited-hooks.ts'
 import type { Exits } from './exits.ts'
 import type { ParkReason, PipelineOptions, WaitingQueue } from './pipeline-ports.ts'
 
@@ -141,6 +142,11 @@ export class Parking {
     else this.follow(delivery, waitOn(this.#options.ladder, delivery, hookIds, nowMs), 'not_before')
   }
 
+  /** Makes a delivery wait until a hook that its destination has now may be asked. */
+  waitForPresentHooks(delivery: Delivery, destination: DestinationDefinition): void {
+    this.waitForHooks(delivery, remainingHooks(delivery, destination), this.#options.now())
+  }
+
   #waitForTurn(delivery: Delivery, hookIds: readonly string[]): void {
     const { ladder, now, exits } = this.#options
     const step = waitForTurn(ladder, delivery, hookIds, now())
@@ -158,8 +164,10 @@ const forTurn: ReadonlySet<ParkReason> = new Set<ParkReason>(['overflow', 'pause
 
 /** Returns the ids of the hooks that may still be tried, now or later. */
 function remainingHooks(
-  { failedHooks }: Delivery,
+  delivery: Delivery,
   destination: DestinationDefinition | undefined,
 ): readonly string[] {
-  return idsOf((destination?.hooks ?? []).filter(({ id }) => !failedHooks.includes(id)))
+  if (destination === undefined) return []
+  forgetEditedHooks(delivery, destination)
+  return idsOf(destination.hooks.filter(({ id }) => !delivery.failedHooks.includes(id)))
 }

@@ -7,6 +7,7 @@ import { askedPauseMs, type AttemptPlan, planAttempt, type PlanOptions } from '.
 import { Conclusion } from './conclusion.ts'
 import { idsOf } from './decision.ts'
 import type { Delivery } from './delivery.ts'
+import { forgetEditedHooks } from './edited-hooks.ts'
 import type { Judging } from './judging.ts'
 import type { LineUp } from './line-up.ts'
 import type { OrderingKeys } from './ordering-keys.ts'
@@ -97,6 +98,7 @@ export class Turns {
     }
     delivery.laneCap = definition.maxInFlight
     const endpoint = seen ?? endpoints.of(definition)
+    forgetEditedHooks(delivery, definition)
     const startedMs = now()
     const plan = planAttempt(delivery, endpoint, planOptions, startedMs)
     if ('waitFor' in plan) {

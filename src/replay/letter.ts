@@ -48,6 +48,7 @@ export function chooseLetter(letter: SourceRecord, choice: Choice): Chosen {
         failedHooks: [],
         unsentHooks: [],
         notBeforeMs: new Map(),
+        hookContents: undefined,
         lastOutcome: '',
         replayJob: choice.jobId,
       }),

@@ -48,6 +48,12 @@ export type RetryState = {
    * milliseconds.
    */
   notBeforeMs: ReadonlyMap<string, number>
+  /**
+   * What the hooks of the three lists above were when they were put there: contents by hook id (see
+   * `src/delivery/hook-content.ts`). Hooks that were edited since don't count as being in the lists. A hook
+   * that isn't in this map counts as not edited. Absent in records of earlier versions.
+   */
+  hookContents?: ReadonlyMap<string, string> | undefined
   lastOutcome: string
   origin: Origin
   /**
@@ -87,7 +93,14 @@ const replayJobId = /^[A-Za-z0-9-]{1,64}$/
  * replace all of them while a delivery waits. The limit leaves room for 25 sets of five hooks.
  */
 const maxListed = 125
+/**
+ * Limit on the hooks whose contents are written. The hooks of the last attempt come last, and are kept. A
+ * hook whose content isn't written counts as not edited.
+ */
+const maxContents = 10
+const maxContentsBytes = 1536
 const hookId = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
+const hookContent = /^[A-Za-z0-9_-]{1,32}$/
 
 /**
  * The headers that `encodeRetryState` may write, each with its limit in bytes of UTF-8. The sum of the limits
@@ -108,6 +121,7 @@ const headerLimits: readonly (readonly [name: string, maxBytes: number])[] = [
   // This header has at most the five hooks of the first attempt.
   ['unsent-hooks', maxTextBytes],
   ['not-before', maxListBytes],
+  ['hook-contents', maxContentsBytes],
   ['last-outcome', maxTextBytes],
   ['property', maxPropertyBytes],
   ['since', maxTextBytes],
@@ -135,6 +149,8 @@ export function encodeRetryState(state: RetryState): RetryHeaders {
   const { unsentHooks = [] } = state
   if (unsentHooks.length > 0) headers['unsent-hooks'] = JSON.stringify(unsentHooks)
   if (state.notBeforeMs.size > 0) headers['not-before'] = JSON.stringify([...state.notBeforeMs])
+  const contents = contentsToWrite(state)
+  if (contents.length > 0) headers['hook-contents'] = JSON.stringify(contents)
   if (state.lastOutcome !== '') headers['last-outcome'] = state.lastOutcome.slice(0, maxOutcomeCharacters)
   if (property !== undefined) {
     // JSON keeps every id intact, even an id with half a surrogate pair, which UTF-8 can't express.
@@ -148,6 +164,15 @@ export function encodeRetryState(state: RetryState): RetryHeaders {
 }
 
 const isTrue = '1'
+
+/** Returns the contents of the hooks that the state has in its lists. */
+function contentsToWrite(state: RetryState): readonly (readonly [id: string, content: string])[] {
+  const { failedHooks, unsentHooks = [], notBeforeMs, hookContents } = state
+  if (hookContents === undefined) return []
+  if (failedHooks.length + unsentHooks.length + notBeforeMs.size === 0) return []
+  const listed = new Set([...failedHooks, ...unsentHooks, ...notBeforeMs.keys()])
+  return [...hookContents].filter(([id]) => listed.has(id)).slice(-maxContents)
+}
 
 /** Limit on the characters of an outcome. In UTF-8, each character takes at most three bytes. */
 const maxOutcomeCharacters = 300
@@ -187,6 +212,7 @@ export function decodeRetryState(headers: ReceivedHeaders): Decoded {
     failedHooks: readList(headers, 'failed-hooks', isHookId, faults),
     unsentHooks: readList(headers, 'unsent-hooks', isHookId, faults),
     notBeforeMs: new Map(readList(headers, 'not-before', isHookTime, faults)),
+    hookContents: readContents(headers, faults),
     lastOutcome: headerText(headers, 'last-outcome') ?? '',
     origin: read('origin', parseOrigin, nowhere, "can't be read"),
     property: readProperty(headers, faults),
@@ -252,6 +278,11 @@ function readList<T>(
   return []
 }
 
+function readContents(headers: ReceivedHeaders, faults: string[]): ReadonlyMap<string, string> | undefined {
+  const contents = readList(headers, 'hook-contents', isHookContent, faults)
+  return contents.length === 0 ? undefined : new Map(contents)
+}
+
 /** Reads the headers `property` and `since`. It is a fault if only one of them is present. */
 function readProperty(headers: ReceivedHeaders, faults: string[]): PropertyHeader | undefined {
   const text = headerText(headers, 'property')
@@ -314,6 +345,14 @@ function isHookId(value: unknown): value is string {
 
 function isHookTime(value: unknown): value is [string, number] {
   return Array.isArray(value) && value.length === 2 && isHookId(value[0]) && isTime(value[1])
+}
+
+function isHookContent(value: unknown): value is [string, string] {
+  return Array.isArray(value) && value.length === 2 && isHookId(value[0]) && isContent(value[1])
+}
+
+function isContent(value: unknown): boolean {
+  return typeof value === 'string' && hookContent.test(value)
 }
 
 function isTime(value: unknown): boolean {

@@ -123,6 +123,7 @@ const known = Object.keys(
     ...state(new Random(1)),
     failedHooks: ['a'],
     notBeforeMs: new Map([['a', 1]]),
+    hookContents: new Map([['a', '0123456789ab']]),
     lastOutcome: 'timeout',
     property: { userId: 'u', spaceId: 's', property: 'p', since: '1' },
     isUncertain: true,

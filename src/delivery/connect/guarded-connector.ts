@@ -21,12 +21,7 @@ export type ConnectorOptions = {
 }
 
 /** Creates a connector that opens connections to hooks, but only to addresses that the policy allows. */
-export function createConnector({
-  policy,
-  resolver,
-  proxy,
-  timeoutMs,
-}: ConnectorOptions): Connector {
+export function createConnector({ policy, resolver, proxy, timeoutMs }: ConnectorOptions): Connector {
   return proxy === undefined
     ? createDirectConnector(policy, resolver, timeoutMs)
     : createTunnelConnector(policy, proxy, timeoutMs)
@@ -59,11 +54,7 @@ function allowedOf(addresses: readonly string[], policy: AddressPolicy): readonl
  * connected to. So an attacker gains nothing if the name resolves to another address a moment later. When the
  * socket is connected, the peer's address is checked again.
  */
-function createDirectConnector(
-  policy: AddressPolicy,
-  resolver: NameResolver,
-  timeoutMs: number,
-): Connector {
+function createDirectConnector(policy: AddressPolicy, resolver: NameResolver, timeoutMs: number): Connector {
   const dial = createDialler(createAddressing(policy, resolver), timeoutMs)
   return (options, callback) => {
     const { hostname } = options
@@ -93,11 +84,7 @@ function verifyPeer(policy: AddressPolicy, socket: Socket, callback: buildConnec
  * Creates a connector that reaches hooks through the proxy. The connector checks the host in the hook's URL.
  * The proxy has to check the addresses that the name resolves to. TLS ends at the hook, not at the proxy.
  */
-function createTunnelConnector(
-  policy: AddressPolicy,
-  proxy: OutboundProxy,
-  timeoutMs: number,
-): Connector {
+function createTunnelConnector(policy: AddressPolicy, proxy: OutboundProxy, timeoutMs: number): Connector {
   const secure = createTlsConnector({ timeout: timeoutMs, allowH2: false })
   return (options, callback) => {
     const { hostname, protocol } = options

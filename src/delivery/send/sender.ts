@@ -256,11 +256,7 @@ class ExchangeHandler implements RequestHandler, Expiring {
     if (this.#isTimeUp) controller.abort(timeIsUp)
   }
 
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    headers: AnswerHeaders,
-  ): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: AnswerHeaders): void {
     dropRawHeaders(controller)
     if (status < 200) {
       // After a 1xx answer, the final answer still has to come. undici's parser fails on a status below 100,
@@ -383,7 +379,9 @@ type AnswerHeaders = Record<string, string | string[] | undefined>
 
 /** Returns the wait in milliseconds that an answer asks for, or `undefined` if it asks for none. */
 function retryAfterOf({ 'retry-after': retryAfter, date }: AnswerHeaders): number | undefined {
-  return retryAfter === undefined ? undefined : parseRetryAfter(firstOf(retryAfter), Date.now(), firstOf(date))
+  return retryAfter === undefined
+    ? undefined
+    : parseRetryAfter(firstOf(retryAfter), Date.now(), firstOf(date))
 }
 
 /** Returns the value of a header, or its first value if the server sent the header more than once. */

@@ -271,12 +271,13 @@ describe('on a retry topic', () => {
     expiresAtMs: Date.now() + 3_600_000,
     failedHooks: ['gone'],
     notBeforeMs: new Map([['gone', Date.now()]]),
+    hookContents: new Map([['gone', '0123456789ab']]),
     lastOutcome: 'status 500',
     origin: { topic: 'events', partition: 0, offset: 0 },
   })
   const names = Object.keys(sound)
   const counts = ['rung', 'attempts', 'first-seen', 'expires-at']
-  const optional = new Set(['failed-hooks', 'not-before', 'last-outcome'])
+  const optional = new Set(['failed-hooks', 'not-before', 'hook-contents', 'last-outcome'])
 
   type Changes = Record<string, string | Buffer | null>
   type Retried = { name: string; record: RawRecord }
@@ -306,6 +307,7 @@ describe('on a retry topic', () => {
       retried('failed-hooks that are no list', { 'failed-hooks': '{"a":1}' }),
       retried('failed-hooks of 16,000 levels', { 'failed-hooks': '['.repeat(16_000) }),
       retried('a not-before without a time', { 'not-before': '[["hook","soon"]]' }),
+      retried('hook-contents of another kind', { 'hook-contents': '[["gone",{"a":1}]]' }),
       retried('an origin that is no place', { origin: 'nowhere' }),
       retried(
         'everything of half a megabyte',

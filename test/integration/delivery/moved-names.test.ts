@@ -4,7 +4,12 @@ import { createAddressPolicy } from '../../../src/address/policy.ts'
 import { createProxy } from '../../../src/delivery/connect/proxy.ts'
 import { createResolver } from '../../../src/delivery/connect/resolver.ts'
 import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
-import { createSender, type Sender, type SenderOptions, type Target } from '../../../src/delivery/send/sender.ts'
+import {
+  createSender,
+  type Sender,
+  type SenderOptions,
+  type Target,
+} from '../../../src/delivery/send/sender.ts'
 import { createAuthority, type Identity } from '../../support/certificates.ts'
 import { startConnectProxy } from '../../support/connect-proxy.ts'
 import { startDnsServer } from '../../support/dns-server.ts'
@@ -225,20 +230,23 @@ describe('a name with two addresses', () => {
 describe('a connection that has reached its age', () => {
   const maxAgeMs = 200
 
-  test.each(['http', 'https'] as const)('is replaced by a new one, and no request fails, over %s', async (scheme) => {
-    const aged = await host([here], { maxAgeMs })
-    const server = await aged.serve(here, scheme === 'https' ? { identity } : {})
-    const startedMs = performance.now()
-    let posted = 0
-    while (server.connections < 5) {
-      await postMany(1, aged.by, aged.to(scheme))
-      posted++
-    }
-    // Four connections before it got as old as they may.
-    expect(performance.now() - startedMs).toBeGreaterThan(4 * 0.8 * maxAgeMs)
-    expect(server.requests).toHaveLength(posted)
-    await until('only the last one is open', () => server.open === 1)
-  })
+  test.each(['http', 'https'] as const)(
+    'is replaced by a new one, and no request fails, over %s',
+    async (scheme) => {
+      const aged = await host([here], { maxAgeMs })
+      const server = await aged.serve(here, scheme === 'https' ? { identity } : {})
+      const startedMs = performance.now()
+      let posted = 0
+      while (server.connections < 5) {
+        await postMany(1, aged.by, aged.to(scheme))
+        posted++
+      }
+      // Four connections before it got as old as they may.
+      expect(performance.now() - startedMs).toBeGreaterThan(4 * 0.8 * maxAgeMs)
+      expect(server.requests).toHaveLength(posted)
+      await until('only the last one is open', () => server.open === 1)
+    },
+  )
 
   test('is replaced although it always has a next request', async () => {
     const aged = await host([here], { maxAgeMs })

@@ -21,6 +21,10 @@ const state: RetryState = {
   failedHooks: ['a', 'b.c-d_e'],
   unsentHooks: ['c'],
   notBeforeMs: new Map([['f', 1_700_000_060_000]]),
+  hookContents: new Map([
+    ['a', '0123456789ab'],
+    ['f', 'fedcba987654'],
+  ]),
   lastOutcome: 'status 503',
   origin: { topic: 'sluice.events', partition: 3, offset: 42 },
   property: { userId: 'u1', spaceId: 'shop', property: 'big_spenders', since: '1700000000000/1/3/7' },
@@ -34,6 +38,7 @@ const optional = new Set([
   'failed-hooks',
   'unsent-hooks',
   'not-before',
+  'hook-contents',
   'waits',
   'last-outcome',
   'property',
@@ -90,6 +95,7 @@ const anyRetryState: fc.Arbitrary<RetryState> = fc.record({
   ),
   isUncertain: fc.boolean(),
   isDelivered: fc.boolean(),
+  hookContents: fc.constant(undefined),
   replayJob: fc.oneof(fc.constant(''), fc.stringMatching(/^[A-Za-z0-9-]{1,64}$/)),
 })
 
@@ -107,6 +113,42 @@ test('what was written is read, as text or as bytes', () => {
   )
 })
 
+test.each<[string, Partial<RetryState>]>([
+  ['failed for good', { failedHooks: ['a'] }],
+  ['got no request', { unsentHooks: ['a'] }],
+  ['asked for a wait', { notBeforeMs: new Map([['a', 1]]) }],
+])('the content of a hook that %s is carried, and no other', (_, listed) => {
+  const nothing = { failedHooks: [], unsentHooks: [], notBeforeMs: new Map() }
+  const hookContents = new Map([
+    ['a', '0123456789ab'],
+    ['b', 'fedcba987654'],
+  ])
+  const decoded = decodeRetryState(encodeRetryState({ ...state, ...nothing, ...listed, hookContents }))
+  expect(decoded).toMatchObject({ ok: true, state: { hookContents: new Map([['a', '0123456789ab']]) } })
+})
+
+describe('beside workers of an earlier version', () => {
+  const { 'hook-contents': contents, ...known } = good
+
+  test('the lists name hooks by their ids, as those workers write and read them', () => {
+    expect(known).toMatchObject({
+      'failed-hooks': '["a","b.c-d_e"]',
+      'unsent-hooks': '["c"]',
+      'not-before': '[["f",1700000060000]]',
+    })
+    expect(contents).toBe('[["a","0123456789ab"],["f","fedcba987654"]]')
+  })
+
+  test('a record without contents is read', () => {
+    expect(decodeRetryState(known)).toEqual({ ok: true, state: { ...state, hookContents: undefined } })
+  })
+
+  test('contents of another length, which a later version may write, are read', () => {
+    const longer = [['a', 'A-Za-z0-9_'.repeat(3)]]
+    expect(decodeRetryState({ ...good, 'hook-contents': JSON.stringify(longer) })).toMatchObject({ ok: true })
+  })
+})
+
 test('the largest that can be carried has room in a topic', () => {
   const longId = 'i'.repeat(100)
   const ids = Array.from({ length: 125 }, (_, index) => `${index}`.padStart(100, 'h'))
@@ -122,6 +164,7 @@ test('the largest that can be carried has room in a topic', () => {
     expiresAtMs: Number.MAX_SAFE_INTEGER,
     failedHooks: ids,
     notBeforeMs: new Map(ids.map((hook) => [hook, Number.MAX_SAFE_INTEGER])),
+    hookContents: new Map(ids.map((hook) => [hook, 'c'.repeat(32)])),
     lastOutcome: '漢'.repeat(5_000),
     origin: { topic: 't'.repeat(249), partition: 1_000, offset: Number.MAX_SAFE_INTEGER },
     replayJob: 'j'.repeat(64),
@@ -158,6 +201,7 @@ describe('a fault is named:', () => {
       'replay-job': 64,
       'failed-hooks': 16_384,
       'not-before': 16_384,
+      'hook-contents': 1_536,
       property: 14_336,
     }
     const maxBytes = larger[name] ?? 1_024
@@ -216,6 +260,22 @@ describe('a fault is named:', () => {
     '[[{"__proto__":[]},1]]',
   ])('not-before is %j', (text) => {
     expect(detailOf({ ...good, 'not-before': text })).toBe("headers: not-before can't be read")
+  })
+
+  test.each([
+    '',
+    '{}',
+    '["a"]',
+    '[["a"]]',
+    '[["a",1]]',
+    '[["a",""]]',
+    '[["a b","c"]]',
+    '[["a","c d"]]',
+    '[["a","c","d"]]',
+    JSON.stringify([['a', 'c'.repeat(33)]]),
+    '['.repeat(1_500),
+  ])('hook-contents is %.20j', (text) => {
+    expect(detailOf({ ...good, 'hook-contents': text })).toBe("headers: hook-contents can't be read")
   })
 
   test.each([
