@@ -46,8 +46,11 @@ export type Deployment = {
    * topic has this many records.
    */
   read(topic: string, count?: number): Promise<SeenRecord[]>
-  /** Starts another worker in place of one that has ended. */
-  restart(): Promise<void>
+  /**
+   * Starts another worker in place of one that has ended. `program`: the program to run, if it isn't the
+   * program under test.
+   */
+  restart(program?: string): Promise<void>
   stop(): Promise<void>
 }
 
@@ -58,10 +61,13 @@ export async function deploy({
   destinations,
   otherSources = [],
   variables = {},
+  program,
 }: {
   destinations: readonly DestinationEntry[]
   otherSources?: readonly SourceEntry[]
   variables?: Record<string, string>
+  /** The program that the first worker runs, if it isn't the program under test. */
+  program?: string
 }): Promise<Deployment> {
   const prefix = randomPrefix()
   const catalog = writeCatalog(catalogOf(destinations, otherSources))
@@ -74,7 +80,8 @@ export async function deploy({
     ...variables,
   }
   await applyTopics(settings)
-  let worker = await startSluice(settings)
+  const start = (by?: string) => startSluice(settings, by === undefined ? {} : { program: by })
+  let worker = await start(program)
   return {
     prefix,
     get worker() {
@@ -89,8 +96,8 @@ export async function deploy({
     recatalog: (next) => catalog.rewrite(withCounts(catalogOf(next, otherSources))),
     rewriteCatalog: (data) => catalog.rewrite(data),
     read: (topic, count) => readAll(prefix + topic, count === undefined ? {} : { count }),
-    async restart() {
-      worker = await startSluice(settings)
+    async restart(next) {
+      worker = await start(next)
     },
     async stop() {
       await worker.terminate()
