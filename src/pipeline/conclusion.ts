@@ -70,8 +70,8 @@ export class Conclusion {
   }
 
   /**
-   * If the catalog has been edited since an attempt began, and the destination has a hook now that the attempt
-   * could not ask, returns the present definition of the destination.
+   * If the catalog has been edited since an attempt began, and the destination has a hook now that the
+   * attempt could not ask, returns the present definition of the destination.
    */
   #editedSince({ destinationId }: Delivery, { definition }: Endpoint): DestinationDefinition | undefined {
     const present = this.#options.catalog().destinations.get(destinationId)

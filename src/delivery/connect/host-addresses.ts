@@ -10,7 +10,9 @@ export type Addressing = (
   found: (error: Error | null, addresses: readonly string[]) => void,
 ) => void
 
-/** What a connector gets to know of a connection. `addresses`: the addresses of the host, if it has a name. */
+/**
+ * What a connector gets to know of a connection. `addresses`: the addresses of the host, if it has a name.
+ */
 export type DialOptions = buildConnector.Options & {
   readonly addresses?: HostAddresses | undefined
   readonly lookup?: LookupFunction
@@ -43,7 +45,9 @@ const lagToOpen = 8
  * not get all requests until it has as many as the others.
  */
 const mostLag = 16
-/** Limit on the addresses to which a busy hook has connections from one process. They are chosen at random. */
+/**
+ * Limit on the addresses to which a busy hook has connections from one process. They are chosen at random.
+ */
 const mostShared = 8
 
 /**

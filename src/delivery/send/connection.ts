@@ -83,8 +83,8 @@ export class Connection extends Client {
   /** The time from which the present socket gets no further request, on the clock of `performance.now()`. */
   #endsAtMs = 0
   /**
-   * True if `address` was an address of the host's name when the socket was opened. It isn't if the address is
-   * spelled in another way.
+   * True if `address` was an address of the host's name when the socket was opened. It isn't if the address
+   * is spelled in another way.
    */
   #isOfName = false
   /** Number of requests that were sent on the present socket, including the current one. */

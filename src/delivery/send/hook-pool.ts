@@ -60,7 +60,8 @@ export class HookPool implements Waiter, IdleOwner {
   readonly #all = new Set<Connection>()
   /**
    * Connections without a request. The connection that was used last is used next, so that the sockets of the
-   * other connections can time out. If a busy hook's host has several addresses, each of them is used in turn.
+   * other connections can time out. If a busy hook's host has several addresses, each of them is used in
+   * turn.
    */
   readonly #free = new Stack()
   /** Connections whose answers became complete in this turn of the event loop. */
@@ -134,8 +135,8 @@ export class HookPool implements Waiter, IdleOwner {
   }
 
   /**
-   * Chooses the free connection for the next request. Returns `undefined` if there is none, or if a connection
-   * to another address of the host is due.
+   * Chooses the free connection for the next request. Returns `undefined` if there is none, or if a
+   * connection to another address of the host is due.
    */
   #choose(): Connection | undefined {
     const { addresses } = this.#options
