@@ -24,9 +24,8 @@ export function forgetEditedHooks(delivery: Delivery, definition: DestinationDef
   delivery.failedHooks = delivery.failedHooks.filter(isKept)
   delivery.notBeforeMs = new Map([...delivery.notBeforeMs].filter(([id]) => isKept(id)))
   // A hook with another URL has got no request yet, whatever its former URL has got.
-  const unsent = [...delivery.unsentHooks, ...edited]
-  if (delivery.attempts > 0)
-    delivery.unsentHooks = idsOf(definition.hooks).filter((id) => unsent.includes(id))
+  const isUnsent = (id: string): boolean => edited.includes(id) || delivery.unsentHooks.includes(id)
+  if (delivery.attempts > 0) delivery.unsentHooks = idsOf(definition.hooks).filter(isUnsent)
   delivery.hookContents = new Map([...hookContents].filter(([id]) => isKept(id)))
 }
 

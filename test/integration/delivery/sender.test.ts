@@ -120,6 +120,19 @@ describe('a connection', () => {
   })
 })
 
+test.each(['Thu, 01 Jan 1970 00:00:00 GMT', 'Fri, 31 Dec 2100 23:59:00 GMT'])(
+  'a server whose clock is wrong gets the wait that it means: its clock says %s',
+  async (date) => {
+    const retryAfter = new Date(Date.parse(date) + 30_000).toUTCString()
+    const server = await receiver(answer(503, { date, 'retry-after': retryAfter }))
+    expect(await post(sender(), target(server.origin)).outcome).toEqual({
+      kind: 'answer',
+      status: 503,
+      retryAfterMs: 30_000,
+    })
+  },
+)
+
 describe('the deadline', () => {
   test('ends a request without an answer, and frees its slot', async () => {
     const server = await receiver(neverAnswer)

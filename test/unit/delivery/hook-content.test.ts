@@ -34,6 +34,12 @@ function contentOf(settings?: Settings): string {
   return [...hookContentsOf(destination(settings)).values()].join(' ')
 }
 
+/** Returns the number of guesses for which `contents` gives the same as for the secret. */
+function leftOf(guesses: readonly string[], secret: string, contents: (guess: string) => string): number {
+  const seen = contents(secret)
+  return guesses.filter((guess) => contents(guess) === seen).length
+}
+
 describe('the content of a hook', () => {
   test('is short, and one that a record header may have', () => {
     expect(contentOf()).toMatch(/^[0-9a-f]{12}$/)
@@ -78,12 +84,6 @@ describe('the content of a hook', () => {
 })
 
 describe('contents, however many are known, tell no more than twelve bits', () => {
-  /** Returns the guesses for which `contents` gives the same as for the secret. */
-  function leftOf(guesses: readonly string[], secret: string, contents: (guess: string) => string): number {
-    const seen = contents(secret)
-    return guesses.filter((guess) => contents(guess) === seen).length
-  }
-
   // With twelve bits, about three of these guesses can't be told from the secret. They are always the same.
   const guesses = Array.from({ length: 12_000 }, (_, nth) => `secret ${nth}`)
   const secret = 'secret 0'

@@ -93,6 +93,12 @@ async function retried(all: Edited, record = all.lastWritten()): Promise<void> {
   await all.settle()
 }
 
+/** A record as an earlier version writes it, which knows hooks by their ids alone. */
+function ofEarlierVersion(record: OutboundRecord): OutboundRecord {
+  const { 'hook-contents': _contents, ...headers } = record.headers
+  return { ...record, headers }
+}
+
 describe('a hook that failed for good', () => {
   test('is asked again at the next retry when its URL was corrected', async () => {
     const all = await waiting(refused, { hooks: [wrong, spare] })
@@ -104,8 +110,6 @@ describe('a hook that failed for good', () => {
     expect(all.told).toContain('delivered crm v')
   })
 
-  const headers = (token: string): Hook['headers'] => [['Authorization', token]]
-
   test.each<[string, Partial<Destination>, Partial<Destination>]>([
     [
       'secret',
@@ -114,8 +118,8 @@ describe('a hook that failed for good', () => {
     ],
     [
       'header',
-      { hooks: [{ ...wrong, headers: headers('wrong') }, spare] },
-      { hooks: [{ ...wrong, headers: headers('right') }, spare] },
+      { hooks: [{ ...wrong, headers: [['Authorization', 'wrong']] }, spare] },
+      { hooks: [{ ...wrong, headers: [['Authorization', 'right']] }, spare] },
     ],
   ])('with 401 is asked again at the next retry when its %s was replaced', async (_, before, after) => {
     const all = await waiting(unauthorized, before)
@@ -262,12 +266,6 @@ describe('what a delivery remembers of a hook that was edited', () => {
 })
 
 describe('beside workers of an earlier version', () => {
-  /** A record as an earlier version writes it, which knows hooks by their ids alone. */
-  function ofEarlierVersion(record: OutboundRecord): OutboundRecord {
-    const { 'hook-contents': _contents, ...headers } = record.headers
-    return { ...record, headers }
-  }
-
   test('a hook that failed for good before the upgrade, and that stays as it is, is left out after it', async () => {
     const all = await waiting(refused, { hooks: [wrong, spare] })
     await retried(all, ofEarlierVersion(all.lastWritten()))
