@@ -17,6 +17,7 @@ const forged = {
   'failed-hooks': '["hook"]',
   'unsent-hooks': '["hook"]',
   'not-before': '[["hook",9999999999999]]',
+  'hook-contents': '[["hook","0123456789ab"]]',
   'last-outcome': 'status 500',
   property: '["u2","space","vip"]',
   since: '1',
