@@ -62,6 +62,11 @@ export class RequestWork {
     return Math.max(0, this.#leftNs) / perParsedByteNs
   }
 
+  /** A value with more bytes outside of long texts can't be respelled, so nobody has to weigh it further. */
+  get mostRespelled(): number {
+    return this.isLimited ? Math.max(0, this.#leftNs) / perRespelledByteNs + 1 : Infinity
+  }
+
   /** Takes the work of scanning and writing a message. Returns false if it would be too much. */
   scans(message: Weight): boolean {
     return this.#take(perMessageNs) && this.#takeFor(message, perScannedByteNs)

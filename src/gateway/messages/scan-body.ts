@@ -55,7 +55,7 @@ const batchKey = Buffer.from('"batch"')
 /** Scans the body of a single call, which is one message. */
 export function scanSingle(bytes: Buffer, limits: Limits, work: RequestWork): Scanned {
   if (!isUtf8(bytes)) return refuse('not_utf8')
-  const weight = weightOf(bytes, work)
+  const weight = weightOf(bytes, work, bytes.length)
   if (!work.scans(weight)) return refuse('too_dense')
   places.reset(bytes)
   places.begin()
@@ -137,7 +137,7 @@ function withRest(bytes: Buffer, { start, end, scan, long }: FoundList, work: Re
  * numbers that lost digits are counted only roughly, because a list may have been respelled before.
  */
 function scanRespelled(bytes: Buffer, limits: Limits, work: RequestWork): Scanned {
-  const weight = weightOf(bytes, work)
+  const weight = weightOf(bytes, work, work.mostRespelled)
   if (!work.respells(weight)) return refuse('too_dense')
   const respelled = respell(bytes, startOf(bytes), { maxDepth: limits.maxDepth + 2, nonNumbers: 'kept' })
   if (respelled === undefined || skipSpace(bytes, respelled.end) !== bytes.length) return refuse('not_json')
@@ -170,9 +170,12 @@ type FoundList = {
   long: number
 }
 
-/** Weighs a body. If the work isn't limited, its weight makes no difference. */
-function weightOf(bytes: Buffer, work: RequestWork): Weight {
-  return work.isLimited ? weigh(bytes, startOf(bytes), bytes.length) : { bytes: bytes.length, long: 0 }
+/**
+ * Weighs a body, up to `most` bytes outside of long texts. If the work isn't limited, its weight makes no
+ * difference.
+ */
+function weightOf(bytes: Buffer, work: RequestWork, most: number): Weight {
+  return work.isLimited ? weigh(bytes, startOf(bytes), most) : { bytes: bytes.length, long: 0 }
 }
 
 /**
@@ -286,7 +289,7 @@ class ItemScan {
   #respell(start: number): number {
     const work = this.#work
     if (work.isLimited) {
-      const weight = weigh(this.#bytes, start, this.#bytes.length)
+      const weight = weigh(this.#bytes, start, work.mostRespelled)
       if (!work.respells(weight) || (!work.isLookedAt && !work.scans(weight))) return this.#refuse()
     }
     const respelled = respell(this.#bytes, start, { maxDepth: this.#limits.maxDepth, nonNumbers: 'null' })

@@ -76,3 +76,32 @@ describe('no more than eight ordinary bodies costs a request of 2 KB:', () => {
     expect(least).toBeLessThan(mostBodiesOfShort)
   })
 })
+
+/** The most that 2 KB of gzip may cost whose 500 KB would have to be respelled. Even to weigh all of them costs more. */
+const mostBodiesOfRespelled = 2
+
+const respelled = knownRequests().filter(({ name }) =>
+  /^gzip of 512 KB, (?:\[\]|\{\}|1e20|NaN|a space) in a (?:second list|list with an escape in its name)$/.test(
+    name,
+  ),
+)
+
+describe('no more than two ordinary bodies costs a request of 2 KB that is too dense to be respelled:', () => {
+  const judge = judging()
+  const random = new Random(1)
+
+  test.each(respelled)('$name', (of) => {
+    const body = of.make(random)
+    let least = Infinity
+    for (let tried = 0; tried < tries && least > mostBodiesOfRespelled; tried++) {
+      const inputs = Array.from({ length: copies }, () => Buffer.from(body))
+      const ms = cpuOfAll(inputs, (input) => judge(input, of))
+      least = Math.min(least, ms / ordinaryMs(copies))
+    }
+    expect(least).toBeLessThan(mostBodiesOfRespelled)
+  })
+
+  test('there are such requests', () => {
+    expect(respelled).toHaveLength(10)
+  })
+})
