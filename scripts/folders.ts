@@ -92,13 +92,17 @@ const parts: Readonly<Record<string, Folder>> = {
         about: 'how deliveries line up: queues, turns, breakers, the bulkhead for sick hooks',
         imports: [],
       },
+      load: {
+        about: 'how many requests at once, and how many a second, a hook was learned to take',
+        imports: ['outcomes'],
+      },
       send: {
         about: 'one request over one connection: deadline, answer, failure',
         imports: ['outcomes', 'connect'],
       },
       '.': {
         about: "a destination's hooks with their headers and signatures; its share of the group's rate",
-        imports: ['outcomes', 'connect', 'lanes', 'send'],
+        imports: ['outcomes', 'connect', 'lanes', 'load', 'send'],
       },
     },
   },

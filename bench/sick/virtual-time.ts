@@ -39,6 +39,8 @@ export function startVirtualTime(startMs: number): VirtualTime {
   let events = 0
   return {
     async run(isOver) {
+      // What was started before the run sets its first timers now. Otherwise, the clock would jump over them.
+      await turn()
       while (!isOver() && clock.countTimers() > 0) {
         clock.next()
         events++

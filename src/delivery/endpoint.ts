@@ -1,6 +1,7 @@
 import type { Destination } from '../catalog/catalog.ts'
 import { hookBreach } from '../catalog/hook-rules.ts'
 import { Breaker, type BreakerOptions } from './lanes/breaker.ts'
+import { HookLoad } from './load/hook-load.ts'
 import { secretsOf } from '../secrets/secret-texts.ts'
 import { createSigner, type Signer } from './signature.ts'
 import type { Target } from './send/sender.ts'
@@ -32,7 +33,9 @@ export type DestinationDefinition = {
   /** True if the headers of Standard Webhooks are sent. This is possible only with a `sharedSecret`. */
   readonly standardWebhooks: boolean
   readonly strategy: 'all' | 'failover'
-  /** Limit on deliveries in flight in the destination's lane. */
+  /**
+   * Limit on deliveries in flight in the destination's lane. What was learned about its hooks may allow fewer.
+   */
   readonly maxInFlight: number
   /**
    * Limit on requests in flight to each failing hook of the destination. `undefined`: only the number of
@@ -54,12 +57,10 @@ export type EndpointHook = {
   readonly id: string
   readonly target: Target
   readonly breaker: Breaker
-  /**
-   * Limits on requests in flight to the hook: `cap` while the hook's breaker is open, and `laneCap` while the
-   * breaker is closed.
-   */
+  /** What was learned about the load that the hook's server takes. */
+  readonly load: HookLoad
+  /** The destination's own limit on requests in flight to the hook while the hook's breaker is open. */
   readonly cap: number | undefined
-  readonly laneCap: number
   /**
    * The reason why no request can be made to the hook. `undefined`: requests can be made. The catalog already
    * refuses hooks with such a reason. This is a second check, before a request is passed to undici.
@@ -88,13 +89,17 @@ export type Endpoints = {
   known(definition: DestinationDefinition): Endpoint | undefined
 }
 
-export function createEndpoints(breaker: BreakerOptions): Endpoints {
+/**
+ * `shareOfGroup` returns the fraction of the consumer group that this worker is, above 0 and up to 1. Each
+ * worker makes only its part of the requests that a hook's server takes at once.
+ */
+export function createEndpoints(breaker: BreakerOptions, shareOfGroup: () => number): Endpoints {
   const endpoints = new WeakMap<DestinationDefinition, Endpoint>()
   return {
     of(definition) {
       let endpoint = endpoints.get(definition)
       if (endpoint === undefined) {
-        endpoint = prepare(definition, breaker)
+        endpoint = prepare(definition, breaker, shareOfGroup)
         endpoints.set(definition, endpoint)
       }
       return endpoint
@@ -103,18 +108,25 @@ export function createEndpoints(breaker: BreakerOptions): Endpoints {
   }
 }
 
-function prepare(definition: DestinationDefinition, breaker: BreakerOptions): Endpoint {
+function prepare(
+  definition: DestinationDefinition,
+  breaker: BreakerOptions,
+  shareOfGroup: () => number,
+): Endpoint {
   const { sharedSecret } = definition
   return {
     definition,
-    hooks: definition.hooks.map((hook) => ({
-      id: hook.id,
-      target: targetOf(hook, definition),
-      breaker: new Breaker(breaker),
-      cap: definition.maxInFlightSick,
-      laneCap: definition.maxInFlight,
-      refusal: hookBreach(hook)?.problem,
-    })),
+    hooks: definition.hooks.map((hook) => {
+      const load = new HookLoad(shareOfGroup, definition.maxInFlight)
+      return {
+        id: hook.id,
+        target: targetOf(hook, definition),
+        breaker: new Breaker(breaker, load),
+        load,
+        cap: definition.maxInFlightSick,
+        refusal: hookBreach(hook)?.problem,
+      }
+    }),
     sign: sharedSecret === undefined ? signNothing : createSigner({ ...definition, sharedSecret }),
   }
 }

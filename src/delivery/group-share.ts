@@ -13,6 +13,11 @@ export class GroupShare {
     this.#share = share
   }
 
+  /** Returns the fraction, or 1 if the worker has no partitions. */
+  get fraction(): number {
+    return this.#share === 0 ? 1 : this.#share
+  }
+
   /**
    * Returns this worker's fraction of a destination's rate limit. `undefined`: the destination has no limit,
    * or the worker has no partitions.

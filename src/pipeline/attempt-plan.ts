@@ -1,5 +1,6 @@
 import type { TryClass } from '../delivery/lanes/breaker.ts'
 import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
+import { spilledHooks } from '../delivery/lane-limits.ts'
 import type { Ladder } from '../retry/ladder.ts'
 import { dueHooks, idsOf, tryClassOf, waitOn } from './decision.ts'
 import type { Delivery } from './delivery.ts'
@@ -10,7 +11,10 @@ type Hooks = Endpoint['hooks']
 export type AttemptPlan = {
   /** The hooks in the order in which they are asked. */
   readonly hooks: Hooks
-  /** Those of `hooks` that have an open breaker or have asked for a pause. */
+  /**
+   * Those of `hooks` that get their request through the bulkhead: they have an open breaker, have asked for a
+   * pause, or have no room.
+   */
   readonly sick: Hooks
   readonly tryClass: TryClass
 }
@@ -30,17 +34,23 @@ const noHooks: Hooks = []
  */
 export function planAttempt(
   delivery: Delivery,
-  { definition, hooks: all }: Endpoint,
+  endpoint: Endpoint,
   options: PlanOptions,
   startedMs: number,
 ): AttemptPlan | { readonly waitFor: Hooks } {
+  const { definition, hooks: all } = endpoint
   const { due, remaining } = dueHooks(all, delivery, startedMs)
   const hooks = due.length > 0 ? due : hooksAtLastTry(delivery, remaining, options.ladder, startedMs)
   if (hooks.length === 0) return { waitFor: remaining }
   const nowMs = performance.now()
   const isWell = ({ breaker }: EndpointHook): boolean => breaker.isWell(nowMs)
-  if (hooks.every(isWell)) return { hooks, sick: noHooks, tryClass: 'first' }
-  const sick = hooks.filter((hook) => !isWell(hook))
+  if (hooks.every(isWell)) {
+    const spilled = spilledHooks(endpoint, hooks, nowMs)
+    return { hooks, sick: spilled, tryClass: 'first' }
+  }
+  const well = hooks.filter(isWell)
+  const spilled = spilledHooks(endpoint, well, nowMs)
+  const sick = hooks.filter((hook) => !well.includes(hook) || spilled.includes(hook))
   const tryClass = due.length === 0 ? 'last' : tryClassFor(delivery, hooks, options, startedMs)
   const ordered = definition.strategy === 'failover' ? failoverOrder(hooks, sick, nowMs) : hooks
   return { hooks: ordered, sick, tryClass }
@@ -72,8 +82,9 @@ export function hasNoChance(
  */
 export function askedPauseMs({ hooks, sick, tryClass }: AttemptPlan): number | undefined {
   if (sick.length < hooks.length || tryClass === 'last' || tryClass === 'only') return undefined
-  if (sick.some(({ breaker }) => breaker.state === 'open')) return undefined
-  return Math.min(...sick.map(({ breaker }) => breaker.heldUntilMs)) - performance.now()
+  const nowMs = performance.now()
+  if (sick.some(({ breaker }) => breaker.state === 'open' || breaker.isWell(nowMs))) return undefined
+  return Math.min(...sick.map(({ breaker }) => breaker.heldUntilMs)) - nowMs
 }
 
 function tryClassFor(

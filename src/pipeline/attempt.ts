@@ -164,7 +164,8 @@ export class Attempt<D extends Attempted> {
     const paced = new HookExchange(this, hook, isProbe ? 'between' : tryClass, 'paced')
     this.#paced++
     const taken = bulkhead.offer(paced)
-    if (taken !== 'taken') this.leftOut(hook, taken)
+    if (taken === 'taken') hook.load.waiting++
+    else this.leftOut(hook, taken)
   }
 
   #isWellAfter(place: number): boolean {
@@ -326,6 +327,8 @@ class HookExchange implements Exchange, PacedTry {
    * changed since then.
    */
   #era = 0
+  /** The number that the hook's `load` returned when the request started. */
+  #loadNumber = 0
 
   constructor(attempt: Owner, hook: EndpointHook, tryClass: TryClass, way: Way) {
     this.#attempt = attempt
@@ -347,14 +350,17 @@ class HookExchange implements Exchange, PacedTry {
   }
 
   dropped(why: BulkheadDropReason): void {
+    this.hook.load.waiting--
     this.#attempt.leftOut(this.hook, why)
   }
 
   start(): void {
     const { hook } = this
+    if (this.#way === 'paced') hook.load.waiting--
     this.#attempt.begin(this.#way)
     this.#startedMs = performance.now()
     this.#era = hook.breaker.begun(this.#startedMs, this.tryClass)
+    this.#loadNumber = hook.load.begun(this.#startedMs)
     if (hook.refusal === undefined) this.#attempt.post(hook, this, this.#way)
     else this.#refused(hook.refusal)
   }
@@ -362,8 +368,14 @@ class HookExchange implements Exchange, PacedTry {
   answered(outcome: Outcome, mayHaveArrived: boolean): void {
     const nowMs = performance.now()
     const verdict = judge(outcome)
-    if (isOwnFault(outcome)) this.hook.breaker.withdrawn(this.#era, this.tryClass)
-    else this.#tellBreaker(outcome, verdict, nowMs)
+    const { breaker, load } = this.hook
+    if (isOwnFault(outcome)) {
+      breaker.withdrawn(this.#era, this.tryClass)
+      load.withdrawn(this.#loadNumber, nowMs)
+    } else {
+      this.#tellBreaker(outcome, verdict, nowMs)
+      load.ended(this.#loadNumber, outcome, this.#startedMs, nowMs)
+    }
     const result = { hookId: this.hook.id, outcome, verdict, mayHaveArrived }
     this.#attempt.answered(result, nowMs - this.#startedMs)
   }
@@ -386,11 +398,7 @@ class HookExchange implements Exchange, PacedTry {
     const { breaker } = this.hook
     const isThrottled = outcome.kind === 'answer' && outcome.status === 429
     const hasFailed = verdict.kind === 'retry' && !isThrottled
-    breaker.ended(
-      this.#era,
-      hasFailed ? (outcome.kind === 'timeout' ? 'timeout' : 'failure') : 'success',
-      nowMs,
-    )
+    breaker.ended(this.#era, hasFailed ? 'failure' : 'success', nowMs)
     if (verdict.kind !== 'retry') return
     const pauseMs = verdict.afterMs > 0 || !isThrottled ? verdict.afterMs : throttledPauseMs
     if (pauseMs > 0) breaker.hold(heldUntil(nowMs, pauseMs, breaker.maxHoldMs))

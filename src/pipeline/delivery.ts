@@ -1,4 +1,5 @@
 import type { Endpoint } from '../delivery/endpoint.ts'
+import { laneCapOf } from '../delivery/lane-limits.ts'
 import type { Lane, LaneClass } from '../delivery/lanes/lane-queue.ts'
 import type { Rate } from '../async/token-bucket.ts'
 import type { HeldRecord } from '../message/held-record.ts'
@@ -157,11 +158,6 @@ export class Delivery implements RetryState {
   readonly kind: string
   readonly firstSeenMs: number
   readonly origin: Origin
-  /**
-   * The destination's limit on deliveries in flight, at the time when the catalog was last read for this
-   * delivery.
-   */
-  laneCap: number
   readonly laneClass: LaneClass
   /** True if the delivery was pulled from its destination's queue in Kafka. */
   readonly isFromQueue: boolean
@@ -172,6 +168,7 @@ export class Delivery implements RetryState {
   /** The prepared destination, made from the catalog `seenIn`. */
   endpoint: Endpoint | undefined
   seenIn: object | undefined
+  readonly #firstCap: number
   #isDetached = false
   /** True while the delivery counts as one of its lane's deliveries in flight. */
   hasPlace = false
@@ -224,7 +221,7 @@ export class Delivery implements RetryState {
     this.pending = pending
     this.key = key
     this.body = body
-    this.laneCap = lane.cap
+    this.#firstCap = lane.cap
     this.laneClass = lane.laneClass
     this.isFromQueue = lane.isFromQueue ?? false
     this.laneRate = undefined
@@ -399,6 +396,11 @@ export class Delivery implements RetryState {
     if (this.isUncertain) return
     this.isUncertain = true
     this.#isNewlyUncertain = true
+  }
+
+  /** The present limit on the destination's deliveries in flight. */
+  get laneCap(): number {
+    return this.endpoint === undefined ? this.#firstCap : laneCapOf(this.endpoint)
   }
 
   get laneKey(): string {

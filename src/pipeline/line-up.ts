@@ -1,5 +1,6 @@
 import type { DestinationDefinition, Endpoints } from '../delivery/endpoint.ts'
 import type { GroupShare } from '../delivery/group-share.ts'
+import { laneRateOf } from '../delivery/lane-limits.ts'
 import type { Lanes } from '../delivery/lanes/lanes-ports.ts'
 import type { Account } from './account.ts'
 import { hasNoChance, type PlanOptions } from './attempt-plan.ts'
@@ -57,9 +58,8 @@ export class LineUp {
     const endpoint = endpoints.of(destination)
     delivery.endpoint = endpoint
     delivery.seenIn = catalog()
-    // The limits are set again, because they may have changed while the delivery waited.
-    delivery.laneCap = destination.maxInFlight
-    delivery.laneRate = groupShare.rateOf(destination)
+    // The rate is set again, because it may have changed while the delivery waited.
+    delivery.laneRate = laneRateOf(endpoint, groupShare.rateOf(destination))
     forgetEditedHooks(delivery, destination)
     if (hasNoChance(delivery, endpoint, plan, now())) parking.park(delivery, 'paced')
     else this.#offer(delivery)

@@ -2,6 +2,7 @@ import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { Bulkhead } from '../delivery/lanes/bulkhead.ts'
 import { createEndpoints } from '../delivery/endpoint.ts'
 import { GroupShare } from '../delivery/group-share.ts'
+import { laneCapOf, laneRateOf } from '../delivery/lane-limits.ts'
 import { createLanes } from '../delivery/lanes/lanes.ts'
 import type { LaneLimits, Lanes } from '../delivery/lanes/lanes-ports.ts'
 import { Account } from './account.ts'
@@ -60,7 +61,7 @@ class DeliveryPipeline implements Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    this.#endpoints = createEndpoints(options.breaker)
+    this.#endpoints = createEndpoints(options.breaker, () => this.#groupShare.fraction)
     this.#bulkhead = new Bulkhead({ ...options.bulkhead, mayStart: options.mayBegin })
     const { maxTries, maxBytes } = options.bulkhead
     const account = new Account({
@@ -115,7 +116,8 @@ class DeliveryPipeline implements Pipeline {
   #limitsOf(destinationId: string): LaneLimits | undefined {
     const destination = this.#options.catalog().destinations.get(destinationId)
     if (destination === undefined) return undefined
-    return { cap: destination.maxInFlight, rate: this.#groupShare.rateOf(destination) }
+    const endpoint = this.#endpoints.of(destination)
+    return { cap: laneCapOf(endpoint), rate: laneRateOf(endpoint, this.#groupShare.rateOf(destination)) }
   }
 
   get held(): Pipeline['held'] {

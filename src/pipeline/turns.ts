@@ -96,8 +96,8 @@ export class Turns {
       lineUp.enqueue(delivery, definition)
       return
     }
-    delivery.laneCap = definition.maxInFlight
     const endpoint = seen ?? endpoints.of(definition)
+    delivery.endpoint = endpoint
     forgetEditedHooks(delivery, definition)
     const startedMs = now()
     const plan = planAttempt(delivery, endpoint, planOptions, startedMs)

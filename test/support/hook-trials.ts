@@ -70,7 +70,7 @@ export async function startTrials(): Promise<Trials> {
     timeoutMs: allowedMs,
     poolIdleMs: 300,
   })
-  const endpoints = createEndpoints(breaker)
+  const endpoints = createEndpoints(breaker, () => 1)
   const bulkhead = new Bulkhead(roomyBulkhead)
   const good = definitionAsWritten({ url: `${server.origin}/good`, headers: [], messageId: '' })
 

@@ -8,13 +8,12 @@
 //   requests earns credits for all its tries. A hook that is down earns no credits. Now and then, one of
 //   these tries is made without a credit (a probe). A probe may take the place of the last try of another
 //   message.
-// - A hook that still accepts some requests has a limit on requests in flight. Each success raises the limit
-//   by one. Results are judged in groups (runs). If the limit was reached during a run, and at least half of
-//   the run's requests timed out, the limit is halved. So an overloaded server gets fewer requests at once.
-//   If a hook has accepted nothing for 30 s or in 50 results, its first and last tries have no limit. Its
-//   server does no work that a limit could protect.
+// - A hook that still accepts some requests gets no more requests at once than it was learned to take
+//   (`HookRoom`). If a hook has accepted nothing for 30 s or in 50 results, its first and last tries have no
+//   such limit. Its server does no work that a limit could protect.
 //
-// The breaker closes when the share of failures in a run of results is below the share that opens it.
+// Results are judged in groups (runs). The breaker closes when the share of failures in a run is below the
+// share that opens it.
 
 /** The settings of a breaker. */
 export type BreakerOptions = {
@@ -37,11 +36,16 @@ export type BreakerOptions = {
 
 export type BreakerState = 'closed' | 'open'
 
-/**
- * The result of one request to a hook. `timeout`: no answer came in time, for example because the server is
- * overloaded.
- */
-export type HookAnswer = 'success' | 'failure' | 'timeout'
+/** The result of one request to a hook. */
+export type HookAnswer = 'success' | 'failure'
+
+/** What was learned about the load that a hook takes. */
+export type HookRoom = {
+  /** Returns true if a request may be started now. */
+  hasRoom(nowMs: number): boolean
+  /** Returns the time from which a request may start, as far as the rate of requests is limited. */
+  readyAtMs(nowMs: number): number
+}
 
 /**
  * Position of a try among the tries of a message. Each message gets two tries, if there is time for two.
@@ -77,19 +81,17 @@ const deadMs = 30_000
 
 type Tally = { results: number; failures: number }
 
-/**
- * Results that are judged together. `isFull` is true if the limit on requests in flight was reached while
- * these results came in.
- */
-type Run = { results: number; successes: number; timeouts: number; isFull: boolean }
+/** Results that are judged together. */
+type Run = { results: number; successes: number }
 
 function newRun(): Run {
-  return { results: 0, successes: 0, timeouts: 0, isFull: false }
+  return { results: 0, successes: 0 }
 }
 
 /** The breaker of one hook. All times are milliseconds of one monotonic clock, given by the caller. */
 export class Breaker {
   readonly #options: BreakerOptions
+  readonly #room: HookRoom
   #state: BreakerState = 'closed'
   /**
    * The results of the time window, in two halves. When the newer half is complete, it replaces the older
@@ -117,16 +119,15 @@ export class Breaker {
    * the second try of its message.
    */
   #borrowed = 0
-  /** The limit on requests in flight while the hook still accepts some requests. */
-  #limit = 0
   #sinceSuccess = 0
   #lastSuccessMs = 0
   #lastBegunMs = 0
   #openedMs = 0
   #probeMs: number
 
-  constructor(options: BreakerOptions) {
+  constructor(options: BreakerOptions, room: HookRoom) {
     this.#options = options
+    this.#room = room
     this.#probeMs = options.openMs
   }
 
@@ -160,6 +161,16 @@ export class Breaker {
     return this.#heldUntilMs
   }
 
+  /** Returns the time until which the hook gets no request: because it asked for a pause, or by its pace. */
+  restsUntilMs(nowMs: number): number {
+    return Math.max(this.#heldUntilMs, this.#room.readyAtMs(nowMs))
+  }
+
+  /** Returns true if the hook takes one more request now. */
+  hasRoom(nowMs: number): boolean {
+    return this.#room.hasRoom(nowMs)
+  }
+
   /**
    * Returns true if every request may be sent to the hook: the breaker is closed, and no pause is under way.
    */
@@ -180,7 +191,7 @@ export class Breaker {
     if (nowMs < this.#heldUntilMs && !isForced) return 'wait'
     if (this.#state === 'closed') return 'go'
     const isDead = this.#isDead(nowMs)
-    const hasRoom = this.#inFlight < this.#limit
+    const hasRoom = this.#room.hasRoom(nowMs)
     if (tryClass === 'last' && isDead && this.#borrowed > 0 && this.#credits === 0) return 'skip'
     if (isForced || tryClass === 'first') return isDead || hasRoom ? 'go' : 'wait'
     if (this.#credits > 0) return hasRoom ? 'go' : 'wait'
@@ -194,7 +205,6 @@ export class Breaker {
    */
   begun(nowMs: number, tryClass: TryClass): number {
     this.#inFlight++
-    if (this.#inFlight >= this.#limit) this.#run.isFull = true
     if (this.#state === 'open') {
       if (tryClass === 'between' || tryClass === 'again') this.#spend(tryClass)
       this.#lastBegunMs = nowMs
@@ -261,13 +271,11 @@ export class Breaker {
   #follow(answer: HookAnswer, nowMs: number): void {
     const run = this.#run
     run.results++
-    if (answer === 'timeout') run.timeouts++
     if (answer === 'success') {
       run.successes++
       this.#sinceSuccess = 0
       this.#lastSuccessMs = nowMs
       this.#credits = Math.min(maxCredits, this.#credits + creditsPerSuccess)
-      this.#limit++
       this.#probeMs = this.#options.openMs
     } else {
       this.#sinceSuccess++
@@ -278,9 +286,8 @@ export class Breaker {
   }
 
   #endRun(): void {
-    const { results, successes, timeouts, isFull } = this.#run
+    const { results, successes } = this.#run
     this.#run = newRun()
-    if (isFull && timeouts * 2 >= results) this.#limit = Math.max(leastLimit, Math.floor(this.#limit / 2))
     if ((results - successes) / results < this.#options.failureShare) this.#become('closed')
   }
 
@@ -291,7 +298,6 @@ export class Breaker {
     this.#run = newRun()
     this.#credits = successes * creditsPerSuccess
     this.#borrowed = 0
-    this.#limit = leastLimit
     this.#sinceSuccess = successes === 0 ? deadResults : 0
     this.#lastBegunMs = nowMs
     this.#probeMs = this.#options.openMs
@@ -304,9 +310,3 @@ export class Breaker {
     this.#newer = { results: 0, failures: 0 }
   }
 }
-
-/**
- * The limit on requests in flight to a hook at the time when its breaker opens. Later, the limit never falls
- * below this number. The default limit of a lane is the same number.
- */
-const leastLimit = 64

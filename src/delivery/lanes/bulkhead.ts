@@ -37,15 +37,11 @@ export type BulkheadDropReason =
 export type PacedHook = {
   readonly breaker: Breaker
   /**
-   * The destination's own limit on requests in flight to this hook, per process. `undefined`: only the
-   * bulkhead's sockets limit these requests.
+   * The destination's own limit on requests in flight to this hook while its breaker is open, per process.
+   * `undefined`: only the bulkhead's sockets limit these requests. While the breaker is closed, what was
+   * learned about the hook limits them.
    */
   readonly cap: number | undefined
-  /**
-   * The limit that replaces `cap` while the hook's breaker is closed. The bulkhead makes requests to a hook
-   * with a closed breaker only if this hook has asked for a pause.
-   */
-  readonly laneCap: number
 }
 
 export type BulkheadOptions = {
@@ -116,9 +112,10 @@ class Berth {
   }
 
   #mayGo(tryClass: TryClass, nowMs: number): boolean {
-    const { breaker, cap, laneCap } = this.hook
-    const most = breaker.state === 'closed' ? laneCap : cap
-    if (most !== undefined && breaker.inFlight >= most) return false
+    const { breaker, cap } = this.hook
+    if (breaker.state === 'closed') {
+      if (!breaker.hasRoom(nowMs)) return false
+    } else if (cap !== undefined && breaker.inFlight >= cap) return false
     return breaker.advise(tryClass, nowMs) === 'go'
   }
 
@@ -331,11 +328,11 @@ export class Bulkhead {
   }
 
   /**
-   * If the hook of a berth has asked for a pause, puts the berth back in line when the pause ends. If the
+   * If the hook of a berth rests, puts the berth back in line when it may get a request again. If the
    * berth waits for any other reason, it is put back in line when a request ends, or at the next sweep.
    */
   #sleepUntilHoldEnds(berth: Berth, nowMs: number): void {
-    const waitMs = berth.hook.breaker.heldUntilMs - nowMs
+    const waitMs = berth.hook.breaker.restsUntilMs(nowMs) - nowMs
     if (waitMs <= 0 || waitMs > this.#options.waitMs) return
     berth.place = 'asleep'
     setTimeout(() => {

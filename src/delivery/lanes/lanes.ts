@@ -89,7 +89,10 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
   }
 
   finished(delivery: D): void {
-    this.#giveBack(this.#startedFrom(delivery))
+    const lane = this.#startedFrom(delivery)
+    // What is learned from each answer changes the limits.
+    this.#renewLimits(lane)
+    this.#giveBack(lane)
   }
 
   postpone(delivery: D, ms: number): void {

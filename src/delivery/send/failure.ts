@@ -1,5 +1,6 @@
 import { AddressNotAllowedError, NameNotResolvedError, ProxyFaultError } from '../connect/connect-error.ts'
 import { isFileShortage, codeOf } from '../connect/file-shortage.ts'
+import { isLostCode } from '../outcomes/load-sign.ts'
 import type { Outcome } from '../outcomes/outcome.ts'
 
 /**
@@ -47,15 +48,12 @@ const requestCodes: ReadonlySet<string> = new Set([
   'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
 ])
 
-/** Codes for a lost connection: closed, reset, or lost before the request was written. */
-const lostCodes: ReadonlySet<string> = new Set(['ECONNABORTED', 'ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
-
 /**
  * Returns true if a request failed because its connection was lost, and not because of the bytes that came
  * over the connection.
  */
 export function isLostConnection(error: Error): boolean {
-  return lostCodes.has(codeOf(error))
+  return isLostCode(codeOf(error))
 }
 
 /** Returns true if no connection was made because the certificate isn't trusted. */

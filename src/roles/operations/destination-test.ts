@@ -58,7 +58,7 @@ export async function testDestination(
     const what = `The catalog has no destination ${JSON.stringify(destinationId)}`
     return refusal('notFound', `${what}: it has ${someOf([...catalog.destinations.keys()])}.`)
   }
-  const endpoint = createEndpoints(pipelineSettings(config).breaker).of(destination)
+  const endpoint = createEndpoints(pipelineSettings(config).breaker, () => 1).of(destination)
   const hooks = endpoint.hooks.filter(({ id }) => hookId === undefined || id === hookId)
   if (hooks.length === 0) {
     const what = `${destinationId} has no hook ${JSON.stringify(hookId)}`

@@ -6,6 +6,7 @@ import {
   type HookAnswer,
   type TryClass,
 } from '../../../../src/delivery/lanes/breaker.ts'
+import { roomy } from '../../../support/roomy-hook.ts'
 
 const options: BreakerOptions = {
   failureShare: 0.5,
@@ -21,7 +22,7 @@ function run(breaker: Breaker, answer: HookAnswer, nowMs: number, tryClass: TryC
 }
 
 function opened(atMs = 0): Breaker {
-  const breaker = new Breaker(options)
+  const breaker = new Breaker(options, roomy)
   for (let i = 0; i < 10; i++) run(breaker, 'failure', atMs)
   return breaker
 }
@@ -38,17 +39,9 @@ function letsGo(breaker: Breaker, nowMs: number): number {
   return 5_000
 }
 
-/** Returns how many first tries the breaker allows in flight at the same time, up to 500. */
-function mostInFlight(breaker: Breaker): number {
-  const eras: number[] = []
-  while (eras.length < 500 && breaker.advise('first', 0) === 'go') eras.push(breaker.begun(0, 'first'))
-  for (const era of eras) breaker.withdrawn(era, 'first')
-  return eras.length
-}
-
 describe('a breaker', () => {
   test('opens when the share of failures in the window is reached, and not on a few results', () => {
-    const breaker = new Breaker(options)
+    const breaker = new Breaker(options, roomy)
     for (let i = 0; i < 9; i++) run(breaker, 'failure', 0)
     expect(breaker.isWell(0)).toBe(true)
     run(breaker, 'success', 0)
@@ -60,7 +53,7 @@ describe('a breaker', () => {
 
   test('tells for how long it has been open, unless nothing was sent for long', () => {
     const quietMs = 3_600_000
-    expect(new Breaker(options).openForMs(1, quietMs)).toBe(0)
+    expect(new Breaker(options, roomy).openForMs(1, quietMs)).toBe(0)
     const breaker = opened(1_000)
     expect(breaker.openForMs(61_000, quietMs)).toBe(60_000)
     run(breaker, 'failure', 1_801_000)
@@ -71,7 +64,7 @@ describe('a breaker', () => {
   })
 
   test('forgets what is older than its window', () => {
-    const breaker = new Breaker(options)
+    const breaker = new Breaker(options, roomy)
     for (let i = 0; i < 9; i++) run(breaker, 'failure', 0)
     run(breaker, 'failure', 10_001)
     expect(breaker.state).toBe('closed')
@@ -123,29 +116,21 @@ describe('a breaker', () => {
     expect(spent).toBeGreaterThan(9_900)
   })
 
-  test('a hook that takes something has a limit on requests in flight, raised with each success', () => {
-    const breaker = opened()
-    expect(mostInFlight(breaker)).toBe(500)
+  test('a hook that takes something gets no more at once than its room, and a dead hook all first and last tries', () => {
+    let hasRoom = false
+    const breaker = new Breaker(options, { ...roomy, hasRoom: () => hasRoom })
+    for (let i = 0; i < 10; i++) run(breaker, 'failure', 0)
+    expect(breaker.advise('first', 0)).toBe('go')
     run(breaker, 'success', 0)
-    expect(mostInFlight(breaker)).toBe(65)
-  })
-
-  test('the limit is halved by a run that mostly timed out while it was reached, never below what a lane has', () => {
-    const breaker = opened()
-    for (let i = 0; i < 200; i++) run(breaker, i % 2 === 0 ? 'success' : 'failure', 0)
-    expect(mostInFlight(breaker)).toBe(164)
-    const runOfTimeouts = (): void => {
-      for (let i = 0; i < 9; i++) run(breaker, 'timeout', 0)
-      run(breaker, 'success', 0)
-    }
-    runOfTimeouts()
-    const halved = mostInFlight(breaker)
-    expect(halved).toBeLessThan(90)
-    for (let i = 0; i < 5; i++) {
-      mostInFlight(breaker)
-      runOfTimeouts()
-    }
-    expect(mostInFlight(breaker)).toBeGreaterThanOrEqual(64)
+    for (const tryClass of ['first', 'last', 'only', 'between'] as const)
+      expect(breaker.advise(tryClass, 0)).toBe('wait')
+    hasRoom = true
+    for (const tryClass of ['first', 'last', 'only', 'between'] as const)
+      expect(breaker.advise(tryClass, 0)).toBe('go')
+    hasRoom = false
+    for (let i = 0; i < 50; i++) run(breaker, 'failure', 0)
+    for (const tryClass of ['first', 'last', 'only'] as const)
+      expect(breaker.advise(tryClass, 0)).toBe('go')
   })
 
   test('closes when a run of results fails less often than what opens it', () => {
@@ -155,7 +140,7 @@ describe('a breaker', () => {
   })
 
   test('the late results of requests that were begun before it opened change nothing', () => {
-    const breaker = new Breaker(options)
+    const breaker = new Breaker(options, roomy)
     const early = Array.from({ length: 30 }, () => breaker.begun(0, 'first'))
     for (const era of early.slice(0, 10)) breaker.ended(era, 'failure', 0)
     expect(breaker.state).toBe('open')
@@ -165,7 +150,7 @@ describe('a breaker', () => {
   })
 
   test('a try again that was never sent takes no message its last try', () => {
-    const breaker = new Breaker(options)
+    const breaker = new Breaker(options, roomy)
     for (let i = 0; i < 60; i++) run(breaker, 'failure', i)
     let probes = 0
     for (let nowMs = 1_000; nowMs < 600_000; nowMs += 1_000) {
@@ -178,7 +163,7 @@ describe('a breaker', () => {
   })
 
   test('a probe takes no last try of the next outage: what it took is forgotten when the hook is well', () => {
-    const breaker = new Breaker(options)
+    const breaker = new Breaker(options, roomy)
     for (let i = 0; i < 60; i++) run(breaker, 'failure', i)
     let nowMs = 60_000
     expect(breaker.advise('again', nowMs)).toBe('go')
@@ -194,7 +179,7 @@ describe('a breaker', () => {
   })
 
   test('a pause that the hook asked for is kept, closed or not, but by a last try', () => {
-    for (const breaker of [new Breaker(options), opened()]) {
+    for (const breaker of [new Breaker(options, roomy), opened()]) {
       breaker.hold(1_000)
       expect(breaker.isWell(999)).toBe(false)
       expect(breaker.advise('first', 999)).toBe('wait')
@@ -207,7 +192,7 @@ describe('a breaker', () => {
     const steps = fc.array(
       fc.record({
         waitMs: fc.integer({ min: 0, max: 8_000 }),
-        answer: fc.constantFrom<HookAnswer>('success', 'failure', 'timeout'),
+        answer: fc.constantFrom<HookAnswer>('success', 'failure'),
         tryClass: fc.constantFrom<TryClass>('first', 'between', 'last'),
         delays: fc.boolean(),
       }),
@@ -215,7 +200,7 @@ describe('a breaker', () => {
     )
     fc.assert(
       fc.property(steps, (history) => {
-        const breaker = new Breaker(options)
+        const breaker = new Breaker(options, roomy)
         let nowMs = 0
         const out: number[] = []
         for (const { waitMs, answer, tryClass, delays } of history) {

@@ -9,6 +9,7 @@ import {
   type PacedTry,
 } from '../../../../src/delivery/lanes/bulkhead.ts'
 import { roomyBulkhead } from '../../../support/bulkhead.ts'
+import { roomy } from '../../../support/roomy-hook.ts'
 import { standStill } from '../../../support/stand-still.ts'
 import { until } from '../../../support/until.ts'
 
@@ -25,16 +26,13 @@ function bulkheadOf(options: Partial<BulkheadOptions> = {}): Bulkhead {
 
 /** Returns a hook that fails. Its breaker allows no try of the class `between`. */
 function downHook(cap?: number): PacedHook {
-  const breaker = new Breaker({
-    failureShare: 0.5,
-    minResults: 10,
-    windowMs: 10_000,
-    openMs: 60_000,
-    maxOpenMs: 60_000,
-  })
+  const breaker = new Breaker(
+    { failureShare: 0.5, minResults: 10, windowMs: 10_000, openMs: 60_000, maxOpenMs: 60_000 },
+    roomy,
+  )
   for (let i = 0; i < 10; i++)
     breaker.ended(breaker.begun(performance.now(), 'first'), 'failure', performance.now())
-  return { breaker, cap, laneCap: 1_000 }
+  return { breaker, cap }
 }
 
 class Try implements PacedTry {
@@ -140,11 +138,14 @@ test("an owner's cap holds for a hook that fails", async () => {
   expect(started).toHaveLength(3)
 })
 
-test('a hook that only asked for a pause is met with no more than its lane allows', async () => {
+test('a hook with a closed breaker gets no more at once than it was learned to take', async () => {
   const bulkhead = bulkheadOf({ waitMs: 50 })
   const started: Try[] = []
-  const breaker = new Breaker({ failureShare: 0.5, minResults: 10, windowMs: 1, openMs: 1, maxOpenMs: 1 })
-  const tries = offerMany(bulkhead, started, { breaker, cap: undefined, laneCap: 4 }, 10)
+  const breaker = new Breaker(
+    { failureShare: 0.5, minResults: 10, windowMs: 1, openMs: 1, maxOpenMs: 1 },
+    { ...roomy, hasRoom: () => started.length < 4 },
+  )
+  const tries = offerMany(bulkhead, started, { breaker, cap: undefined }, 10)
   await until(
     'the others have waited',
     () => tries.filter(({ droppedFor }) => droppedFor === 'waited').length === 6,

@@ -1,0 +1,86 @@
+import { loadSignOf } from '../outcomes/load-sign.ts'
+import type { Outcome } from '../outcomes/outcome.ts'
+import { LearnedLimit } from './learned-limit.ts'
+import { LearnedPace } from './learned-pace.ts'
+
+/** The weight of the last request in the average of how long requests take. */
+const latencyWeight = 0.3
+/** The longest pause between requests to a hook that answers none of them, in milliseconds. */
+const mostPauseOfDeadMs = 10_000
+
+/**
+ * What was learned about the load that a hook's server takes: how many requests at once, and how many a
+ * second. All times are milliseconds of one monotonic clock.
+ */
+export class HookLoad {
+  readonly #limit: LearnedLimit
+  readonly #pace = new LearnedPace()
+  /** The requests that wait in the bulkhead. The sender of the requests counts them. */
+  waiting = 0
+  #latencyMs = 0
+  #lastBegunMs = Number.NEGATIVE_INFINITY
+
+  /**
+   * `shareOfGroup` returns the fraction of the group that this worker is, above 0 and up to 1. `ceiling`: the
+   * most requests that this worker may have in flight.
+   */
+  constructor(shareOfGroup: () => number, ceiling: number) {
+    this.#limit = new LearnedLimit(shareOfGroup, ceiling)
+  }
+
+  /** The most requests that this worker may have in flight. */
+  get cap(): number {
+    return this.#limit.cap
+  }
+
+  /** The number of requests that may start beside those in flight. It is negative if there are too many. */
+  get room(): number {
+    return this.#limit.cap - this.#limit.inFlight
+  }
+
+  /** The most requests that this worker may start in a second. `undefined`: the rate isn't limited. */
+  perSecondAt(nowMs: number): number | undefined {
+    const pace = this.#pace.at(nowMs)
+    const { part, isDead } = this.#limit
+    if (part >= 1 || this.#latencyMs === 0) return pace
+    const everyMs = this.#latencyMs / part
+    const perSecond = 1_000 / (isDead ? Math.min(everyMs, mostPauseOfDeadMs) : everyMs)
+    return pace === undefined ? perSecond : Math.min(pace, perSecond)
+  }
+
+  /** The time from which the next request may start. It is in the past if the rate isn't limited. */
+  readyAtMs(nowMs: number): number {
+    const perSecond = this.perSecondAt(nowMs)
+    return perSecond === undefined ? Number.NEGATIVE_INFINITY : this.#lastBegunMs + 1_000 / perSecond
+  }
+
+  hasRoom(nowMs: number): boolean {
+    return this.room > 0 && this.readyAtMs(nowMs) <= nowMs
+  }
+
+  /** Counts a request that starts. Pass the returned number to `ended` or `withdrawn`. */
+  begun(nowMs: number): number {
+    this.#lastBegunMs = nowMs
+    return this.#limit.begun(nowMs)
+  }
+
+  /** Counts the outcome of a request that was started at `begunMs`. */
+  ended(number: number, outcome: Outcome, begunMs: number, nowMs: number): void {
+    const ms = nowMs - begunMs
+    this.#latencyMs = this.#latencyMs === 0 ? ms : this.#latencyMs + latencyWeight * (ms - this.#latencyMs)
+    const sign = loadSignOf(outcome)
+    if (sign === 'answered') this.#pace.answered(nowMs)
+    // If the hook says how long to wait, it gets a pause instead.
+    else if (sign === 'throttled' && !hasRetryAfter(outcome)) this.#pace.throttled(begunMs, nowMs)
+    this.#limit.ended(number, begunMs, sign, nowMs)
+  }
+
+  /** Call this instead of `ended` for a request that was never sent, through no fault of the hook. */
+  withdrawn(number: number, nowMs: number): void {
+    this.#limit.withdrawn(number, nowMs)
+  }
+}
+
+function hasRetryAfter(outcome: Outcome): boolean {
+  return outcome.kind === 'answer' && outcome.retryAfterMs !== undefined
+}
