@@ -3,16 +3,14 @@ import type { Endpoint, EndpointHook } from './endpoint.ts'
 
 /** A paced lane may start this many seconds' worth of attempts at once, after an idle time. */
 const burstS = 0.05
-/** The most requests that wait for a URL that has no room while the lane starts others. */
-const mostWaiting = 256
 
 /**
  * Returns how many deliveries of a destination may be in flight in this process.
  *
  * - With `failover`, a message goes to the first URL that works. So the limit is what this URL takes.
  * - With `all`, a message goes to every URL. So that no URL holds up the others, the limit is what they take
- *   together. Requests to a URL that has no room wait in the bulkhead. If very many wait there, nothing
- *   starts.
+ *   together. Requests to a URL that has no room wait in the bulkhead. If as many wait there as may be
+ *   in flight, nothing starts.
  */
 export function laneCapOf({ definition, hooks }: Endpoint): number {
   const most = definition.maxInFlight
@@ -22,7 +20,8 @@ export function laneCapOf({ definition, hooks }: Endpoint): number {
   const [first] = well
   if (first === undefined) return most
   if (definition.strategy === 'failover') return first.load.cap
-  if (well.some(({ load }) => load.waiting >= mostWaiting)) return 0
+  const nowMs = performance.now()
+  if (well.some(({ breaker, load }) => load.waiting >= most && breaker.isWell(nowMs))) return 0
   return Math.min(
     most,
     well.reduce((sum, { load }) => sum + load.cap, 0),

@@ -1,4 +1,5 @@
 import type { LoadSign } from '../outcomes/load-sign.ts'
+import { Failures } from './failures.ts'
 import { type Measured, Round } from './round.ts'
 
 // How many requests a hook's server takes at once is learned from what becomes of requests, as TCP learns it
@@ -23,12 +24,6 @@ import { type Measured, Round } from './round.ts'
  * failing after one deadline.
  */
 const firstLimit = 10
-/** The share of overloaded requests that is tolerated at any load. */
-const leastTolerated = 0.2
-const mostTolerated = 0.99
-/** The number of overloaded requests, beyond those that are tolerated, at which a limit is halved. */
-const mostStrikes = 6
-const leastStrikes = 2
 /**
  * A round is compared with an earlier one if it had this many times as many requests in flight. Then the
  * limit was worth it if the answers a second have grown by at least `leastGain` of that growth.
@@ -61,30 +56,20 @@ const usedShareOfRound = 0.9
 const deadResults = 50
 const deadSlowResults = 12
 const deadMs = 30_000
+const tolerantTimes = 5
 /**
  * If a hook has answered 429 for this time, in milliseconds, and to this number of requests in a row, it
  * refuses all requests, and fewer at once would not help.
  */
 const refusedResults = 10
 const refusedMs = 5_000
-/**
- * This number of results at a quarter of the limit, or at a limit of one, shows whether failures depend on
- * load. They don't if more of them fail than is tolerated, and if a request in flight brings less than twice
- * the answers. As many results before them don't count, because an overloaded server first works off what
- * it has got.
- */
-const tellingResults = 12
-const relievedTimes = 2
-/** Older results count half when there are more than this number. */
-const mostResults = 100
+/** A limit that counts as the lowest. */
+const lowestLimit = 1.5
 
 type Phase = 'growing' | 'level' | 'probing'
 
-/** Results, and how long their requests were in flight in all, in milliseconds. */
-type Tally = { results: number; overloaded: number; slotMs: number }
-
 /** The state before the first of several halvings. */
-type Before = { readonly limit: number; readonly threshold: number; readonly tally: Readonly<Tally> }
+type Before = { readonly limit: number; readonly threshold: number }
 
 /** The limit on requests in flight to one hook. All times are milliseconds of one monotonic clock. */
 export class LearnedLimit {
@@ -99,15 +84,9 @@ export class LearnedLimit {
   #reference: Measured | undefined
   /** The first round since the limit last began to grow. */
   #base: Measured | undefined
-  #tally = newTally()
-  /** Results since the first of several halvings, while the limit was low. */
-  #lowTally = newTally()
-  #isRelieved = false
-  /** The overloaded requests since the last halving, beyond those that are tolerated. */
-  #strikes = 0
+  readonly #failures = new Failures()
   #halvedMs = Number.NEGATIVE_INFINITY
   #before: Before | undefined
-  #tolerated = leastTolerated
   /** The most requests that were in flight at once in this round, and in the round before. */
   #peak = 0
   #lastPeak = 0
@@ -174,11 +153,10 @@ export class LearnedLimit {
     else if (isOverload) this.#takeOverload(result, nowMs)
     const wasUsed = this.#wasFull && this.#isUsed()
     if (!this.#round.ended(number, result === 'answered', nowMs)) return
-    if (begunMs > this.#halvedMs && result !== 'nothing')
-      this.#count(isOverload, nowMs - begunMs, nowMs)
+    if (begunMs > this.#halvedMs && result !== 'nothing') this.#count(isOverload, begunMs, nowMs)
     const measured = this.#round.next(nowMs)
     if (measured !== undefined) this.#endRound(measured, nowMs)
-    if (wasUsed && (result === 'answered' || this.#tolerated > leastTolerated)) this.#grow()
+    if (wasUsed && (result === 'answered' || this.#failures.areTolerated)) this.#grow()
   }
 
   /** Call this instead of `ended` for a request that was never sent, through no fault of the hook. */
@@ -208,10 +186,12 @@ export class LearnedLimit {
     const ms = nowMs - this.#answeredMs
     this.#refusesAll = result === 'throttled' && this.#sinceAnswer >= refusedResults && ms >= refusedMs
     const isSilent = this.#sinceAnswer >= deadSlowResults && ms >= deadMs
-    if (this.#isDead || (!this.#refusesAll && this.#sinceAnswer < deadResults && !isSilent)) return
+    const isDead = this.#refusesAll || isSilent || this.#sinceAnswer >= deadResults
+    // If most requests fail at any load, many in a row fail by chance.
+    const isChance = this.#failures.areTolerated && this.#sinceAnswer < tolerantTimes * deadResults
+    if (this.#isDead || !isDead || isChance) return
     this.#isDead = true
-    this.#before ??= { limit: this.#limit, threshold: this.#threshold, tally: newTally() }
-    this.#limit = 1
+    this.#lower(1, nowMs)
   }
 
   /** Forgets the requests in flight, and begins to grow again. */
@@ -228,7 +208,7 @@ export class LearnedLimit {
   /** Lets only requests count that are started from now on. */
   #settle(nowMs: number): void {
     this.#halvedMs = nowMs
-    this.#strikes = 0
+    this.#failures.forgive()
     this.#last = undefined
     this.#reference = undefined
     this.#base = undefined
@@ -240,38 +220,14 @@ export class LearnedLimit {
     this.#answersWhileFull = 0
   }
 
-  #count(isOverloaded: boolean, ms: number, nowMs: number): void {
-    const before = this.#before
-    if (before === undefined) addTo(this.#tally, isOverloaded, ms)
-    else if (this.#limit <= Math.max(1, before.limit / 4)) this.#countAtLowLimit(before, isOverloaded, ms)
-    if (isOverloaded) this.#strikes++
-    else this.#strikes = Math.max(0, this.#strikes - this.#tolerated / (1 - this.#tolerated))
-    // The more failures are tolerated, the more of them come in a row by chance.
-    const times = (1 - leastTolerated) / (1 - this.#tolerated)
-    const most = times * Math.max(leastStrikes, Math.min(mostStrikes, this.cap / 8))
-    if (this.#strikes >= most && !this.#isDead) this.#halve(nowMs)
-  }
-
-  /** Finds out whether failures depend on load. If they don't, tolerates them, and restores the limit. */
-  #countAtLowLimit(before: Before, isOverloaded: boolean, ms: number): void {
-    const low = this.#lowTally
-    addTo(low, isOverloaded, ms)
-    if (low.results < tellingResults) return
-    this.#lowTally = newTally()
-    if (!this.#isRelieved) {
-      this.#isRelieved = true
-      return
-    }
-    const share = shareOf(low)
-    if (share <= this.#tolerated) return
-    const { tally } = before
-    const isKnown = tally.results >= tellingResults
-    if (isKnown && answersPerMs(low) > relievedTimes * answersPerMs(tally)) return
-    this.#tolerated = Math.min(mostTolerated, 1.3 * share + 0.1)
-    this.#limit = before.limit
-    this.#threshold = before.threshold
+  #count(isOverloaded: boolean, begunMs: number, nowMs: number): void {
+    const isLowest = this.#limit <= lowestLimit
+    const found = this.#failures.count({ isOverloaded, ms: nowMs - begunMs, cap: this.cap, isLowest }, nowMs)
+    if (found === 'too many' && !this.#isDead) this.#halve(nowMs)
+    if (found !== 'not from load' || this.#before === undefined) return
+    this.#limit = this.#before.limit
+    this.#threshold = this.#before.threshold
     this.#before = undefined
-    this.#strikes = 0
     this.#limitChanged()
   }
 
@@ -279,17 +235,17 @@ export class LearnedLimit {
     const peak = Math.max(this.#peak, this.#lastPeak)
     // If less than half of the limit was in flight, the failures say nothing about the limit.
     if (this.#limit <= 1 || peak < this.cap / 2) return
-    if (this.#before === undefined) {
-      this.#before = { limit: this.#limit, threshold: this.#threshold, tally: this.#tally }
-      this.#tally = newTally()
-      this.#lowTally = newTally()
-      this.#isRelieved = false
-    }
-    this.#limit = Math.max(1, Math.min(this.#limit, peak / this.#shareOfGroup()) / 2)
+    this.#lower(Math.max(1, Math.min(this.#limit, peak / this.#shareOfGroup()) / 2), nowMs)
     this.#threshold = this.#limit
     this.#phase = 'growing'
     this.#isProven = false
     this.#settle(nowMs)
+  }
+
+  #lower(limit: number, nowMs: number): void {
+    this.#before ??= { limit: this.#limit, threshold: this.#threshold }
+    this.#limit = limit
+    this.#failures.lowered(limit <= lowestLimit, nowMs)
   }
 
   #grow(): void {
@@ -300,7 +256,10 @@ export class LearnedLimit {
     const limit =
       this.#limit < this.#threshold ? Math.min(this.#limit * times, this.#threshold) : this.#limit + 1
     this.#limit = Math.min(limit, this.#ceiling / this.#shareOfGroup())
-    if (this.#before !== undefined && this.#limit >= this.#before.limit) this.#before = undefined
+    if (this.#before !== undefined && this.#limit >= this.#before.limit) {
+      this.#before = undefined
+      this.#failures.restored()
+    }
     this.#limitChanged()
   }
 
@@ -309,8 +268,7 @@ export class LearnedLimit {
     this.#peak = this.inFlight
     this.#last = measured
     if (nowMs - this.#halvedMs > thresholdMs) this.#threshold = Number.POSITIVE_INFINITY
-    if (this.#tally.results > tellingResults && shareOf(this.#tally) < this.#tolerated / 3)
-      this.#tolerated = leastTolerated
+    this.#failures.review()
     if (measured.inFlight < usedShareOfRound * Math.min(this.part, this.cap)) return
     switch (this.#phase) {
       case 'growing':
@@ -391,27 +349,4 @@ function wasWorthIt(measured: Measured, reference: Measured): boolean {
   const chance = Math.sqrt(1 / Math.max(1, measured.answered) + 1 / Math.max(1, reference.answered))
   const least = Math.min(mostGain * growth, leastGain * growth + chance)
   return measured.perMs / reference.perMs - 1 >= least
-}
-
-function newTally(): Tally {
-  return { results: 0, overloaded: 0, slotMs: 0 }
-}
-
-function addTo(tally: Tally, isOverloaded: boolean, ms: number): void {
-  if (tally.results > mostResults) {
-    tally.results /= 2
-    tally.overloaded /= 2
-    tally.slotMs /= 2
-  }
-  tally.results++
-  if (isOverloaded) tally.overloaded++
-  tally.slotMs += ms
-}
-
-function shareOf({ overloaded, results }: Tally): number {
-  return results === 0 ? 0 : overloaded / results
-}
-
-function answersPerMs({ results, overloaded, slotMs }: Tally): number {
-  return (results - overloaded) / slotMs
 }
