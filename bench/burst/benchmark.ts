@@ -3,6 +3,7 @@ import { rowOf } from '../support/table.ts'
 import { say } from '../support/say.ts'
 import { openStage } from '../support/stage.ts'
 import type { BenchmarkResult, Settings } from '../support/settings.ts'
+import { measureLearned } from './learned.ts'
 import { type Burst, drainBurst, type Drained, resumeMany } from './queues.ts'
 
 const fiveASecond = { rateLimit: { perSecond: 5 } }
@@ -24,15 +25,18 @@ const defaultWaiting = 200_000
  */
 export async function runBurstBenchmark({
   messages = defaultWaiting,
+  runs = 1,
   profileDir,
 }: Settings): Promise<BenchmarkResult> {
   const stage = await openStage({ destinations: 1, profileDir, report: say })
   try {
     const drained = new Map<string, Drained>()
     for (const one of bursts) drained.set(one.name, await drainBurst(stage, one))
+    const learned = await measureLearned(stage, runs)
     const resumed = await resumeMany(stage, messages)
     const figures = {
       ...Object.fromEntries([...drained].map(([name, { drain_ratio }]) => [name, round(drain_ratio, 3)])),
+      ...Object.fromEntries(Object.entries(learned).map(([name, value]) => [name, round(value, 3)])),
       ...Object.fromEntries(Object.entries(resumed).map(([name, value]) => [name, round(value, 3)])),
       bursts: Object.fromEntries(drained),
       node: process.version,
@@ -49,7 +53,7 @@ export async function runBurstBenchmark({
         ]),
       ),
       '',
-      ...Object.entries(resumed).map(([name, value]) => rowOf(name, [String(round(value, 3))])),
+      ...Object.entries({ ...learned, ...resumed }).map(([name, value]) => rowOf(name, [String(round(value, 3))])),
     ].join('\n')
     return { table, figures }
   } finally {

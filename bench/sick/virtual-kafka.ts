@@ -97,20 +97,21 @@ export class VirtualKafka {
     return !this.#isFull && !(this.#isCongested && isBehind) && !isWaiting && !partition.wantsPause
   }
 
-  #fetchSoon(log: Log, afterMs = fetchMs): void {
+  #fetchSoon(log: Log, afterMs = fetchMs, isLate = false): void {
     if (log.isFetching || log.records.length === 0 || !this.#mayFetch(log)) return
     log.isFetching = true
     setTimeout(() => {
       log.isFetching = false
-      this.#fetch(log)
+      this.#fetch(log, isLate)
     }, afterMs)
   }
 
-  #fetch(log: Log): void {
-    // A busy process fetches late.
-    const behindMs = this.#options.behindMs()
+  #fetch(log: Log, isLate = false): void {
+    // A busy process fetches late: when it has done the work that it has now. Work that comes meanwhile doesn't
+    // delay the fetch again, because each turn of the event loop reads from all sockets.
+    const behindMs = isLate ? 0 : this.#options.behindMs()
     if (behindMs > 1) {
-      this.#fetchSoon(log, Math.ceil(behindMs))
+      this.#fetchSoon(log, Math.ceil(behindMs), true)
       return
     }
     if (!this.#mayFetch(log)) return

@@ -208,7 +208,7 @@ const destination = Type.Object(
         maximum: 1024,
         default: 64,
         description:
-          'The most deliveries in flight at once in each process. Each of them may have a request to every hook. If the field is given, a failing URL also has at most this many requests at once. If it is absent, a failing URL may have more, so that each message is tried.',
+          'The most deliveries in flight at once in each process. Each of them may have a request to every hook. Sluice learns how many requests at once each URL takes, and makes no more: this is only the ceiling. If the field is given, a failing URL also has at most this many requests at once. If it is absent, a failing URL may have more, so that each message is tried.',
       }),
     ),
     rateLimit: Type.Optional(

@@ -10,7 +10,7 @@ export function adviceOn(outcome: Outcome, timeoutMs: number): string | undefine
     case 'answer':
       return adviceOnStatus(outcome.status)
     case 'timeout':
-      return `No answer came within ${timeoutMs} ms (delivery.timeout). The endpoint should answer first and work afterwards. If the request didn't reach the endpoint, a firewall between Sluice and the endpoint may drop packets.`
+      return `No answer came within ${timeoutMs} ms (delivery.timeout). The endpoint should answer first and work afterwards. If many requests time out, Sluice makes fewer at once. If the request didn't reach the endpoint, a firewall between Sluice and the endpoint may drop packets.`
     case 'connection':
       return adviceOnConnection(outcome.code)
     case 'dns':

@@ -20,8 +20,7 @@ export function laneCapOf({ definition, hooks }: Endpoint): number {
   const [first] = well
   if (first === undefined) return most
   if (definition.strategy === 'failover') return first.load.cap
-  const nowMs = performance.now()
-  if (well.some(({ breaker, load }) => load.waiting >= most && breaker.isWell(nowMs))) return 0
+  if (well.some(({ breaker, load }) => load.waiting >= most && breaker.heldUntilMs === 0)) return 0
   return Math.min(
     most,
     well.reduce((sum, { load }) => sum + load.cap, 0),

@@ -129,8 +129,7 @@ describe('a breaker', () => {
       expect(breaker.advise(tryClass, 0)).toBe('go')
     hasRoom = false
     for (let i = 0; i < 50; i++) run(breaker, 'failure', 0)
-    for (const tryClass of ['first', 'last', 'only'] as const)
-      expect(breaker.advise(tryClass, 0)).toBe('go')
+    for (const tryClass of ['first', 'last', 'only'] as const) expect(breaker.advise(tryClass, 0)).toBe('go')
   })
 
   test('closes when a run of results fails less often than what opens it', () => {

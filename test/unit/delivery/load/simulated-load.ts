@@ -168,10 +168,11 @@ export function simulateLoad({
         if (!isLate) sender.idle++
         const isTaken = !isLate && answer.status === 200
         if (isTaken) takenAtMs.push(events.nowMs - startMs)
-        else events.at(events.nowMs + againMs, () => {
-          waiting++
-          for (const one of senders) pump(one)
-        })
+        else
+          events.at(events.nowMs + againMs, () => {
+            waiting++
+            for (const one of senders) pump(one)
+          })
         sender.latencyMs = events.nowMs - begunMs
         const isOverloaded = isLate || answer.status === 503 || answer.status === 429
         sender.limit.ended(number, begunMs, isOverloaded ? 'overloaded' : 'answered', events.nowMs)
