@@ -34,7 +34,8 @@ export type DestinationDefinition = {
   readonly standardWebhooks: boolean
   readonly strategy: 'all' | 'failover'
   /**
-   * Limit on deliveries in flight in the destination's lane. What was learned about its hooks may allow fewer.
+   * Limit on deliveries in flight in the destination's lane. What was learned about its hooks may allow
+   * fewer.
    */
   readonly maxInFlight: number
   /**

@@ -38,9 +38,9 @@ export type Result = {
 }
 
 /**
- * Decides whether requests fail because there are too many at once. If as many fail at the lowest limit, their
- * failures don't depend on load, and are tolerated from then on. All times are milliseconds of one monotonic
- * clock.
+ * Decides whether requests fail because there are too many at once. If as many fail at the lowest limit,
+ * their failures don't depend on load, and are tolerated from then on. All times are milliseconds of one
+ * monotonic clock.
  */
 export class Failures {
   #tolerated = leastTolerated

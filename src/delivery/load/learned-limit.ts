@@ -5,8 +5,8 @@ import { type Measured, Round } from './round.ts'
 // How many requests a hook's server takes at once is learned from what becomes of requests, as TCP learns it
 // for a network:
 //
-// - The limit begins at 10. While it is really used, it doubles with each round of answers (slow start). Above
-//   the threshold, it grows by one with each round (additive increase).
+// - The limit begins at 10. While it is really used, it doubles with each round of answers (slow start).
+//   Above the threshold, it grows by one with each round (additive increase).
 // - It stays where it is (`level`) if a higher limit has brought no more answers a second. From time to time,
 //   a limit that is half as high again is tried for a round, because the server may have become faster.
 // - If requests time out, connections are lost, or the server answers 429 or 503, the limit is halved, and
@@ -40,13 +40,17 @@ const slowTimes = 1.25
 /** If the answers a second grow this many times at the same limit, the server has become faster. */
 const fasterTimes = 1.5
 const probeTimes = 1.5
-/** The number of rounds before the first try of a higher limit. It doubles with each try that brought nothing. */
+/**
+ * The number of rounds before the first try of a higher limit. It doubles with each try that brought nothing.
+ */
 const firstProbeRounds = 2
 /** The longest time between two tries of a higher limit, in milliseconds. */
 const mostProbeMs = 30_000
 /** The threshold counts for this time after a halving, in milliseconds. */
 const thresholdMs = 60_000
-/** A limit counts as used at an answer if at least this share of it was in flight, and in a round on average. */
+/**
+ * A limit counts as used at an answer if at least this share of it was in flight, and in a round on average.
+ */
 const usedShare = 0.7
 const usedShareOfRound = 0.9
 /**

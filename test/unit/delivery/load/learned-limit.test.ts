@@ -28,17 +28,28 @@ function slowness(run: () => SimulatedRun): number {
   return simulateLoad(run()).endMs / simulateLoad({ ...run(), isFixed: true }).endMs
 }
 
+/** Returns messages for a server with one worker that needs 250 ms. */
+const serial = (isFixed: boolean): SimulatedRun => ({
+  server: queueing(1, () => 250),
+  messages: 300,
+  untilMs: 300_000,
+  isFixed,
+})
+
+/** Returns messages for a server that answers 503 to one of twenty requests. */
+function oftenBusy(): SimulatedRun {
+  const chance = chances(7)
+  return {
+    server: (nowMs) => ({ atMs: nowMs + 1_000, status: chance() < 0.05 ? 503 : 200 }),
+    messages: 3_000,
+  }
+}
+
 describe('a server with one worker', () => {
   test('gets few requests that time out, and 64 at once would be three of four', () => {
-    const run = (isFixed: boolean): SimulatedRun => ({
-      server: queueing(1, () => 250),
-      messages: 300,
-      untilMs: 300_000,
-      isFixed,
-    })
-    const fixed = simulateLoad(run(true))
+    const fixed = simulateLoad(serial(true))
     expect(fixed.requests / fixed.taken).toBeGreaterThan(2)
-    const learned = simulateLoad(run(false))
+    const learned = simulateLoad(serial(false))
     expect(learned.taken).toBe(300)
     expect(learned.requests / 300).toBeLessThanOrEqual(1.02)
     expect(learned.endMs).toBeLessThanOrEqual(1.1 * 75_000)
@@ -139,14 +150,7 @@ describe('a server that takes any number at once', () => {
 })
 
 test('a server that answers 503 to one of twenty requests at any load is not slowed', () => {
-  const run = (): SimulatedRun => {
-    const chance = chances(7)
-    return {
-      server: (nowMs) => ({ atMs: nowMs + 1_000, status: chance() < 0.05 ? 503 : 200 }),
-      messages: 3_000,
-    }
-  }
-  expect(slowness(run)).toBeLessThanOrEqual(1 / 0.9)
+  expect(slowness(oftenBusy)).toBeLessThanOrEqual(1 / 0.9)
 })
 
 test('a server that answers 503 to more than 32 at once gets few more', () => {

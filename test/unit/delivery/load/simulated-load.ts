@@ -44,7 +44,7 @@ export type Simulated = {
   readonly mostInFlight: number
 }
 
-export const timeoutMs = 5_000
+const timeoutMs = 5_000
 /** When a message is sent again that was not taken. */
 const againMs = 10_000
 
