@@ -41,8 +41,11 @@ export type HookAnswer = 'success' | 'failure'
 
 /** What was learned about the load that a hook takes. */
 export type HookRoom = {
-  /** Returns true if a request may be started now. */
-  hasRoom(nowMs: number): boolean
+  /**
+   * Returns true if a request may be started now. `state` is that of the breaker: while it is open, a hook
+   * whose failures never came from load gets as many requests as the ceiling allows.
+   */
+  hasRoom(nowMs: number, state?: BreakerState): boolean
   /** Returns the time from which a request may start, as far as the rate of requests is limited. */
   readyAtMs(nowMs: number): number
 }
@@ -191,7 +194,7 @@ export class Breaker {
     if (nowMs < this.#heldUntilMs && !isForced) return 'wait'
     if (this.#state === 'closed') return 'go'
     const isDead = this.#isDead(nowMs)
-    const hasRoom = this.#room.hasRoom(nowMs)
+    const hasRoom = this.#room.hasRoom(nowMs, 'open')
     if (tryClass === 'last' && isDead && this.#borrowed > 0 && this.#credits === 0) return 'skip'
     if (isForced || tryClass === 'first') return isDead || hasRoom ? 'go' : 'wait'
     if (this.#credits > 0) return hasRoom ? 'go' : 'wait'

@@ -14,6 +14,7 @@ const mostPauseOfDeadMs = 10_000
  */
 export class HookLoad {
   readonly #limit: LearnedLimit
+  readonly #ceiling: number
   readonly #pace = new LearnedPace()
   /** The requests that wait in the bulkhead. The sender of the requests counts them. */
   waiting = 0
@@ -26,6 +27,7 @@ export class HookLoad {
    */
   constructor(shareOfGroup: () => number, ceiling: number) {
     this.#limit = new LearnedLimit(shareOfGroup, ceiling)
+    this.#ceiling = ceiling
   }
 
   /** The most requests that this worker may have in flight. */
@@ -54,7 +56,10 @@ export class HookLoad {
     return perSecond === undefined ? Number.NEGATIVE_INFINITY : this.#lastBegunMs + 1_000 / perSecond
   }
 
-  hasRoom(nowMs: number): boolean {
+  hasRoom(nowMs: number, state: 'closed' | 'open' = 'closed'): boolean {
+    const { inFlight, wasLowered } = this.#limit
+    // An open breaker already slows a hook that fails for other reasons than load.
+    if (state === 'open' && !wasLowered) return inFlight < this.#ceiling
     return this.room > 0 && this.readyAtMs(nowMs) <= nowMs
   }
 

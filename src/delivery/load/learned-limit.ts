@@ -132,6 +132,11 @@ export class LearnedLimit {
     return this.#refusesAll ? this.#ceiling : Math.max(1, Math.min(Math.floor(this.part), this.#ceiling))
   }
 
+  /** True if the limit was lowered, and has not been forgotten since. */
+  get wasLowered(): boolean {
+    return this.#before !== undefined || this.#threshold < Number.POSITIVE_INFINITY
+  }
+
   /** True if the hook has answered nothing for long. */
   get isDead(): boolean {
     return this.#isDead
