@@ -274,6 +274,10 @@ const parts: Readonly<Record<string, Folder>> = {
     about: 'notices to customers about their destinations: each worker reports, one decides',
     imports: ['delivery', 'message', 'pipeline'],
   },
+  recall: {
+    about: 'calls messages back that wait on the retry topics after failed tries',
+    imports: ['async', 'catalog', 'kafka', 'message', 'pipeline'],
+  },
   tracing: {
     about: 'spans by OpenTelemetry, if an endpoint is set',
     imports: ['config', 'delivery', 'gateway', 'message', 'pipeline', 'retry'],

@@ -38,6 +38,7 @@ export type AdminCall =
   | 'test_destination'
   | 'list_paused'
   | 'resume_destination'
+  | 'retry_destination'
   | 'list_audit'
 
 /** A parameter of a path or a query. Its value is always text. */

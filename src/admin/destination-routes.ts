@@ -148,6 +148,24 @@ const testProperties = {
   },
 }
 
+const retryProperties = {
+  destination: { type: 'string' },
+  messageId: { ...textOrNull, description: 'The only message that is tried. Null: all.' },
+  isPreview: { type: 'boolean', description: 'True: nothing was changed.' },
+  waiting: {
+    type: ['integer', 'null'],
+    description:
+      'How many messages wait. Null: not known. Always null at present, because the retry topics hold the messages of all destinations, and nobody counts those of one.',
+  },
+  askedAt: time,
+  askedBy: { type: 'string' },
+  workersKnowWithinSeconds: {
+    type: 'integer',
+    minimum: 1,
+    description: 'A worker that runs begins to send within this number of seconds.',
+  },
+}
+
 export const destinationRoutes: readonly AdminRoute[] = [
   {
     call: 'list_destinations',
@@ -286,5 +304,49 @@ export const destinationRoutes: readonly AdminRoute[] = [
       },
     },
     problems: ['conflict'],
+  },
+  {
+    call: 'retry_destination',
+    method: 'POST',
+    path: '/v1/destinations/{destination}/retry-now',
+    right: 'operate',
+    summary: 'Try now what waits for a retry',
+    description:
+      'Workers try the messages of a destination that wait on the retry topics after failed tries, without waiting for their next try. They begin with a few, and go on as these arrive. If too many fail, the rest keeps its time. No message is tried twice. Messages far behind the oldest message of a retry topic keep their time too. For all messages, send `{}`.',
+    params: { destination },
+    body: {
+      schema: {
+        type: 'object',
+        additionalProperties: false,
+        properties: {
+          messageId: {
+            type: 'string',
+            minLength: 1,
+            maxLength: 1_000,
+            description: 'The `messageId` of the only message to try. Absent: all.',
+          },
+          dryRun: { type: 'boolean', description: 'True: only look whether this can be done.' },
+        },
+      },
+      example: {},
+    },
+    status: 200,
+    answer: {
+      schema: {
+        type: 'object',
+        required: ['destination', 'messageId', 'isPreview', 'waiting'],
+        properties: retryProperties,
+      },
+      example: {
+        destination: 'crm',
+        messageId: null,
+        isPreview: false,
+        waiting: null,
+        askedAt: '2026-07-29T09:30:00.000Z',
+        askedBy: 'ann',
+        workersKnowWithinSeconds: 2,
+      },
+    },
+    problems: ['not_found', 'conflict'],
   },
 ]

@@ -119,12 +119,21 @@ const auditSchema = {
             description: 'The name of a token, a user of the command line, or a worker.',
           },
           action: {
-            enum: ['created', 'begun', 'taken_over', 'stopped', 'resumed', 'done', 'destination_resumed'],
+            enum: [
+              'created',
+              'begun',
+              'taken_over',
+              'stopped',
+              'resumed',
+              'done',
+              'destination_resumed',
+              'destination_retried',
+            ],
           },
           replay: { anyOf: [{ type: 'string' }, { type: 'null' }] },
           destination: {
             anyOf: [{ type: 'string' }, { type: 'null' }],
-            description: 'The destination that was resumed.',
+            description: 'The destination that was resumed, or whose messages were tried at once.',
           },
           records: { anyOf: [count, { type: 'null' }] },
           detail: { type: 'string' },

@@ -59,6 +59,8 @@ export type WholeRecord = {
   readonly headers: NonNullable<ReceivedHeaders>
   /** The time of the record in epoch milliseconds. */
   readonly timestampMs: number
+  /** The epoch of the leader that appended the record. -1 or absent if it isn't known. */
+  readonly leaderEpoch?: number
   /**
    * The reason why the content can't be read. A record with a reason takes the place of all further records
    * of its batch.

@@ -252,6 +252,13 @@ export type Pipeline = {
    * sources gets two `delete` messages.
    */
   acceptDelete(record: HeldRecord, request: DeleteToDeliver): void
+  /**
+   * Makes the delivery of a record of a retry topic before its wait is over. It is tried even if its hooks
+   * have asked for a longer wait.
+   */
+  acceptRecalled(record: HeldRecord, content: RecordContent): void
+  /** Forgets the failures of a destination's hooks, and the pauses that they have asked for. */
+  askAgain(destinationId: string): void
   /** Makes the delivery of a record that was pulled from its destination's queue. */
   acceptWaiting(record: HeldRecord, content: RecordContent, queueClass: QueueClass): void
   /** Makes a dead letter of a record that has waited in its destination's queue for too long. */

@@ -177,6 +177,19 @@ class DeliveryPipeline implements Pipeline {
     if (delivery !== undefined) this.#exits.deadLetter(delivery, 'waited_too_long', describeAge(waitedMs))
   }
 
+  acceptRecalled(record: HeldRecord, content: RecordContent): void {
+    const delivery = this.#entrance.resume(record, content)
+    if (delivery === undefined) return
+    delivery.notBeforeMs = new Map()
+    this.#lineUp.resume(delivery)
+  }
+
+  askAgain(destinationId: string): void {
+    const definition = this.#options.catalog().destinations.get(destinationId)
+    for (const { breaker } of (definition && this.#endpoints.known(definition)?.hooks) ?? [])
+      breaker.forgive()
+  }
+
   refill(destinationId: string): void {
     this.#refill?.refill(destinationId)
   }

@@ -79,6 +79,7 @@ export const auditActions = [
   'resumed',
   'done',
   'destination_resumed',
+  'destination_retried',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 

@@ -10,6 +10,7 @@ import { destinationData, listDestinations, pausesOf } from './operations/destin
 import type { TestOrder } from './operations/destination-test.ts'
 import { testData } from './operations/destination-test-text.ts'
 import { type PauseDesk, pausedData, resumedData } from './operations/pause-desk.ts'
+import { previewData, refusalOf, retryData } from './operations/retry-now.ts'
 
 /** How many tests of destinations may run at the same time. Each has sockets of its own. */
 const testsAtOnce = { most: 8, mostOfToken: 4, what: 'tests of destinations' }
@@ -57,15 +58,16 @@ function orderOf(destinationId: string, body: unknown): TestOrder {
 }
 
 /**
- * Creates the handlers of the admin API's calls that list destinations, and resume those that Sluice has
- * paused. When Kafka doesn't answer, a handler answers with a problem instead of rejecting.
+ * Creates the handlers of the admin API's calls that list destinations, resume those that Sluice has paused,
+ * and try now what waits for a retry. When Kafka doesn't answer, a handler answers with a problem instead of
+ * rejecting.
  */
 export function destinationCalls(
   desk: PauseDesk,
   catalog: () => Catalog,
   config: Config,
   log: Log,
-): Pick<AdminCalls, 'list_destinations' | 'list_paused' | 'resume_destination'> {
+): Pick<AdminCalls, 'list_destinations' | 'list_paused' | 'resume_destination' | 'retry_destination'> {
   return {
     list_destinations: ({ query }) =>
       asked(log, desk.paused(), (paused) => {
@@ -93,5 +95,26 @@ export function destinationCalls(
         resumed.ok ? done(resumedData(resumed.value, config)) : refused(resumed),
       )
     },
+    retry_destination({ params: { destination = '' }, body, token }) {
+      const { messageId, isPreview } = retryOf(body)
+      const order = { destinationId: destination, messageId, by: token.name }
+      async function retryNow(): Promise<AdminAnswer> {
+        const refusal = refusalOf(destination, catalog(), pausesOf(await desk.paused(), config))
+        if (refusal !== undefined) return refused(refusal)
+        if (isPreview) return done(previewData(order))
+        log.info({ destination, messageId, by: token.name }, 'messages of a destination are to be tried now')
+        const ordered = await desk.retryNow(order)
+        return ordered.ok ? done(retryData(ordered.value)) : refused(ordered)
+      }
+      return asked(log, retryNow(), (answer) => answer)
+    },
   }
+}
+
+/** Returns the order of a body that has passed schema validation. */
+function retryOf(body: unknown): { messageId: string | undefined; isPreview: boolean } {
+  const given: { messageId?: unknown; dryRun?: unknown } =
+    typeof body === 'object' && body !== null ? body : {}
+  const { messageId, dryRun } = given
+  return { messageId: typeof messageId === 'string' ? messageId : undefined, isPreview: dryRun === true }
 }

@@ -7,6 +7,7 @@ import { bothObservers } from '../pipeline/both-observers.ts'
 import { createPipeline } from '../pipeline/pipeline.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import type { Watch } from '../notices/watch.ts'
+import { recallObserver } from '../recall/run.ts'
 import type { Repeats } from '../repeats/repeats.ts'
 import type { WaitingQueues } from '../waiting/queues.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
@@ -35,6 +36,7 @@ import type { Parts } from './start/parts.ts'
 import { continueFromPlainGroup } from './member/plain-group.ts'
 import { showReady, workerObstacles } from './start/readiness.ts'
 import { openRecordIntake, type RecordIntake } from './member/record-intake.ts'
+import { openRecalls } from './member/open-recalls.ts'
 import { openReplays, type Replays } from './member/open-replays.ts'
 import { holdUntilKnown, openWaiting } from './member/open-waiting.ts'
 import { openRetentions, type Retentions } from './member/retentions.ts'
@@ -138,6 +140,8 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
   const subscriptions = groupSubscriptions(topicNames(config), tiers)
   tellPipeline(base, pipeline, subscriptions)
   const intake = parts.add(await openRecordIntake({ ...base, ...joined, pipeline, subscriptions }))
+  const recalls = openRecalls({ ...base, pipeline, intake })
+  parts.defer(() => base.ending.within(recalls.stop()))
   const topics = subscriptions.map(({ topic }) => topic)
   await continueFromPlainGroup(kafka, { config, topics, log })
   showLimits(metrics, config, limits)
@@ -239,7 +243,10 @@ function openPipeline(base: MemberBase, joined: Joined): Pipeline {
     sender: outbound.sender,
     outlet: producer,
     queue: waiting,
-    observer: [deliveryLog?.observer, traces?.observer, watch.observer].reduce(bothObservers, observer),
+    observer: [deliveryLog?.observer, traces?.observer, watch.observer, recallObserver].reduce(
+      bothObservers,
+      observer,
+    ),
     tracing: traces,
     ownSource: config.notices.source,
     ...(repeats !== undefined && { repeats }),

@@ -266,15 +266,15 @@ export const topics = {
     kept: () => replayJobsKept,
     maxBytes: kafkaDefault,
     readers: [...worker, 'replay', 'admin'],
-    // `sluice destinations` writes here who has resumed a destination.
+    // `sluice destinations` writes here who has resumed a destination or had its messages tried.
     writers: [...worker, 'replay', 'destinations', 'admin'],
     hasOnePartition: true,
   },
   notices: {
     name: 'notices',
     purpose:
-      'what workers report about destinations, which notices were sent, and which destinations Sluice has paused',
-    key: 'a JSON list. It names the worker that reports, or a notice or pause and its destination',
+      'what workers report about destinations, which notices were sent, which destinations Sluice has paused, and orders to try messages now',
+    key: 'a JSON list. It names the worker that reports, or a notice, a pause or an order and its destination',
     kept: () => ({ latestOfKey: true, noneBeforeMs: 0, deletionsForMs: day }),
     maxBytes: kafkaDefault,
     readers: [...worker, 'destinations', 'admin'],

@@ -7,12 +7,13 @@ export function addDestinationCommands(tools: CommandTools): void {
   const parent = tools.program
     .command('destinations')
     .description(
-      'list and test destinations; resume those that Sluice has paused because their URLs failed for too long',
+      'list and test destinations; resume those that Sluice has paused because their URLs failed for too long; try now what waits for a retry',
     )
   addList(parent, tools)
   addTest(parent, tools)
   addPaused(parent, tools)
   addResume(parent, tools)
+  addRetryNow(parent, tools)
 }
 
 function addList(parent: Command, { command, once, screen }: CommandTools): void {
@@ -103,6 +104,40 @@ docs/notices.md.`,
             isForAll: flags['all'] === true,
             by: textOf(flags['by']),
             isDetached: flags['detach'] === true,
+            asJson: flags['json'] === true,
+          },
+        ),
+      ),
+    )
+}
+
+function addRetryNow(parent: Command, { command, once, screen }: CommandTools): void {
+  command('retry-now', 'try the messages of a destination now that wait for a retry', { parent })
+    .argument('<destination>', 'its id in the catalog')
+    .option('--message-id <id>', 'only the message with this id')
+    .option('--dry-run', 'only look whether this can be done')
+    .option('--by <name>', 'who does it, for the audit trail (default: the user of this machine)')
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice destinations test crm && sluice destinations retry-now crm
+  sluice destinations retry-now crm --message-id 5f3c1d0a
+
+Workers begin within 2 s with a few messages, and go on as these arrive. If too many fail, the rest keeps its
+time. No message is tried twice. An edit of the URL, headers or secret of a destination does the same by
+itself, and so does a destination that becomes on again. See docs/retry-now.md.`,
+    )
+    .action((destinationId: string, flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await load()).retryNow(
+          { config, log, screen },
+          {
+            destinationId,
+            messageId: textOf(flags['messageId']),
+            isPreview: flags['dryRun'] === true,
+            by: textOf(flags['by']),
             asJson: flags['json'] === true,
           },
         ),

@@ -15,6 +15,7 @@ import {
   resumedData,
   timeOf,
 } from '../../roles/operations/pause-desk.ts'
+import { previewData, refusalOf, retryData } from '../../roles/operations/retry-now.ts'
 import { counted, type Screen, someOf } from '../../roles/start/progress.ts'
 import type { DeskAnswer } from '../../roles/operations/replay-desk.ts'
 import { kafkaSettings } from '../../roles/start/settings.ts'
@@ -117,6 +118,43 @@ export async function resumeAll(
     if (answer.ok) resumed.push(answer.value)
   }
   return resumed
+}
+
+export type RetryNowCommand = {
+  destinationId: string
+  /** The id of the only message to try. */
+  messageId: string | undefined
+  isPreview: boolean
+  by: string | undefined
+  asJson: boolean
+}
+
+/** Makes the workers try now what waits for a destination on the retry topics. */
+export function retryNow(run: Run, command: RetryNowCommand): Promise<string[]> {
+  const { destinationId, messageId, isPreview, asJson } = command
+  return atDesk(run, async (desk) => {
+    const pauses = pausesOf(await desk.paused(), run.config)
+    const refusal = refusalOf(destinationId, await readCatalog(run.config), pauses)
+    if (refusal?.kind === 'notFound') throw new WrongUseError(refusal.problem)
+    if (refusal !== undefined) throw new StartError(refusal.problem)
+    const what = messageId === undefined ? 'what waits for a retry' : `the message ${messageId}, if it waits`
+    if (isPreview) {
+      const preview = previewData({ destinationId, messageId })
+      if (asJson) return [JSON.stringify(preview)]
+      return [
+        `${destinationId}  ${what} would be tried now`,
+        '  How many messages wait is not known: the retry topics hold those of all destinations.',
+      ]
+    }
+    const asked = retryData(
+      valueOf(await desk.retryNow({ destinationId, messageId, by: command.by ?? whoIsThis() })),
+    )
+    if (asJson) return [JSON.stringify(asked)]
+    return [
+      `${destinationId}  ${what} is tried now: workers begin within ${asked.workersKnowWithinSeconds} s`,
+      `  see what comes of it: sluice log tail --destination ${destinationId}`,
+    ]
+  })
 }
 
 async function atDesk(

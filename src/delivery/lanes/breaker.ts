@@ -248,6 +248,12 @@ export class Breaker {
     this.#heldUntilMs = Math.max(this.#heldUntilMs, untilMs)
   }
 
+  /** Forgets all results, and the pause that the hook asked for, because it may work again. */
+  forgive(): void {
+    this.#heldUntilMs = 0
+    this.#become('closed')
+  }
+
   #isDead(nowMs: number): boolean {
     return this.#sinceSuccess >= deadResults || nowMs - this.#lastSuccessMs >= deadMs
   }

@@ -1,6 +1,7 @@
 import type { Kafka } from 'kafkajs'
 import type { OnTruncation } from './handover.ts'
 import type { PartitionState } from '../partitions/partition-state.ts'
+import type { EarlyPartition } from '../partitions/early-partition.ts'
 import type { PulledPartition } from '../partitions/pulled-partition.ts'
 import type { HeldRecord, RecordContent } from '../../message/held-record.ts'
 import type { TopicSubscription } from '../partitions/topic-subscription.ts'
@@ -147,6 +148,12 @@ export type GroupConsumer = {
    * own it. After the partition was lost or started again, this function returns another object.
    */
   pulled(topic: string, id: number): PulledPartition | undefined
+  /**
+   * Returns this member's partition of a retry topic, whose records can be taken before their wait is over.
+   * Returns `undefined` if this member doesn't own the partition, or hasn't started it. After the partition
+   * was lost or started again, this function returns another object.
+   */
+  early(topic: string, id: number): EarlyPartition | undefined
   /** Takes no further record. Records that were taken before can still settle and be committed. */
   quiesce(): void
   /** Commits all that has settled. Throws when the broker refuses the commit or can't be reached. */

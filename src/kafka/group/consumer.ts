@@ -2,6 +2,7 @@ import { GroupMember } from './group-member.ts'
 import type { ConsumerOptions, GroupConsumer } from './consumer-ports.ts'
 
 export type { ConsumerOptions, GroupConsumer } from './consumer-ports.ts'
+export type { EarlyPartition } from '../partitions/early-partition.ts'
 export type { PulledPartition } from '../partitions/pulled-partition.ts'
 
 /**

@@ -9,6 +9,7 @@ import { createFetcher, type Fetcher, logLostRecords, logOtherLog } from '../fet
 import { Predecessor } from './predecessor.ts'
 import { GroupWatch } from './group-watch.ts'
 import { Handover } from './handover.ts'
+import { EarlyPartition } from '../partitions/early-partition.ts'
 import { LostPartitions } from '../partitions/lost-partitions.ts'
 import { LoanedRecord } from '../partitions/loaned-record.ts'
 import { type Assigned, Membership } from './membership.ts'
@@ -250,6 +251,13 @@ export class GroupMember implements GroupConsumer {
     const partition = this.#owned.get(topic, id)
     if (partition?.isPulled !== true) return undefined
     return new PulledPartition(partition, (truncation) => this.#renew(partition, truncation))
+  }
+
+  early(topic: string, id: number): EarlyPartition | undefined {
+    const partition = this.#owned.get(topic, id)
+    const feed = partition && this.#owned.feedOf(partition)
+    if (feed === undefined || partition?.isWaiting !== false) return undefined
+    return new EarlyPartition(partition, feed, this.#gate)
   }
 
   quiesce(): void {

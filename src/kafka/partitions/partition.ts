@@ -1,8 +1,9 @@
 import { encodeCommitMetadata, maxRememberedOffsets } from '../wire/commit-metadata.ts'
+import { EarlyEpochs } from './early-epochs.ts'
 import { LogEnd } from './log-end.ts'
 import { OldestRecord } from './oldest-record.ts'
 import { type KnownLog, memoryOf, type StoredCommit } from '../wire/stored-commit.ts'
-import { Watermark } from './watermark.ts'
+import { type Receipt, Watermark } from './watermark.ts'
 
 /** The progress in a partition, as a commit stores it. */
 export type Standing = { position: number; settledCount: number; isFinal: boolean }
@@ -69,6 +70,7 @@ export class Partition {
    * not have read that record yet.
    */
   #rememberedEpoch = -1
+  #earlyEpochs = new EarlyEpochs()
 
   constructor(
     topic: string,
@@ -238,6 +240,7 @@ export class Partition {
     this.#oldest = new OldestRecord()
     this.#log = log
     this.#rememberedEpoch = memory?.settledEpoch ?? -1
+    this.#earlyEpochs = new EarlyEpochs()
   }
 
   /**
@@ -295,6 +298,19 @@ export class Partition {
     if (this.#watermark.receive(offset) !== 'new') return false
     this.#lent++
     return true
+  }
+
+  /**
+   * Takes a record that the feed hasn't reached. Only if the result is `new`, the caller has the record, and
+   * must settle it or give it back.
+   */
+  takeEarly(offset: number, leaderEpoch: number): Receipt | 'beyond' {
+    const receipt = this.hasWindow ? this.#watermark.takeEarly(offset) : 'beyond'
+    if (receipt === 'new') {
+      this.#lent++
+      this.#earlyEpochs.note(offset, leaderEpoch)
+    }
+    return receipt
   }
 
   /** Notes that the worker has taken a record of a partition that it reads itself. */
@@ -359,7 +375,7 @@ export class Partition {
     if (offset < 0) return -1
     return offset < this.#watermark.top
       ? (this.#log?.leaderEpochBefore(offset + 1) ?? -1)
-      : this.#rememberedEpoch
+      : Math.max(this.#rememberedEpoch, this.#earlyEpochs.of(offset))
   }
 
   /** The offset that was committed last; 0 if nothing was committed. */

@@ -4,8 +4,14 @@
 // (`commit-metadata.ts`) lists the settled offsets above the watermark, so that the next owner doesn't repeat
 // their records.
 //
+// A record above `top` may be taken early, before the feed reaches it. Its settling is then remembered in the
+// same way.
+//
 // Offsets are stored as numbers, which are exact up to 2^53. At 1,000 records/s, a partition would reach this
 // number in 285,000 years.
+
+import { maxRememberedOffsets } from '../wire/commit-metadata.ts'
+import { EarlyOffsets } from './early-offsets.ts'
 
 /**
  * The result of `receive`. The caller has to settle only a `new` record. A `held` record was received before.
@@ -38,6 +44,8 @@ export class Watermark {
   readonly #remembered: readonly number[]
   #nextRemembered = 0
   #heldCount = 0
+  /** The records from #top on that were taken already. */
+  readonly #early = new EarlyOffsets()
 
   /**
    * @param position the committed offset: the first record that the partition still has to settle
@@ -80,12 +88,31 @@ export class Watermark {
   receive(offset: number): Receipt {
     if (offset < this.#base) return 'settled'
     if (offset < this.#top) return this.#again(offset)
-    const wasSettled = this.#forget(offset)
+    this.#passEarly(offset)
+    const early = this.#early.remove(offset)
+    const wasSettled = this.#forget(offset) || early === 'settled'
+    if (early === 'held') this.#heldCount--
     this.#top = offset + 1
     // If no earlier record is unsettled, a settled record needs no entry.
     if (wasSettled && this.#count === 0) this.#base = this.#top
     else this.#append(offset, wasSettled)
-    return wasSettled ? 'settled' : 'new'
+    if (wasSettled) return 'settled'
+    return early === 'held' ? 'held' : 'new'
+  }
+
+  /**
+   * Takes a record that the feed hasn't reached yet. Returns `beyond` if no commit could remember that the
+   * record is settled. The record then has to wait for the feed.
+   */
+  takeEarly(offset: number): Receipt | 'beyond' {
+    if (offset < this.#base) return 'settled'
+    if (offset < this.#top) return this.#again(offset)
+    if (offset >= this.#base + maxRememberedOffsets) return 'beyond'
+    const state = this.#isRemembered(offset) ? 'settled' : this.#early.stateOf(offset)
+    if (state !== 'none') return state
+    this.#early.take(offset)
+    this.#heldCount++
+    return 'new'
   }
 
   /**
@@ -94,6 +121,10 @@ export class Watermark {
    */
   settle(offset: number): void {
     if (offset < this.#base) return
+    if (this.#early.settle(offset)) {
+      this.#heldCount--
+      return
+    }
     const index = this.#find(offset)
     if (index < 0 || this.#settled[index] === 1) {
       throw new Error(`offset ${offset} was settled without being held`)
@@ -110,6 +141,7 @@ export class Watermark {
    */
   skipTo(offset: number): void {
     if (offset <= this.#top) return
+    this.#passEarly(offset)
     this.#forget(offset - 1)
     this.#top = offset
     if (this.#count === 0) this.#base = offset
@@ -124,18 +156,20 @@ export class Watermark {
       if (offset >= end) return
       if (this.#settled[index] === 1) yield offset
     }
-    for (let n = this.#nextRemembered; n < this.#remembered.length; n++) {
-      const offset = this.#remembered[n] ?? end
-      if (offset >= end) return
-      yield offset
+    let n = this.#nextRemembered
+    for (const early of this.#early.settledBetween(this.#top, end)) {
+      for (; (this.#remembered[n] ?? end) < early; n++) yield this.#remembered[n] ?? end
+      yield early
     }
+    for (; (this.#remembered[n] ?? end) < end; n++) yield this.#remembered[n] ?? end
   }
 
   /** Returns the last offset that `settledAbove` yields. Returns -1 if it yields none. */
   lastSettledAbove(limit: number): number {
     const end = this.#base + limit
     const remembered = this.#remembered.findLast((offset) => offset < end) ?? -1
-    if (remembered >= this.#top) return remembered
+    const last = Math.max(remembered, this.#early.lastSettledBetween(this.#top, end))
+    if (last >= this.#top) return last
     for (let n = this.#count - 1; n > 0; n--) {
       const index = (this.#head + n) & this.#mask
       const offset = this.#offsets[index] ?? end
@@ -150,6 +184,22 @@ export class Watermark {
     // The offset was passed over, because the log had no record there.
     if (index < 0) return 'settled'
     return this.#settled[index] === 1 ? 'settled' : 'held'
+  }
+
+  /** Receives the records before `offset` that were taken early, because the feed passes over them. */
+  #passEarly(offset: number): void {
+    if (offset === this.#top || this.#early.end <= this.#top) return
+    for (const early of this.#early.between(this.#top, offset)) this.receive(early)
+  }
+
+  #isRemembered(offset: number): boolean {
+    let [low, high] = [this.#nextRemembered, this.#remembered.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#remembered[middle] ?? Infinity) < offset) low = middle + 1
+      else high = middle
+    }
+    return this.#remembered[low] === offset
   }
 
   /**

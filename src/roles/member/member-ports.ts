@@ -7,7 +7,14 @@ import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 
 type AskedConsumer = Pick<
   GroupConsumer,
-  'isMember' | 'checkInTouch' | 'endSeenMs' | 'setFull' | 'setCongested' | 'setPartitionFull' | 'pulled'
+  | 'isMember'
+  | 'checkInTouch'
+  | 'endSeenMs'
+  | 'setFull'
+  | 'setCongested'
+  | 'setPartitionFull'
+  | 'pulled'
+  | 'early'
 >
 
 /**
@@ -49,6 +56,10 @@ export class GroupPort implements AskedConsumer {
 
   setPartitionFull(topic: string, id: number, isFull: boolean, holder?: string): void {
     this.#consumer?.setPartitionFull(topic, id, isFull, holder)
+  }
+
+  early(topic: string, id: number): ReturnType<GroupConsumer['early']> {
+    return this.#consumer?.early(topic, id)
   }
 
   pulled(topic: string, id: number): ReturnType<GroupConsumer['pulled']> {

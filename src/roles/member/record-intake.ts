@@ -31,6 +31,8 @@ export type RecordIntakeOptions = {
  */
 export type RecordIntake = Pick<Intake<HeldRecord>, 'letGoAbandoned' | 'stop' | 'held'> & {
   readonly accept: (record: HeldRecord, content: RecordContent) => void
+  /** Takes a record of a retry topic before its wait is over. */
+  readonly acceptRecalled: (record: HeldRecord, content: RecordContent) => void
   /** Counts records that Kafka deleted before they were settled. */
   lost(topic: string, count: number): void
   /** Counts a partition whose log was replaced or has lost its last records. */
@@ -50,11 +52,18 @@ export async function openRecordIntake(options: RecordIntakeOptions): Promise<Re
     metrics.truncations.inc({ topic: shortNameOf(topic) }, 0)
   }
   const intake = await openDecodingIntake(options)
+  function received(record: HeldRecord, { headers }: RecordContent): void {
+    counters.get(record.topic)?.inc()
+    if (traces !== undefined) traces.received(record, headers)
+  }
   return {
     accept(record, content) {
-      counters.get(record.topic)?.inc()
-      if (traces !== undefined) traces.received(record, content.headers)
+      received(record, content)
       intake.accept(record, content)
+    },
+    acceptRecalled(record, content) {
+      received(record, content)
+      options.pipeline.acceptRecalled(record, content)
     },
     lost: (topic, count) => metrics.recordsLost.inc({ topic: shortNameOf(topic) }, count),
     truncated: (topic) => metrics.truncations.inc({ topic: shortNameOf(topic) }),

@@ -6,6 +6,7 @@ import { createPartitionReader, type PartitionReader } from '../../kafka/read/pa
 import { countPartitions } from '../../topics/topic-partitions.ts'
 import { Board } from '../../notices/board.ts'
 import { encodePause, type Pause } from '../../notices/pause-record.ts'
+import { type AskedRecall, encodeRecall } from '../../recall/order-record.ts'
 import { encodeJobRecord } from '../../replay/job.ts'
 import { openKafka } from '../start/ask-kafka.ts'
 import { auditRecord } from './replay-jobs.ts'
@@ -19,13 +20,18 @@ export type PausedDestination = { readonly destinationId: string; readonly pause
 /** A destination that Sluice had paused, and that was resumed now. */
 export type ResumedDestination = PausedDestination & { readonly atMs: number; readonly by: string }
 
+/** An order that was given to the workers, and when. */
+export type AskedRetry = AskedRecall & { readonly atMs: number }
+
 /**
  * Looks up the destinations that Sluice has paused, and resumes them. Workers pause destinations, this desk
- * doesn't. The methods reject when Kafka doesn't answer.
+ * doesn't. Gives the workers orders to try messages now. The methods reject when Kafka doesn't answer.
  */
 export type PauseDesk = {
   paused(): Promise<DeskAnswer<readonly PausedDestination[]>>
   resume(destinationId: string, by: string): Promise<DeskAnswer<ResumedDestination>>
+  /** Makes the workers try now what waits for a destination on the retry topics. */
+  retryNow(order: AskedRecall): Promise<DeskAnswer<AskedRetry>>
   stop(): Promise<void>
 }
 
@@ -123,6 +129,26 @@ class Desk implements PauseDesk {
     return { ok: true, value: { destinationId, pause, atMs, by } }
   }
 
+  async retryNow(order: AskedRecall): Promise<DeskAnswer<AskedRetry>> {
+    const refusal = await this.#update()
+    if (refusal !== undefined) return refusal
+    const { config, writer } = this.#parts
+    const topics = topicNames(config)
+    const { destinationId, messageId, by } = order
+    const detail = messageId === undefined ? '' : `only the message ${messageId}`
+    const audited = auditRecord({ action: 'destination_retried', destination: destinationId, by, detail })
+    const place = { partition: 0, headers: {} }
+    const atMs = Date.now()
+    await writer.write(
+      [
+        { ...encodeRecall(order), ...place, topic: topics.notices },
+        { ...encodeJobRecord(audited), ...place, topic: topics.replayJobs },
+      ],
+      () => 'Run the command again: what was tried meanwhile is not tried twice.',
+    )
+    return { ok: true, value: { ...order, atMs } }
+  }
+
   async stop(): Promise<void> {
     const { reader, writer } = this.#parts
     await Promise.all([reader.stop(), writer.stop()])
@@ -142,7 +168,7 @@ class Desk implements PauseDesk {
     const topic = topicNames(config).notices
     this.#hasTopic ||= await hasTopic()
     if (!this.#hasTopic) {
-      const problem = `${topic} does not exist: \`sluice topics apply\` creates it. Without it Sluice pauses nothing.`
+      const problem = `${topic} does not exist: \`sluice topics apply\` creates it. Without it Sluice pauses nothing, and workers get no orders.`
       return { ok: false, kind: 'conflict', problem }
     }
     for await (const records of read(this.#board.position))

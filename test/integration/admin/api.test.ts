@@ -220,6 +220,26 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
   ])
 })
 
+test('messages of a destination are tried now by an order for the workers, with a preview and an audit trail', async () => {
+  const path = '/v1/destinations/tested/retry-now'
+  const preview = { destination: 'tested', messageId: 'm1', isPreview: true, waiting: null }
+  const given = { token: tokens.operate, body: { messageId: 'm1', dryRun: true } }
+  expect(await call('POST', path, given)).toMatchObject({ status: 200, json: preview })
+  expect(await call('POST', path, { ...given, token: tokens.read })).toMatchObject({ status: 403 })
+  for (const [id, status] of [
+    ['nobody', 404],
+    ['away', 409],
+  ])
+    expect(await call('POST', `/v1/destinations/${id}/retry-now`, given)).toMatchObject({ status })
+  const asked = await call('POST', path, { token: tokens.operate, body: {} })
+  const json = { destination: 'tested', messageId: null, isPreview: false, askedBy: 'operate-er' }
+  expect(asked).toMatchObject({ status: 200, json: { ...json, workersKnowWithinSeconds: 2 } })
+  const audit = await call('GET', '/v1/audit?limit=1', { token: tokens.admin })
+  expect(audit.json['entries']).toMatchObject([
+    { by: 'operate-er', action: 'destination_retried', destination: 'tested', replay: null },
+  ])
+})
+
 test('a destination is tested with a message of one’s own, and the answer says what its URL answered', async () => {
   const body = { hook: 'good', message: { type: 'identify', userId: 'u1', messageId: 'm1' } }
   const tested = await call('POST', '/v1/destinations/tested/test', { token: tokens.operate, body })

@@ -27,6 +27,8 @@ export type SourceEntry = { id: string; enabled?: boolean; kind?: 'audiences' }
 /** The topics and the catalog that only one test file uses, and a worker that is ready. */
 export type Deployment = {
   prefix: string
+  /** The settings of the worker, with which a test can run commands. */
+  settings: Record<string, string>
   readonly worker: SluiceProcess
   /** Produces to `events`, as an upstream service does. */
   send(
@@ -84,6 +86,7 @@ export async function deploy({
   let worker = await start(program)
   return {
     prefix,
+    settings,
     get worker() {
       return worker
     },

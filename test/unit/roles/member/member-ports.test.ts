@@ -10,6 +10,7 @@ function consumer() {
     checkInTouch: () => false,
     endSeenMs: () => 7,
     pulled: () => undefined,
+    early: () => undefined,
     setFull: (isFull: boolean) => void told.push(`full ${isFull}`),
     setCongested: (isCongested: boolean) => void told.push(`congested ${isCongested}`),
     setPartitionFull: (topic: string, id: number, isFull: boolean, holder = '') =>
