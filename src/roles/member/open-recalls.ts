@@ -37,7 +37,8 @@ export type OpenRecalls = Pick<Recalls, 'stop'>
  * the first rung of the ladder is shorter, this is the time: nothing waits long after a shorter fault.
  */
 const recoveredAfterMs = 60_000
-const lookEveryMs = 5_000
+/** Time between two looks at the hooks, in milliseconds. If the time above is short, this one is shorter. */
+const mostEveryMs = 5_000
 /** The time after which the topic \`notices\` is read again if it can't be read, in milliseconds. */
 const againAfterMs = 15_000
 const stallTimeoutMs = 10_000
@@ -61,7 +62,9 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
     log,
   })
   const stopping = new AbortController()
-  const recoveries = new Recoveries(Math.min(recoveredAfterMs, firstWaitMs))
+  const leastMs = Math.min(recoveredAfterMs, firstWaitMs)
+  const lookEveryMs = Math.min(mostEveryMs, leastMs / 2)
+  const recoveries = new Recoveries(leastMs)
   let lookAtMs = 0
   function callBack(destinationIds: readonly string[], cause: RecallCause): void {
     for (const destinationId of destinationIds)

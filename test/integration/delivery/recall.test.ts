@@ -213,6 +213,9 @@ test('the first successes of an endpoint that was down bring what waits on a lon
   try {
     await quick.send('recovers', messages('recovers'))
     await until('all wait', async () => (await quick.read(rung)).length >= count)
+    // The hook fails for as long again.
+    await quick.send('recovers', messages('later', 5))
+    await until('these wait too', async () => (await quick.read(rung)).length >= count + 5)
     isUp = true
     let sent = 0
     await until(
