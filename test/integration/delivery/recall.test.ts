@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { answer, type Receiver, startReceiver } from '../../support/receiver.ts'
+import { answer, type Receiver, type Script, startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
-import { runSluice } from '../../support/worker-process.ts'
+import { runSluice, startSluice } from '../../support/worker-process.ts'
 import { type Deployment, type DestinationEntry, deploy } from './deployment.ts'
 
 /** Messages that wait on the retry topics after failed tries, on rungs of ten minutes, and are called back. */
@@ -26,8 +26,8 @@ beforeAll(async () => {
     '/wrong': answer(500),
     '/right': answer(200),
     '/resumed': (request, response, nth) => answer(isRepaired ? 200 : 500)(request, response, nth),
-    '/slow': (request, response, nth) =>
-      void setTimeout(() => answer(isRepaired ? 200 : 500)(request, response, nth), isRepaired ? 300 : 0),
+    '/slow': slowly,
+    '/joined': slowly,
     '/dead': answer(500),
     '/recovers': (request, response, nth) => {
       if (isUp) acceptedRecovered.push(JSON.parse(request.body.toString()).messageId)
@@ -39,7 +39,7 @@ beforeAll(async () => {
     },
   })
   catalog = ['repaired', 'other', 'single', 'slow', 'resumed', 'dead', 'flaps'].map((id) => to(id))
-  catalog.push(to('edited', '/wrong'))
+  catalog.push(to('edited', '/wrong'), to('joined', '/joined', { maxInFlight: 5 }))
   sluice = await deploy({
     destinations: catalog,
     variables: { SLUICE_RETRY_LADDER: '10m', SLUICE_RETRY_THEN: '10m', SLUICE_DELIVERY_TIMEOUT: '2s' },
@@ -50,6 +50,10 @@ afterAll(async () => {
   await sluice?.stop()
   await server?.stop()
 })
+
+/** Answers after 300 ms once the endpoints are repaired, and fails at once before. */
+const slowly: Script = (request, response, nth) =>
+  void setTimeout(() => answer(isRepaired ? 200 : 500)(request, response, nth), isRepaired ? 300 : 0)
 
 function to(id: string, path = `/${id}`, rest: Partial<DestinationEntry> = {}): DestinationEntry {
   return { id, sources: [id], hooks: [{ id: 'main', url: server.origin + path }], ...rest }
@@ -131,6 +135,23 @@ test('a planned restart in the middle of a recall goes on with it, and repeats n
   await sluice.restart()
   await until('all came', () => server.requestsTo('/slow').length >= before + count)
   expect(tally('/slow', before)).toEqual(eachOnce)
+})
+
+test('a worker that joins in the middle of a recall goes on with it in its partitions, and repeats nothing', async () => {
+  isRepaired = false
+  await sluice.send('joined', messages('joined'))
+  const before = await parked('joined')
+  isRepaired = true
+  await retryNow('joined')
+  await until('some came', () => server.requestsTo('/joined').length >= before + 10)
+  const second = await startSluice(sluice.settings)
+  try {
+    await until('all came', () => server.requestsTo('/joined').length >= before + count)
+    expect(await second.metric('sluice_records_total', { topic: rung })).toBeGreaterThan(0)
+  } finally {
+    await second.terminate()
+  }
+  expect(tally('/joined', before)).toEqual(eachOnce)
 })
 
 test('one message is called back alone', async () => {
