@@ -40,6 +40,20 @@ function letsGo(breaker: Breaker, nowMs: number): number {
 }
 
 describe('a breaker', () => {
+  test('that is told that its hook may work again lets each try go, and opens again by new failures alone', () => {
+    const breaker = opened()
+    const before = breaker.begun(0, 'first')
+    breaker.hold(15_000)
+    expect([breaker.isWell(1), breaker.advise('between', 1)]).toEqual([false, 'wait'])
+    breaker.forgive()
+    expect([breaker.isWell(1), breaker.advise('between', 1)]).toEqual([true, 'go'])
+    breaker.ended(before, 'failure', 1)
+    for (let i = 0; i < 9; i++) run(breaker, 'failure', 1)
+    expect(breaker.state).toBe('closed')
+    run(breaker, 'failure', 1)
+    expect(breaker.state).toBe('open')
+  })
+
   test('opens when the share of failures in the window is reached, and not on a few results', () => {
     const breaker = new Breaker(options, roomy)
     for (let i = 0; i < 9; i++) run(breaker, 'failure', 0)
