@@ -53,7 +53,9 @@ export async function runBurstBenchmark({
         ]),
       ),
       '',
-      ...Object.entries({ ...learned, ...resumed }).map(([name, value]) => rowOf(name, [String(round(value, 3))])),
+      ...Object.entries({ ...learned, ...resumed }).map(([name, value]) =>
+        rowOf(name, [String(round(value, 3))]),
+      ),
     ].join('\n')
     return { table, figures }
   } finally {
