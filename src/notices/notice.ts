@@ -186,7 +186,7 @@ function adviceOf(notice: Notice): string {
     case 'recovered':
       return `Nothing is to be done for what waits: it is delivered. What had become a dead letter meanwhile can be sent again: sluice replay dead-letters --destination ${destinationId} --reason expired`
     case 'paced':
-      return "The endpoint takes messages more slowly than they come, or asks for pauses: they wait in its queue. Sluice makes as many requests at once as the endpoint was seen to take. Let it answer at once and work afterwards, or raise the destination's rateLimit or maxInFlight."
+      return "The endpoint takes messages more slowly than they come, or asks for pauses: they wait in its queue. Sluice makes as many requests at once as the endpoint was seen to take. Let it answer at once and work afterwards, or raise the destination's rateLimit. Raise maxInFlight only for an endpoint that takes more than 64 at once."
     case 'dead_letters':
       return `See why with: sluice log search --destination ${destinationId} --failed. Mend that, then send them again: sluice replay dead-letters --destination ${destinationId}`
     case 'needs_backfill':
