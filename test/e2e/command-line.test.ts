@@ -167,6 +167,8 @@ describe('topics', () => {
         'retry.1m',
         'retry.1h',
         'replays',
+        'waiting',
+        'waiting-marks',
         'dead-letters',
         'backfills',
         'attempts',

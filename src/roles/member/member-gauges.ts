@@ -100,19 +100,21 @@ function showPartitions(
   { config, consumer, producer, retentions, tiers }: ShownMember,
   partitions: Partitions,
 ): void {
+  const { deadLetters, waiting, waitingMarks } = topicNames(config)
   const shortNameOf = (topic: string): string => shortTopicName(topic, config.kafka.topicPrefix)
   const { lastCommitMs } = consumer
   // If the clock was set back, the last commit lies in the future.
   metrics.commitAge.set(lastCommitMs === 0 ? 0 : Math.max(0, Date.now() - lastCommitMs) / 1_000)
   metrics.lag.reset()
-  for (const { topic, id, lag } of partitions) metrics.lag.set({ topic, partition: id }, lag)
+  // What waits in the queues of destinations is no lag.
+  const read = partitions.filter(({ topic }) => topic !== waiting)
+  for (const { topic, id, lag } of read) metrics.lag.set({ topic, partition: id }, lag)
   const nowMs = Date.now()
   showRetentionUsed(metrics, partitions, { retentions: retentions.current, shortNameOf, nowMs })
   showOldestUnsettled(metrics, partitions, shortNameOf)
   showByTopic(metrics.partitionsInTrouble, consumer.troubled, shortNameOf)
   // Each of these topics gets a series, even with 0, because an alert needs the series before the first
   // partition fails.
-  const { deadLetters, waiting, waitingMarks } = topicNames(config)
   const written = [deadLetters, waiting, waitingMarks, ...tiers.map(({ topic }) => topic)]
   const failing = new Map([...written.map((topic) => [topic, 0] as const), ...producer.failing])
   showByTopic(metrics.failingPartitions, failing, shortNameOf)
