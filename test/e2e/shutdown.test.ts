@@ -162,7 +162,7 @@ test('a delivery that was parked is not parked again when its record waits for a
   const ids = newIds(200)
   await of.send('shop', ids)
   const parkedFor = async (destination: string): Promise<number> => {
-    const records = await readAll(`${of.prefix}retry.1h`)
+    const records = await readAll(`${of.prefix}waiting`)
     return records.filter(({ headers }) => headers['destination-id'] === destination).length
   }
   await until('all are parked', async () => (await parkedFor('paused')) === ids.length, { everyMs: 250 })
