@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { holdLimits } from '../../../bench/support/held-limits.ts'
 import { answering, healthy } from '../../../bench/sick/hook-models.ts'
 import { measure } from '../../../bench/sick/measure.ts'
 import { sickModels } from '../../../bench/sick/scenes.ts'
@@ -12,7 +13,8 @@ import { simulate } from '../../../bench/sick/simulation.ts'
 const feed = [{ fromS: 0, untilS: 300, perSecond: 2 }]
 const never = { failureShare: 1, minResults: 1e9, windowMs: 10_000, openMs: 1, maxOpenMs: 1 }
 
-test('where no breaker opens, each hook gets what a retrier without one takes to it, in four hours that take seconds', async () => {
+test('where no breaker opens and no limit is learned, each hook gets what a retrier without one takes to it, in four hours that take seconds', async () => {
+  onTestFinished(holdLimits())
   const destinations = sickModels.map((model, at) => ({ id: `sick-${at}`, hooks: [model], feed }))
   const simulated = await simulate({ destinations, settings: { breaker: never } })
   expect(simulated.virtualMs).toBeGreaterThan(3.8 * 3_600_000)
