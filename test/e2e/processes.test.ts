@@ -154,7 +154,7 @@ describe('two processes', () => {
     await receiver.behave('/crm', { isHung: true })
     const { of, pair } = await begin()
     await of.send('shop', newIds(20))
-    await until('requests hang', async () => (await receiver.count('/crm')).inFlight === 20)
+    await until('requests hang', async () => (await receiver.count('/crm')).inFlight >= 5)
     process.kill(pair.pid, 'SIGTERM')
     await until('it stops', async () => (await probe(pair, '/readyz')).text === 'stopping\n')
     await until('it has taken a second signal', () => {

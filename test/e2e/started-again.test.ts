@@ -92,7 +92,8 @@ describe('a worker with an instance id that was killed and is started again', ()
   })
 
   test('lets the requests of the process that it replaces come to an end first', async () => {
-    const count = 12
+    // A new endpoint gets at most ten requests at once.
+    const count = 10
     await receiver.behave('/slow', { delayMs: 1_500 })
     const own = await setShopScene(receiver.url('/slow'), variables)
     const former = await start(own, 'pod-0')
