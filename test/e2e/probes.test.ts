@@ -158,7 +158,7 @@ describe('the probes', () => {
     const requests = async () => (await receiver.count('/slow')).requests - warming
     await until('it has taken many', async () => (await requests()) === 0 && (await own.lag()) === 0)
     await receiver.behave('/slow', { delayMs: 8_000 })
-    const attemptsOf = linesOf(first, 'attempt').length
+    const warmed = linesOf(first, 'attempt').length
     await own.send('shop', newIds(count))
     await until('all are in flight', async () => (await requests()) === count)
     await former.kill()
@@ -167,7 +167,7 @@ describe('the probes', () => {
     onTestFinished(() => next.kill())
     await until('it joins again', () => linesOf(first, 'rejoining the group').length > rejoins)
     await until('what it has delivered meanwhile is committed', async () => {
-      const attempts = linesOf(first, 'attempt').length - attemptsOf
+      const attempts = linesOf(first, 'attempt').length - warmed
       return attempts > 0 && (await own.lag()) === count - attempts
     })
 
