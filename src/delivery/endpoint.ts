@@ -115,10 +115,12 @@ function prepare(
   shareOfGroup: () => number,
 ): Endpoint {
   const { sharedSecret } = definition
+  // If each message goes to several URLs, one that takes less must not hold up the others.
+  const isLearned = definition.hooks.length === 1 || definition.strategy === 'failover'
   return {
     definition,
     hooks: definition.hooks.map((hook) => {
-      const load = new HookLoad(shareOfGroup, definition.maxInFlight)
+      const load = new HookLoad(shareOfGroup, definition.maxInFlight, isLearned)
       return {
         id: hook.id,
         target: targetOf(hook, definition),

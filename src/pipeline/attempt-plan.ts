@@ -1,6 +1,5 @@
 import type { TryClass } from '../delivery/lanes/breaker.ts'
 import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
-import { spilledHooks } from '../delivery/lane-limits.ts'
 import type { Ladder } from '../retry/ladder.ts'
 import { dueHooks, idsOf, tryClassOf, waitOn } from './decision.ts'
 import type { Delivery } from './delivery.ts'
@@ -44,13 +43,8 @@ export function planAttempt(
   if (hooks.length === 0) return { waitFor: remaining }
   const nowMs = performance.now()
   const isWell = ({ breaker }: EndpointHook): boolean => breaker.isWell(nowMs)
-  if (hooks.every(isWell)) {
-    const spilled = spilledHooks(endpoint, hooks, nowMs)
-    return { hooks, sick: spilled, tryClass: 'first' }
-  }
-  const well = hooks.filter(isWell)
-  const spilled = spilledHooks(endpoint, well, nowMs)
-  const sick = hooks.filter((hook) => !well.includes(hook) || spilled.includes(hook))
+  if (hooks.every(isWell)) return { hooks, sick: noHooks, tryClass: 'first' }
+  const sick = hooks.filter((hook) => !isWell(hook))
   const tryClass = due.length === 0 ? 'last' : tryClassFor(delivery, hooks, options, startedMs)
   const ordered = definition.strategy === 'failover' ? failoverOrder(hooks, sick, nowMs) : hooks
   return { hooks: ordered, sick, tryClass }

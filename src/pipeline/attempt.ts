@@ -164,8 +164,7 @@ export class Attempt<D extends Attempted> {
     const paced = new HookExchange(this, hook, isProbe ? 'between' : tryClass, 'paced')
     this.#paced++
     const taken = bulkhead.offer(paced)
-    if (taken === 'taken') hook.load.waiting++
-    else this.leftOut(hook, taken)
+    if (taken !== 'taken') this.leftOut(hook, taken)
   }
 
   #isWellAfter(place: number): boolean {
@@ -350,13 +349,11 @@ class HookExchange implements Exchange, PacedTry {
   }
 
   dropped(why: BulkheadDropReason): void {
-    this.hook.load.waiting--
     this.#attempt.leftOut(this.hook, why)
   }
 
   start(): void {
     const { hook } = this
-    if (this.#way === 'paced') hook.load.waiting--
     this.#attempt.begin(this.#way)
     this.#startedMs = performance.now()
     this.#era = hook.breaker.begun(this.#startedMs, this.tryClass)

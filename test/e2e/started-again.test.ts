@@ -92,8 +92,8 @@ describe('a worker with an instance id that was killed and is started again', ()
   })
 
   test('lets the requests of the process that it replaces come to an end first', async () => {
-    // A new endpoint gets at most ten requests at once.
-    const count = 10
+    // A new endpoint gets at most ten requests at once from all processes.
+    const count = 5
     await receiver.behave('/slow', { delayMs: 1_500 })
     const own = await setShopScene(receiver.url('/slow'), variables)
     const former = await start(own, 'pod-0')

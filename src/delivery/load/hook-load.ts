@@ -15,33 +15,34 @@ const mostPauseOfDeadMs = 10_000
 export class HookLoad {
   readonly #limit: LearnedLimit
   readonly #ceiling: number
+  readonly #isLearned: boolean
   readonly #pace = new LearnedPace()
-  /** The requests that wait in the bulkhead. The sender of the requests counts them. */
-  waiting = 0
   #latencyMs = 0
   #lastBegunMs = Number.NEGATIVE_INFINITY
 
   /**
    * `shareOfGroup` returns the fraction of the group that this worker is, above 0 and up to 1. `ceiling`: the
-   * most requests that this worker may have in flight.
+   * most requests that this worker may have in flight. Without `isLearned`, this is the limit all the time.
    */
-  constructor(shareOfGroup: () => number, ceiling: number) {
+  constructor(shareOfGroup: () => number, ceiling: number, isLearned = true) {
     this.#limit = new LearnedLimit(shareOfGroup, ceiling)
     this.#ceiling = ceiling
+    this.#isLearned = isLearned
   }
 
   /** The most requests that this worker may have in flight. */
   get cap(): number {
-    return this.#limit.cap
+    return this.#isLearned ? this.#limit.cap : this.#ceiling
   }
 
   /** The number of requests that may start beside those in flight. It is negative if there are too many. */
   get room(): number {
-    return this.#limit.cap - this.#limit.inFlight
+    return this.cap - this.#limit.inFlight
   }
 
   /** The most requests that this worker may start in a second. `undefined`: the rate isn't limited. */
   perSecondAt(nowMs: number): number | undefined {
+    if (!this.#isLearned) return undefined
     const pace = this.#pace.at(nowMs)
     const { part, isDead } = this.#limit
     if (part >= 1 || this.#latencyMs === 0) return pace
@@ -59,7 +60,7 @@ export class HookLoad {
   hasRoom(nowMs: number, state: 'closed' | 'open' = 'closed'): boolean {
     const { inFlight, wasLowered } = this.#limit
     // An open breaker already slows a hook that fails for other reasons than load.
-    if (state === 'open' && !wasLowered) return inFlight < this.#ceiling
+    if (!this.#isLearned || (state === 'open' && !wasLowered)) return inFlight < this.#ceiling
     return this.room > 0 && this.readyAtMs(nowMs) <= nowMs
   }
 
