@@ -75,10 +75,11 @@ export class HookLoad {
     const ms = nowMs - begunMs
     this.#latencyMs = this.#latencyMs === 0 ? ms : this.#latencyMs + latencyWeight * (ms - this.#latencyMs)
     const sign = loadSignOf(outcome)
+    // A hook that says how long to wait gets this pause from its breaker. Nothing more is learned from it.
+    const isPaused = sign === 'throttled' && hasRetryAfter(outcome)
     if (sign === 'answered') this.#pace.answered(nowMs)
-    // If the hook says how long to wait, it gets a pause instead.
-    else if (sign === 'throttled' && !hasRetryAfter(outcome)) this.#pace.throttled(begunMs, nowMs)
-    this.#limit.ended(number, begunMs, sign, nowMs)
+    else if (sign === 'throttled' && !isPaused) this.#pace.throttled(begunMs, nowMs)
+    this.#limit.ended(number, begunMs, isPaused ? 'nothing' : sign, nowMs)
   }
 
   /** Call this instead of `ended` for a request that was never sent, through no fault of the hook. */
