@@ -146,7 +146,8 @@ function howDelivered(
     case 'mailer': {
       const refused = receiver.requests - receiver.arrivals.size
       require(refused > 0, 'nothing was tried while it was down')
-      const soonest = soonestRetry(customer, ladder.waits[0], faults)
+      // Its first success calls the others back before their rung ends.
+      const soonest = soonestRetry(customer, 0, faults)
       return { found: `; ${refused} × 503 first, retries after ${soonest} or more`, faults }
     }
     case 'ads': {
