@@ -4,7 +4,7 @@ import { stateEffectOf } from './dead-letter.ts'
 import type { Delivery } from './delivery.ts'
 import type { PipelineOptions, QueueClass, WaitingQueue } from './pipeline-ports.ts'
 
-type RefillOptions = Pick<PipelineOptions, 'catalog' | 'maxInFlight'> & {
+type RefillOptions = Pick<PipelineOptions, 'catalog'> & {
   readonly account: Account
   readonly lanes: Lanes<Delivery>
   readonly queue: WaitingQueue

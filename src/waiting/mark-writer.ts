@@ -17,7 +17,7 @@ export type MarkWriterOptions = {
   readonly producer: Pick<RecordProducer, 'produce'>
   readonly partition: QueuePartition
   readonly owners: Owners
-  readonly index: () => UnitIndex
+  readonly index: UnitIndex
   /** The keys that the log of marks has. The writer keeps them up to date. */
   readonly keys: MarkKeys
 }
@@ -94,8 +94,7 @@ export class MarkWriter {
   }
 
   async #flush(): Promise<void> {
-    const { partition, owners, topicId, writer } = this.#options
-    const index = this.#options.index()
+    const { partition, owners, index, topicId, writer } = this.#options
     const dirty = [...this.#dirty]
     const sealed = [...this.#sealed]
     const settled = this.#unwritten

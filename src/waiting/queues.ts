@@ -164,15 +164,11 @@ export class WaitingQueues {
       for (const code of queue.codes()) yield [this.#owners.destinationOf(code), queue.untakenOf(code)]
   }
 
-  /** All messages that wait in this member's units, and the approximate memory of their index, in bytes. */
-  get totals(): { readonly untaken: number; readonly undone: number; readonly indexBytes: number } {
-    let [untaken, undone, indexBytes] = [0, 0, 0]
-    for (const queue of this.#units.values()) {
-      untaken += queue.untaken
-      undone += queue.undone
-      indexBytes += queue.indexBytes
-    }
-    return { untaken, undone, indexBytes }
+  /** The approximate memory of the index of all messages that wait in this member's units, in bytes. */
+  get indexBytes(): number {
+    let bytes = 0
+    for (const queue of this.#units.values()) bytes += queue.indexBytes
+    return bytes
   }
 
   /**

@@ -62,10 +62,6 @@ export class UnitIndex {
     return this.#lines.get(code)?.untaken ?? 0
   }
 
-  undoneOf(code: number): number {
-    return this.#lines.get(code)?.undone ?? 0
-  }
-
   /** The approximate memory of the blocks, in bytes. */
   get bytes(): number {
     let bytes = 0

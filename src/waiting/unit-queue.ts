@@ -6,6 +6,7 @@ import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { headerText } from '../message/record-headers.ts'
 import type { OutboundRecord, WholeRecord } from '../message/records.ts'
 import { blockSize } from './block.ts'
+import { Counts } from './counts.ts'
 import { loadMarks } from './load-marks.ts'
 import { type OwnersMark, parseQueued, queuedHeader, queuedText } from './marks.ts'
 import { MarkWriter, type QueuePartition } from './mark-writer.ts'
@@ -70,13 +71,13 @@ export class UnitQueue {
   #sequences = new Map<string, number>()
   #sequence = 0
   /** The numbers of appends that Kafka hasn't acknowledged, by code. */
-  readonly #unacknowledged = new Map<number, number>()
+  readonly #unacknowledged = new Counts()
   /** The log is known to have records before this offset. */
   #knownEnd = 0
   #reading: Promise<void> | undefined
   /** The offsets of taken records whose content isn't read yet, with their codes. */
   readonly #wanted = new Map<number, number>()
-  readonly #wantedOf = new Map<number, number>()
+  readonly #wantedOf = new Counts()
   #isFetching = false
   #lookAtMs = 0
   #agedAtMs = -Infinity
@@ -86,17 +87,13 @@ export class UnitQueue {
     this.#options = options
   }
 
-  get untaken(): number {
-    return this.#index.untaken
-  }
-
   get undone(): number {
     return this.#index.undone
   }
 
   /** True if no record waits, not even for its acknowledgement or its content. */
   get isEmpty(): boolean {
-    return this.#index.untaken === 0 && this.#unacknowledged.size === 0 && this.#wanted.size === 0
+    return this.#index.untaken === 0 && this.#unacknowledged.isEmpty && this.#wanted.size === 0
   }
 
   get indexBytes(): number {
@@ -113,18 +110,14 @@ export class UnitQueue {
     return this.#index.untakenOf(code)
   }
 
-  undoneOf(code: number): number {
-    return this.#index.undoneOf(code)
-  }
-
   /** Returns true if a further record of this code has to join the end of the queue. */
   has(code: number): boolean {
-    return this.#index.untakenOf(code) > 0 || this.#unacknowledged.has(code) || this.#wantedOf.has(code)
+    return this.#index.untakenOf(code) > 0 || this.#unacknowledged.of(code) > 0 || this.wantedOf(code) > 0
   }
 
   /** The number of taken records of a code whose content isn't read yet. */
   wantedOf(code: number): number {
-    return this.#wantedOf.get(code) ?? 0
+    return this.#wantedOf.of(code)
   }
 
   /** True once the index is complete, until the unit is lost. */
@@ -168,7 +161,7 @@ export class UnitQueue {
       ...this.#options,
       topicId,
       writer: this.#writer,
-      index: () => this.#index,
+      index,
       keys: loaded.keys,
     })
     if (isVoid) this.#marks.forget(loaded.keys)
@@ -189,14 +182,12 @@ export class UnitQueue {
     const { unit, topic, producer, owners } = this.#options
     const sequence = ++this.#sequence
     const queued = queuedText({ writer: this.#writer, sequence, queueClass: owners.classOf(code) })
-    this.#unacknowledged.set(code, (this.#unacknowledged.get(code) ?? 0) + 1)
+    this.#unacknowledged.add(code, 1)
     const headers = { ...record.headers, [queuedHeader]: queued }
     const produced = await producer.produceAt({ ...record, topic, partition: unit, headers })
     // The record is indexed before it stops counting as unacknowledged, so that none overtakes it.
     if (produced !== 'refused') this.#acknowledged(produced.offset, sequence, code)
-    const left = (this.#unacknowledged.get(code) ?? 1) - 1
-    if (left === 0) this.#unacknowledged.delete(code)
-    else this.#unacknowledged.set(code, left)
+    this.#unacknowledged.add(code, -1)
     return produced === 'refused' ? 'refused' : 'acknowledged'
   }
 
@@ -212,7 +203,7 @@ export class UnitQueue {
       this.#wanted.set(offset, code)
     }
     if (count > 0) {
-      this.#wantedOf.set(code, this.wantedOf(code) + count)
+      this.#wantedOf.add(code, count)
       void this.#fetch()
     }
     return count
@@ -226,7 +217,7 @@ export class UnitQueue {
     if (partition.isLost) this.#returnWanted()
     this.#options.pieces.dropBefore(this.#options.unit, this.#index.head)
     const nowMs = performance.now()
-    if (nowMs < this.#lookAtMs || this.#unacknowledged.size > 0) return
+    if (nowMs < this.#lookAtMs || !this.#unacknowledged.isEmpty) return
     const isEarly = nowMs - this.#startedMs < lookMs.earlyFor
     this.#lookAtMs = nowMs + (isEarly ? lookMs.early : lookMs.late)
     void this.#look()
@@ -346,7 +337,7 @@ export class UnitQueue {
     try {
       const topicId = (await reader.topicId({ topic, partition: unit, signal })) ?? ''
       const { start, end } = await reader.range({ topic, partition: unit, signal })
-      if (this.#unacknowledged.size > 0 || this.#reading !== undefined) return
+      if (!this.#unacknowledged.isEmpty || this.#reading !== undefined) return
       if (topicId !== this.#topicId || end < this.#index.end) {
         const reason = topicId === this.#topicId ? 'shorter' : 'recreated'
         const at = reason === 'shorter' ? end : start
@@ -488,9 +479,7 @@ export class UnitQueue {
 
   #forgetWanted(offset: number, code: number): void {
     this.#wanted.delete(offset)
-    const left = this.wantedOf(code) - 1
-    if (left > 0) this.#wantedOf.set(code, left)
-    else this.#wantedOf.delete(code)
+    this.#wantedOf.add(code, -1)
   }
 }
 

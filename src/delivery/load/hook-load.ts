@@ -35,11 +35,6 @@ export class HookLoad {
     return this.#isLearned ? this.#limit.cap : this.#ceiling
   }
 
-  /** The number of requests that may start beside those in flight. It is negative if there are too many. */
-  get room(): number {
-    return this.cap - this.#limit.inFlight
-  }
-
   /** The most requests that this worker may start in a second. `undefined`: the rate isn't limited. */
   perSecondAt(nowMs: number): number | undefined {
     if (!this.#isLearned) return undefined
@@ -61,7 +56,7 @@ export class HookLoad {
     const { inFlight, wasLowered } = this.#limit
     // An open breaker already slows a hook that fails for other reasons than load.
     if (!this.#isLearned || (state === 'open' && !wasLowered)) return inFlight < this.#ceiling
-    return this.room > 0 && this.readyAtMs(nowMs) <= nowMs
+    return inFlight < this.cap && this.readyAtMs(nowMs) <= nowMs
   }
 
   /** Counts a request that starts. Pass the returned number to `ended` or `withdrawn`. */

@@ -41,7 +41,7 @@ export type ShownMember = {
   readonly intake: RecordIntake
   readonly retentions: Retentions
   readonly tiers: readonly RetryTier[]
-  readonly waiting: Pick<WaitingQueues, 'counts' | 'totals'>
+  readonly waiting: Pick<WaitingQueues, 'counts' | 'indexBytes'>
   readonly audiences: AudienceUnits
   readonly marks: BackfillMarks
   readonly firstSyncs: FirstSyncs
@@ -127,7 +127,7 @@ function showWaiting(metrics: WorkerMetrics, { waiting, catalog }: ShownMember):
     byState[destinations.get(destinationId)?.state === 'paused' ? 'paused' : 'on'] += count
   metrics.waitingNow.set({ state: 'on' }, byState.on)
   metrics.waitingNow.set({ state: 'paused' }, byState.paused)
-  metrics.waitingIndexBytes.set(waiting.totals.indexBytes)
+  metrics.waitingIndexBytes.set(waiting.indexBytes)
 }
 
 function showTiers(metrics: WorkerMetrics, partitions: Partitions): void {

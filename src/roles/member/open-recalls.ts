@@ -39,7 +39,7 @@ export type OpenRecalls = Pick<Recalls, 'stop'>
 const recoveredAfterMs = 60_000
 /** Time between two looks at the hooks, in milliseconds. If the time above is short, this one is shorter. */
 const mostEveryMs = 5_000
-/** The time after which the topic \`notices\` is read again if it can't be read, in milliseconds. */
+/** The time after which the topic `notices` is read again if it can't be read, in milliseconds. */
 const againAfterMs = 15_000
 const stallTimeoutMs = 10_000
 const fetchBytes = 512 * 1024
@@ -102,13 +102,13 @@ type FollowOptions = {
   readonly topic: string
   readonly signal: AbortSignal
   readonly log: Pick<Logger, 'debug'>
-  /** Takes an order. \`atMs\` is its time, in epoch milliseconds. */
+  /** Takes an order. `atMs` is its time, in epoch milliseconds. */
   readonly take: (order: AskedRecall, atMs: number) => void
   /** Called before each reading. */
   readonly look: () => void
 }
 
-/** Reads the orders in the topic \`notices\` until \`signal\` fires. */
+/** Reads the orders in the topic `notices` until `signal` fires. */
 async function followOrders({ reader, topic, signal, log, take, look }: FollowOptions): Promise<void> {
   const where = { topic, partition: 0, stallTimeoutMs, signal }
   let read = reader.follow(where)

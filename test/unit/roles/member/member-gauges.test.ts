@@ -39,7 +39,7 @@ async function shown(partitions: readonly PartitionState[], name: string): Promi
     consumer: { partitions, lastCommitMs: 0, troubled: new Map(), preparing: [1] },
     producer: { failing: new Map() },
     intake: { held: none },
-    waiting: { counts: () => [], totals: { untaken: 0, undone: 0, indexBytes: 0 } },
+    waiting: { counts: () => [], indexBytes: 0 },
     retentions: { current: new Map([['sluice.retry.1h', 1_000]]) },
     tiers: [],
     audiences: { progress: [] },
