@@ -149,7 +149,7 @@ export class UnitQueue {
     const index = new UnitIndex(from)
     this.#index = index
     this.#sequences = new Map()
-    this.#pushKnown(loaded.owners, range.end)
+    if (!isVoid) this.#pushKnown(loaded.owners, range.end)
     this.#knownEnd = range.end
     await this.#read()
     if (!isVoid)

@@ -2,6 +2,8 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type RecordProducer, startProducer } from '../../../src/kafka/produce/producer.ts'
 import { createPartitionReader, type PartitionReader } from '../../../src/kafka/read/partition-reader.ts'
 import type { HeldRecord } from '../../../src/message/held-record.ts'
+import { blockSize } from '../../../src/waiting/block.ts'
+import { encodeDone, encodeOwners, markKeyText } from '../../../src/waiting/marks.ts'
 import { Owners, type QueueClass } from '../../../src/waiting/owners.ts'
 import { Pieces } from '../../../src/waiting/pieces.ts'
 import type { QueuePartition } from '../../../src/waiting/mark-writer.ts'
@@ -245,6 +247,26 @@ test('marks of a log that was shorter, or another, are void', async () => {
   )
   const owner = await own(other)
   expect(await owner.drain('a')).toEqual(['b1'])
+})
+
+test('marks of records that the log has lost say nothing about the records in their place', async () => {
+  const of = await topics()
+  await write(of, 'a1', 'w/1/fresh')
+  const topicId = (await reader.topicId({ topic: of.topic, partition: 0 })) ?? ''
+  const bits = Buffer.alloc(blockSize / 8)
+  bits[0] = 0b10_0000
+  const ownersOf = new Owners()
+  const runs = [[ownersOf.codeOf('x', 'fresh'), 10]] as const
+  await produce(of.marksTopic, [
+    {
+      key: markKeyText({ kind: 'owners', topicId, block: 0 }),
+      value: encodeOwners({ runs, sequences: new Map([['w', 9]]) }, ownersOf),
+    },
+    { key: markKeyText({ kind: 'done', topicId, block: 0, writer: 'w' }), value: encodeDone(bits) },
+  ])
+  const owner = await own(of)
+  expect(await owner.drain('x')).toEqual([])
+  expect(await owner.drain('a')).toEqual(['a1'])
 })
 
 test('records without a readable header wait as new messages of their destination', async () => {
