@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { preload } from '../support/preload.ts'
 import { startWorker } from '../support/running-worker.ts'
 import { say } from '../support/say.ts'
-import { stampedMessage } from '../support/stamped-messages.ts'
 import { median } from '../support/statistics.ts'
 import { applyTopics, sluiceMain } from '../support/topics.ts'
 import { workerVariables } from '../support/worker-variables.ts'
-import { type LoadReceiver, startLoadReceiver } from './learned-receiver.ts'
+import { messageAt } from './message.ts'
+import { type BurstReceiver, startBurstReceiver } from './receiver.ts'
 
 /** What learned limits on requests in flight cost and save. */
 export type LearnedFigures = {
@@ -54,7 +54,7 @@ const untilMs = 4_000
 const heldMain = join(import.meta.dirname, 'held-at-ceiling.ts')
 
 async function measureSerial(stand: Stand): Promise<Serial> {
-  const receiver = await startLoadReceiver(serialMs, true)
+  const receiver = await startBurstReceiver(serialMs, { isSerial: true })
   const run = await startRun(stand, receiver, serialMessages, sluiceMain)
   const startMs = performance.now()
   try {
@@ -84,7 +84,7 @@ async function fastRatio(stand: Stand, latencyMs: number, runs: number): Promise
 }
 
 async function fastRate(stand: Stand, latencyMs: number, main: string): Promise<number> {
-  const receiver = await startLoadReceiver(latencyMs, false)
+  const receiver = await startBurstReceiver(latencyMs)
   const messages = Math.min(fastMessages, Math.ceil((64 / latencyMs) * 8_000))
   const run = await startRun(stand, receiver, messages, main)
   try {
@@ -103,15 +103,15 @@ async function fastRate(stand: Stand, latencyMs: number, main: string): Promise<
 /** Starts a worker on new topics that hold messages for the receiver. */
 async function startRun(
   stand: Stand,
-  receiver: LoadReceiver,
+  receiver: BurstReceiver,
   messages: number,
   main: string,
 ): Promise<{ stop(): Promise<void> }> {
   const { folder, brokers } = stand
   const prefix = `burst-${process.pid}-${++stand.scenes}.`
   const catalogFile = join(folder, 'catalog.yaml')
-  const destination = { id: 'customer', sources: ['source-0'], hooks: [{ url: receiver.url }] }
-  writeFileSync(catalogFile, JSON.stringify({ sources: [{ id: 'source-0' }], destinations: [destination] }))
+  const destination = { id: 'customer', sources: ['burst'], hooks: [{ url: receiver.url }] }
+  writeFileSync(catalogFile, JSON.stringify({ sources: [{ id: 'burst' }], destinations: [destination] }))
   const variables = {
     ...workerVariables({ brokers, prefix, catalogFile }),
     SLUICE_KAFKA_GROUP_ID: `${prefix}workers`,
@@ -119,10 +119,7 @@ async function startRun(
     ...ladder,
   }
   await applyTopics(folder, variables)
-  await preload(brokers, `${prefix}events`, messages, (index) => ({
-    ...stampedMessage(index, 0),
-    headers: { 'source-id': 'source-0' },
-  }))
+  await preload(brokers, `${prefix}events`, messages, (index) => messageAt(index, messages))
   const worker = await startWorker({ outputFile: join(folder, 'worker.log'), variables, nodeFlags: [], main })
   return {
     async stop() {

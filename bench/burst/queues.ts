@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Message } from 'kafkajs'
 import { BenchmarkFailure } from '../support/failure.ts'
 import { plainKafka } from '../support/plain-kafka.ts'
 import { preload } from '../support/preload.ts'
@@ -9,6 +8,7 @@ import { type RunningWorker, sumMetric } from '../support/running-worker.ts'
 import { say } from '../support/say.ts'
 import type { Scene, Stage } from '../support/stage.ts'
 import { readTopic } from '../support/topic-reader.ts'
+import { messageAt } from './message.ts'
 import { type BurstReceiver, startBurstReceiver } from './receiver.ts'
 
 /** A burst of messages to one destination that can't take them at once. */
@@ -137,18 +137,6 @@ async function open(
     variables: { SLUICE_CATALOG_FILE: catalogFile, SLUICE_WORKER_PROCESSES: String(processes) },
   })
   return { scene, worker: await scene.startWorker(), rewrite }
-}
-
-function messageAt(index: number, users: number): Message {
-  const userId = `user-${index % Math.max(1, Math.floor(users))}`
-  const value = {
-    type: 'track',
-    event: 'Order Completed',
-    userId,
-    messageId: `burst-${index}`,
-    properties: { text: 'x'.repeat(700) },
-  }
-  return { key: userId, value: JSON.stringify(value), headers: { 'source-id': 'burst' } }
 }
 
 async function allWait(worker: RunningWorker, count: number): Promise<void> {
