@@ -58,7 +58,18 @@ export function parseHookUrl(
   if (breach !== undefined) return { ok: false, breaches: [breach] }
   // After these checks, the normal form of the URL (WHATWG) has only visible ASCII characters. These are
   // allowed in a request line.
-  return { ok: true, url: parsed.href, origin: parsed.origin, path: parsed.pathname + parsed.search }
+  const { origin } = parsed
+  const path = parsed.pathname + queryAsWritten(text)
+  return { ok: true, url: origin + path, origin, path }
+}
+
+/**
+ * Returns the query of a URL, with `?`. WHATWG encodes `'` in queries of `http`, as no other client does, and
+ * servers with OData tell `'` and `%27` apart.
+ */
+function queryAsWritten(text: string): string {
+  const query = text.indexOf('?')
+  return query === -1 ? '' : (URL.parse(`other:${text.slice(query)}`)?.search ?? '')
 }
 
 function spellingBreaches(text: string): readonly Breach[] {
@@ -167,6 +178,8 @@ const reservedHeaders: ReadonlySet<string> = new Set([
   'upgrade',
   'user-agent',
   'x-signature',
+  'x-sluice-attempt',
+  'x-sluice-message-id',
   'x-sluice-replay',
   'x-sluice-test',
 ])

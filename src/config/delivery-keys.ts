@@ -23,6 +23,11 @@ export const deliveryKeys = {
       description:
         'The maximum duration of a request, from the start of the connection to the last response header.',
     }),
+    namesRequests: boolean({
+      default: true,
+      description:
+        'Whether requests to destinations have the headers `X-Sluice-Message-Id` and `X-Sluice-Attempt` (1 for the first attempt). With them, a receiver can tell a repeat from a new message, and can name a request to you.',
+    }),
     maxInFlight: integer({
       default: 512,
       min: 1,

@@ -3,7 +3,7 @@ import { hookBreach } from '../catalog/hook-rules.ts'
 import { Breaker, type BreakerOptions } from './lanes/breaker.ts'
 import { HookLoad } from './load/hook-load.ts'
 import { secretsOf } from '../secrets/secret-texts.ts'
-import { createSigner, type Signer } from './signature.ts'
+import { createRequestHeaders, type RequestHeaders } from './request-headers.ts'
 import type { Target } from './send/sender.ts'
 import type { Rate } from '../async/token-bucket.ts'
 
@@ -73,8 +73,7 @@ export type EndpointHook = {
 export type Endpoint = {
   readonly definition: DestinationDefinition
   readonly hooks: readonly EndpointHook[]
-  /** Returns the headers that sign the requests of one attempt; none if the destination has no secret. */
-  readonly sign: Signer
+  readonly headersOf: RequestHeaders
 }
 
 /** The `User-Agent` that the specification asks for: the name of the service, with version 1.0. */
@@ -90,17 +89,24 @@ export type Endpoints = {
   known(definition: DestinationDefinition): Endpoint | undefined
 }
 
-/**
- * `shareOfGroup` returns the fraction of the consumer group that this worker is, above 0 and up to 1. Each
- * worker makes only its part of the requests that a hook's server takes at once.
- */
-export function createEndpoints(breaker: BreakerOptions, shareOfGroup: () => number): Endpoints {
+export type EndpointsOptions = {
+  readonly breaker: BreakerOptions
+  /**
+   * Returns the fraction of the consumer group that this worker is, above 0 and up to 1. Each worker makes only
+   * its part of the requests that a hook's server takes at once.
+   */
+  readonly shareOfGroup: () => number
+  /** True if requests have headers with the id of their message and the number of the attempt. */
+  readonly isNamed: boolean
+}
+
+export function createEndpoints(options: EndpointsOptions): Endpoints {
   const endpoints = new WeakMap<DestinationDefinition, Endpoint>()
   return {
     of(definition) {
       let endpoint = endpoints.get(definition)
       if (endpoint === undefined) {
-        endpoint = prepare(definition, breaker, shareOfGroup)
+        endpoint = prepare(definition, options)
         endpoints.set(definition, endpoint)
       }
       return endpoint
@@ -111,10 +117,8 @@ export function createEndpoints(breaker: BreakerOptions, shareOfGroup: () => num
 
 function prepare(
   definition: DestinationDefinition,
-  breaker: BreakerOptions,
-  shareOfGroup: () => number,
+  { breaker, shareOfGroup, isNamed }: EndpointsOptions,
 ): Endpoint {
-  const { sharedSecret } = definition
   // If each message goes to several URLs, one that takes less must not hold up the others.
   const isLearned = definition.hooks.length === 1 || definition.strategy === 'failover'
   return {
@@ -130,16 +134,15 @@ function prepare(
         refusal: hookBreach(hook)?.problem,
       }
     }),
-    sign: sharedSecret === undefined ? signNothing : createSigner({ ...definition, sharedSecret }),
+    headersOf: createRequestHeaders(definition, isNamed),
   }
 }
-
-const noHeaders: readonly string[] = []
-const signNothing: Signer = () => noHeaders
 
 function targetOf(hook: HookDefinition, definition: DestinationDefinition): Target {
   const headers = ['User-Agent', userAgent, 'Content-Type', 'application/json']
   for (const [name, value] of hook.headers) headers.push(name, value)
+  // Some firewalls refuse requests without it (OWASP Core Rule Set, rule 920300).
+  if (!hook.headers.some(([name]) => name.toLowerCase() === 'accept')) headers.push('Accept', '*/*')
   const { sharedSecret = '', nextSharedSecret = '' } = definition
   const values = [...hook.headers.map(([, value]) => value), sharedSecret, nextSharedSecret]
   const secrets = secretsOf(values, hook.path)

@@ -4,7 +4,7 @@ import type { Endpoint, EndpointHook } from '../delivery/endpoint.ts'
 import type { Outcome } from '../delivery/outcomes/outcome.ts'
 import { heldUntil } from '../delivery/outcomes/retry-after.ts'
 import type { Exchange, Sender } from '../delivery/send/sender.ts'
-import type { SignedMessage } from '../delivery/signature.ts'
+import type { NamedMessage } from '../delivery/request-headers.ts'
 import { isOwnFault, type OwnFault } from '../delivery/outcomes/outcome.ts'
 import { judge, type Verdict } from '../delivery/outcomes/verdict.ts'
 import type { HookResult } from './decision.ts'
@@ -97,7 +97,7 @@ type AttemptParts<D> = {
   now: () => number
 }
 
-export type Attempted = SignedMessage & {
+export type Attempted = NamedMessage & {
   readonly body: Uint8Array
   readonly isAbandoned: boolean
   /** The trace of the delivery; `undefined` if tracing is off. */
@@ -117,8 +117,8 @@ export class Attempt<D extends Attempted> {
   readonly #parts: AttemptParts<D>
   readonly #results: HookResult[] = []
   #omitted: readonly Omitted[] = none
-  /** The signature headers for all requests that are made at the start. They are made only once. */
-  #signatureHeaders: readonly string[] | undefined
+  /** The own headers of all requests that are made at the start. They are made only once. */
+  #headers: readonly string[] | undefined
   /** The number of hooks whose request was already sent, offered to the bulkhead, or left out. */
   #begun = 0
   /**
@@ -198,7 +198,7 @@ export class Attempt<D extends Attempted> {
     // Requests that are made later than the start of the attempt get a new signature, because a signature may
     // contain the time, and because a secret may have ended since the start.
     const isLater = way === 'paced' || this.#isFailover
-    const headers = isLater ? this.#headersAt(now()) : (this.#signatureHeaders ??= this.#headersAt(startedMs))
+    const headers = isLater ? this.#headersAt(now()) : (this.#headers ??= this.#headersAt(startedMs))
     const { trace } = delivery
     sender.post(
       hook.target,
@@ -211,8 +211,8 @@ export class Attempt<D extends Attempted> {
   /** Returns the headers that a request has in addition to the headers of its hook. */
   #headersAt(nowMs: number): readonly string[] {
     const { delivery, endpoint } = this.#parts
-    const signature = endpoint.sign(delivery, nowMs)
-    return delivery.replayJob === '' ? signature : [...signature, 'X-Sluice-Replay', delivery.replayJob]
+    const headers = endpoint.headersOf(delivery, nowMs)
+    return delivery.replayJob === '' ? headers : [...headers, 'X-Sluice-Replay', delivery.replayJob]
   }
 
   answered(result: HookResult, durationMs: number): void {

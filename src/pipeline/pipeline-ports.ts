@@ -183,6 +183,8 @@ export type PipelineOptions = {
   laneWaitMs: number
   lanePatienceMs: number
   breaker: BreakerOptions
+  /** True if requests have headers with the id of their message and the number of the attempt. */
+  namesRequests: boolean
   /** The limits on requests to hooks that fail or have asked for a pause. */
   bulkhead: BulkheadOptions
   /**

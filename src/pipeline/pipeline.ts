@@ -61,7 +61,11 @@ class DeliveryPipeline implements Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    this.#endpoints = createEndpoints(options.breaker, () => this.#groupShare.fraction)
+    this.#endpoints = createEndpoints({
+      breaker: options.breaker,
+      shareOfGroup: () => this.#groupShare.fraction,
+      isNamed: options.namesRequests,
+    })
     this.#bulkhead = new Bulkhead({ ...options.bulkhead, mayStart: options.mayBegin })
     const { maxTries, maxBytes } = options.bulkhead
     const account = new Account({

@@ -70,7 +70,7 @@ export async function startTrials(): Promise<Trials> {
     timeoutMs: allowedMs,
     poolIdleMs: 300,
   })
-  const endpoints = createEndpoints(breaker, () => 1)
+  const endpoints = createEndpoints({ breaker, shareOfGroup: () => 1, isNamed: true })
   const bulkhead = new Bulkhead(roomyBulkhead)
   const good = definitionAsWritten({ url: `${server.origin}/good`, headers: [], messageId: '' })
 
@@ -87,7 +87,14 @@ export async function startTrials(): Promise<Trials> {
       now: Date.now,
       tryClass: 'first',
       isForAll: true,
-      delivery: { messageId, body: Buffer.from(body), isAbandoned: false, replayJob: '', key: null },
+      delivery: {
+        messageId,
+        attempts: 1,
+        body: Buffer.from(body),
+        isAbandoned: false,
+        replayJob: '',
+        key: null,
+      },
       startedMs: Date.now(),
       listener: {
         begun() {},

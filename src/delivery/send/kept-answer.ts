@@ -1,5 +1,6 @@
 import type { Outcome } from '../outcomes/outcome.ts'
 import { withoutSecrets } from '../../secrets/without-secrets.ts'
+import { signatureHeaders } from '../signature.ts'
 
 export type Answer = Extract<Outcome, { kind: 'answer' }>
 
@@ -17,7 +18,7 @@ const maxUserIdBytes = 1_000
 
 /** The secrets of one request. They are masked together with those of its hook. */
 export type RequestSecrets = {
-  /** The headers that only this request has: name, value, name, value. */
+  /** The headers that only this request has: name, value, name, value. Of these, the signatures are masked. */
   readonly headers: readonly string[]
   /** The id of the message's user, if there is one. */
   readonly userId: Buffer | null
@@ -83,7 +84,7 @@ export class KeptAnswer {
 const noSecrets: RequestSecrets = { headers: [], userId: null }
 
 function textsOf({ headers, userId }: RequestSecrets): string[] {
-  const values = headers.filter((_, at) => at % 2 === 1)
+  const values = headers.filter((_, at) => at % 2 === 1 && signatureHeaders.has(headers[at - 1] ?? ''))
   return userId === null ? values : [...values, userId.toString('utf8')]
 }
 

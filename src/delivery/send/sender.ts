@@ -27,7 +27,7 @@ export type Target = {
   readonly origin: string
   /** Path and query. */
   readonly path: string
-  /** All headers except those of the signature, as name, value, name, value. */
+  /** The headers that all requests to the hook have, as name, value, name, value. */
   readonly headers: string[]
   /** Texts that are masked in a kept answer. The signature is masked too, although it isn't in this list. */
   readonly secrets?: readonly string[] | undefined
@@ -59,13 +59,13 @@ export type Exchange = {
 export type Sender = {
   /**
    * Posts `body` at once. The sender has no queue, because the caller limits the number of requests in
-   * flight. So no part of the request's deadline is spent in a queue. `signatureHeaders`: name, value, name,
-   * value; empty for an unsigned request.
+   * flight. So no part of the request's deadline is spent in a queue. `ownHeaders` are those that only this
+   * request has: name, value, name, value.
    *
    * If a reused connection is lost before a byte of an answer has come, the request is sent again at once on
    * a new connection. The deadline stays the same.
    */
-  post(target: Target, body: Uint8Array, signatureHeaders: readonly string[], exchange: Exchange): void
+  post(target: Target, body: Uint8Array, ownHeaders: readonly string[], exchange: Exchange): void
   /** Closes all sockets at once, without waiting for anything. */
   close(): Promise<void>
 }
@@ -162,11 +162,11 @@ export function createSender({
   }
 
   return {
-    post(target, body, signatureHeaders, exchange) {
-      const headers = signatureHeaders.length === 0 ? target.headers : target.headers.concat(signatureHeaders)
+    post(target, body, ownHeaders, exchange) {
+      const headers = ownHeaders.length === 0 ? target.headers : target.headers.concat(ownHeaders)
       const request: Dispatcher.DispatchOptions = { path: target.path, method: 'POST', headers, body }
       const pool = poolOf(target)
-      const kept = keptOf(keptAnswerBytes, target, signatureHeaders, exchange)
+      const kept = keptOf(keptAnswerBytes, target, ownHeaders, exchange)
       pool.send(new ExchangeHandler({ exchange, request, pool, deadlines, kept }))
     },
     async close() {

@@ -58,7 +58,8 @@ export async function testDestination(
     const what = `The catalog has no destination ${JSON.stringify(destinationId)}`
     return refusal('notFound', `${what}: it has ${someOf([...catalog.destinations.keys()])}.`)
   }
-  const endpoint = createEndpoints(pipelineSettings(config).breaker, () => 1).of(destination)
+  const { breaker, namesRequests } = pipelineSettings(config)
+  const endpoint = createEndpoints({ breaker, shareOfGroup: () => 1, isNamed: namesRequests }).of(destination)
   const hooks = endpoint.hooks.filter(({ id }) => hookId === undefined || id === hookId)
   if (hooks.length === 0) {
     const what = `${destinationId} has no hook ${JSON.stringify(hookId)}`
@@ -108,7 +109,7 @@ function tryHook({ sender, endpoint, hook, message }: TrialParts): Promise<HookT
   const key = partitionKey(JSON.parse(message.body.toString()))
   const userId = key === undefined ? null : Buffer.from(key)
   const startedMs = performance.now()
-  const headers = [...endpoint.sign(message, Date.now()), ...testHeader]
+  const headers = [...endpoint.headersOf({ ...message, attempts: 1 }, Date.now()), ...testHeader]
   return new Promise((resolve) => {
     sender.post(target, message.body, headers, {
       userId,

@@ -71,6 +71,7 @@ export function pipelineSettings(config: Config) {
       openMs: breaker.openForMs,
       maxOpenMs: breaker.maxOpenForMs,
     },
+    namesRequests: delivery.namesRequests,
     buffer: { records: delivery.bufferRecords, bytes: delivery.bufferBytes },
   }
 }

@@ -111,6 +111,7 @@ test('each URL of a destination gets the same message, and the output says what 
     'x-team': 'crm',
     'x-signature': signatureOf(good?.body ?? Buffer.alloc(0)),
     'x-sluice-test': 'true',
+    'x-sluice-attempt': '1',
   })
   const messageId = /test-[-0-9a-f]{36}/.exec(headline ?? '')?.[0]
   expect(JSON.parse(String(good?.body))).toMatchObject({ type: 'track', event: 'Sluice Test', messageId })

@@ -131,6 +131,7 @@ export class Member {
       laneWaitMs: 600_000,
       lanePatienceMs: 600_000,
       bulkhead: roomyBulkhead,
+      namesRequests: false,
       breaker: { failureShare: 1, minResults: 1_000_000, windowMs: 10_000, openMs: 0, maxOpenMs: 0 },
       buffer: { records: 1_000, bytes: 10_000_000 },
       onPressure() {},

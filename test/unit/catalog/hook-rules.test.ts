@@ -12,6 +12,14 @@ import {
 describe('parseHookUrl', () => {
   it.each([
     ['https://example.com/hook?a=b', 'https://example.com', '/hook?a=b'],
+    [
+      "https://example.com/Users('x')?$filter=id+eq+'x'",
+      'https://example.com',
+      "/Users('x')?$filter=id+eq+'x'",
+    ],
+    ["https://example.com/a%27b?a=%27'", 'https://example.com', "/a%27b?a=%27'"],
+    ['https://example.com/?a=é<b>"c"', 'https://example.com', '/?a=%C3%A9%3Cb%3E%22c%22'],
+    ['https://example.com?', 'https://example.com', '/'],
     ['HTTP://EXAMPLE.com', 'http://example.com', '/'],
     ['https://example.com:443/a', 'https://example.com', '/a'],
     ['https://example.com:65535/', 'https://example.com:65535', '/'],
@@ -128,6 +136,8 @@ describe('headerNameBreach', () => {
     'User-Agent',
     'X-Signature',
     'X-Sluice-Replay',
+    'X-Sluice-Attempt',
+    'X-Sluice-Message-Id',
     'X-Sluice-Test',
     'webhook-id',
     'Webhook-Signature',

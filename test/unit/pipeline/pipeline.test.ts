@@ -90,6 +90,7 @@ async function given(
     laneWaitMs: 1_000,
     lanePatienceMs: 100,
     bulkhead: roomyBulkhead,
+    namesRequests: false,
     breaker: { failureShare: 0.5, minResults: 10, windowMs: 1_000, openMs: 1_000, maxOpenMs: 1_000 },
     buffer: { records: 100, bytes: 1_000_000 },
     onPressure() {},

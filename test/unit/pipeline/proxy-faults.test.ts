@@ -107,6 +107,7 @@ function scene(
     laneWaitMs: 60_000,
     lanePatienceMs: 100,
     bulkhead: roomyBulkhead,
+    namesRequests: false,
     breaker: { failureShare: 0.5, minResults: 10, windowMs: 10_000, openMs: 50, maxOpenMs: 1_000 },
     buffer: { records: 10_000, bytes: 10_000_000 },
     onPressure() {},

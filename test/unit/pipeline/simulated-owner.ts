@@ -139,6 +139,7 @@ export class Owner {
       laneWaitMs: 600_000,
       lanePatienceMs: isCramped ? -1 : 600_000,
       bulkhead: roomyBulkhead,
+      namesRequests: false,
       breaker: { failureShare: 1, minResults: 1_000_000, windowMs: 10_000, openMs: 0, maxOpenMs: 0 },
       buffer: { records: isCramped ? 2 : 1_000, bytes: 10_000_000 },
       onPressure() {},

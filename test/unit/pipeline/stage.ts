@@ -185,6 +185,7 @@ export function stage({
     lanePatienceMs: 60_000,
     // The breaker never opens, and holds nothing back after a 429.
     bulkhead: roomyBulkhead,
+    namesRequests: false,
     breaker: { failureShare: 1, minResults: 1_000_000, windowMs: 10_000, openMs: 0, maxOpenMs: 0 },
     buffer: { records: 10_000, bytes: 10_000_000 },
     onPressure() {},
