@@ -67,9 +67,10 @@ export default defineConfig({
           isolate: false,
           // A test of a property runs it a thousand times, which takes seconds on a busy machine.
           testTimeout: 60_000,
-          // These tests only compute. The tests of `integration` and `e2e` wait half of the time. So they run
+          hookTimeout: 60_000,
+          // Most of these tests only compute. The tests of `integration` and `e2e` wait half of the time. So they run
           // later, and four files at a time.
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 0 },
         },
       },
