@@ -65,7 +65,7 @@ const parts: Readonly<Record<string, Folder>> = {
   http: {
     about:
       'what all HTTP of ours needs: `node:http` at little cost, answers up to a size limit, logins from files',
-    imports: [],
+    imports: ['address'],
   },
   config: {
     about: 'one table of settings; the one reader of the environment',
@@ -173,7 +173,10 @@ const parts: Readonly<Record<string, Folder>> = {
     about: 'decides which records are sent again and which process does it, and keeps the progress',
     imports: ['async', 'audience-files', 'message', 'retry', 'routing'],
   },
-  admin: { about: 'the admin API: its routes, their document, tokens', imports: ['delivery-log', 'http'] },
+  admin: {
+    about: 'the admin API: its routes, their document, tokens',
+    imports: ['delivery-log', 'http', 'message'],
+  },
   kafka: {
     about: 'the Kafka client: group member, fetches, watermark, commits, produces, logins',
     imports: ['async', 'http', 'message', 'secrets'],

@@ -1,13 +1,19 @@
 import { runCommand } from './commands/program.ts'
+import { printable } from './message/printable.ts'
 
 // The entry of the program: argv → command → role → run → exit code.
+
+const clearToEndOfLine = '\u001b[K'
 
 /** The screen for progress: standard error. Results go to standard output. */
 const screen = {
   isTerminal: process.stderr.isTTY && process.env['TERM'] !== 'dumb',
   columns: () => process.stderr.columns,
   write: (text: string) => {
-    process.stderr.write(text)
+    process.stderr.write(printable(text))
+  },
+  redraw: (text: string) => {
+    process.stderr.write(`\r${printable(text)}${clearToEndOfLine}`)
   },
 }
 

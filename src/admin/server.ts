@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import { fastify, type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify'
+import { printable } from '../message/printable.ts'
 import { Clients, type ClosedClient } from '../http/clients.ts'
 import { adminOpenApi } from './openapi.ts'
 import { type AdminAnswer, problem } from './problem.ts'
@@ -175,7 +176,7 @@ class Server implements AdminServer {
 
   #send(reply: FastifyReply, answer: AdminAnswer): FastifyReply {
     const { request } = reply
-    const text = JSON.stringify(answer.body)
+    const text = printable(JSON.stringify(answer.body))
     if (text.length > maxAnswerCharacters) return this.#send(reply, tooMuch)
     const { status, isProblem, headers = {} } = answer
     const call = request.routeOptions.config.admin?.call ?? 'other'

@@ -1,6 +1,6 @@
 import { Option } from 'commander'
 import { runRole } from './command/run-role.ts'
-import type { CommandTools, Flags } from './command/tools.ts'
+import { type CommandTools, type Flags, writeError, writeLine } from './command/tools.ts'
 
 export function addAdminCommands({ command, configOf }: CommandTools): void {
   const shown = { adminPort: '--port' }
@@ -15,7 +15,9 @@ export function addAdminCommands({ command, configOf }: CommandTools): void {
     .command('token')
     .description('make tokens for it')
     .command('create')
-    .description('print a new token, and its line for the token file')
+    .description(
+      'make a token: its line for the token file goes to standard output, the token itself to standard error',
+    )
     .requiredOption('--name <name>', 'who it is for: the audit trail has it')
     .addOption(
       new Option('--right <right>', 'what it may do')
@@ -24,6 +26,8 @@ export function addAdminCommands({ command, configOf }: CommandTools): void {
     )
     .action(async ({ name, right }: Flags) => {
       const { newToken } = await import('../roles/admin-tokens.ts')
-      for (const line of newToken(String(name), String(right))) process.stdout.write(`${line}\n`)
+      const { line, said } = newToken(String(name), String(right))
+      for (const text of said) writeError(text)
+      writeLine(line)
     })
 }

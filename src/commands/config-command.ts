@@ -1,5 +1,5 @@
 import { describeConfig } from '../config/describe.ts'
-import type { CommandTools, Flags, Settings } from './command/tools.ts'
+import { type CommandTools, type Flags, type Settings, writeLine } from './command/tools.ts'
 
 export function addConfigCommand({ command, configOf }: CommandTools): void {
   command('config', 'print the configuration in force and the origin of each value, without secrets').action(
@@ -14,6 +14,6 @@ function printConfig(settings: Settings): void {
     value: Math.max(...rows.map(({ value }) => value.length)),
   }
   for (const { key, value, source } of rows) {
-    process.stdout.write(`${key.padEnd(widths.key)}  ${value.padEnd(widths.value)}  ${source}\n`)
+    writeLine(`${key.padEnd(widths.key)}  ${value.padEnd(widths.value)}  ${source}`)
   }
 }

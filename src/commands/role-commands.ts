@@ -10,12 +10,13 @@ export function addRoleCommands(tools: CommandTools): void {
   command(
     'up',
     'run everything in one process; without configured brokers, with a Kafka for development',
-  ).action((flags: Flags) =>
-    runRole(
-      async (options) => (await import('../roles/up.ts')).startUp({ ...options, say: writeError }),
-      configOf(flags).config,
-    ),
-  )
+  ).action((flags: Flags) => {
+    const { config, sources } = configOf(flags)
+    return runRole(
+      async (options) => (await import('../roles/up.ts')).startUp({ ...options, sources, say: writeError }),
+      config,
+    )
+  })
   addWorker(tools)
   command('gateway', "accept messages over HTTP from Segment's clients, and write them to Kafka", {
     shown: { gatewayPort: '--port' },

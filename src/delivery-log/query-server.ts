@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto'
 import { fastify, type FastifyInstance, type FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { type ClientLimits, Clients } from '../http/clients.ts'
+import { forAnotherHost, isForAnotherHost } from '../http/rebound-name.ts'
 import { type Asking, BadCursorError, type LogQuery, QueryBusyError, QueryTooLongError } from './log-query.ts'
 import { logKinds } from './log-record.ts'
 
@@ -118,6 +119,9 @@ function openServer({
   const clients = new Clients(server.server, { onClosed })
   server.addHook('onRequest', async (request, reply) => {
     if (!clients.isAdmitted(request.raw, reply.raw)) return reply.hijack()
+    // Without a token, the server listens on a loopback address.
+    if (token === undefined && isForAnotherHost(request.raw))
+      return reply.code(403).send({ error: forAnotherHost })
     if (token !== undefined && !isToken(token, request.headers.authorization))
       return reply.code(401).send({ error: 'the bearer token is missing or wrong' })
     if (!clients.hasRoom(request.raw, reply.raw)) throw new QueryBusyError(unread)

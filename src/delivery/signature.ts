@@ -21,9 +21,6 @@ export type Signing = {
 
 export type SignedMessage = { readonly messageId: string; readonly body: Uint8Array }
 
-/** The names of the headers whose values are signatures. */
-export const signatureHeaders: ReadonlySet<string> = new Set(['X-Signature', 'webhook-signature'])
-
 /**
  * Signs one attempt, made at `nowMs` (epoch). Returns the headers for its requests: name, value, name, value.
  */

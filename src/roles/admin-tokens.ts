@@ -96,16 +96,19 @@ async function read(path: string): Promise<ReadFile | string> {
   }
 }
 
-/** Creates a token. Returns the lines that `sluice admin token create` prints. */
-export function newToken(name: string, given: string): string[] {
+/**
+ * Creates a token for `sluice admin token create`. `line` is for the token file, and `said` is for the person
+ * who asked.
+ */
+export function newToken(name: string, given: string): { line: string; said: readonly string[] } {
   const right = rights.find((known): known is AdminRight => known === given)
   if (right === undefined) throw new WrongUseError(`--right is one of ${rights.join(', ')}.`)
   if (!/^[A-Za-z0-9][A-Za-z0-9._@-]{0,99}$/.test(name))
     throw new WrongUseError('--name has up to 100 letters, digits, and . _ @ - after the first.')
   const { token, line } = createToken(name, right)
-  return [
-    `token  ${token}`,
-    `line   ${line}`,
-    'Give the token to who is to have it: it is shown this once. Put the line into the file of admin.tokensFile; running processes read it within seconds.',
+  const said = [
+    `The token of ${name}, which is shown this once: ${token}`,
+    'Give it to who is to have it. The line on standard output belongs into the file of admin.tokensFile (append it with >>), which running processes read within seconds.',
   ]
+  return { line, said }
 }

@@ -1,8 +1,8 @@
-import { isIPv4 } from 'node:net'
 import type { Logger } from 'pino'
 import type { Config } from '../config/schema.ts'
 import type { LogQuery } from '../delivery-log/log-query.ts'
 import { serveQueries } from '../delivery-log/query-server.ts'
+import { isLoopbackHost } from '../http/rebound-name.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
 import { createLogMetrics, type LogMetrics } from '../telemetry/log-metrics.ts'
 import { openKafka } from './start/ask-kafka.ts'
@@ -60,7 +60,7 @@ export async function answerQueries({
 }): Promise<number> {
   const { host, port } = config.index
   const token = indexToken(config)
-  if (token === undefined && !isLoopback(host)) {
+  if (token === undefined && !isLoopbackHost(host)) {
     throw new StartError(
       `index.host (SLUICE_INDEX_HOST) is ${host}, where others could ask the index: set index.token (SLUICE_INDEX_TOKEN), or index.tokenFile.`,
     )
@@ -69,8 +69,4 @@ export async function answerQueries({
   const onClosed = (reason: string): void => metrics.connectionsClosed.inc({ reason })
   const server = await listening(serveQueries({ query, host, port, token, onClosed }), address)
   return parts.add(server).port
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'))
 }

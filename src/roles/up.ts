@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import { createToken, readTokens, type Token } from '../admin/tokens.ts'
 import type { Catalog } from '../catalog/catalog.ts'
+import type { ConfigSources } from '../config/read.ts'
 import type { Config } from '../config/schema.ts'
 import { type RunningKafka, startKafka } from '../development/kafka.ts'
 import { adminAddress, startAdminPart } from './admin.ts'
@@ -24,6 +25,8 @@ import { startMember } from './worker.ts'
 
 export type UpOptions = {
   config: Config
+  /** The origins of the settings. */
+  sources: ConfigSources
   log: Logger
   parts: Parts
   onFatal: (error: Error) => void
@@ -51,7 +54,11 @@ type Ports = {
  * replica. The data of this Kafka stays in `.sluice/kafka` between starts. Hooks may then have URLs on this
  * machine.
  */
-export async function startUp({ say, ...options }: UpOptions): Promise<void> {
+export async function startUp({ say, sources, ...given }: UpOptions): Promise<void> {
+  const options = {
+    ...given,
+    config: given.config.kafka.brokers.length > 0 ? given.config : onlyHere(given.config, sources),
+  }
   const { config, log, parts } = options
   const telemetry = await openOwnTelemetry(options)
   // The catalog and the ports are checked first. If the catalog is faulty or a port is taken, no Kafka needs
@@ -75,8 +82,6 @@ export async function startUp({ say, ...options }: UpOptions): Promise<void> {
     topics: { ...config.topics, development: true },
     // No load balancer stands in front of the gateway.
     gateway: { ...config.gateway, shutdownDelayMs: 0 },
-    // The token is printed on the terminal, so only this machine may reach the API.
-    admin: { ...config.admin, host: '127.0.0.1' },
     delivery: { ...config.delivery, allowAddresses: [...config.delivery.allowAddresses, ...loopback] },
   }
   for (const line of await applyTopicTable(development, log)) say(`topics: ${line}`)
@@ -85,6 +90,21 @@ export async function startUp({ say, ...options }: UpOptions): Promise<void> {
   const tokens = read.ok ? read.tokens : []
   const ports = await startRoles({ ...options, config: development, tokens: () => tokens }, telemetry)
   for (const notice of developmentNotice(kafka.brokers, ports, token)) say(notice)
+}
+
+/**
+ * Makes all servers listen on 127.0.0.1, because only this machine may reach a Sluice for development, whose
+ * token is printed on the terminal. A host that somebody has set for the gateway or the metrics stays.
+ */
+function onlyHere(config: Config, sources: ConfigSources): Config {
+  const host = (name: string, given: string): string =>
+    sources.get(name) === 'default' ? '127.0.0.1' : given
+  return {
+    ...config,
+    http: { ...config.http, host: host('http.host', config.http.host) },
+    gateway: { ...config.gateway, host: host('gateway.host', config.gateway.host) },
+    admin: { ...config.admin, host: '127.0.0.1' },
+  }
 }
 
 async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafka> {
@@ -102,7 +122,7 @@ async function startDevelopmentKafka(say: UpOptions['say']): Promise<RunningKafk
  * `tokens`, the API isn't started.
  */
 async function startRoles(
-  options: Omit<UpOptions, 'say'> & { tokens: (() => readonly Token[]) | undefined },
+  options: Omit<UpOptions, 'say' | 'sources'> & { tokens: (() => readonly Token[]) | undefined },
   telemetry: OwnTelemetry,
 ): Promise<Ports> {
   const { log, tokens } = options
@@ -138,7 +158,7 @@ async function startRoles(
 
 /** Starts the index of the delivery log, if the worker writes that log. */
 async function startIndex(
-  options: Omit<UpOptions, 'say'>,
+  options: Omit<UpOptions, 'say' | 'sources'>,
   registry: ReturnType<typeof createLogMetrics>['registry'],
 ): Promise<LogIndex | undefined> {
   const { config, log } = options

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Registry } from 'prom-client'
 import { http } from '../http/node-http.ts'
 import { Clients } from '../http/clients.ts'
+import { forAnotherHost, isForAnotherHost, isLoopbackHost } from '../http/rebound-name.ts'
 
 /**
  * The functions that answer probes. Each function may wait for other processes, but only for a short time.
@@ -55,16 +57,19 @@ export async function serveTelemetry({
   const clients = new Clients(server)
   server.on('request', (request, response) => {
     if (!clients.isAdmitted(request, response)) return
-    const isMetrics = pathOf(request.url) === '/metrics'
-    const answering =
-      isMetrics && !clients.hasRoom(request, response)
-        ? Promise.resolve(plain(503, unread))
-        : answerTo(probes, request.method, request.url)
+    const refusal = refusalOf(request, response)
+    const answering = refusal ? Promise.resolve(refusal) : answerTo(probes, request.method, request.url)
     void answering.then(({ status, type, text }) => {
       response.writeHead(status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text) })
       response.end(text)
     })
   })
+  const isLoopback = isLoopbackHost(host)
+  function refusalOf(request: IncomingMessage, response: ServerResponse): Answer | undefined {
+    if (isLoopback && isForAnotherHost(request)) return plain(403, forAnotherHost)
+    const isMetrics = pathOf(request.url) === '/metrics'
+    return isMetrics && !clients.hasRoom(request, response) ? plain(503, unread) : undefined
+  }
   server.listen({ host, port })
   await once(server, 'listening')
   const address = server.address()

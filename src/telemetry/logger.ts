@@ -1,5 +1,6 @@
 import { fstatSync, writeSync } from 'node:fs'
 import { type DestinationStream, type Logger, pino } from 'pino'
+import { printable } from '../message/printable.ts'
 import { timeMember } from './time-member.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
@@ -107,7 +108,8 @@ class Blocks implements DestinationStream {
     this.#maxBytes = maxBytes
   }
 
-  write(line: string): void {
+  write(given: string): void {
+    const line = printable(given)
     const bytes = Buffer.byteLength(line)
     if (this.#bytes + bytes > this.#maxBytes) this.flush()
     this.#block += line

@@ -91,6 +91,10 @@ test('sluice up is Kafka, a gateway and a worker in a folder of one’s own, and
   const health = await fetch(`${admin}/v1/health`, { headers: { authorization: `Bearer ${token}` } })
   expect(await health.json()).toMatchObject({ status: 'ok', token: { name: 'developer', right: 'admin' } })
   expect((await fetch(`${admin}/v1/health`)).status).toBe(401)
+  const [metrics = ''] = /http:\S+\/metrics$/m.exec(first.said) ?? []
+  expect((await fetch(metrics)).status).toBe(200)
+  for (const url of [metrics, first.origin, admin])
+    await expect(fetch(url.replace('127.0.0.1', '127.0.0.2')), 'only this machine').rejects.toThrow()
   await produceAsOthersDo(first.broker, 'shop', produced)
   await sendByCommand(first.broker, sent)
   await post(first.origin, posted)

@@ -19,9 +19,10 @@ export async function makeTokens(): Promise<AdminTokens> {
   const lines: string[] = ['# who may do what', '']
   const make = async (right: string): Promise<string> => {
     const args = ['admin', 'token', 'create', '--name', `${right}-er`, '--right', right]
-    const { stdout } = await runSluice(args, {})
-    lines.push(/^line +(.+)$/m.exec(stdout)?.[1] ?? '')
-    return /^token +(\S+)$/m.exec(stdout)?.[1] ?? ''
+    const { stdout, stderr } = await runSluice(args, {})
+    // Standard output has nothing but the line, so that it can be appended to the file.
+    lines.push(stdout.trimEnd())
+    return /: (sluice_\S+)$/m.exec(stderr)?.[1] ?? ''
   }
   const tokens = { read: await make('read'), operate: await make('operate'), admin: await make('admin') }
   writeFileSync(file, lines.join('\n'))

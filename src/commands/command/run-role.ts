@@ -2,6 +2,7 @@ import process from 'node:process'
 import type { Logger } from 'pino'
 import { loginWarnings } from '../../config/login.ts'
 import type { Config } from '../../config/schema.ts'
+import { printable } from '../../message/printable.ts'
 import { sendFailure } from '../../roles/processes/process-link.ts'
 import { Parts } from '../../roles/start/parts.ts'
 import { stopRequested } from '../../roles/start/shutdown.ts'
@@ -92,6 +93,6 @@ export async function runRole(role: Role, config: Config, place?: ProcessPlace):
  * the log.
  */
 function say(error: unknown, log: Logger): void {
-  if (error instanceof StartError) process.stderr.write(`sluice: ${error.message}\n`)
+  if (error instanceof StartError) process.stderr.write(`sluice: ${printable(error.message)}\n`)
   else log.fatal({ err: error }, 'sluice can not go on')
 }

@@ -5,6 +5,7 @@ import { loginWarnings } from '../../config/login.ts'
 import { type ReadConfig, readConfig } from '../../config/read.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Screen } from '../../roles/start/progress.ts'
+import { printable } from '../../message/printable.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
 
 /** The options of a command line as commander gives them, by name. */
@@ -82,7 +83,7 @@ async function runOnce(config: Config, work: Work): Promise<void> {
   const { createLogger } = await import('../../telemetry/logger.ts')
   const { log, flush } = createLogger({ level: 'error', isOfCommand: true })
   try {
-    for (const line of await work(config, log)) process.stdout.write(`${line}\n`)
+    for (const line of await work(config, log)) writeLine(line)
   } finally {
     flush()
   }
@@ -92,6 +93,12 @@ export function textOf(flag: unknown): string | undefined {
   return typeof flag === 'string' ? flag : undefined
 }
 
+/** Writes a line of the results. Returns false if the output takes no more for now. */
+export function writeLine(line: string): boolean {
+  return process.stdout.write(`${printable(line)}\n`)
+}
+
+/** Writes a line for the person at the terminal. */
 export function writeError(line: string): void {
-  process.stderr.write(`${line}\n`)
+  process.stderr.write(`${printable(line)}\n`)
 }

@@ -5,7 +5,7 @@ import type { Config } from '../../config/schema.ts'
 import { logKinds, logOutcomes } from '../command/command-choices.ts'
 import type { CommandOutput, SearchFlags } from './log-search.ts'
 import { runRole } from '../command/run-role.ts'
-import { type CommandTools, type Flags, textOf } from '../command/tools.ts'
+import { type CommandTools, type Flags, textOf, writeError, writeLine } from '../command/tools.ts'
 
 const exitCodes = `
 Exit codes: 0 found, 3 the log has no such entries, 1 it can not be queried, 2 wrong use.`
@@ -54,11 +54,11 @@ function addTail(parent: Command, { command, once }: CommandTools): void {
           destination: textOf(destination),
           onlyFailed: failed === true,
           isJson: json === true,
-          write: (line) => process.stdout.write(`${line}\n`),
+          write: writeLine,
           drained: async () => {
             await onceEmitted(process.stdout, 'drain')
           },
-          say: (line) => process.stderr.write(`${line}\n`),
+          say: writeError,
           signal: ending.signal,
         })
         return []

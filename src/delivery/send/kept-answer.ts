@@ -1,6 +1,5 @@
 import type { Outcome } from '../outcomes/outcome.ts'
 import { withoutSecrets } from '../../secrets/without-secrets.ts'
-import { signatureHeaders } from '../signature.ts'
 
 export type Answer = Extract<Outcome, { kind: 'answer' }>
 
@@ -80,6 +79,9 @@ export class KeptAnswer {
     return { ...this.#answer, body: new Uint8Array(kept.subarray(0, endOfKept(kept, this.#maxBytes))) }
   }
 }
+
+/** The headers with signatures, as `signature.ts` writes them. */
+const signatureHeaders: ReadonlySet<string> = new Set(['X-Signature', 'webhook-signature'])
 
 const noSecrets: RequestSecrets = { headers: [], userId: null }
 

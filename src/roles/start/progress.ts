@@ -6,12 +6,13 @@ export type Screen = {
   readonly isTerminal: boolean
   columns(): number
   write(text: string): void
+  /** Writes a line over the line where the cursor is, and leaves the cursor there. Only for a terminal. */
+  redraw(text: string): void
 }
 
 const redrawMs = 100
 const lineEveryMs = 5_000
 const barCells = 24
-const clearToEndOfLine = '\u001b[K'
 
 /** Shows progress: as a bar on a terminal, and otherwise as a line now and then. */
 export class Progress {
@@ -74,7 +75,7 @@ export class Progress {
     const bar = share === undefined ? '' : `${barOf(share)} `
     const text = `${this.#label}  ${bar}${percent}${detail}`
     // The line is cut to the width of the terminal, because a line that wraps can't be overwritten.
-    this.#screen.write(`\r${text.slice(0, Math.max(0, this.#screen.columns() - 1))}${clearToEndOfLine}`)
+    this.#screen.redraw(text.slice(0, Math.max(0, this.#screen.columns() - 1)))
     this.#isDrawn = true
   }
 }

@@ -169,7 +169,8 @@ describe('a backfill', () => {
     const read = readConfig({ env: variables })
     if (!read.ok) throw new Error(read.message)
     const written: string[] = []
-    const screen = { isTerminal: true, columns: () => 200, write: (text: string) => void written.push(text) }
+    const note = (text: string): void => void written.push(text)
+    const screen = { isTerminal: true, columns: () => 200, write: note, redraw: note }
     const options = {
       spaceId: 'personas',
       destinationId: 'crm',

@@ -254,7 +254,7 @@ test('of a large installation only some partitions are read, and the numbers are
       partitions,
       scope: { spaceId: 'personas', audienceId: 'aud_1', property: 'big_spenders' },
       mostRecords: 700,
-      screen: { isTerminal: false, columns: () => 80, write: () => undefined },
+      screen: { isTerminal: false, columns: () => 80, write: () => undefined, redraw: () => undefined },
     })
     expect([comparison.compared, comparison.isEstimate, comparison.isImplausible]).toEqual([2, true, false])
     for (const [estimate, exact] of [

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { serveTelemetry } from '../../../src/telemetry/http.ts'
+import { exchange } from '../../support/exchange.ts'
 import { sendPipelined } from '../../support/pipelined.ts'
 
 let server: Awaited<ReturnType<typeof serveTelemetry>>
@@ -50,6 +51,31 @@ describe('the port of metrics and probes', () => {
     expect((await ask('/readyz', 'POST')).status).toBe(405)
   })
 
+  test.each([
+    ['attacker.example', 403],
+    ['localhost.attacker.example:9400', 403],
+    ['127.0.0.1.attacker.example', 403],
+    ['LOCALHOST:1', 200],
+    ['sluice.localhost', 200],
+    ['127.0.0.2', 200],
+    ['[::1]:9400', 200],
+  ])('on a loopback address, answers a page that names it %s with %i', async (host, status) => {
+    const text = `GET /metrics HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`
+    expect(await exchange(server.port, text)).toContain(`HTTP/1.1 ${status} `)
+  })
+
+  test('on all addresses, answers whatever the name', async () => {
+    const probes = {
+      metrics: async () => ({ ok: true, text: '' }) as const,
+      notLive: async () => [],
+      notReady: async () => [],
+    }
+    const other = await serveTelemetry({ host: '0.0.0.0', port: 0, probes })
+    const text = 'GET /metrics HTTP/1.1\r\nHost: worker-0.sluice\r\nConnection: close\r\n\r\n'
+    expect(await exchange(other.port, text)).toContain('HTTP/1.1 200 ')
+    await other.stop()
+  })
+
   test('answers few requests of a client that does not wait for answers', async () => {
     let scrapes = 0
     const other = await serveTelemetry({
@@ -64,7 +90,7 @@ describe('the port of metrics and probes', () => {
         notReady: async () => [],
       },
     })
-    await sendPipelined(other.port, 'GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n')
+    await sendPipelined(other.port, 'GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n')
     await other.stop()
     expect(scrapes).toBe(16)
   })

@@ -16,6 +16,9 @@ function recorder(isTerminal: boolean, columns = 80): Screen & { text: string } 
     write(text: string) {
       screen.text += text
     },
+    redraw(text: string) {
+      screen.text += `\r${text}\u001b[K`
+    },
   }
   return screen
 }
