@@ -149,7 +149,7 @@ If a release has published the image and this chart (docs/releasing.md), you nee
   by default. These commands enable them:
 
   \`\`\`
-  sluice admin token create --name ann --right operate     # prints a token for ann, and a line for the file LINES
+  sluice admin token create --name ann --right operate >> LINES     # shows the token for ann, once
   kubectl create secret generic sluice-admin --namespace sluice --from-file=tokens=LINES
   kubectl create secret generic sluice-log --namespace sluice \\
     --from-literal=token=$(openssl rand -hex 32) --from-literal=user-key=$(openssl rand -hex 32)
