@@ -94,7 +94,9 @@ test('sluice up is Kafka, a gateway and a worker in a folder of one’s own, and
   const [metrics = ''] = /http:\S+\/metrics$/m.exec(first.said) ?? []
   expect((await fetch(metrics)).status).toBe(200)
   for (const url of [metrics, first.origin, admin])
-    await expect(fetch(url.replace('127.0.0.1', '127.0.0.2')), 'only this machine').rejects.toThrow()
+    await expect(fetch(url.replace('127.0.0.1', '127.0.0.2')), 'only this machine').rejects.toThrow(
+      'fetch failed',
+    )
   await produceAsOthersDo(first.broker, 'shop', produced)
   await sendByCommand(first.broker, sent)
   await post(first.origin, posted)

@@ -77,6 +77,7 @@ test('every key has its default when nothing is set', () => {
     },
     delivery: {
       timeoutMs: 5_000,
+      namesRequests: true,
       maxInFlight: 512,
       maxInFlightSick: 8_192,
       bufferRecords: 2_000,
