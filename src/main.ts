@@ -1,21 +1,7 @@
 import { runCommand } from './commands/program.ts'
-import { printable } from './message/printable.ts'
+import { terminalScreen } from './commands/command/terminal.ts'
 
 // The entry of the program: argv → command → role → run → exit code.
-
-const clearToEndOfLine = '\u001b[K'
-
-/** The screen for progress: standard error. Results go to standard output. */
-const screen = {
-  isTerminal: process.stderr.isTTY && process.env['TERM'] !== 'dumb',
-  columns: () => process.stderr.columns,
-  write: (text: string) => {
-    process.stderr.write(printable(text))
-  },
-  redraw: (text: string) => {
-    process.stderr.write(`\r${printable(text)}${clearToEndOfLine}`)
-  },
-}
 
 /**
  * Handles outputs that can't be written. Results are written at the end of the work. So if nobody reads them,
@@ -44,5 +30,5 @@ function end(): void {
 }
 
 outliveOutputs()
-await runCommand({ env: process.env, screen })
+await runCommand({ env: process.env, screen: terminalScreen(process.env['TERM'] === 'dumb') })
 end()

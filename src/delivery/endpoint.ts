@@ -92,8 +92,8 @@ export type Endpoints = {
 export type EndpointsOptions = {
   readonly breaker: BreakerOptions
   /**
-   * Returns the fraction of the consumer group that this worker is, above 0 and up to 1. Each worker makes only
-   * its part of the requests that a hook's server takes at once.
+   * Returns the fraction of the consumer group that this worker is, above 0 and up to 1. Each worker makes
+   * only its part of the requests that a hook's server takes at once.
    */
   readonly shareOfGroup: () => number
   /** True if requests have headers with the id of their message and the number of the attempt. */

@@ -17,7 +17,9 @@ const maxUserIdBytes = 1_000
 
 /** The secrets of one request. They are masked together with those of its hook. */
 export type RequestSecrets = {
-  /** The headers that only this request has: name, value, name, value. Of these, the signatures are masked. */
+  /**
+   * The headers that only this request has: name, value, name, value. Of these, the signatures are masked.
+   */
   readonly headers: readonly string[]
   /** The id of the message's user, if there is one. */
   readonly userId: Buffer | null
