@@ -7,7 +7,9 @@ import {
   type Piece,
   type Take,
 } from './log-reader.ts'
+import { askRanges, type TopicRanges } from './all-ranges.ts'
 import { AtATime } from '../../async/at-a-time.ts'
+import { untilAborted } from '../../async/until-aborted.ts'
 import { openPartwiseCluster, type PartwiseCluster } from '../cluster/partwise-cluster.ts'
 import type { KeyedRecord, WholeRecord } from '../../message/records.ts'
 import type { FetchedRecord } from '../wire/record-batch.ts'
@@ -38,6 +40,11 @@ type Where = Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutM
 /** A reader of partitions. The reader isn't in any consumer group. */
 export type PartitionReader = {
   range(where: Where): Promise<LogRange>
+  /**
+   * Asks once for the topic's id and the ranges of several partitions, with one request to each leader.
+   * Rejects if no broker tells of the topic.
+   */
+  ranges(of: { readonly topic: string; readonly partitions: readonly number[] }): Promise<TopicRanges>
   /** Asks the brokers for the topic's present id. `undefined` if the brokers give topics no ids. */
   topicId(where: Where): Promise<string | undefined>
   /**
@@ -226,6 +233,14 @@ export function createPartitionReader(
   return {
     follow: (options, onOther) => follow((from, log) => readAs({ ...options, from }, keyed, log), onOther),
     range: (where) => reading(where, (log) => log.range()),
+    async ranges(of) {
+      const session = sessions.take()
+      try {
+        return await untilAborted(askRanges(session.opened, session.inTurn, of), stopping.signal)
+      } finally {
+        await sessions.release(session)
+      }
+    },
     topicId: (where) => reading(where, (log) => log.topicId()),
     hasDiverged: ({ offset, leaderEpoch, ...where }) =>
       reading(where, (log) => log.hasDiverged(offset, leaderEpoch)),
