@@ -165,6 +165,16 @@ class Sessions {
     await session.opened.close()
   }
 
+  /** Lends the session to a piece of work. */
+  async lendTo<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    const session = this.take()
+    try {
+      return await work(session)
+    } finally {
+      await this.release(session)
+    }
+  }
+
   async close(): Promise<void> {
     await this.#present?.opened.close()
   }
@@ -199,13 +209,10 @@ export function createPartitionReader(
   const sessions = new Sessions(kafka, keepsOpen)
 
   /** Lets `work` read a partition, and keeps the connections open meanwhile. */
-  async function reading<T>(where: Where, work: (log: LogReader) => Promise<T>): Promise<T> {
-    const session = sessions.take()
-    try {
-      return await work(logOf(session, where, { fetchBytes, signal: signalOf(where.signal) }))
-    } finally {
-      await sessions.release(session)
-    }
+  function reading<T>(where: Where, work: (log: LogReader) => Promise<T>): Promise<T> {
+    return sessions.lendTo((session) =>
+      work(logOf(session, where, { fetchBytes, signal: signalOf(where.signal) })),
+    )
   }
 
   function signalOf(signal: AbortSignal | undefined): AbortSignal {
@@ -233,14 +240,8 @@ export function createPartitionReader(
   return {
     follow: (options, onOther) => follow((from, log) => readAs({ ...options, from }, keyed, log), onOther),
     range: (where) => reading(where, (log) => log.range()),
-    async ranges(of) {
-      const session = sessions.take()
-      try {
-        return await untilAborted(askRanges(session.opened, session.inTurn, of), stopping.signal)
-      } finally {
-        await sessions.release(session)
-      }
-    },
+    ranges: (of) =>
+      sessions.lendTo(({ opened, inTurn }) => untilAborted(askRanges(opened, inTurn, of), stopping.signal)),
     topicId: (where) => reading(where, (log) => log.topicId()),
     hasDiverged: ({ offset, leaderEpoch, ...where }) =>
       reading(where, (log) => log.hasDiverged(offset, leaderEpoch)),

@@ -14,7 +14,7 @@ export type MemberSettings = {
 
 /** How often lanes take over their present limits, in milliseconds. */
 const renewEveryMs = 250
-export const stepMs = 25
+const stepMs = 25
 
 /** A member of a consumer group with the lane of one destination, on a virtual clock. */
 export class SimulatedMember {
