@@ -250,6 +250,11 @@ const parts: Readonly<Record<string, Folder>> = {
     about: 'a queue in Kafka for each destination, for deliveries that wait for their turn',
     imports: ['kafka', 'message'],
   },
+  lending: {
+    about: "workers lend each other their parts of the destinations' rate limits",
+    imports: [],
+    isPure: true,
+  },
   pipeline: {
     about: 'record → deliveries → attempts → settlement',
     imports: ['async', 'delivery', 'message', 'retry', 'routing'],

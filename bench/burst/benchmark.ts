@@ -13,7 +13,13 @@ const bursts: readonly Burst[] = [
   burst('rate_drain_ratio', { count: 300, destination: fiveASecond, idealS: 60 }),
   burst('rate_50_drain_ratio', { count: 10_000, destination: { rateLimit: { perSecond: 50 } }, idealS: 200 }),
   burst('rate_4_drain_ratio', { count: 300, destination: fiveASecond, processes: 4, idealS: 60 }),
-  burst('rate_one_user_drain_ratio', { count: 300, users: 1, destination: fiveASecond, idealS: 60 }),
+  burst('rate_one_user_drain_ratio', {
+    count: 300,
+    users: 1,
+    destination: fiveASecond,
+    processes: 4,
+    idealS: 60,
+  }),
   burst('slow_drain_ratio', { count: 3_000, answerMs: 1_000, idealS: 47 }),
 ]
 

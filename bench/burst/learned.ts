@@ -16,6 +16,9 @@ export type LearnedFigures = {
   readonly serial_requests_ratio: number
   /** The time until that receiver has all messages, divided by the time that it needs for them. */
   readonly serial_drain_ratio: number
+  /** The same with four processes, which share the receiver. */
+  readonly serial_4_requests_ratio: number
+  readonly serial_4_drain_ratio: number
   /**
    * The rate from 2 to 4 s after the first answer at receivers that take any number at once, divided by the
    * rate of a worker that makes as many requests at once as the ceiling allows. The least of three latencies.
@@ -29,12 +32,15 @@ export async function measureLearned(
   runs: number,
 ): Promise<LearnedFigures> {
   const stand: Stand = { folder, brokers, scenes: 0 }
-  const serial = await measureSerial(stand)
+  const serial = await measureSerial(stand, 1)
+  const serial4 = await measureSerial(stand, 4)
   const ratios: number[] = []
   for (const latencyMs of latencies) ratios.push(await fastRatio(stand, latencyMs, runs))
   return {
     serial_requests_ratio: serial.requests / serialMessages,
-    serial_drain_ratio: serial.seconds / ((serialMessages * serialMs) / 1_000),
+    serial_drain_ratio: serial.seconds / serialIdealS,
+    serial_4_requests_ratio: serial4.requests / serialMessages,
+    serial_4_drain_ratio: serial4.seconds / serialIdealS,
     fast_rate_ratio: Math.min(...ratios),
   }
 }
@@ -44,6 +50,7 @@ type Serial = { readonly requests: number; readonly taken: number; readonly seco
 
 const serialMs = 250
 const serialMessages = 300
+const serialIdealS = (serialMessages * serialMs) / 1_000
 /** The rungs of the ladder are short, so that messages that timed out come again during the run. */
 const ladder = { SLUICE_RETRY_LADDER: '10s,10s,20s', SLUICE_RETRY_THEN: '20s' }
 const mostSerialS = 300
@@ -53,9 +60,9 @@ const fromMs = 2_000
 const untilMs = 4_000
 const heldMain = join(import.meta.dirname, 'held-at-ceiling.ts')
 
-async function measureSerial(stand: Stand): Promise<Serial> {
+async function measureSerial(stand: Stand, processes: number): Promise<Serial> {
   const receiver = await startBurstReceiver(serialMs, { isSerial: true })
-  const run = await startRun(stand, receiver, serialMessages, sluiceMain)
+  const run = await startRun(stand, receiver, { messages: serialMessages, main: sluiceMain, processes })
   const startMs = performance.now()
   try {
     while (receiver.answeredAtMs.length < serialMessages && performance.now() - startMs < mostSerialS * 1_000)
@@ -63,7 +70,7 @@ async function measureSerial(stand: Stand): Promise<Serial> {
     const { requests, answeredAtMs } = receiver
     const seconds = ((answeredAtMs.at(-1) ?? 0) - (answeredAtMs[0] ?? 0)) / 1_000
     say(
-      `one worker, ${serialMs} ms: ${requests} requests, ${answeredAtMs.length} messages, ${seconds.toFixed(1)} s`,
+      `one worker, ${serialMs} ms, ${processes} of ours: ${requests} requests, ${answeredAtMs.length} messages, ${seconds.toFixed(1)} s`,
     )
     return { requests, taken: answeredAtMs.length, seconds }
   } finally {
@@ -86,7 +93,7 @@ async function fastRatio(stand: Stand, latencyMs: number, runs: number): Promise
 async function fastRate(stand: Stand, latencyMs: number, main: string): Promise<number> {
   const receiver = await startBurstReceiver(latencyMs)
   const messages = Math.min(fastMessages, Math.ceil((64 / latencyMs) * 8_000))
-  const run = await startRun(stand, receiver, messages, main)
+  const run = await startRun(stand, receiver, { messages, main, processes: 1 })
   try {
     while (receiver.answeredAtMs.length === 0) await delay(5)
     await delay(untilMs + 200)
@@ -100,12 +107,13 @@ async function fastRate(stand: Stand, latencyMs: number, main: string): Promise<
   }
 }
 
+type RunSettings = { readonly messages: number; readonly main: string; readonly processes: number }
+
 /** Starts a worker on new topics that hold messages for the receiver. */
 async function startRun(
   stand: Stand,
   receiver: BurstReceiver,
-  messages: number,
-  main: string,
+  { messages, main, processes }: RunSettings,
 ): Promise<{ stop(): Promise<void> }> {
   const { folder, brokers } = stand
   const prefix = `burst-${process.pid}-${++stand.scenes}.`
@@ -116,6 +124,7 @@ async function startRun(
     ...workerVariables({ brokers, prefix, catalogFile }),
     SLUICE_KAFKA_GROUP_ID: `${prefix}workers`,
     SLUICE_TOPICS_PARTITIONS: '12',
+    SLUICE_WORKER_PROCESSES: String(processes),
     ...ladder,
   }
   await applyTopics(folder, variables)

@@ -46,6 +46,10 @@ export class TokenBucket {
     this.#tokens = Math.min(this.#rate.burst, this.#tokens + count)
   }
 
+  get perSecond(): number {
+    return this.#rate.perSecond
+  }
+
   /** Returns true if the bucket is full. A full bucket needn't be kept, because a new bucket is full too. */
   isFull(nowMs: number): boolean {
     this.#refill(nowMs)

@@ -3,10 +3,19 @@ import type { DestinationDefinition } from './endpoint.ts'
 
 /**
  * The fraction of the consumer group's partitions that this worker has. A rate limit applies to the whole
- * group, so each worker may use only its fraction of the limit.
+ * group, so each worker may use only its fraction of the limit, and what others lend it.
  */
 export class GroupShare {
+  readonly #differenceOf: (destinationId: string) => number
   #share = 1
+
+  /**
+   * `differenceOf` returns by how much this worker's part of a destination's rate is larger than its fraction
+   * of the partitions. Negative if this worker lends a part to others. The sum with the fraction is above 0.
+   */
+  constructor(differenceOf: (destinationId: string) => number = () => 0) {
+    this.#differenceOf = differenceOf
+  }
 
   /** Sets the fraction of the group's partitions that this worker has, 0 to 1. */
   set(share: number): void {
@@ -19,15 +28,13 @@ export class GroupShare {
   }
 
   /**
-   * Returns this worker's fraction of a destination's rate limit. `undefined`: the destination has no limit,
+   * Returns this worker's part of a destination's rate limit. `undefined`: the destination has no limit,
    * or the worker has no partitions.
    */
-  rateOf(destination: Pick<DestinationDefinition, 'rateLimit'> | undefined): Rate | undefined {
+  rateOf(destination: Pick<DestinationDefinition, 'id' | 'rateLimit'> | undefined): Rate | undefined {
     const limit = destination?.rateLimit
-    if (limit === undefined || this.#share === 0) return undefined
-    return {
-      perSecond: limit.perSecond * this.#share,
-      burst: Math.max(1, Math.floor(limit.burst * this.#share)),
-    }
+    if (destination === undefined || limit === undefined || this.#share === 0) return undefined
+    const share = this.#share + this.#differenceOf(destination.id)
+    return { perSecond: limit.perSecond * share, burst: Math.max(1, Math.floor(limit.burst * share)) }
   }
 }

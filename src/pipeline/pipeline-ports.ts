@@ -217,6 +217,12 @@ export type PipelineOptions = {
    */
   needsJudging?: (sourceId: string, unit: number, hasProperty: boolean) => boolean
   /**
+   * Returns by how much this member's part of a destination's rate limit is larger than its fraction of the
+   * group's partitions. Negative if this member lends a part of it to others. Without this function, the
+   * group's rates are split by the partitions alone.
+   */
+  rateDifferenceOf?: (destinationId: string) => number
+  /**
    * Returns true if data of a user may have been deleted. The function must be cheap and read nothing from a
    * store, so its result may wrongly be true. Without this function, no data counts as deleted.
    */
@@ -274,6 +280,8 @@ export type Pipeline = {
    * fraction of each rate limit, because a rate limit applies to the whole group.
    */
   setShare(share: number): void
+  /** The rate limits of destinations in this member, for `src/lending`. */
+  readonly rates: Rates
   /**
    * Drops the waiting deliveries that now belong to another owner. The other owner then has to wait only for
    * the requests in flight.
@@ -310,6 +318,21 @@ export type Pipeline = {
    * minutes (`openIfSentWithinMs` in `pipeline.ts`).
    */
   openHooks(): readonly OpenHook[]
+}
+
+/** How this member uses its parts of the destinations' rate limits. */
+export type Rates = {
+  /** The destinations with a rate limit of which deliveries wait in this member. */
+  waiting(): Iterable<string>
+  /**
+   * Returns the number of a destination's deliveries that wait in this member. Returns 0 if they start within
+   * a second at this member's rate.
+   */
+  needOf(destinationId: string): number
+  /** Returns true if nothing waits for a destination in this member, and nothing has used its rate lately. */
+  isSpare(destinationId: string): boolean
+  /** Applies a part that has become smaller. */
+  lowered(destinationId: string): void
 }
 
 export type OpenHook = {

@@ -21,9 +21,11 @@ import type {
   DeleteToDeliver,
   IdentifyToDeliver,
   QueueClass,
+  Rates,
 } from './pipeline-ports.ts'
 import { BackfillNeeds } from './needs-backfill.ts'
 import { OrderingKeys } from './ordering-keys.ts'
+import { ratesOf } from './rates.ts'
 import { Refill } from './refill.ts'
 import { StoppedUnits } from './stopped-units.ts'
 import { Turns } from './turns.ts'
@@ -51,16 +53,18 @@ class DeliveryPipeline implements Pipeline {
   readonly #lineUp: LineUp
   readonly #turns: Turns
   readonly #refill: Refill | undefined
+  readonly rates: Rates
   readonly #orderingKeys = new OrderingKeys<Delivery>({
     superseded: (delivery) => this.#lineUp.supersede(delivery),
     next: (delivery) => this.#lineUp.next(delivery),
   })
-  readonly #groupShare = new GroupShare()
+  readonly #groupShare: GroupShare
   readonly #stopped = new StoppedUnits()
   #isDraining = false
 
   constructor(options: PipelineOptions) {
     this.#options = options
+    this.#groupShare = new GroupShare(options.rateDifferenceOf)
     this.#endpoints = createEndpoints({
       breaker: options.breaker,
       shareOfGroup: () => this.#groupShare.fraction,
@@ -97,6 +101,7 @@ class DeliveryPipeline implements Pipeline {
     this.#lineUp = new LineUp({ ...shared, exits, judging, groupShare: this.#groupShare })
     this.#turns = new Turns({ ...shared, judging, bulkhead: this.#bulkhead, lineUp: this.#lineUp })
     this.#refill = queue && new Refill({ ...shared, queue })
+    this.rates = ratesOf({ ...shared, groupShare: this.#groupShare })
   }
 
   #openLanes(): Lanes<Delivery> {

@@ -35,6 +35,7 @@ import { openRepeats } from './member/open-repeats.ts'
 import type { Parts } from './start/parts.ts'
 import { continueFromPlainGroup } from './member/plain-group.ts'
 import { showReady, workerObstacles } from './start/readiness.ts'
+import { type OpenLending, openLending } from './member/open-lending.ts'
 import { openRecordIntake, type RecordIntake } from './member/record-intake.ts'
 import { openRecalls } from './member/open-recalls.ts'
 import { openReplays, type Replays } from './member/open-replays.ts'
@@ -119,6 +120,7 @@ type Joined = MemberOutlets &
   MemberStates & {
     readonly retentions: Retentions
     readonly waiting: WaitingQueues
+    readonly lending: OpenLending
     readonly replays: Replays
     readonly watch: Watch
     /** The detection of repeated messages. If `undefined`, repeats are delivered. */
@@ -228,21 +230,33 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
   const retentions = parts.add(openRetentions({ kafka, topics, log }))
   const retention = () => retentions.current.get(topicNames(config).waiting)
   const waiting = parts.add(openWaiting({ ...base, ...states, producer: outlets.producer, retention }))
+  const lending = openLending({ ...base, ...outlets, ...states })
+  parts.defer(() => ending.within(lending.stop()))
   const replays = await openReplays({ ...base, producer: outlets.producer })
   parts.defer(() => ending.within(replays.stop()))
   const watch = openWatch({ ...base, outbound: outlets.outbound })
-  return { ...outlets, ...states, retentions, waiting, replays, watch, repeats, traces: base.tracing?.worker }
+  return {
+    ...outlets,
+    ...states,
+    retentions,
+    waiting,
+    lending,
+    replays,
+    watch,
+    repeats,
+    traces: base.tracing?.worker,
+  }
 }
 
 function openPipeline(base: MemberBase, joined: Joined): Pipeline {
   const { config, catalog, group, limits } = base
-  const { producer, outbound, observer, deliveryLog, audiences, marks, watch, repeats, traces, waiting } =
-    joined
+  const { producer, outbound, observer, deliveryLog, audiences, marks, watch, repeats, traces } = joined
   return createPipeline({
     catalog,
     sender: outbound.sender,
     outlet: producer,
-    queue: waiting,
+    queue: joined.waiting,
+    rateDifferenceOf: (id) => joined.lending.differenceOf(id),
     observer: [deliveryLog?.observer, traces?.observer, watch.observer, recallObserver].reduce(
       bothObservers,
       observer,
@@ -301,15 +315,17 @@ function consumerPorts(
   { config, kafka, metrics, log, group, stalls, failingUnits, onFatal }: MemberBase,
   member: Joined & { readonly notices: Notices; readonly pipeline: Pipeline; readonly intake: RecordIntake },
 ) {
-  const { audiences, repeats, pipeline, intake, waiting } = member
+  const { audiences, repeats, pipeline, intake, waiting, lending } = member
   const { events } = topicNames(config)
   return {
     kafka,
     onRecord: intake.accept,
-    onAssigned(units) {
+    onAssigned(units, generation) {
       repeats?.keepOnly(units)
       holdUntilKnown(waiting, group, { events, units })
-      pipeline.setShare(units.length / config.topics.partitions)
+      const share = units.length / config.topics.partitions
+      pipeline.setShare(share)
+      lending.assigned(share, generation)
       intake.letGoAbandoned()
       audiences.letGoAbandoned()
       pipeline.letGoAbandoned()

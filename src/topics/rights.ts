@@ -117,7 +117,7 @@ function rightsToGrow({ layout, groupId }: RightsScope): Right[] {
 function sharedRights(name: string): Operation[] {
   if (name === 'backfills') return ['READ', 'WRITE']
   // These topics always have one partition, so a growth only checks that they exist.
-  if (name === 'replay-jobs' || name === 'notices') return ['DESCRIBE']
+  if (name === 'replay-jobs' || name === 'notices' || name === 'lending') return ['DESCRIBE']
   return name === 'audience-changes' ? ['READ', 'ALTER'] : ['ALTER']
 }
 

@@ -31,6 +31,8 @@ export const deletionsKeptMs = 30 * day
  * then become dead letters.
  */
 export const waitingKeptMs = 30 * day
+/** The retention of `lending`, in milliseconds. Its records have a meaning for seconds only. */
+const lendingKeptMs = 3_600_000
 /**
  * The retention of `replay-jobs`, whose records say who replayed what. A replay ends long before its record
  * is deleted, because the records that the replay reads are kept for at most two weeks.
@@ -279,6 +281,18 @@ export const topics = {
     maxBytes: kafkaDefault,
     readers: [...worker, 'destinations', 'admin'],
     writers: [...worker, 'destinations', 'admin'],
+    hasOnePartition: true,
+    isOptional: true,
+  },
+  lending: {
+    name: 'lending',
+    purpose:
+      'which parts of the rate limits of destinations workers need, and lend to each other for seconds',
+    key: '`0`',
+    kept: () => ({ forMs: lendingKeptMs }),
+    maxBytes: kafkaDefault,
+    readers: worker,
+    writers: worker,
     hasOnePartition: true,
     isOptional: true,
   },

@@ -1,6 +1,7 @@
 import type { GroupConsumer } from '../kafka/group/consumer.ts'
 import type { RecordProducer } from '../kafka/produce/producer.ts'
 import type { PartitionReader } from '../kafka/read/partition-reader.ts'
+import { lookAt } from './look.ts'
 import { queuedHeader, queuedText } from './marks.ts'
 import { Owners, type QueueClass, queueClasses } from './owners.ts'
 import { Pieces } from './pieces.ts'
@@ -32,6 +33,7 @@ export type WaitingQueuesOptions = {
 }
 
 const tickMs = 100
+const cannotLook = 'the ends of queues can not be looked up'
 
 /** The part of a delivery by which it finds its queue. */
 type Waiting = {
@@ -51,6 +53,8 @@ export class WaitingQueues {
   readonly #timer: NodeJS.Timeout
   /** The unit from which a destination's messages were pulled last, so that its units take turns. */
   #turn = 0
+  #isLooking = false
+  #isStopped = false
 
   constructor(options: WaitingQueuesOptions) {
     this.#options = options
@@ -58,8 +62,29 @@ export class WaitingQueues {
     this.#pieces = new Pieces(options.cacheBytes)
     this.#timer = setInterval(() => {
       for (const queue of this.#units.values()) queue.tick()
+      this.#lookIfDue()
     }, tickMs)
     this.#timer.unref()
+  }
+
+  /** If a look at a unit's log is due, looks at those of all units, because this takes no more requests. */
+  #lookIfDue(): void {
+    const nowMs = performance.now()
+    if (this.#isLooking || ![...this.#units.values()].some((queue) => queue.isLookDue(nowMs))) return
+    this.#isLooking = true
+    void this.#look(nowMs).finally(() => {
+      this.#isLooking = false
+    })
+  }
+
+  async #look(nowMs: number): Promise<void> {
+    const { topic, reader, log } = this.#options
+    try {
+      const units = await lookAt(this.#units, { reader, topic, nowMs })
+      if (units.length > 0) log.warn({ units }, cannotLook)
+    } catch (error) {
+      if (!this.#isStopped) log.warn({ err: error }, cannotLook)
+    }
   }
 
   /** True once the queues of a unit are known. */
@@ -194,6 +219,7 @@ export class WaitingQueues {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true
     clearInterval(this.#timer)
     await Promise.all([...this.#units.keys()].map((unit) => this.release(unit)))
   }

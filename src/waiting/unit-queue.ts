@@ -14,6 +14,12 @@ import type { Owners, QueueClass } from './owners.ts'
 import type { Pieces } from './pieces.ts'
 import { UnitIndex } from './unit-index.ts'
 
+/** What the brokers say of a unit's log. */
+type FoundLog = {
+  readonly topicId: string
+  readonly range: { readonly start: number; readonly end: number }
+}
+
 /** A record to append. Its headers name its destination. */
 export type AppendedRecord = Pick<OutboundRecord, 'key' | 'value' | 'headers'>
 
@@ -216,11 +222,23 @@ export class UnitQueue {
     if (partition.isBegun) partition.moveTo(this.#index.head)
     if (partition.isLost) this.#returnWanted()
     this.#options.pieces.dropBefore(this.#options.unit, this.#index.head)
-    const nowMs = performance.now()
-    if (nowMs < this.#lookAtMs || !this.#unacknowledged.isEmpty) return
+  }
+
+  /** True if it is time to look whether somebody else has appended records, or the log has lost some. */
+  isLookDue(nowMs: number): boolean {
+    return this.#marks !== undefined && nowMs >= this.#lookAtMs && this.#unacknowledged.isEmpty
+  }
+
+  /**
+   * Call this before the brokers are asked what the log is like. Call the returned function with their
+   * answer. `nowMs` is the time of `performance.now`.
+   */
+  beginLook(nowMs: number): (found: FoundLog) => Promise<void> {
     const isEarly = nowMs - this.#startedMs < lookMs.earlyFor
     this.#lookAtMs = nowMs + (isEarly ? lookMs.early : lookMs.late)
-    void this.#look()
+    // What this owner appends during the look may not be in the answer.
+    const { end } = this.#index
+    return (found) => this.#look(found, end)
   }
 
   /** Writes the marks that are due, also those that would only save the next owner time. */
@@ -330,15 +348,12 @@ export class UnitQueue {
     this.#add(this.#options.owners.codeOf(headerText(headers, 'destination-id') ?? '', queueClass), 1)
   }
 
-  /** Looks whether somebody else has appended records, or the log has lost some. */
-  async #look(): Promise<void> {
-    const { unit, topic, reader, log } = this.#options
+  async #look({ topicId, range: { start, end } }: FoundLog, knownEnd: number): Promise<void> {
+    const { unit, log } = this.#options
     const { signal } = this.#stopping
     try {
-      const topicId = (await reader.topicId({ topic, partition: unit, signal })) ?? ''
-      const { start, end } = await reader.range({ topic, partition: unit, signal })
-      if (!this.#unacknowledged.isEmpty || this.#reading !== undefined) return
-      if (topicId !== this.#topicId || end < this.#index.end) {
+      if (signal.aborted || !this.#unacknowledged.isEmpty || this.#reading !== undefined) return
+      if (topicId !== this.#topicId || end < knownEnd) {
         const reason = topicId === this.#topicId ? 'shorter' : 'recreated'
         const at = reason === 'shorter' ? end : start
         this.#options.partition.isOtherLog({ at, from: this.#index.end, reason })
@@ -349,7 +364,7 @@ export class UnitQueue {
       this.#knownEnd = Math.max(this.#knownEnd, end)
       this.#readOn()
     } catch (error) {
-      if (!signal.aborted) log.warn({ err: error, unit }, 'the end of a queue can not be looked up')
+      if (!signal.aborted) log.warn({ err: error, unit }, 'the oldest messages of a queue can not be read')
     }
   }
 

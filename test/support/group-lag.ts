@@ -28,6 +28,7 @@ export async function groupStand(admin: Admin, groupId: string, prefix: string):
     `${prefix}attempts`,
     `${prefix}notices`,
     `${prefix}waiting-marks`,
+    `${prefix}lending`,
   ])
   const topics = all.filter((topic) => topic.startsWith(prefix) && !unread.has(topic))
   const committed = new Map(

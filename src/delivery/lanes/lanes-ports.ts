@@ -57,6 +57,12 @@ export type Lanes<D extends LaneItem<D>> = {
   readonly queued: number
   /** Returns the number of deliveries that wait in a lane. */
   queuedIn(laneKey: string): number
+  /** The lanes with a rate limit and a waiting delivery, by their keys. */
+  rated(): Iterable<string>
+  /** Returns true if a lane has no waiting delivery, and has not used its rate lately. */
+  isSpare(laneKey: string): boolean
+  /** Gives a lane its present limits at once. Otherwise it gets them within a quarter of a second. */
+  renewLimits(laneKey: string): void
   /** Number of kept lanes: lanes with a delivery queued or in flight, and lanes that became idle recently. */
   readonly count: number
   stop(): void

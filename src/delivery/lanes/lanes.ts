@@ -71,6 +71,20 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
     return this.#lanes.get(laneKey)?.length ?? 0
   }
 
+  *rated(): Generator<string> {
+    for (const lane of this.#waiting) if (lane.bucket !== undefined && lane.length > 0) yield lane.key
+  }
+
+  isSpare(laneKey: string): boolean {
+    const lane = this.#lanes.get(laneKey)
+    return lane === undefined || (lane.length === 0 && lane.bucket?.isFull(performance.now()) !== false)
+  }
+
+  renewLimits(laneKey: string): void {
+    const lane = this.#lanes.get(laneKey)
+    if (lane !== undefined) this.#renewLimits(lane)
+  }
+
   offer(delivery: D): void {
     const lane = this.#laneOf(delivery)
     if (!delivery.isFromQueue && !this.#hasRoom(lane, delivery) && !this.#makesRoom(lane, delivery)) {

@@ -51,9 +51,10 @@ export type ConsumerOptions = {
   /**
    * Called after each join with the partition numbers of this member. Records of partitions with other
    * numbers are abandoned from then on. Also called when this member loses its partitions, or when it starts
-   * some of its partitions again.
+   * some of its partitions again. `generation` is the group's generation of this assignment. `undefined`: the
+   * member is out of the group.
    */
-  onAssigned: (units: readonly number[]) => void
+  onAssigned: (units: readonly number[], generation: number | undefined) => void
   /**
    * Makes the state of a unit ready for the topics with `needsState`. Called once in each tenure of the unit,
    * when all previous owners have finished these topics. If the promise rejects, `prepare` is called again a

@@ -312,7 +312,7 @@ export class GroupMember implements GroupConsumer {
     this.#lose([...before].filter((partition) => !kept.has(partition)))
     const gained = given.filter((partition) => !before.has(partition)).length
     this.#assigned = { units: [...units], sinceMs: Date.now() }
-    this.#options.onAssigned(unitsOf(given))
+    this.#options.onAssigned(unitsOf(given), this.#membership.identity?.generationId)
     this.#applyPauses()
     this.#options.log.info(
       { joins: this.#joins, partitions: given.length, gained, leaving: this.#lostPartitions.size },
@@ -348,7 +348,7 @@ export class GroupMember implements GroupConsumer {
   #expelled(): void {
     for (const partition of [...this.#owned.all, ...this.#lostPartitions.all]) partition.goElsewhere()
     this.#lose(this.#owned.all)
-    this.#options.onAssigned([])
+    this.#options.onAssigned([], undefined)
   }
 
   #feedOf(partition: Partition): FeedOptions {
@@ -387,7 +387,7 @@ export class GroupMember implements GroupConsumer {
       one.readsAnotherLog(truncation.at)
     }
     // This callback makes the worker drop the waiting records of the former log.
-    this.#options.onAssigned(unitsOf(this.#owned.all))
+    this.#options.onAssigned(unitsOf(this.#owned.all), this.#membership.identity?.generationId)
     this.#handover.takeOver(fresh)
   }
 

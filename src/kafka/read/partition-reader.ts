@@ -7,7 +7,9 @@ import {
   type Piece,
   type Take,
 } from './log-reader.ts'
+import { askRanges, type TopicRanges } from './all-ranges.ts'
 import { AtATime } from '../../async/at-a-time.ts'
+import { untilAborted } from '../../async/until-aborted.ts'
 import { openPartwiseCluster, type PartwiseCluster } from '../cluster/partwise-cluster.ts'
 import type { KeyedRecord, WholeRecord } from '../../message/records.ts'
 import type { FetchedRecord } from '../wire/record-batch.ts'
@@ -38,6 +40,11 @@ type Where = Pick<ReadOptions, 'topic' | 'partition' | 'signal' | 'stallTimeoutM
 /** A reader of partitions. The reader isn't in any consumer group. */
 export type PartitionReader = {
   range(where: Where): Promise<LogRange>
+  /**
+   * Asks once for the topic's id and the ranges of several partitions, with one request to each leader.
+   * Rejects if no broker tells of the topic.
+   */
+  ranges(of: { readonly topic: string; readonly partitions: readonly number[] }): Promise<TopicRanges>
   /** Asks the brokers for the topic's present id. `undefined` if the brokers give topics no ids. */
   topicId(where: Where): Promise<string | undefined>
   /**
@@ -158,6 +165,16 @@ class Sessions {
     await session.opened.close()
   }
 
+  /** Lends the session to a piece of work. */
+  async lendTo<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    const session = this.take()
+    try {
+      return await work(session)
+    } finally {
+      await this.release(session)
+    }
+  }
+
   async close(): Promise<void> {
     await this.#present?.opened.close()
   }
@@ -192,13 +209,10 @@ export function createPartitionReader(
   const sessions = new Sessions(kafka, keepsOpen)
 
   /** Lets `work` read a partition, and keeps the connections open meanwhile. */
-  async function reading<T>(where: Where, work: (log: LogReader) => Promise<T>): Promise<T> {
-    const session = sessions.take()
-    try {
-      return await work(logOf(session, where, { fetchBytes, signal: signalOf(where.signal) }))
-    } finally {
-      await sessions.release(session)
-    }
+  function reading<T>(where: Where, work: (log: LogReader) => Promise<T>): Promise<T> {
+    return sessions.lendTo((session) =>
+      work(logOf(session, where, { fetchBytes, signal: signalOf(where.signal) })),
+    )
   }
 
   function signalOf(signal: AbortSignal | undefined): AbortSignal {
@@ -226,6 +240,8 @@ export function createPartitionReader(
   return {
     follow: (options, onOther) => follow((from, log) => readAs({ ...options, from }, keyed, log), onOther),
     range: (where) => reading(where, (log) => log.range()),
+    ranges: (of) =>
+      sessions.lendTo(({ opened, inTurn }) => untilAborted(askRanges(opened, inTurn, of), stopping.signal)),
     topicId: (where) => reading(where, (log) => log.topicId()),
     hasDiverged: ({ offset, leaderEpoch, ...where }) =>
       reading(where, (log) => log.hasDiverged(offset, leaderEpoch)),

@@ -69,12 +69,13 @@ export class GroupPort implements AskedConsumer {
 
 type Delivers = Pick<
   Pipeline,
-  'acceptIdentify' | 'acceptDelete' | 'acceptWaiting' | 'expireWaiting' | 'refill' | 'refuse'
+  'acceptIdentify' | 'acceptDelete' | 'acceptWaiting' | 'expireWaiting' | 'refill' | 'refuse' | 'rates'
 >
 
 /**
- * The pipeline, for the audiences and the queues of destinations. They have something to deliver only once
- * the group has given them a record or a partition, and the group consumer starts after the pipeline.
+ * The pipeline, for the audiences, the queues of destinations, and lending. They have something to deliver
+ * only once the group has given them a record or a partition, and the group consumer starts after the
+ * pipeline.
  */
 export class DeliveryPort {
   #pipeline: Delivers | undefined

@@ -4,6 +4,7 @@ import { createPartitionReader, type PartitionReader } from '../../../src/kafka/
 import type { HeldRecord } from '../../../src/message/held-record.ts'
 import { blockSize } from '../../../src/waiting/block.ts'
 import { encodeDone, encodeOwners, markKeyText } from '../../../src/waiting/marks.ts'
+import { lookAt } from '../../../src/waiting/look.ts'
 import { Owners, type QueueClass } from '../../../src/waiting/owners.ts'
 import { Pieces } from '../../../src/waiting/pieces.ts'
 import type { QueuePartition } from '../../../src/waiting/mark-writer.ts'
@@ -47,11 +48,11 @@ type Owner = {
 
 type Topics = { readonly topic: string; readonly marksTopic: string }
 
-async function topics(): Promise<Topics> {
+async function topics(partitions = 1): Promise<Topics> {
   const prefix = randomPrefix()
   const [topic, marksTopic] = [`${prefix}waiting`, `${prefix}waiting-marks`]
-  await createTopic(topic)
-  await createTopic(marksTopic, { settings: { 'cleanup.policy': 'compact' } })
+  await createTopic(topic, { partitions })
+  await createTopic(marksTopic, { partitions, settings: { 'cleanup.policy': 'compact' } })
   return { topic, marksTopic }
 }
 
@@ -65,7 +66,7 @@ afterEach(async () => {
 async function own(
   of: Topics,
   found: QueuePartition['found'] = { offset: -1, isForeign: false, topicId: undefined },
-  maxAgeMs = Infinity,
+  { maxAgeMs = Infinity, unit = 0 }: { maxAgeMs?: number; unit?: number } = {},
 ): Promise<Owner> {
   let [lent, committedOffset] = [0, 0]
   const taken: Owner['taken'][number][] = []
@@ -88,7 +89,7 @@ async function own(
   }
   const queue = new UnitQueue({
     ...of,
-    unit: 0,
+    unit,
     reader,
     producer,
     owners,
@@ -134,6 +135,12 @@ async function own(
       return ids
     },
   }
+}
+
+/** Looks at the log of a queue if this is due, as all members do. */
+async function look({ topic }: Topics, { queue }: Owner): Promise<void> {
+  const nowMs = performance.now()
+  if (queue.isLookDue(nowMs)) await lookAt(new Map([[0, queue]]), { reader, topic, nowMs })
 }
 
 /** Writes a record to the topic as another process would. */
@@ -185,11 +192,35 @@ test('a late record is found without an append of its own', async () => {
   const first = await own(of)
   const second = await own(of)
   await first.append('a', 'late')
-  await until('it is found', () => {
-    second.queue.tick()
+  await until('it is found', async () => {
+    await look(of, second)
     return second.queue.undone === 1
   })
   expect(await second.drain('a')).toEqual(['late'])
+})
+
+test('one question to the brokers finds what others have appended to all units', async () => {
+  const of = await topics(3)
+  const owned = [0, 1, 2].map((unit) => own(of, undefined, { unit }))
+  const owners = await Promise.all(owned)
+  const headers = { 'destination-id': 'a', queued: '' }
+  await produce(
+    of.topic,
+    [0, 1, 2].map((partition) => ({ value: `of-${partition}`, partition, headers })),
+  )
+  let questions = 0
+  const counted: typeof reader = {
+    ...reader,
+    ranges(where) {
+      questions++
+      return reader.ranges(where)
+    },
+  }
+  const queues = new Map(owners.map(({ queue }, unit) => [unit, queue]))
+  expect(await lookAt(queues, { reader: counted, topic: of.topic, nowMs: performance.now() })).toEqual([])
+  await until('all are found', () => owners.every(({ queue }) => queue.undone === 1))
+  expect(questions).toBe(1)
+  expect(await Promise.all(owners.map((owner) => owner.next('a')))).toEqual(['of-0', 'of-1', 'of-2'])
 })
 
 test('marks of an earlier owner that come late are facts, and overwrite nothing', async () => {
@@ -293,13 +324,13 @@ test('what has waited for too long is taken out before Kafka deletes it, and the
   const first = await own(of)
   await Promise.all(['a1', 'b1', 'a2'].map((id) => first.append(id.slice(0, 1), id)))
   const maxAgeMs = 3_000
-  const second = await own(of, undefined, maxAgeMs)
+  const second = await own(of, undefined, { maxAgeMs })
   expect(await second.next('b')).toBe('b1')
   const appendedMs = second.taken[0]?.record.timestampMs ?? 0
   await until('they are too old', () => Date.now() > appendedMs + maxAgeMs)
   await second.append('a', 'a3')
-  await until('the old ones are taken out', () => {
-    second.queue.tick()
+  await until('the old ones are taken out', async () => {
+    await look(of, second)
     return second.expired.length === 2
   })
   expect(second.expired.map(({ id }) => id)).toEqual(['a1', 'a2'])

@@ -138,6 +138,28 @@ describe('lanes', () => {
     expect(started.map(({ name }) => name)).toEqual(['first', 'waits', 'after the edit'])
   })
 
+  test('a lane is spare while nothing of it waits and its whole burst is there', () => {
+    const { lanes } = setup()
+    const laneRate = { perSecond: 0.01, burst: 2 }
+    expect(lanes.isSpare('a')).toBe(true)
+    lanes.offer(new Parcel('a', '', { laneRate }))
+    expect([lanes.isSpare('a'), [...lanes.rated()]]).toEqual([false, []])
+    for (let i = 0; i < 2; i++) lanes.offer(new Parcel('a', '', { laneRate }))
+    for (let i = 0; i < 9; i++) lanes.offer(new Parcel('unlimited'))
+    expect([...lanes.rated()]).toEqual(['a'])
+  })
+
+  test('a lower rate counts at once, so that nothing of the former rate is left over', () => {
+    let rate = { perSecond: 1_000, burst: 100 }
+    const { lanes, started } = setup({ limitsOf: () => ({ cap: 1_000, rate }) })
+    const offer = () => lanes.offer(new Parcel('a', '', { laneRate: rate, laneCap: 1_000 }))
+    offer()
+    rate = { perSecond: 0.01, burst: 1 }
+    lanes.renewLimits('a')
+    for (let i = 0; i < 9; i++) offer()
+    expect(started).toHaveLength(2)
+  })
+
   test('a postponed delivery is started again when its time has come, and its lane starts nothing before', async () => {
     const { lanes, started } = setup()
     const parcel = new Parcel('a', 'postponed', { laneCap: 1 })

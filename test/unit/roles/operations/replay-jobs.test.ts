@@ -13,6 +13,7 @@ async function openReading(given: Partial<PartitionReader>, env: Record<string, 
   const reader: PartitionReader = {
     piece: unasked,
     range: unasked,
+    ranges: unasked,
     topicId: unasked,
     hasDiverged: unasked,
     read: unasked,
