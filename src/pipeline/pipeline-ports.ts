@@ -12,6 +12,7 @@ import type { SkipReason } from '../routing/route.ts'
 import type { LaneClass } from '../delivery/lanes/lane-queue.ts'
 import type { OmitReason } from './attempt.ts'
 import type { Delivery } from './delivery.ts'
+import type { WhileAutoPaused } from './dead-letter.ts'
 import type { HookResult } from './decision.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
 import type { PropertyHeader } from '../message/record-headers.ts'
@@ -178,6 +179,14 @@ export type PipelineOptions = {
   topics: { events: string; retryPrefix: string; replays: string; deadLetters: string }
   /** The queues for deliveries that wait for their turn. Without them, these wait on the retry topics. */
   queue?: WaitingQueue
+  /** What becomes of messages for destinations that Sluice has paused. Default: `wait`. */
+  whileAutoPaused?: WhileAutoPaused
+  /**
+   * Called when a hook has answered 410 (Gone). `definition`: the destination as it was when the request was made.
+   * Returns true if no message is sent to the hook from now on. The catalog then has the destination without the
+   * hook, or as `auto_paused` if it has no other hook. Without this function, a 410 concerns only its message.
+   */
+  answeredGone?: (definition: DestinationDefinition, hookId: string, lastOutcome: string) => boolean
   limits: MessageLimits
   maxInFlight: number
   laneWaitMs: number
