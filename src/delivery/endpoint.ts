@@ -1,6 +1,7 @@
 import type { Destination } from '../catalog/catalog.ts'
 import { hookBreach } from '../catalog/hook-rules.ts'
 import { Breaker, type BreakerOptions } from './lanes/breaker.ts'
+import type { SickLoad } from './lanes/sick-load.ts'
 import { HookLoad } from './load/hook-load.ts'
 import { secretsOf } from '../secrets/secret-texts.ts'
 import { createSigner, type Signer } from './signature.ts'
@@ -92,15 +93,20 @@ export type Endpoints = {
 
 /**
  * `shareOfGroup` returns the fraction of the consumer group that this worker is, above 0 and up to 1. Each
- * worker makes only its part of the requests that a hook's server takes at once.
+ * worker makes only its part of the requests that a hook's server takes at once. `sickLoad` is shared by all
+ * hooks of the process.
  */
-export function createEndpoints(breaker: BreakerOptions, shareOfGroup: () => number): Endpoints {
+export function createEndpoints(
+  breaker: BreakerOptions,
+  shareOfGroup: () => number,
+  sickLoad?: SickLoad,
+): Endpoints {
   const endpoints = new WeakMap<DestinationDefinition, Endpoint>()
   return {
     of(definition) {
       let endpoint = endpoints.get(definition)
       if (endpoint === undefined) {
-        endpoint = prepare(definition, breaker, shareOfGroup)
+        endpoint = prepare(definition, breaker, shareOfGroup, sickLoad)
         endpoints.set(definition, endpoint)
       }
       return endpoint
@@ -113,6 +119,7 @@ function prepare(
   definition: DestinationDefinition,
   breaker: BreakerOptions,
   shareOfGroup: () => number,
+  sickLoad: SickLoad | undefined,
 ): Endpoint {
   const { sharedSecret } = definition
   // If each message goes to several URLs, one that takes less must not hold up the others.
@@ -124,7 +131,7 @@ function prepare(
       return {
         id: hook.id,
         target: targetOf(hook, definition),
-        breaker: new Breaker(breaker, load),
+        breaker: new Breaker(breaker, load, sickLoad),
         load,
         cap: definition.maxInFlightSick,
         refusal: hookBreach(hook)?.problem,

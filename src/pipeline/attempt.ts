@@ -163,7 +163,7 @@ export class Attempt<D extends Attempted> {
     // With `failover`, a failing hook that comes before a healthy hook is asked only to find out whether the
     // failing hook has recovered (a probe).
     const isProbe = this.#isFailover && this.#isWellAfter(place)
-    const paced = new HookExchange(this, hook, isProbe ? 'between' : tryClass, 'paced')
+    const paced = new HookExchange(this, hook, isProbe ? 'probe' : tryClass, 'paced')
     this.#paced++
     const taken = bulkhead.offer(paced)
     if (taken !== 'taken') this.leftOut(hook, taken)

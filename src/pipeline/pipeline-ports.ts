@@ -1,4 +1,5 @@
 import type { BreakerOptions } from '../delivery/lanes/breaker.ts'
+import type { SickLoadOptions } from '../delivery/lanes/sick-load.ts'
 import type { BulkheadOptions } from '../delivery/lanes/bulkhead.ts'
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { Sender } from '../delivery/send/sender.ts'
@@ -192,6 +193,8 @@ export type PipelineOptions = {
   laneWaitMs: number
   lanePatienceMs: number
   breaker: BreakerOptions
+  /** How many requests to failing hooks are few. Default: `usualSickLoad`. */
+  sickLoad?: SickLoadOptions
   /** The limits on requests to hooks that fail or have asked for a pause. */
   bulkhead: BulkheadOptions
   /**

@@ -1,5 +1,6 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { Bulkhead } from '../delivery/lanes/bulkhead.ts'
+import { SickLoad, usualSickLoad } from '../delivery/lanes/sick-load.ts'
 import { createEndpoints } from '../delivery/endpoint.ts'
 import { GroupShare } from '../delivery/group-share.ts'
 import { laneCapOf, laneRateOf } from '../delivery/lane-limits.ts'
@@ -61,7 +62,11 @@ class DeliveryPipeline implements Pipeline {
 
   constructor(options: PipelineOptions) {
     this.#options = options
-    this.#endpoints = createEndpoints(options.breaker, () => this.#groupShare.fraction)
+    this.#endpoints = createEndpoints(
+      options.breaker,
+      () => this.#groupShare.fraction,
+      new SickLoad(options.sickLoad ?? usualSickLoad),
+    )
     this.#bulkhead = new Bulkhead({ ...options.bulkhead, mayStart: options.mayBegin })
     const { maxTries, maxBytes } = options.bulkhead
     const account = new Account({

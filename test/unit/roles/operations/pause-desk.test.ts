@@ -53,6 +53,9 @@ test('an order to try all messages of a destination also resumes its gone URLs, 
   const read = readConfig({ env: {} })
   if (!read.ok) throw new Error(read.message)
   const records: KeyedRecord[] = []
+  function bytesOf(value: Buffer | string | null): Buffer | null {
+    return typeof value === 'string' ? Buffer.from(value) : value
+  }
   function write(record: Pick<KeyedRecord, 'key' | 'value'>): void {
     records.push({ ...record, offset: records.length, timestampMs: 1 })
   }
@@ -66,7 +69,7 @@ test('an order to try all messages of a destination also resumes its gone URLs, 
     writer: {
       async write(given) {
         for (const { topic, key, value } of given)
-          if (topic.endsWith('notices') && key !== null && value !== null) write({ key, value })
+          if (topic.endsWith('notices') && key instanceof Buffer) write({ key, value: bytesOf(value) })
       },
       stop: unused,
     },
@@ -74,9 +77,13 @@ test('an order to try all messages of a destination also resumes its gone URLs, 
   const content = { content: 'c', atMs: 1, lastOutcome: 'status 410', readTo: 0 }
   write(encodeGone({ destinationId: 'crm', hookId: 'main', content }))
   await desk.retryNow({ destinationId: 'crm', messageId: 'm-1', by: 'ann' })
-  expect(await desk.gone()).toEqual({ ok: true, value: new Map([['crm', new Map([['main', content]])]]) })
+  const goneHooks = async (): Promise<readonly string[]> => {
+    const answer = await desk.gone()
+    return answer.ok ? [...answer.value.keys()] : [answer.problem]
+  }
+  expect(await goneHooks()).toEqual(['crm'])
   await desk.retryNow({ destinationId: 'crm', messageId: undefined, by: 'ann' })
-  expect(await desk.gone()).toEqual({ ok: true, value: new Map() })
+  expect(await goneHooks()).toEqual([])
   const kinds = records.map(({ key }): unknown => JSON.parse(key.toString())[0])
   expect(kinds).toEqual(['gone', 'recall', 'resumed', 'recall'])
   write(encodeGone({ destinationId: 'crm', hookId: 'main', content: { ...content, readTo: records.length } }))
