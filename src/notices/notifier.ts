@@ -5,7 +5,13 @@ import { Decider, type Situation, type Terms, toldHooks, toldRefusing } from './
 import { messageOf, type Notice, type NoticeKind, type NoticeMessage } from './notice.ts'
 import { encodeForgotten, encodeReport, encodeTold, pagesOf, type Report } from './notice-record.ts'
 import { encodeGone } from './gone-record.ts'
-import { goneToForget, noticesOfPauses, PauseDecider, type PauseSituation, type PauseTerms } from './pause-decider.ts'
+import {
+  goneToForget,
+  noticesOfPauses,
+  PauseDecider,
+  type PauseSituation,
+  type PauseTerms,
+} from './pause-decider.ts'
 import { encodePause, type PauseRecord } from './pause-record.ts'
 import type { Refusals } from './refusals.ts'
 import type { Watch } from './watch.ts'

@@ -114,7 +114,8 @@ export class PauseDecider {
       return { kind: 'resumed', destinationId, content }
     }
     const isTried = state !== 'off' && state !== 'paused'
-    if (pause === undefined && allGone !== undefined) return isTried ? pausedAsGone(subject, allGone) : undefined
+    if (pause === undefined && allGone !== undefined)
+      return isTried ? pausedAsGone(subject, allGone) : undefined
     if (pause === undefined && autoPauseMs > 0 && isTried)
       return isSound ? this.#aboutClock(subject) : undefined
     const isTimed = board.pauses.clock(destinationId) !== undefined

@@ -8,7 +8,10 @@ import { forgetEditedHooks } from './edited-hooks.ts'
 import type { Exits } from './exits.ts'
 import type { ParkReason, PipelineOptions, WaitingQueue } from './pipeline-ports.ts'
 
-type ParkingOptions = Pick<PipelineOptions, 'catalog' | 'ladder' | 'observer' | 'queue' | 'whileAutoPaused' | 'now'> & {
+type ParkingOptions = Pick<
+  PipelineOptions,
+  'catalog' | 'ladder' | 'observer' | 'queue' | 'whileAutoPaused' | 'now'
+> & {
   readonly exits: Exits
 }
 

@@ -251,17 +251,31 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
 
 function openPipeline(base: MemberBase, joined: Joined): Pipeline {
   const { config, catalog, group, limits } = base
-  const { producer, outbound, observer, deliveryLog, audiences, marks, watch, refusals, repeats, traces, waiting } =
-    joined
+  const {
+    producer,
+    outbound,
+    observer,
+    deliveryLog,
+    audiences,
+    marks,
+    watch,
+    refusals,
+    repeats,
+    traces,
+    waiting,
+  } = joined
   return createPipeline({
     catalog,
     sender: outbound.sender,
     outlet: producer,
     queue: waiting,
-    observer: [deliveryLog?.observer, traces?.observer, watch.observer, refusals?.observer, recallObserver].reduce(
-      bothObservers,
-      observer,
-    ),
+    observer: [
+      deliveryLog?.observer,
+      traces?.observer,
+      watch.observer,
+      refusals?.observer,
+      recallObserver,
+    ].reduce(bothObservers, observer),
     tracing: traces,
     ownSource: config.notices.source,
     ...(repeats !== undefined && { repeats }),

@@ -94,7 +94,7 @@ export async function startTrials(): Promise<Trials> {
         isCurrent: () => true,
         answered() {},
         cameLate() {},
-      omitted() {},
+        omitted() {},
         freed() {},
         mayGoOn: () => false,
         isUnitStopped: () => false,

@@ -40,7 +40,11 @@ export class GoneHooks {
    * Takes a hook that has answered 410. `definition`: the destination as it was when the request was made.
    * `readTo`: the offset up to which this process has read the topic. Returns true if that is news.
    */
-  add(definition: DestinationDefinition, hookId: string, { lastOutcome, readTo }: Pick<Gone, 'lastOutcome' | 'readTo'>): boolean {
+  add(
+    definition: DestinationDefinition,
+    hookId: string,
+    { lastOutcome, readTo }: Pick<Gone, 'lastOutcome' | 'readTo'>,
+  ): boolean {
     const content = hookContentsOf(definition).get(hookId)
     if (content === undefined || this.#contentOf(definition.id, hookId) === content) return false
     const gone = { content, atMs: this.#options.now(), lastOutcome, readTo }

@@ -110,6 +110,10 @@ export function destinationData({ destination, state, goneHooks }: ListedDestina
     strategy,
     maxInFlight,
     rateLimit: rateLimit ?? null,
-    hooks: hooks.map(({ id: hookId, origin }) => ({ id: hookId, origin, isGone: goneHooks.includes(hookId) })),
+    hooks: hooks.map(({ id: hookId, origin }) => ({
+      id: hookId,
+      origin,
+      isGone: goneHooks.includes(hookId),
+    })),
   }
 }

@@ -53,7 +53,7 @@ class World {
 
   /** Lets time pass, with a look of each worker every half minute. `each` is called before each look. */
   pass(ms: number, each: () => void = () => undefined): void {
-    for (const endMs = this.nowMs + ms; this.nowMs < endMs; ) {
+    for (const endMs = this.nowMs + ms; this.nowMs < endMs;) {
       this.nowMs += 30_000
       each()
       this.#look()

@@ -11,7 +11,11 @@ function track(messageId: string) {
 }
 
 test('an event becomes a dead letter at once, which says what to do; others get it', async () => {
-  const all = stage({ whileAutoPaused: 'dead-letter', sources, destinations: [crm, destinationOf('ads', { sources: ['shop'] })] })
+  const all = stage({
+    whileAutoPaused: 'dead-letter',
+    sources,
+    destinations: [crm, destinationOf('ads', { sources: ['shop'] })],
+  })
   const record = new TestRecord('events', 0)
   all.pipeline.accept(record, track('m-1'))
   await all.settle()

@@ -4,7 +4,12 @@ import type { Outcome } from '../../../src/delivery/outcomes/outcome.ts'
 import { type Destination, destinationOf, failed, stage, taken, TestRecord } from './stage.ts'
 
 const gone: Outcome = { kind: 'answer', status: 410 }
-const [one, two] = ['one', 'two'].map((id) => ({ id, origin: `https://${id}.example`, path: '/', headers: [] }))
+const [one, two] = ['one', 'two'].map((id) => ({
+  id,
+  origin: `https://${id}.example`,
+  path: '/',
+  headers: [],
+}))
 const hooks = [one, two].filter((hook) => hook !== undefined)
 
 function track(messageId: string) {
@@ -28,13 +33,14 @@ function staged(settings: Partial<Destination>, isHonoured = true) {
       answeredGone(_definition, hookId) {
         goneHooks.push(hookId)
         // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- it only reads hooks and state
-        destination = restrained(whole as never, { isPaused: false, goneHooks }) as Destination
+        destination = restrained(whole as never, { isPaused: false, goneHooks })
         return true
       },
     }),
   })
   let offset = 0
-  const accept = (messageId: string) => all.pipeline.accept(new TestRecord('events', offset++), track(messageId))
+  const accept = (messageId: string) =>
+    all.pipeline.accept(new TestRecord('events', offset++), track(messageId))
   const answer = async (to: string, outcome: Outcome) => {
     all.posted.find((posted) => posted.to === to)?.answer(outcome)
     await all.settle()
@@ -59,12 +65,13 @@ test('the message that saw the 410 waits with those after it, where there is no 
 })
 
 test('once the URL is asked for again, it gets the message that saw the 410', async () => {
-  const { accept, answerAt, told, repair, retry, written, settle } = staged({})
+  const all = staged({})
+  const { accept, answerAt, told, repair, written } = all
   accept('m-1')
   await answerAt('crm', gone)
   repair()
-  retry(written[0])
-  await settle()
+  all.retry(written[0])
+  await all.settle()
   await answerAt('crm', taken)
   expect(told()).toEqual(['parked crm: paused', 'delivered crm'])
 })

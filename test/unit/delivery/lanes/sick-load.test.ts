@@ -6,7 +6,12 @@ const room = { hasRoom: () => true, readyAtMs: () => 0 }
 const settings = { failureShare: 0.5, minResults: 10, windowMs: 10_000, openMs: 5_000, maxOpenMs: 60_000 }
 
 /** Counts requests at even rates for a time, and returns the time after it. */
-function pass(load: SickLoad, fromMs: number, seconds: number, rates: { sound: number; sick: number }): number {
+function pass(
+  load: SickLoad,
+  fromMs: number,
+  seconds: number,
+  rates: { sound: number; sick: number },
+): number {
   for (let at = 0; at < seconds * 10; at++) {
     const nowMs = fromMs + at * 100
     for (let count = 0; count < rates.sound / 10; count++) load.sound(nowMs)
@@ -46,7 +51,14 @@ const classes: readonly TryClass[] = ['only', 'first', 'last', 'between', 'again
 test('while the load is low, an open breaker lets every try through, except probes of failover', () => {
   const load = new SickLoad({ share: 0.1, perSecond: 100 })
   const breaker = openBreaker(load)
-  expect(classes.map((tryClass) => breaker.advise(tryClass, 2))).toEqual(['go', 'go', 'go', 'go', 'go', 'skip'])
+  expect(classes.map((tryClass) => breaker.advise(tryClass, 2))).toEqual([
+    'go',
+    'go',
+    'go',
+    'go',
+    'go',
+    'skip',
+  ])
   load.sick(2, 1_000)
   expect(classes.map((tryClass) => breaker.advise(tryClass, 3))).toEqual([
     'go',

@@ -4,6 +4,10 @@ import type { KeyedRecord } from '../../../../src/message/records.ts'
 import { encodeGone } from '../../../../src/notices/gone-record.ts'
 import { pauseDeskOf } from '../../../../src/roles/operations/pause-desk.ts'
 
+function bytesOf(value: Buffer | string | null): Buffer | null {
+  return typeof value === 'string' ? Buffer.from(value) : value
+}
+
 const unused = async (): Promise<void> => undefined
 
 async function* readNone(): AsyncGenerator<never> {}
@@ -53,9 +57,6 @@ test('an order to try all messages of a destination also resumes its gone URLs, 
   const read = readConfig({ env: {} })
   if (!read.ok) throw new Error(read.message)
   const records: KeyedRecord[] = []
-  function bytesOf(value: Buffer | string | null): Buffer | null {
-    return typeof value === 'string' ? Buffer.from(value) : value
-  }
   function write(record: Pick<KeyedRecord, 'key' | 'value'>): void {
     records.push({ ...record, offset: records.length, timestampMs: 1 })
   }
