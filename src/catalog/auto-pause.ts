@@ -88,13 +88,15 @@ export function mayBeGone(
   return stopsOnGone && autoPauseMs !== 0 && !sources.includes(noticesSource)
 }
 
-/** What Sluice itself does to a destination that is `on`: pauses it, or leaves out the hooks that are gone. */
+/**
+ * What Sluice itself does to a destination that is `on`: pauses it, or leaves out the hooks that are gone.
+ */
 export type Restraint = { readonly isPaused: boolean; readonly goneHooks: readonly string[] }
 
 /**
- * Returns what is left of a destination that is `on`. If it is paused, or all of its hooks are gone, its state
- * becomes `auto_paused`. Otherwise it loses the hooks that are gone. Returns the destination itself if nothing
- * changes.
+ * Returns what is left of a destination that is `on`. If it is paused, or all of its hooks are gone, its
+ * state becomes `auto_paused`. Otherwise it loses the hooks that are gone. Returns the destination itself if
+ * nothing changes.
  */
 export function restrained(destination: Destination, { isPaused, goneHooks }: Restraint): Destination {
   if (destination.state !== 'on') return destination
@@ -104,8 +106,8 @@ export function restrained(destination: Destination, { isPaused, goneHooks }: Re
 }
 
 /**
- * Returns a copy of `catalog` whose destinations are those that `change` returns. Returns `catalog` itself if no
- * destination changes.
+ * Returns a copy of `catalog` whose destinations are those that `change` returns. Returns `catalog` itself if
+ * no destination changes.
  */
 export function withChanged(catalog: Catalog, change: (destination: Destination) => Destination): Catalog {
   const destinations = [...catalog.destinations.values()].map(change)

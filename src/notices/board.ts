@@ -163,8 +163,8 @@ export class Board {
   }
 
   /**
-   * Returns the hooks that refuse everything, each hook once, like `failing`. `sinceMs` of a hook isn't earlier
-   * than its last success at any process.
+   * Returns the hooks that refuse everything, each hook once, like `failing`. `sinceMs` of a hook isn't
+   * earlier than its last success at any process.
    */
   refusing(sinceMs: number): ReadonlyMap<string, SeenHook> {
     const refusing = this.#mergedSince(sinceMs, (report) => report.refusing)

@@ -14,7 +14,9 @@ export type Terms = {
   readonly staleMs: number
   /** Time that a hook must work without a reported failure before it counts as recovered. */
   readonly wellMs: number
-  /** Time for which a hook must refuse everything before a notice about this is made. 0: none is ever made. */
+  /**
+   * Time for which a hook must refuse everything before a notice about this is made. 0: none is ever made.
+   */
   readonly refusingAfterMs?: number
   /** The notice about the end of a secret is made this long before the end. */
   readonly secretEndingMs: number
@@ -202,8 +204,8 @@ export class Decider {
 
   /**
    * Returns true if a notice is over, so that another one may be made. `needs_backfill` is over if the
-   * destination has all of its values again, and `refusing` if the hook has accepted a request, both not before
-   * `windowMs` has passed since the notice.
+   * destination has all of its values again, and `refusing` if the hook has accepted a request, both not
+   * before `windowMs` has passed since the notice.
    */
   #isOver(notice: Notice, board: Board, { nowMs }: Situation): boolean {
     if (notice.kind === 'refusing')
@@ -244,8 +246,8 @@ function secretsEnding(
 }
 
 /**
- * Decides about hooks that refuse everything. A hook gets one notice, until it has accepted a request and refuses
- * everything again.
+ * Decides about hooks that refuse everything. A hook gets one notice, until it has accepted a request and
+ * refuses everything again.
  */
 function refusals(
   board: Board,

@@ -14,8 +14,8 @@ const goneSchema = Type.Object({
 const checkGone = Compile(goneSchema)
 
 /**
- * A hook that is gone. `content`: the content that the hook had (`src/delivery/hook-content.ts`). `readTo`: the
- * offset up to which the worker had read the topic when it got the answer.
+ * A hook that is gone. `content`: the content that the hook had (`src/delivery/hook-content.ts`). `readTo`:
+ * the offset up to which the worker had read the topic when it got the answer.
  */
 export type Gone = Readonly<Static<typeof goneSchema>>
 
@@ -36,7 +36,9 @@ export function encodeGone({ destinationId, hookId, content }: GoneRecord): {
   }
 }
 
-/** Decodes the parsed key and value of a record. Returns `undefined` if the record isn't about a gone hook. */
+/**
+ * Decodes the parsed key and value of a record. Returns `undefined` if the record isn't about a gone hook.
+ */
 export function decodeGone(names: readonly unknown[], content: unknown): GoneRecord | undefined {
   const [kind, destinationId, hookId] = names
   if (kind !== 'gone' || typeof destinationId !== 'string' || typeof hookId !== 'string') return undefined

@@ -96,8 +96,8 @@ export class PauseBook {
   }
 
   /**
-   * Returns the hooks of a destination that are gone: they have answered 410, and the destination wasn't resumed
-   * since. A hook whose content is another one now isn't gone any more, which this book doesn't know.
+   * Returns the hooks of a destination that are gone: they have answered 410, and the destination wasn't
+   * resumed since. A hook whose content is another one now isn't gone any more, which this book doesn't know.
    */
   goneOf(destinationId: string): ReadonlyMap<string, Gone> {
     const hooks = this.#gone.get(destinationId)

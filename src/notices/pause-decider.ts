@@ -208,8 +208,8 @@ function pausedAsGone({ destinationId, urls, board, nowMs }: Subject, allGone: r
 }
 
 /**
- * Returns the records that remove what isn't needed any more about gone hooks: those of removed, edited or resumed
- * hooks.
+ * Returns the records that remove what isn't needed any more about gone hooks: those of removed, edited or
+ * resumed hooks.
  */
 export function goneToForget(
   board: Board,

@@ -16,8 +16,8 @@ export type RefusalsOptions = {
 }
 
 /**
- * The fewest refusals after which a hook is reported. One refused message says nothing about its hook. What another
- * process has reported is reported from the first refusal on.
+ * The fewest refusals after which a hook is reported. One refused message says nothing about its hook. What
+ * another process has reported is reported from the first refusal on.
  */
 const leastRefusals = 3
 /** If a hook has refused nothing for this time, in milliseconds, nobody knows whether it still would. */
@@ -34,8 +34,8 @@ type Refusing = {
 }
 
 /**
- * Watches which hooks refuse everything: their answers say that messages have failed for good, such as 401, 403 or
- * 404, and they accept nothing in between. Failures that are tried again say neither.
+ * Watches which hooks refuse everything: their answers say that messages have failed for good, such as 401,
+ * 403 or 404, and they accept nothing in between. Failures that are tried again say neither.
  */
 export class Refusals {
   readonly #options: RefusalsOptions

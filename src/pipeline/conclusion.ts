@@ -83,7 +83,9 @@ export class Conclusion {
     else parking.follow(delivery, decision, 'failed')
   }
 
-  /** Notes that a hook has answered 410. Returns true if it counts as failed for every message from now on. */
+  /**
+   * Notes that a hook has answered 410. Returns true if it counts as failed for every message from now on.
+   */
   noteGone({ definition }: Endpoint, { hookId, outcome }: HookResult): boolean {
     if (outcome.kind !== 'answer' || outcome.status !== gone) return false
     return this.#options.answeredGone?.(definition, hookId, describeOutcome(outcome)) ?? false

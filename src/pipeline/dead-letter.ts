@@ -83,8 +83,8 @@ function adviceOfStatus(status: number): string {
 }
 
 /**
- * The treatment of a message whose destination isn't `on`. `park`: the message waits as long as the destination is
- * `paused` or `auto_paused`. `deadLetter`: the message becomes a dead letter, which can be
+ * The treatment of a message whose destination isn't `on`. `park`: the message waits as long as the
+ * destination is `paused` or `auto_paused`. `deadLetter`: the message becomes a dead letter, which can be
  * replayed later.
  */
 export type StateEffect =

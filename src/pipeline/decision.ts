@@ -27,7 +27,8 @@ export type AttemptReport = {
   hookIds: readonly string[]
   results: readonly HookResult[]
   /**
-   * The hooks that count as failed for every message. A delivery doesn't note them, because they may come back.
+   * The hooks that count as failed for every message. A delivery doesn't note them, because they may come
+   * back.
    */
   goneHooks?: readonly string[]
   startedMs: number

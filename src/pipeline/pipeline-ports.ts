@@ -183,9 +183,10 @@ export type PipelineOptions = {
   /** What becomes of messages for destinations that Sluice has paused. Default: `wait`. */
   whileAutoPaused?: WhileAutoPaused
   /**
-   * Called when a hook has answered 410 (Gone). `definition`: the destination as it was when the request was made.
-   * Returns true if no message is sent to the hook from now on. The catalog then has the destination without the
-   * hook, or as `auto_paused` if it has no other hook. Without this function, a 410 concerns only its message.
+   * Called when a hook has answered 410 (Gone). `definition`: the destination as it was when the request was
+   * made. Returns true if no message is sent to the hook from now on. The catalog then has the destination
+   * without the hook, or as `auto_paused` if it has no other hook. Without this function, a 410 concerns only
+   * its message.
    */
   answeredGone?: (definition: DestinationDefinition, hookId: string, lastOutcome: string) => boolean
   limits: MessageLimits

@@ -61,8 +61,8 @@ export type HookRoom = {
  * - `last`: the second try, if there is no time for a third try.
  * - `between`: the second try, if there is time for a third try.
  * - `again`: any try after the second.
- * - `probe`: a try of a failing hook before a hook of the same destination that works (`failover`). It only finds
- *   out whether the failing hook has recovered.
+ * - `probe`: a try of a failing hook before a hook of the same destination that works (`failover`). It only
+ *   finds out whether the failing hook has recovered.
  */
 export type TryClass = 'only' | 'first' | 'last' | 'between' | 'again' | 'probe'
 

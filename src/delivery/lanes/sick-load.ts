@@ -14,8 +14,8 @@ export type SickLoadOptions = {
 }
 
 /**
- * What one process may always afford: a tenth of its requests. A process makes thousands of requests a second, so
- * a few hundred are a small part of what it can make, even while there is little else to do.
+ * What one process may always afford: a tenth of its requests. A process makes thousands of requests a
+ * second, so a few hundred are a small part of what it can make, even while there is little else to do.
  */
 export const usualSickLoad: SickLoadOptions = { share: 0.1, perSecond: 300 }
 
@@ -23,8 +23,9 @@ export const usualSickLoad: SickLoadOptions = { share: 0.1, perSecond: 300 }
  * Measures how many requests of this process go to failing hooks. While they are few, each message gets every
  * try of the ladder.
  *
- * Tries that the breakers refuse count too. Otherwise the load would be low because tries are refused, and tries
- * would be allowed and refused in turn. All times are milliseconds of one monotonic clock, given by the caller.
+ * Tries that the breakers refuse count too. Otherwise the load would be low because tries are refused, and
+ * tries would be allowed and refused in turn. All times are milliseconds of one monotonic clock, given by the
+ * caller.
  */
 export class SickLoad {
   readonly #options: SickLoadOptions

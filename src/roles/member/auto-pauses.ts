@@ -38,7 +38,8 @@ type View = { readonly read: Catalog; readonly catalog: Catalog; readonly isOn: 
 
 /**
  * Holds the destinations that Sluice has paused (`auto_paused`) and the hooks that are gone, and the catalog
- * without them. A process still sends to a paused destination until the process has read the record of the pause.
+ * without them. A process still sends to a paused destination until the process has read the record of the
+ * pause.
  */
 export class AutoPauses implements PausesPort {
   readonly #options: AutoPausesOptions
@@ -52,7 +53,9 @@ export class AutoPauses implements PausesPort {
   /** A text that stands for the destinations that are paused. */
   #pausedText = ''
   readonly #listeners = new Listeners<[]>()
-  /** The destinations that have lost some hooks, so that each keeps its object and what was learned about it. */
+  /**
+   * The destinations that have lost some hooks, so that each keeps its object and what was learned about it.
+   */
   readonly #left = new WeakMap<Destination, { readonly goneHooks: string; readonly left: Destination }>()
   #view: View | undefined
 
@@ -87,7 +90,8 @@ export class AutoPauses implements PausesPort {
   }
 
   isOn(): boolean {
-    // A pause must be ended even if no destination can be paused any more. Otherwise it would apply again later.
+    // A pause must be ended even if no destination can be paused any more. Otherwise it would apply again
+    // later.
     return this.#current().isOn || this.#book.knownGone.length > 0 || this.#book.paused.size > 0
   }
 
@@ -129,8 +133,8 @@ export class AutoPauses implements PausesPort {
   }
 
   /**
-   * Takes a hook that has answered 410. Returns true if the hook counts as failed for every message from now on.
-   * `definition`: the destination as it was when the request was made.
+   * Takes a hook that has answered 410. Returns true if the hook counts as failed for every message from now
+   * on. `definition`: the destination as it was when the request was made.
    */
   answeredGone(definition: DestinationDefinition, hookId: string, lastOutcome: string): boolean {
     const destination = this.whole.destinations.get(definition.id)

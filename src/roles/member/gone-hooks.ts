@@ -17,9 +17,9 @@ export type GoneHooksOptions = {
 }
 
 /**
- * The hooks that have answered 410 (Gone). This process knows those that it has found itself at once, and writes
- * a record about each, by which all processes know it. If the record can't be written, only this process knows
- * of it, and each other one finds it out by one request.
+ * The hooks that have answered 410 (Gone). This process knows those that it has found itself at once, and
+ * writes a record about each, by which all processes know it. If the record can't be written, only this
+ * process knows of it, and each other one finds it out by one request.
  */
 export class GoneHooks {
   readonly #options: GoneHooksOptions

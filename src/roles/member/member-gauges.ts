@@ -129,7 +129,8 @@ function showWaiting(metrics: WorkerMetrics, { waiting, catalog }: ShownMember):
   const byState = { on: 0, paused: 0, auto_paused: 0 }
   for (const [destinationId, count] of waiting.counts()) {
     const state = destinations.get(destinationId)?.state ?? 'off'
-    // What waits for a destination that is off or removed becomes a dead letter at once, so it counts as `on`.
+    // What waits for a destination that is off or removed becomes a dead letter at once, so it counts as
+    // `on`.
     byState[state === 'off' ? 'on' : state] += count
   }
   for (const [state, count] of Object.entries(byState)) metrics.waitingNow.set({ state }, count)

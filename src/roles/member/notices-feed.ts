@@ -22,9 +22,9 @@ type FeedOptions = {
 }
 
 /**
- * Reads the topic `notices` each second, for what each worker has to know soon: which destinations are paused,
- * which hooks are gone, and orders to try messages now. The topic is optional. Without it, nobody is told
- * anything.
+ * Reads the topic `notices` each second, for what each worker has to know soon: which destinations are
+ * paused, which hooks are gone, and orders to try messages now. The topic is optional. Without it, nobody is
+ * told anything.
  */
 export class NoticesFeed {
   readonly #options: FeedOptions

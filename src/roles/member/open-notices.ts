@@ -13,7 +13,7 @@ import {
 import { maxRetryRecordBytes } from '../../topics/topic-list.ts'
 import { within } from '../../async/within.ts'
 import type { Terms } from '../../notices/decider.ts'
-import { Notifier, type PausesPort } from '../../notices/notifier.ts'
+import { Notifier, type NotifierOptions, type PausesPort } from '../../notices/notifier.ts'
 import { encodeGone } from '../../notices/gone-record.ts'
 import { Refusals } from '../../notices/refusals.ts'
 import { Watch } from '../../notices/watch.ts'
@@ -102,11 +102,7 @@ export function openNotices(options: NoticesOptions): Notices {
     situation: () => situationOf(options.pauses.whole, options.marks),
     nameOf: (id) => catalog().destinations.get(id)?.name ?? id,
     pauses: options.pauses,
-    pauseTerms: {
-      staleMs: termsOf(config, everyMs).staleMs,
-      steadyMs: config.notices.failingAfterMs,
-      refusalsFail: config.notices.pauseRefusing,
-    },
+    pauseTerms: pauseTermsOf(config, everyMs),
     observer: createNoticeObserver({ metrics: options.metrics, log }),
     now: Date.now,
   })
@@ -179,6 +175,11 @@ function termsOf({ notices, kafka }: Config, everyMs: number): Terms {
     secretEndingMs: notices.secretEndingMs,
     refusingAfterMs: notices.refusingAfterMs,
   }
+}
+
+function pauseTermsOf(config: Config, everyMs: number): NotifierOptions['pauseTerms'] {
+  const { failingAfterMs: steadyMs, pauseRefusing: refusalsFail } = config.notices
+  return { staleMs: termsOf(config, everyMs).staleMs, steadyMs, refusalsFail }
 }
 
 /**

@@ -151,7 +151,8 @@ class Desk implements PauseDesk {
     const audited = auditRecord({ action: 'destination_retried', destination: destinationId, by, detail })
     const place = { partition: 0, headers: {} }
     const atMs = Date.now()
-    // Whoever asks for all messages also asks for the hooks that are gone. The workers read this record first.
+    // Whoever asks for all messages also asks for the hooks that are gone. The workers read this record
+    // first.
     const asksGone = messageId === undefined && this.#board.pauses.goneOf(destinationId).size > 0
     const resumed = asksGone ? [resumption(destinationId, atMs, by)] : []
     await writer.write(
