@@ -19,11 +19,29 @@ export function resultOf(played: readonly Played[]): BenchmarkResult {
     untried: sick.reduce((sum, { untried }) => sum + untried, 0),
     delivered_ratio_50: round(Math.min(...of(sick, failing(0.5).name, 'deliveredRatio')), 4),
     delivered_ratio_90: round(Math.min(...of(sick, failing(0.9).name, 'deliveredRatio')), 4),
-    requests_per_message_100: round(Math.max(...of(sick, failing(1).name, 'requestsEach')), 3),
+    ...requestsByRate(played),
     scenes: played.map((one) => figuresOf(one)),
     node: process.version,
   }
   return { table: ['', ...played.flatMap((one) => [...tableOf(one), ''])].join('\n'), figures }
+}
+
+/**
+ * Returns the requests for each message to a hook that fails all requests, at the lowest and at the highest rate of
+ * the scenes with the usual ladder.
+ */
+function requestsByRate(played: readonly Played[]): Record<string, number> {
+  const usual = played.filter(({ scene }) => scene.ladderTimes === 1)
+  const rates = usual.map(({ scene }) => scene.perSecond)
+  return Object.fromEntries(
+    [...new Set([Math.min(...rates), Math.max(...rates)])].map((rate) => {
+      const hooks = usual
+        .filter(({ scene }) => scene.perSecond === rate)
+        .flatMap(({ destinations }) => sickOf(destinations).flatMap((destination) => destination.hooks))
+      const each = of(hooks, failing(1).name, 'requestsEach')
+      return [`requests_per_message_100_at_${rate}`, round(Math.max(...each), 3)]
+    }),
+  )
 }
 
 function of(

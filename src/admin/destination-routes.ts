@@ -9,6 +9,11 @@ const pausedProperties = {
   since: { ...time, description: 'The time since which all of its URLs have failed.' },
   pausedAt: time,
   lastOutcome: { type: 'string', description: 'The outcome of its last request.' },
+  cause: {
+    type: 'string',
+    enum: ['failing', 'gone'],
+    description: '`failing`: its URLs have failed for too long. `gone`: they have answered 410.',
+  },
 }
 const pausedSchema = {
   type: 'object',
@@ -32,6 +37,7 @@ const paused = {
   since: '2026-07-23T14:00:03.000Z',
   pausedAt: '2026-07-28T14:00:12.000Z',
   lastOutcome: 'status 503',
+  cause: 'failing',
 }
 
 const destination = {
@@ -68,10 +74,15 @@ const destinationProperties = {
     type: 'array',
     items: {
       type: 'object',
-      required: ['id', 'origin'],
+      required: ['id', 'origin', 'isGone'],
       properties: {
         id: { type: 'string' },
         origin: { type: 'string', description: 'The scheme, host and port of the URL.' },
+        isGone: {
+          type: 'boolean',
+          description:
+            'True: the URL has answered 410 (Gone), and gets no requests until it is edited or the destination is resumed.',
+        },
       },
     },
   },
@@ -201,7 +212,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
             strategy: 'all',
             maxInFlight: 64,
             rateLimit: null,
-            hooks: [{ id: 'a1b2c3d4', origin: 'https://crm.example.com' }],
+            hooks: [{ id: 'a1b2c3d4', origin: 'https://crm.example.com', isGone: false }],
           },
         ],
         next: null,
@@ -272,7 +283,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
     right: 'read',
     summary: 'List destinations that Sluice has paused',
     description:
-      'Sluice pauses a destination when all of its URLs have failed for the time in its `autoPause` or in `notices.autoPause`. Its messages become dead letters (`auto_paused`) until somebody resumes the destination. The list does not have destinations that are paused in the catalog.',
+      'Sluice pauses a destination when all of its URLs have failed for the time in its `autoPause` or in `notices.autoPause`, or have answered 410 (Gone). Its messages wait until somebody resumes the destination. With `notices.whileAutoPaused=dead-letter`, they become dead letters (`auto_paused`). The list does not have destinations that are paused in the catalog.',
     status: 200,
     answer: {
       schema: {
@@ -291,7 +302,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
     right: 'operate',
     summary: 'Resume a destination that Sluice has paused',
     description:
-      'Sluice sends new messages to it again. The messages that became dead letters meanwhile stay dead letters until a replay. Their `reason` is `auto_paused`.',
+      'Sluice sends to it again, first the messages that have waited. A URL that has answered 410 (Gone) is asked again. Messages that became dead letters meanwhile (`auto_paused`) stay dead letters until a replay.',
     params: { destination },
     status: 200,
     answer: {
@@ -300,7 +311,7 @@ export const destinationRoutes: readonly AdminRoute[] = [
         ...paused,
         resumedAt: '2026-07-29T09:30:00.000Z',
         resumedBy: 'ann',
-        workersKnowWithinSeconds: 16,
+        workersKnowWithinSeconds: 2,
       },
     },
     problems: ['conflict'],

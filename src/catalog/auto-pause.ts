@@ -38,7 +38,11 @@ export type AutoPauseTerms = {
   readonly autoPauseMs: number
   /** The id of the source of notices. The destinations of this source are never paused automatically. */
   readonly noticesSource: string
+  /** True if a hook that answers 410 (Gone) gets no more requests. */
+  readonly stopsOnGone: boolean
 }
+
+type PauseTerms = Pick<AutoPauseTerms, 'autoPauseMs' | 'noticesSource'>
 
 /**
  * Returns the time for which all URLs of a destination must fail before Sluice pauses the destination, in
@@ -47,7 +51,7 @@ export type AutoPauseTerms = {
  */
 export function autoPauseMsOf(
   { autoPauseMs, sources }: Pick<Destination, 'autoPauseMs' | 'sources'>,
-  terms: AutoPauseTerms,
+  terms: PauseTerms,
 ): number {
   return sources.includes(terms.noticesSource) ? 0 : (autoPauseMs ?? terms.autoPauseMs)
 }
@@ -55,13 +59,15 @@ export function autoPauseMsOf(
 /**
  * Returns true if workers don't send to a destination because of this pause. Workers ignore a pause if the
  * URLs have changed since, or if automatic pauses are off for the destination. `pause.urls` is the digest of
- * the URLs when the pause began.
+ * the URLs when the pause began. A pause with the `cause` `gone` only tells that all hooks are gone, which
+ * `restrained` knows by itself.
  */
 export function isPauseInForce(
   destination: Pick<Destination, 'autoPauseMs' | 'sources' | 'hooks'>,
-  pause: { readonly urls: string },
-  terms: AutoPauseTerms,
+  pause: { readonly urls: string; readonly cause?: string | undefined },
+  terms: PauseTerms,
 ): boolean {
+  if (pause.cause === 'gone') return false
   return pause.urls === urlsDigestOf(destination) && autoPauseMsOf(destination, terms) > 0
 }
 
@@ -72,16 +78,39 @@ export function urlsDigestOf({ hooks }: Pick<Destination, 'hooks'>): string {
 }
 
 /**
- * Returns a copy of `catalog` in which some destinations have the state `auto_paused`: those that are `on` in
- * `catalog`, if `isPaused` returns true for them. Other destinations keep their states. Returns `catalog`
- * itself if no state changes.
+ * Returns true if the hooks of a destination may count as gone after a 410. Those of a destination that is
+ * never paused may not.
  */
-export function withAutoPaused(catalog: Catalog, isPaused: (destination: Destination) => boolean): Catalog {
-  const destinations = [...catalog.destinations.values()].map((destination): Destination =>
-    destination.state === 'on' && isPaused(destination)
-      ? { ...destination, state: 'auto_paused' }
-      : destination,
-  )
+export function mayBeGone(
+  { autoPauseMs, sources }: Pick<Destination, 'autoPauseMs' | 'sources'>,
+  { stopsOnGone, noticesSource }: AutoPauseTerms,
+): boolean {
+  return stopsOnGone && autoPauseMs !== 0 && !sources.includes(noticesSource)
+}
+
+/**
+ * What Sluice itself does to a destination that is `on`: pauses it, or leaves out the hooks that are gone.
+ */
+export type Restraint = { readonly isPaused: boolean; readonly goneHooks: readonly string[] }
+
+/**
+ * Returns what is left of a destination that is `on`. If it is paused, or all of its hooks are gone, its
+ * state becomes `auto_paused`. Otherwise it loses the hooks that are gone. Returns the destination itself if
+ * nothing changes.
+ */
+export function restrained(destination: Destination, { isPaused, goneHooks }: Restraint): Destination {
+  if (destination.state !== 'on') return destination
+  const hooks = destination.hooks.filter(({ id }) => !goneHooks.includes(id))
+  if (isPaused || hooks.length === 0) return { ...destination, state: 'auto_paused' }
+  return hooks.length === destination.hooks.length ? destination : { ...destination, hooks }
+}
+
+/**
+ * Returns a copy of `catalog` whose destinations are those that `change` returns. Returns `catalog` itself if
+ * no destination changes.
+ */
+export function withChanged(catalog: Catalog, change: (destination: Destination) => Destination): Catalog {
+  const destinations = [...catalog.destinations.values()].map(change)
   if (destinations.every((destination) => destination === catalog.destinations.get(destination.id)))
     return catalog
   return createCatalog([...catalog.sources.values()], destinations, catalog.version)

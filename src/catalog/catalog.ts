@@ -8,9 +8,10 @@ export const destinationStates = ['on', 'off', 'paused', 'auto_paused'] as const
 
 /**
  * The state of a destination. `off`: no messages are routed to the destination. `paused`: its deliveries wait
- * on the retry ladder until the destination is `on` again. `auto_paused`: the destination is `on` in the
- * catalog file, but Sluice has paused it automatically (`notices.autoPause`), because its URLs have failed
- * for too long. Its deliveries become dead letters.
+ * in its queue until the destination is `on` again. `auto_paused`: the destination is `on` in the catalog
+ * file, but Sluice has paused it automatically, because its URLs have failed for too long
+ * (`notices.autoPause`), or are gone (`delivery.stopOnGone`). Its deliveries wait too, or become dead letters
+ * (`notices.whileAutoPaused`).
  */
 export type DestinationState = (typeof destinationStates)[number]
 

@@ -75,6 +75,11 @@ export const deliveryKeys = {
       description:
         'Whether deliveries that only wait for their turn join a queue of their destination in the topic `waiting`. `false`: they wait on the retry topics, as in versions without these queues, and what is in the queues is still delivered. Set it to `false`, and wait until `sluice_waiting_messages` is 0, before you go back to such a version.',
     }),
+    stopOnGone: boolean({
+      default: true,
+      description:
+        'Whether a URL that answers 410 (Gone) gets no more requests, until somebody edits or resumes it. If all URLs of a destination are gone, Sluice pauses the destination, and its messages wait. `false`: 410 concerns only the message that got it, as any other refusal. It does not apply to destinations that get notices, or whose `autoPause` is `off` in the catalog.',
+    }),
     poolIdle: duration({
       default: 30 * SECOND,
       min: 100,

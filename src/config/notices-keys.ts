@@ -1,5 +1,5 @@
 import { autoPauseLimits } from '../catalog/auto-pause.ts'
-import { duration, durationOrOff, integer, text, SECOND, MINUTE, HOUR } from './key.ts'
+import { boolean, choice, duration, durationOrOff, integer, text, SECOND, MINUTE, HOUR } from './key.ts'
 
 export const noticesKeys = {
   notices: {
@@ -37,7 +37,25 @@ export const noticesKeys = {
       default: 0,
       ...autoPauseLimits,
       description:
-        'How long all URLs of a destination must fail before Sluice pauses the destination. Choose several days, such as `120h`. The messages of a paused destination become dead letters, until somebody resumes it. The `autoPause` of a destination in the catalog takes precedence.',
+        'How long all URLs of a destination must fail before Sluice pauses the destination. Choose several days, such as `120h`. The messages of a paused destination wait until somebody resumes it. The `autoPause` of a destination in the catalog takes precedence.',
+    }),
+    whileAutoPaused: choice({
+      values: ['wait', 'dead-letter'],
+      default: 'wait',
+      description:
+        'What becomes of the messages for a destination while Sluice has paused it. `wait`: they wait in its queue (topic `waiting`), and are delivered when it is resumed. `dead-letter`: each becomes a dead letter at once (`auto_paused`).',
+    }),
+    refusingAfter: durationOrOff({
+      default: HOUR,
+      min: SECOND,
+      max: 7 * 24 * HOUR,
+      description:
+        'How long a URL must refuse everything, with answers such as 401 or 404 after which a message has failed for good, before Sluice sends a notice. `off`: Sluice sends no such notice.',
+    }),
+    pauseRefusing: boolean({
+      default: false,
+      description:
+        'Whether a URL that refuses everything counts as failing for `notices.autoPause`. Sluice then pauses a destination whose URLs have all failed or refused everything for that time.',
     }),
     secretEnding: duration({
       default: 7 * 24 * HOUR,

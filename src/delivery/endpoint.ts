@@ -1,6 +1,7 @@
 import type { Destination } from '../catalog/catalog.ts'
 import { hookBreach } from '../catalog/hook-rules.ts'
 import { Breaker, type BreakerOptions } from './lanes/breaker.ts'
+import type { SickLoad } from './lanes/sick-load.ts'
 import { HookLoad } from './load/hook-load.ts'
 import { secretsOf } from '../secrets/secret-texts.ts'
 import { createRequestHeaders, type RequestHeaders } from './request-headers.ts'
@@ -98,6 +99,8 @@ export type EndpointsOptions = {
   readonly shareOfGroup: () => number
   /** True if requests have headers with the id of their message and the number of the attempt. */
   readonly isNamed: boolean
+  /** Shared by all hooks of the process. */
+  readonly sickLoad?: SickLoad
 }
 
 export function createEndpoints(options: EndpointsOptions): Endpoints {
@@ -117,7 +120,7 @@ export function createEndpoints(options: EndpointsOptions): Endpoints {
 
 function prepare(
   definition: DestinationDefinition,
-  { breaker, shareOfGroup, isNamed }: EndpointsOptions,
+  { breaker, shareOfGroup, isNamed, sickLoad }: EndpointsOptions,
 ): Endpoint {
   // If each message goes to several URLs, one that takes less must not hold up the others.
   const isLearned = definition.hooks.length === 1 || definition.strategy === 'failover'
@@ -128,7 +131,7 @@ function prepare(
       return {
         id: hook.id,
         target: targetOf(hook, definition),
-        breaker: new Breaker(breaker, load),
+        breaker: new Breaker(breaker, load, sickLoad),
         load,
         cap: definition.maxInFlightSick,
         refusal: hookBreach(hook)?.problem,

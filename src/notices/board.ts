@@ -15,6 +15,11 @@ export type Tally = { readonly sinceMs: number; readonly counts: Readonly<Record
 export type CountedKind = 'paced' | 'dead_letters'
 export const countedKinds: readonly CountedKind[] = ['paced', 'dead_letters']
 
+type SeenReport = Pick<Report, 'failing'> & {
+  readonly refusing: readonly FailingHook[]
+  readonly seenMs: number
+}
+
 /** A failing hook, according to the reports of all processes together. */
 export type SeenHook = FailingHook
 
@@ -23,8 +28,10 @@ export type SeenHook = FailingHook
  * read the same records have the same content.
  */
 export class Board {
-  readonly #reports = new Map<string, { readonly failing: readonly FailingHook[]; readonly seenMs: number }>()
+  readonly #reports = new Map<string, SeenReport>()
   readonly #answered = new Map<string, number>()
+  /** The time when each hook last accepted a request, of those that any process has reported as refusing. */
+  readonly #accepted = new Map<string, number>()
   readonly #told = new Map<string, Told>()
   readonly #tallies: Readonly<Record<CountedKind, Map<string, Tally>>> = {
     paced: new Map(),
@@ -32,7 +39,13 @@ export class Board {
   }
 
   readonly pauses = new PauseBook()
+  readonly #refusalsFail: boolean
   #position = 0
+
+  /** `refusalsFail`: true if a hook that refuses everything counts as failing for automatic pauses. */
+  constructor({ refusalsFail = false }: { readonly refusalsFail?: boolean } = {}) {
+    this.#refusalsFail = refusalsFail
+  }
 
   /** The offset before which all records have been read. */
   get position(): number {
@@ -45,6 +58,7 @@ export class Board {
     const record = decodeRecord(key, value)
     if (record === undefined) return
     if (record.kind === 'pause') this.pauses.take(record.record, { offset, seenMs })
+    else if (record.kind === 'gone') this.pauses.takeGone(record.record, offset)
     else if (record.kind === 'told') this.#takeTold(record.key, record.told)
     else if (record.report === undefined) this.#reports.delete(record.reporter)
     else this.#takeReport(record.reporter, record.report, seenMs)
@@ -75,12 +89,21 @@ export class Board {
     if (tally !== undefined && tally.sinceMs < atMs) this.#tallies[kind].delete(destinationId)
   }
 
-  #takeReport(reporter: string, { failing, answered, counts }: Report, seenMs: number): void {
-    this.#reports.set(reporter, { failing, seenMs })
+  #takeReport(
+    reporter: string,
+    { failing, answered, counts, refusing = [], accepted = [] }: Report,
+    seenMs: number,
+  ): void {
+    this.#reports.set(reporter, { failing, refusing, seenMs })
+    const refusingKeys = new Set(this.#refusalsFail ? refusing.map(hookKey) : [])
     for (const hook of answered) {
       const key = hookKey(hook)
       this.#answered.set(key, Math.max(hook.atMs, this.#answered.get(key) ?? 0))
-      this.pauses.answered(hook.destinationId, seenMs)
+      if (!refusingKeys.has(key)) this.pauses.answered(hook.destinationId, seenMs)
+    }
+    for (const hook of accepted) {
+      const key = hookKey(hook)
+      this.#accepted.set(key, Math.max(hook.atMs, this.#accepted.get(key) ?? 0))
     }
     for (const counted of counts)
       for (const kind of countedKinds) this.#count(kind, counted.destinationId, counted[kind], seenMs)
@@ -136,15 +159,45 @@ export class Board {
    * last failure.
    */
   failing(sinceMs: number): ReadonlyMap<string, SeenHook> {
-    const failing = new Map<string, SeenHook>()
-    for (const { failing: reported, seenMs } of this.#reports.values()) {
-      if (seenMs < sinceMs) continue
-      for (const hook of reported) {
-        const key = hookKey(hook)
-        failing.set(key, merged(failing.get(key), hook))
-      }
+    return this.#mergedSince(sinceMs, ({ failing }) => failing)
+  }
+
+  /**
+   * Returns the hooks that refuse everything, each hook once, like `failing`. `sinceMs` of a hook isn't
+   * earlier than its last success at any process.
+   */
+  refusing(sinceMs: number): ReadonlyMap<string, SeenHook> {
+    const refusing = this.#mergedSince(sinceMs, (report) => report.refusing)
+    return new Map(
+      [...refusing].flatMap(([key, hook]): readonly (readonly [string, SeenHook])[] => {
+        const acceptedMs = this.#accepted.get(key) ?? 0
+        if (acceptedMs >= hook.lastFailedMs) return []
+        return [[key, { ...hook, sinceMs: Math.max(hook.sinceMs, acceptedMs) }]]
+      }),
+    )
+  }
+
+  /** Returns the hooks that fail for automatic pauses. */
+  failingForPauses(sinceMs: number): ReadonlyMap<string, SeenHook> {
+    const failing = this.failing(sinceMs)
+    return this.#refusalsFail ? new Map([...this.refusing(sinceMs), ...failing]) : failing
+  }
+
+  /** Returns the time when a hook that any process has reported as refusing last accepted a request, or 0. */
+  acceptedMs(hook: HookName): number {
+    return this.#accepted.get(hookKey(hook)) ?? 0
+  }
+
+  #mergedSince(
+    sinceMs: number,
+    of: (report: SeenReport) => readonly FailingHook[],
+  ): ReadonlyMap<string, SeenHook> {
+    const hooks = new Map<string, SeenHook>()
+    for (const report of this.#reports.values()) {
+      if (report.seenMs < sinceMs) continue
+      for (const hook of of(report)) hooks.set(hookKey(hook), merged(hooks.get(hookKey(hook)), hook))
     }
-    return failing
+    return hooks
   }
 
   /** Returns the processes that have reported nothing since `sinceMs`. */

@@ -1,4 +1,4 @@
-import { type Board, type CountedKind, countedKinds, hookKey, type SeenHook } from './board.ts'
+import { type Board, type CountedKind, countedKinds, hookKey, type HookName, type SeenHook } from './board.ts'
 import { type Notice, sumOf } from './notice.ts'
 import { toldKey } from './notice-record.ts'
 
@@ -14,6 +14,10 @@ export type Terms = {
   readonly staleMs: number
   /** Time that a hook must work without a reported failure before it counts as recovered. */
   readonly wellMs: number
+  /**
+   * Time for which a hook must refuse everything before a notice about this is made. 0: none is ever made.
+   */
+  readonly refusingAfterMs?: number
   /** The notice about the end of a secret is made this long before the end. */
   readonly secretEndingMs: number
 }
@@ -83,13 +87,14 @@ export class Decider {
       ...this.#recovered(board, failing, situation),
       ...begun.notices,
       ...counted,
+      ...refusals(board, situation, this.#terms),
       ...this.#behind(board, situation),
       ...secretsEnding(board, situation, this.#terms),
     ]).slice(0, mostAtOnce)
     for (const notice of notices) if (notice.kind === 'failing') this.#times.delete(hookKey(notice))
     const forgotten = board.allTold().filter(([, { notice }]) => {
       const hookId = 'hookId' in notice ? notice.hookId : undefined
-      return !isKnown(notice.destinationId, hookId) || this.#isOver(notice, situation)
+      return !isKnown(notice.destinationId, hookId) || this.#isOver(notice, board, situation)
     })
     for (const [, { notice }] of forgotten) if ('hookId' in notice) this.#times.delete(hookKey(notice))
     return { notices, forgotten: forgotten.map(([key]) => key), coalesced: begun.coalesced }
@@ -198,11 +203,13 @@ export class Decider {
   }
 
   /**
-   * Returns true if a `needs_backfill` notice is over, so that another notice about the destination may be
-   * made. It is over if the destination has all of its values again, and if `windowMs` has passed since the
-   * notice.
+   * Returns true if a notice is over, so that another one may be made. `needs_backfill` is over if the
+   * destination has all of its values again, and `refusing` if the hook has accepted a request, both not
+   * before `windowMs` has passed since the notice.
    */
-  #isOver(notice: Notice, { nowMs }: Situation): boolean {
+  #isOver(notice: Notice, board: Board, { nowMs }: Situation): boolean {
+    if (notice.kind === 'refusing')
+      return board.acceptedMs(notice) > notice.atMs && !this.#isInWindow(notice.atMs, nowMs)
     if (notice.kind !== 'needs_backfill') return false
     const { failingAfterMs } = this.#terms
     // If this process began to decide only a short time ago, it may not know yet which destinations need a
@@ -236,6 +243,29 @@ function secretsEnding(
     if (isTold || nowMs >= endsAtMs || nowMs < endsAtMs - secretEndingMs) return []
     return [{ kind: 'secret_ending', destinationId, endsAtMs, atMs: nowMs }]
   })
+}
+
+/**
+ * Decides about hooks that refuse everything. A hook gets one notice, until it has accepted a request and
+ * refuses everything again.
+ */
+function refusals(
+  board: Board,
+  { nowMs, isKnown }: Situation,
+  { refusingAfterMs = 0, staleMs }: Terms,
+): readonly Notice[] {
+  if (refusingAfterMs === 0) return []
+  return [...board.refusing(nowMs - staleMs).values()].flatMap((hook): readonly Notice[] => {
+    const { destinationId, hookId, sinceMs, lastOutcome } = hook
+    const isTold = board.told(toldKey('refusing', destinationId, hookId)) !== undefined
+    if (isTold || nowMs - sinceMs < refusingAfterMs || !isKnown(destinationId, hookId)) return []
+    return [{ kind: 'refusing', destinationId, hookId, sinceMs, atMs: nowMs, lastOutcome }]
+  })
+}
+
+/** Returns the hooks with a `refusing` notice. */
+export function toldRefusing(board: Board): readonly HookName[] {
+  return board.allTold().flatMap(([, { notice }]) => (notice.kind === 'refusing' ? [notice] : []))
 }
 
 /**

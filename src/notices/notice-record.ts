@@ -1,6 +1,7 @@
 import { Type, type Static } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { type Notice, type NoticeKind, noticeKinds, subjectOf } from './notice.ts'
+import { decodeGone, type GoneRecord } from './gone-record.ts'
 import { decodePause, type PauseRecord } from './pause-record.ts'
 
 // The records of the topic `notices`. Their keys are JSON lists:
@@ -12,7 +13,7 @@ import { decodePause, type PauseRecord } from './pause-record.ts'
 //   record before it sends the notice, and once more after that. After a crash, the next process sends every
 //   notice whose second record is missing.
 //
-// `pause-record.ts` has the records about pauses.
+// `pause-record.ts` has the records about pauses, and `gone-record.ts` those about hooks that are gone.
 
 const failingHook = Type.Object({
   destinationId: Type.String(),
@@ -36,6 +37,8 @@ const reportSchema = Type.Object({
   failing: Type.Array(failingHook),
   answered: Type.Array(answeredHook),
   counts: Type.Array(countedDestination),
+  refusing: Type.Optional(Type.Array(failingHook)),
+  accepted: Type.Optional(Type.Array(answeredHook)),
 })
 
 /** A failing hook, as one process has observed it. Times are epoch milliseconds. */
@@ -50,6 +53,10 @@ export type Report = {
   readonly failing: readonly FailingHook[]
   readonly answered: readonly AnsweredHook[]
   readonly counts: readonly CountedDestination[]
+  /** The hooks that refuse everything. Absent in reports of earlier versions. */
+  readonly refusing?: readonly FailingHook[] | undefined
+  /** The hooks of which any process reports that they refuse everything, and that have accepted a request. */
+  readonly accepted?: readonly AnsweredHook[] | undefined
 }
 
 const hookNotice = {
@@ -72,6 +79,7 @@ const noticeSchema = Type.Union([
     times: Type.Number(),
   }),
   Type.Object({ kind: Type.Literal('recovered'), ...hookNotice }),
+  Type.Object({ kind: Type.Literal('refusing'), ...hookNotice, lastOutcome: Type.String() }),
   Type.Object({ kind: Type.Literal('paced'), ...countedNotice }),
   Type.Object({ kind: Type.Literal('dead_letters'), ...countedNotice }),
   Type.Object({
@@ -110,6 +118,7 @@ export type LogRecord =
   | { readonly kind: 'report'; readonly reporter: string; readonly report: Report | undefined }
   | { readonly kind: 'told'; readonly key: string; readonly told: Told | undefined }
   | { readonly kind: 'pause'; readonly record: PauseRecord }
+  | { readonly kind: 'gone'; readonly record: GoneRecord }
 
 type Encoded = { readonly key: Buffer; readonly value: Buffer | null }
 
@@ -122,8 +131,8 @@ export function encodeTold(told: Told): Encoded {
 }
 
 /**
- * Limit on the entries in each list of a record. With this limit, a record with three lists isn't too large
- * for the topic.
+ * Limit on the entries in each list of a record. With this limit, a record with all lists isn't too large for
+ * the topic.
  */
 const mostOfEach = 500
 
@@ -133,16 +142,23 @@ const mostOfEach = 500
  */
 export function pagesOf(
   reporter: string,
-  { failing, answered, counts }: Report,
+  { failing, answered, counts, refusing = [], accepted = [] }: Report,
   atLeast: number,
 ): readonly { readonly reporter: string; readonly report: Report }[] {
-  const needed = Math.ceil(Math.max(failing.length, answered.length, counts.length) / mostOfEach)
+  const lengths = [failing, answered, counts, refusing, accepted].map(({ length }) => length)
+  const needed = Math.ceil(Math.max(...lengths) / mostOfEach)
   return Array.from({ length: Math.max(atLeast, needed) }, (_, page) => {
     const onPage = <T>(all: readonly T[]): readonly T[] =>
       all.slice(page * mostOfEach, (page + 1) * mostOfEach)
     return {
       reporter: page === 0 ? reporter : `${reporter}/${page + 1}`,
-      report: { failing: onPage(failing), answered: onPage(answered), counts: onPage(counts) },
+      report: {
+        failing: onPage(failing),
+        answered: onPage(answered),
+        counts: onPage(counts),
+        refusing: onPage(refusing),
+        accepted: onPage(accepted),
+      },
     }
   })
 }
@@ -181,8 +197,24 @@ export function decodeRecord(key: Buffer, value: Buffer | null): LogRecord | und
     return { kind: 'report', reporter: name, report: checkReport.Check(content) ? content : undefined }
   if (what === 'told' && isKind(name) && names.length === 4)
     return { kind: 'told', key: text, told: checkTold.Check(content) ? content : undefined }
+  return decodeAboutPauses(names, content)
+}
+
+function decodeAboutPauses(names: readonly unknown[], content: unknown): PauseLogRecord | undefined {
+  const gone = decodeGone(names, content)
+  if (gone !== undefined) return { kind: 'gone', record: gone }
   const record = decodePause(names, content)
   return record && { kind: 'pause', record }
+}
+
+/** A record about pauses and hooks that are gone. */
+export type PauseLogRecord = Extract<LogRecord, { readonly kind: 'pause' | 'gone' }>
+
+/** Decodes a record about pauses or hooks that are gone. Reads no other values. Never throws. */
+export function decodePauseRecord(key: Buffer, value: Buffer | null): PauseLogRecord | undefined {
+  const names = parse(key.toString())
+  if (!Array.isArray(names) || names[0] === 'report' || names[0] === 'told') return undefined
+  return decodeAboutPauses(names, value === null ? undefined : parse(value.toString()))
 }
 
 function isKind(name: unknown): boolean {

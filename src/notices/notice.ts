@@ -11,6 +11,8 @@ export type Notice =
    */
   | (OfHook & { readonly kind: 'failing'; readonly lastOutcome: string; readonly times: number })
   | (OfHook & { readonly kind: 'recovered' })
+  /** `sinceMs`: the time since which the hook has refused everything, with an answer such as 401 or 404. */
+  | (OfHook & { readonly kind: 'refusing'; readonly lastOutcome: string })
   | (Counted & { readonly kind: 'paced' })
   | (Counted & { readonly kind: 'dead_letters' })
   | {
@@ -27,8 +29,8 @@ export type Notice =
       readonly atMs: number
     }
   /**
-   * An automatic pause (`notices.autoPause`). `sinceMs`: the time since which all URLs of the destination
-   * have failed.
+   * An automatic pause (`notices.autoPause`, or 410). `sinceMs`: the time since which all URLs of the
+   * destination have failed, or the first of them was gone.
    */
   | {
       readonly kind: 'auto_paused'
@@ -70,6 +72,7 @@ export type NoticeKind = Notice['kind']
 export const noticeKinds: readonly NoticeKind[] = [
   'failing',
   'recovered',
+  'refusing',
   'paced',
   'dead_letters',
   'needs_backfill',
@@ -92,6 +95,7 @@ export function subjectOf(notice: Notice): string {
   switch (notice.kind) {
     case 'failing':
     case 'recovered':
+    case 'refusing':
       return notice.hookId
     case 'needs_backfill':
       return notice.spaceId
@@ -133,6 +137,8 @@ export function eventOf(kind: NoticeKind): string {
       return 'Endpoint Failing'
     case 'recovered':
       return 'Endpoint Recovered'
+    case 'refusing':
+      return 'Endpoint Refusing'
     case 'paced':
       return 'Deliveries Paced'
     case 'dead_letters':
@@ -159,6 +165,8 @@ function propertiesOf(notice: Notice): object {
       const failedForSeconds = Math.round(Math.max(0, atMs - sinceMs) / 1_000)
       return { hook: hookId, since: timeOf(sinceMs), until: timeOf(atMs), failedForSeconds }
     }
+    case 'refusing':
+      return { hook: notice.hookId, since: timeOf(notice.sinceMs), lastOutcome: notice.lastOutcome }
     case 'paced':
     case 'dead_letters': {
       const { counts, sinceMs, atMs } = notice
@@ -185,6 +193,8 @@ function adviceOf(notice: Notice): string {
       return 'Mend the endpoint: it must answer 2xx in time. Until then its messages are tried again by the retry ladder, and become dead letters after retry.limit (4h by default).'
     case 'recovered':
       return `Nothing is to be done for what waits: it is delivered. What had become a dead letter meanwhile can be sent again: sluice replay dead-letters --destination ${destinationId} --reason expired`
+    case 'refusing':
+      return `The endpoint has accepted nothing: each message becomes a dead letter at once. See why with: sluice destinations test ${destinationId}. Correct its URL, headers or secret, or the endpoint; then send them again: sluice replay dead-letters --destination ${destinationId} --reason failed_for_good`
     case 'paced':
       return "The endpoint takes messages more slowly than they come, or asks for pauses: they wait in its queue. Sluice makes as many requests at once as the endpoint was seen to take. Let it answer at once and work afterwards, or raise the destination's rateLimit. Raise maxInFlight only for an endpoint that takes more than 64 at once."
     case 'dead_letters':
@@ -194,9 +204,9 @@ function adviceOf(notice: Notice): string {
     case 'secret_ending':
       return 'Let each receiver verify with the new secret too (nextSharedSecret in the catalog): from endsAt on, Sluice signs with that one alone. Afterwards drop the old one at the receivers, write the new one as sharedSecret, and remove nextSharedSecret and sharedSecretEndsAt.'
     case 'auto_paused':
-      return `Nothing is sent any more: each message becomes a dead letter. Mend the endpoint; then: sluice destinations resume ${destinationId}; then send what was kept: sluice replay dead-letters --destination ${destinationId} --reason auto_paused`
+      return `Nothing is sent any more, and its messages wait. Mend the endpoint; then: sluice destinations resume ${destinationId}, which delivers them. With notices.whileAutoPaused=dead-letter they are dead letters; then send them: sluice replay dead-letters --destination ${destinationId} --reason auto_paused`
     case 'resumed':
-      return `New messages are sent again. Send those that became dead letters meanwhile: sluice replay dead-letters --destination ${destinationId} --reason auto_paused --from ${timeOf(deadFromMs(notice.sinceMs))}`
+      return `What waits is delivered, and new messages are sent again. If messages became dead letters meanwhile (notices.whileAutoPaused=dead-letter), send them: sluice replay dead-letters --destination ${destinationId} --reason auto_paused --from ${timeOf(deadFromMs(notice.sinceMs))}`
   }
 }
 
@@ -215,6 +225,7 @@ function episodeOf(notice: Notice): number {
   switch (notice.kind) {
     case 'failing':
     case 'recovered':
+    case 'refusing':
     case 'resumed':
       return notice.sinceMs
     case 'secret_ending':

@@ -1,11 +1,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { OpenHook } from '../pipeline/pipeline-ports.ts'
 import { Board, type HookName } from './board.ts'
-import { Decider, type Situation, type Terms, toldHooks } from './decider.ts'
+import { Decider, type Situation, type Terms, toldHooks, toldRefusing } from './decider.ts'
 import { messageOf, type Notice, type NoticeKind, type NoticeMessage } from './notice.ts'
 import { encodeForgotten, encodeReport, encodeTold, pagesOf, type Report } from './notice-record.ts'
-import { noticesOfPauses, PauseDecider, type PauseSituation, type PauseTerms } from './pause-decider.ts'
-import { encodePause, type Pause, type PauseRecord } from './pause-record.ts'
+import { encodeGone } from './gone-record.ts'
+import {
+  goneToForget,
+  noticesOfPauses,
+  PauseDecider,
+  type PauseSituation,
+  type PauseTerms,
+} from './pause-decider.ts'
+import { encodePause, type PauseRecord } from './pause-record.ts'
+import type { Refusals } from './refusals.ts'
 import type { Watch } from './watch.ts'
 import type { KeyedRecord } from '../message/records.ts'
 
@@ -16,6 +24,8 @@ export type NotifierOptions = {
   /** Time between two readings of the topic, in milliseconds. At each reading, the hooks are checked too. */
   readonly everyMs: number
   readonly watch: Watch
+  /** Which hooks refuse everything. Without it, nobody is told. */
+  readonly refusals?: Refusals | undefined
   /**
    * Reads the records of the topic `notices`, from an offset to the end of the topic at the time of the call.
    */
@@ -38,6 +48,7 @@ export type NotifierOptions = {
   readonly situation: () => Omit<Situation, 'nowMs'>
   readonly nameOf: (destinationId: string) => string
   readonly pauses: PausesPort
+  readonly pauseTerms: PauseTerms
   readonly observer: NotifierObserver
   /** Returns epoch milliseconds. */
   readonly now: () => number
@@ -45,12 +56,9 @@ export type NotifierOptions = {
 
 /** The functions that the notifier needs to pause destinations whose URLs fail for too long. */
 export type PausesPort = {
-  readonly terms: PauseTerms
   /** Returns true if there are destinations that may be paused automatically. */
   readonly isOn: () => boolean
   readonly situation: () => Omit<PauseSituation, 'nowMs'>
-  /** Called after each reading of the topic. `paused`: the pauses that have not ended, by destination. */
-  readonly take: (paused: ReadonlyMap<string, Pause>) => void
 }
 
 export type NotifierObserver = {
@@ -86,7 +94,7 @@ const goneAfterMs = 3_600_000
  */
 export class Notifier {
   readonly #options: NotifierOptions
-  readonly #board = new Board()
+  readonly #board: Board
   #decider: Decider
   #pauseDecider: PauseDecider
   /**
@@ -104,15 +112,16 @@ export class Notifier {
 
   constructor(options: NotifierOptions) {
     this.#options = options
+    this.#board = new Board({ refusalsFail: options.pauseTerms.refusalsFail === true })
     this.#decider = new Decider(options.terms)
-    this.#pauseDecider = new PauseDecider(options.pauses.terms)
+    this.#pauseDecider = new PauseDecider(options.pauseTerms)
     this.#loop = this.#run()
   }
 
   /** Starts to decide, because this process now owns the unit that is chosen for decisions. */
   acquire(): void {
     this.#decider = new Decider(this.#options.terms)
-    this.#pauseDecider = new PauseDecider(this.#options.pauses.terms)
+    this.#pauseDecider = new PauseDecider(this.#options.pauseTerms)
     this.#isDeciding = true
   }
 
@@ -156,8 +165,8 @@ export class Notifier {
       return
     }
     await this.#read()
-    pauses.take(this.#board.pauses.paused)
     watch.follow([...toldHooks(this.#board), ...this.#timedHooks()])
+    this.#followRefusing()
     await this.#report()
     if (!this.#mayDecide()) return
     await this.#forgetSilent()
@@ -183,6 +192,11 @@ export class Notifier {
     )
   }
 
+  #followRefusing(): void {
+    const { refusals, now, terms } = this.#options
+    refusals?.follow([...this.#board.refusing(now() - terms.staleMs).values(), ...toldRefusing(this.#board)])
+  }
+
   #mayDecide(): boolean {
     return this.#isDeciding && this.#options.isOwner() && !this.#stopping.signal.aborted
   }
@@ -203,8 +217,9 @@ export class Notifier {
    * stops reporting don't count any more.
    */
   async #report(): Promise<void> {
-    const { watch, openHooks, write, reporter } = this.#options
-    const pages = pagesOf(reporter, watch.take(openHooks()), this.#pages)
+    const { watch, refusals, openHooks, write, reporter } = this.#options
+    const refused = { refusing: refusals?.refusing(), accepted: refusals?.takeAccepted() }
+    const pages = pagesOf(reporter, { ...watch.take(openHooks()), ...refused }, this.#pages)
     // If a write fails, the next report must also replace the records that this report may have written.
     this.#pages = pages.length
     for (const page of pages) await write(encodeReport(page.reporter, page.report))
@@ -228,6 +243,8 @@ export class Notifier {
     const { notices, over } = noticesOfPauses(this.#board, isWanted())
     await this.#tell(notices)
     const decided = this.#pauseDecider.decide(this.#board, { ...pauses.situation(), nowMs: now() })
+    for (const record of goneToForget(this.#board, pauses.situation().destinationOf))
+      await write(encodeGone(record))
     for (const record of [...over, ...decided]) {
       if (!this.#mayDecide()) return
       await write(encodePause(record))
@@ -254,6 +271,6 @@ export class Notifier {
   }
 }
 
-function isAny({ failing, answered, counts }: Report): boolean {
-  return failing.length > 0 || answered.length > 0 || counts.length > 0
+function isAny({ failing, answered, counts, refusing = [], accepted = [] }: Report): boolean {
+  return [failing, answered, counts, refusing, accepted].some(({ length }) => length > 0)
 }

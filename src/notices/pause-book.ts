@@ -1,3 +1,4 @@
+import type { Gone, GoneRecord } from './gone-record.ts'
 import type { FailureClock, Pause, PauseRecord, Resumption } from './pause-record.ts'
 
 /** The offset of a record, and the time when it was written, by the clock of this process (`seenMs`). */
@@ -12,6 +13,8 @@ export type SeenClock = FailureClock & { readonly seenMs: number; readonly answe
 /** An automatic pause, with the offset of its record. */
 type SeenPause = Pause & Pick<Seen, 'offset'>
 
+type SeenGone = Gone & Pick<Seen, 'offset'>
+
 /** The end of an automatic pause, as a record of the topic `notices` reports it. */
 export type SeenResumption = Resumption & Seen
 
@@ -23,6 +26,8 @@ export class PauseBook {
   readonly #clocks = new Map<string, SeenClock>()
   readonly #pauses = new Map<string, SeenPause>()
   readonly #resumptions = new Map<string, SeenResumption>()
+  /** The hooks that have answered 410, by destination. */
+  readonly #gone = new Map<string, Map<string, SeenGone>>()
 
   take(record: PauseRecord, seen: Seen): void {
     const { destinationId } = record
@@ -36,6 +41,13 @@ export class PauseBook {
       case 'resumed':
         set(this.#resumptions, destinationId, record.content && { ...record.content, ...seen })
     }
+  }
+
+  takeGone({ destinationId, hookId, content }: GoneRecord, offset: number): void {
+    const hooks = this.#gone.get(destinationId) ?? new Map<string, SeenGone>()
+    set(hooks, hookId, content && { ...content, offset })
+    if (hooks.size === 0) this.#gone.delete(destinationId)
+    else this.#gone.set(destinationId, hooks)
   }
 
   #takeClock(destinationId: string, clock: FailureClock | undefined, { seenMs }: Seen): void {
@@ -72,8 +84,32 @@ export class PauseBook {
    */
   pauseOf(destinationId: string): Pause | undefined {
     const pause = this.#pauses.get(destinationId)
-    const endedAt = this.#resumptions.get(destinationId)?.offset ?? -1
-    return pause !== undefined && Math.min(pause.readTo, pause.offset) > endedAt ? pause : undefined
+    return pause !== undefined && this.isAfterResumption(destinationId, pause) ? pause : undefined
+  }
+
+  /** Returns true if a destination was not resumed after the time of a record. */
+  isAfterResumption(
+    destinationId: string,
+    { readTo, offset = readTo }: { readonly readTo: number; readonly offset?: number },
+  ): boolean {
+    return Math.min(readTo, offset) > (this.#resumptions.get(destinationId)?.offset ?? -1)
+  }
+
+  /**
+   * Returns the hooks of a destination that are gone: they have answered 410, and the destination wasn't
+   * resumed since. A hook whose content is another one now isn't gone any more, which this book doesn't know.
+   */
+  goneOf(destinationId: string): ReadonlyMap<string, Gone> {
+    const hooks = this.#gone.get(destinationId)
+    if (hooks === undefined) return none
+    return new Map([...hooks].filter(([, gone]) => this.isAfterResumption(destinationId, gone)))
+  }
+
+  /** The hooks of each record about gone hooks that the topic has. */
+  get knownGone(): readonly Pick<GoneRecord, 'destinationId' | 'hookId'>[] {
+    return [...this.#gone].flatMap(([destinationId, hooks]) =>
+      [...hooks.keys()].map((hookId) => ({ destinationId, hookId })),
+    )
   }
 
   /** The pauses that have not ended, by destination. */
@@ -98,6 +134,8 @@ export class PauseBook {
     ]
   }
 }
+
+const none: ReadonlyMap<string, Gone> = new Map()
 
 type Known = Pick<PauseRecord, 'kind' | 'destinationId'>
 

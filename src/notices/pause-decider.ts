@@ -2,12 +2,15 @@ import { type Board, hookKey, type SeenHook } from './board.ts'
 import type { Notice } from './notice.ts'
 import { toldKey } from './notice-record.ts'
 import type { SeenClock } from './pause-book.ts'
-import type { PauseRecord } from './pause-record.ts'
+import type { Gone, GoneRecord } from './gone-record.ts'
+import type { Pause, PauseRecord } from './pause-record.ts'
 
 /** The fields of a destination that the decision about automatic pauses needs. */
 export type PausableDestination = {
   readonly state: 'on' | 'off' | 'paused' | 'auto_paused'
   readonly hookIds: readonly string[]
+  /** The present contents of the hooks that may count as gone after a 410, by their ids. */
+  readonly contents: ReadonlyMap<string, string>
   /** The digest of the destination's URLs, which changes when a URL changes. */
   readonly urls: string
   /**
@@ -24,6 +27,8 @@ export type PauseTerms = {
    * A decider pauses a destination only after it has decided without a gap for this time, in milliseconds.
    */
   readonly steadyMs: number
+  /** True if a hook that refuses everything counts as failing. */
+  readonly refusalsFail?: boolean
 }
 
 export type PauseSituation = {
@@ -79,18 +84,22 @@ export class PauseDecider {
     this.#decidedMs = nowMs
     if (!isSound) this.#steadySinceMs = undefined
     else if (isGap || this.#steadySinceMs === undefined) this.#steadySinceMs = nowMs
-    const failing = board.failing(nowMs - this.#terms.staleMs)
+    const failing = board.failingForPauses(nowMs - this.#terms.staleMs)
     const { known } = board.pauses
-    const ids = new Set([...failing.values(), ...known].map(({ destinationId }) => destinationId))
+    const subjects = [...failing.values(), ...known, ...board.pauses.knownGone]
+    const ids = new Set(subjects.map(({ destinationId }) => destinationId))
     const removed = known.flatMap(({ kind, destinationId }): readonly PauseRecord[] =>
       destinationOf(destinationId) === undefined ? [{ kind, destinationId, content: undefined }] : [],
     )
     const decided = [...ids].flatMap((destinationId): readonly PauseRecord[] => {
       const destination = destinationOf(destinationId)
       if (destination === undefined) return []
-      const hooks = destination.hookIds.map((hookId) => failing.get(hookKey({ destinationId, hookId })))
+      const gone = goneOf(board, destinationId, destination)
+      const asked = destination.hookIds.filter((hookId) => !gone.has(hookId))
+      const hooks = asked.map((hookId) => failing.get(hookKey({ destinationId, hookId })))
       const failures = hooks.every((hook) => hook !== undefined) ? hooks : undefined
-      const record = this.#about({ ...destination, destinationId, failures, board, nowMs, isSound })
+      const allGone = asked.length === 0 ? [...gone.values()] : undefined
+      const record = this.#about({ ...destination, destinationId, failures, allGone, board, nowMs, isSound })
       return record === undefined ? [] : [record]
     })
     const [clocks, first] = [decided.filter(isClock), decided.filter((record) => !isClock(record))]
@@ -98,13 +107,15 @@ export class PauseDecider {
   }
 
   #about(subject: Subject): PauseRecord | undefined {
-    const { destinationId, state, urls, autoPauseMs, board, nowMs, isSound } = subject
+    const { destinationId, state, autoPauseMs, allGone, board, nowMs, isSound } = subject
     const pause = board.pauses.pauseOf(destinationId)
-    if (pause !== undefined && (autoPauseMs === 0 || pause.urls !== urls)) {
+    if (pause !== undefined && isOver(pause, subject)) {
       const content = { atMs: nowMs, by: 'the catalog', cause: 'catalog' } as const
       return { kind: 'resumed', destinationId, content }
     }
     const isTried = state !== 'off' && state !== 'paused'
+    if (pause === undefined && allGone !== undefined)
+      return isTried ? pausedAsGone(subject, allGone) : undefined
     if (pause === undefined && autoPauseMs > 0 && isTried)
       return isSound ? this.#aboutClock(subject) : undefined
     const isTimed = board.pauses.clock(destinationId) !== undefined
@@ -168,8 +179,48 @@ type Subject = PausableDestination &
   Pick<PauseSituation, 'nowMs' | 'isSound'> & {
     readonly destinationId: string
     readonly failures: readonly SeenHook[] | undefined
+    /** The records about the destination's hooks, if all of them are gone. */
+    readonly allGone: readonly Gone[] | undefined
     readonly board: Board
   }
+
+/** Returns the hooks of a destination that are gone, with their present content. */
+function goneOf(
+  { pauses }: Board,
+  destinationId: string,
+  { contents }: PausableDestination,
+): ReadonlyMap<string, Gone> {
+  const gone = [...pauses.goneOf(destinationId)]
+  return new Map(gone.filter(([hookId, { content }]) => contents.get(hookId) === content))
+}
+
+/** Returns true if an edit of the catalog has ended a pause. */
+function isOver(pause: Pause, { allGone, autoPauseMs, urls }: Subject): boolean {
+  return pause.cause === 'gone' ? allGone === undefined : autoPauseMs === 0 || pause.urls !== urls
+}
+
+/** The record of a pause that is in force already, because all hooks are gone. It is there to be told. */
+function pausedAsGone({ destinationId, urls, board, nowMs }: Subject, allGone: readonly Gone[]): PauseRecord {
+  const first = allGone.toSorted((one, other) => one.atMs - other.atMs)[0]
+  const { atMs: sinceMs = nowMs, lastOutcome = '' } = first ?? {}
+  const content = { sinceMs, atMs: nowMs, urls, lastOutcome, readTo: board.position, cause: 'gone' } as const
+  return { kind: 'paused', destinationId, content }
+}
+
+/**
+ * Returns the records that remove what isn't needed any more about gone hooks: those of removed, edited or
+ * resumed hooks.
+ */
+export function goneToForget(
+  board: Board,
+  destinationOf: PauseSituation['destinationOf'],
+): readonly GoneRecord[] {
+  return board.pauses.knownGone.flatMap(({ destinationId, hookId }): readonly GoneRecord[] => {
+    const destination = destinationOf(destinationId)
+    const isNeeded = destination !== undefined && goneOf(board, destinationId, destination).has(hookId)
+    return isNeeded ? [] : [{ destinationId, hookId, content: undefined }]
+  })
+}
 
 /**
  * Returns true if a failure clock is void, for one of these reasons:

@@ -16,6 +16,7 @@ const pauseSchema = Type.Object({
   urls: Type.String(),
   lastOutcome: Type.String(),
   readTo: Type.Number(),
+  cause: Type.Optional(Type.Literal('gone')),
 })
 const resumptionSchema = Type.Object({
   atMs: Type.Number(),
@@ -32,7 +33,8 @@ export type FailureClock = Readonly<Static<typeof clockSchema>>
 /**
  * An automatic pause. `sinceMs`: the time since which all URLs had failed. `urls`: the digest of the URLs.
  * The pause ends when the catalog has other URLs. `readTo`: the offset up to which the process that decided
- * the pause had read the topic.
+ * the pause had read the topic. `cause`: `gone` if all hooks of the destination have answered 410. Such a
+ * pause ends when one of its hooks isn't gone any more. `undefined`: the URLs have failed for too long.
  */
 export type Pause = Readonly<Static<typeof pauseSchema>>
 

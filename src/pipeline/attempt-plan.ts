@@ -66,7 +66,9 @@ export function hasNoChance(
   if (remaining.length === 0) return false
   const nowMs = performance.now()
   const isHopeless = remaining.every(({ breaker }) => breaker.advise('between', nowMs) === 'skip')
-  return isHopeless && tryClassFor(delivery, hooks, options, startedMs) !== 'last'
+  if (!isHopeless || tryClassFor(delivery, hooks, options, startedMs) === 'last') return false
+  for (const { breaker } of remaining) breaker.skipped(nowMs)
+  return true
 }
 
 /**
@@ -101,9 +103,9 @@ function hooksAtLastTry(delivery: Delivery, remaining: Hooks, ladder: Ladder, st
   return step.kind === 'dead' ? remaining : noHooks
 }
 
-/** Moves the hooks of `sick` to the end, except those whose breaker allows a `between` try now. */
+/** Moves the hooks of `sick` to the end, except those whose breaker allows a probe now. */
 function failoverOrder(hooks: Hooks, sick: Hooks, nowMs: number): Hooks {
   const isLater = (hook: EndpointHook): boolean =>
-    sick.includes(hook) && hook.breaker.advise('between', nowMs) !== 'go'
+    sick.includes(hook) && hook.breaker.advise('probe', nowMs) !== 'go'
   return [...hooks.filter((hook) => !isLater(hook)), ...hooks.filter(isLater)]
 }

@@ -64,6 +64,8 @@ export type AttemptListener<D> = {
    * or when every hook has an outcome or was left out.
    */
   concluded(delivery: D, endpoint: Endpoint, attempted: AttemptResults): void
+  /** Called after `concluded` with the result of a request that was under way then. */
+  cameLate(endpoint: Endpoint, result: HookResult): void
   /** Called after `concluded` for a hook that got no request. */
   omitted(delivery: D, omitted: Omitted): void
   /** Called once, when all requests of the attempt have ended, except those through the bulkhead. */
@@ -161,7 +163,7 @@ export class Attempt<D extends Attempted> {
     // With `failover`, a failing hook that comes before a healthy hook is asked only to find out whether the
     // failing hook has recovered (a probe).
     const isProbe = this.#isFailover && this.#isWellAfter(place)
-    const paced = new HookExchange(this, hook, isProbe ? 'between' : tryClass, 'paced')
+    const paced = new HookExchange(this, hook, isProbe ? 'probe' : tryClass, 'paced')
     this.#paced++
     const taken = bulkhead.offer(paced)
     if (taken !== 'taken') this.leftOut(hook, taken)
@@ -221,6 +223,7 @@ export class Attempt<D extends Attempted> {
     if (this.#isConcluded) {
       const { hookId, outcome } = result
       if (isOwnFault(outcome)) listener.omitted(delivery, { hookId, why: outcome.kind })
+      listener.cameLate(this.#parts.endpoint, result)
       return
     }
     this.#results.push(result)

@@ -10,7 +10,7 @@ import type { Parking } from './parking.ts'
 import type { PipelineOptions } from './pipeline-ports.ts'
 import { isUncertain } from '../delivery/outcomes/verdict.ts'
 
-type ConclusionOptions = Pick<PipelineOptions, 'catalog' | 'ladder' | 'observer' | 'now'> & {
+type ConclusionOptions = Pick<PipelineOptions, 'catalog' | 'ladder' | 'observer' | 'answeredGone' | 'now'> & {
   readonly account: Account
   readonly judging: Judging
   readonly parking: Parking
@@ -48,8 +48,22 @@ export class Conclusion {
     noteUnsent(delivery, results, omitted)
     noteHookContents(delivery, endpoint.definition)
     const hookIds = idsOf(endpoint.hooks)
-    const decision = decide({ ladder, progress: delivery, hookIds, results, startedMs, nowMs: now() })
+    const goneHooks = results.flatMap((result) => (this.noteGone(endpoint, result) ? [result.hookId] : []))
+    const decision = decide({
+      ladder,
+      progress: delivery,
+      hookIds,
+      results,
+      goneHooks,
+      startedMs,
+      nowMs: now(),
+    })
     if (decision.kind === 'dead') {
+      if (decision.reason === 'failed_for_good' && goneHooks.length > 0 && this.#isAutoPaused(delivery)) {
+        delivery.progress(decision.next)
+        parking.park(delivery, 'overflow')
+        return
+      }
       const edited = this.#editedSince(delivery, endpoint)
       if (isCutShort || edited !== undefined) {
         delivery.progress(decision.next)
@@ -67,6 +81,18 @@ export class Conclusion {
     if (isInDoubt) this.#outlast(delivery)
     else if (judging.mayBeDeleted(delivery)) void this.#confirm(delivery)
     else parking.follow(delivery, decision, 'failed')
+  }
+
+  /**
+   * Notes that a hook has answered 410. Returns true if it counts as failed for every message from now on.
+   */
+  noteGone({ definition }: Endpoint, { hookId, outcome }: HookResult): boolean {
+    if (outcome.kind !== 'answer' || outcome.status !== gone) return false
+    return this.#options.answeredGone?.(definition, hookId, describeOutcome(outcome)) ?? false
+  }
+
+  #isAutoPaused({ destinationId }: Delivery): boolean {
+    return this.#options.catalog().destinations.get(destinationId)?.state === 'auto_paused'
   }
 
   /**
@@ -130,5 +156,8 @@ function noteUnsent(delivery: Delivery, results: readonly HookResult[], omitted:
 function isUncertainResult({ outcome, mayHaveArrived }: HookResult): boolean {
   return isUncertain(outcome, mayHaveArrived)
 }
+
+/** The status by which a URL says that it will never work again. */
+const gone = 410
 
 const delivered: Decision = { kind: 'delivered' }

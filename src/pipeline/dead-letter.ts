@@ -39,7 +39,7 @@ export function describeAge(waitedMs: number): string {
  * (`auto_paused`), and what the customer can do.
  */
 function describeAutoPause(destinationId: string): string {
-  return `Sluice has paused the destination, since all its URLs have failed for too long (notices.autoPause). Mend the endpoint; then: sluice destinations resume ${destinationId}; then send it again: sluice replay dead-letters --destination ${destinationId} --reason auto_paused`
+  return `Sluice has paused the destination, since all its URLs have failed for too long, or are gone. Mend the endpoint; then: sluice destinations resume ${destinationId}; then send it again: sluice replay dead-letters --destination ${destinationId} --reason auto_paused`
 }
 
 const endpointAdvice = 'Mend the endpoint, which must answer 2xx in time; then send it again.'
@@ -83,23 +83,30 @@ function adviceOfStatus(status: number): string {
 }
 
 /**
- * The treatment of a message whose destination isn't `on`. `park`: the message waits on the retry ladder as
- * long as the catalog says `state: paused`. `deadLetter`: the message becomes a dead letter, which can be
+ * The treatment of a message whose destination isn't `on`. `park`: the message waits as long as the
+ * destination is `paused` or `auto_paused`. `deadLetter`: the message becomes a dead letter, which can be
  * replayed later.
  */
 export type StateEffect =
   | { readonly kind: 'park' }
   | { readonly kind: 'deadLetter'; readonly reason: DeadReason; readonly detail: string }
 
+/** What becomes of messages for destinations that Sluice has paused. */
+export type WhileAutoPaused = 'wait' | 'dead-letter'
+
 /**
  * Returns the effect of the state of a destination that isn't `on`. `destination` is `undefined` if the
  * catalog has no such destination.
  */
-export function stateEffectOf(destination: DestinationDefinition | undefined): StateEffect {
+export function stateEffectOf(
+  destination: DestinationDefinition | undefined,
+  whileAutoPaused: WhileAutoPaused = 'wait',
+): StateEffect {
   if (destination === undefined)
     return deadLetter('destination_removed', 'the catalog has no such destination')
   if (destination.state === 'off') return deadLetter('destination_off', 'the destination is off')
-  if (destination.state === 'auto_paused') return deadLetter('auto_paused', describeAutoPause(destination.id))
+  if (destination.state === 'auto_paused' && whileAutoPaused === 'dead-letter')
+    return deadLetter('auto_paused', describeAutoPause(destination.id))
   return { kind: 'park' }
 }
 

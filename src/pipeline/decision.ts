@@ -26,6 +26,11 @@ export type AttemptReport = {
   /** All hooks of the destination, including the hooks that this attempt left out. */
   hookIds: readonly string[]
   results: readonly HookResult[]
+  /**
+   * The hooks that count as failed for every message. A delivery doesn't note them, because they may come
+   * back.
+   */
+  goneHooks?: readonly string[]
   startedMs: number
   nowMs: number
 }
@@ -36,7 +41,7 @@ export type AttemptReport = {
  * ladder ends before the delivery expires, the delivery becomes a dead letter.
  */
 export function decide(report: AttemptReport): Decision {
-  const { ladder, progress, results, startedMs, nowMs } = report
+  const { ladder, progress, results, goneHooks = none, startedMs, nowMs } = report
   if (results.some(({ verdict }) => verdict.kind === 'delivered')) return { kind: 'delivered' }
   const expiresAtMs = startClock(ladder, progress.expiresAtMs, startedMs)
   const failedHooks = [...progress.failedHooks]
@@ -44,13 +49,16 @@ export function decide(report: AttemptReport): Decision {
   const latestMs = lastTryAt(ladder, expiresAtMs - ladder.limitMs)
   for (const { hookId, verdict } of results) {
     notBeforeMs.delete(hookId)
+    if (goneHooks.includes(hookId)) continue
     if (verdict.kind === 'final') failedHooks.push(hookId)
     else if (verdict.kind === 'retry' && verdict.afterMs > 0) {
       notBeforeMs.set(hookId, notBefore(nowMs, verdict.afterMs, latestMs))
     }
   }
   const next: Progress = { nextRung: progress.nextRung, expiresAtMs, failedHooks, notBeforeMs }
-  const remaining = report.hookIds.filter((hookId) => !failedHooks.includes(hookId))
+  const remaining = report.hookIds.filter(
+    (hookId) => !failedHooks.includes(hookId) && !goneHooks.includes(hookId),
+  )
   if (remaining.length === 0) return { kind: 'dead', reason: 'failed_for_good', next }
   return waitOn(ladder, next, remaining, nowMs)
 }
@@ -135,3 +143,5 @@ export function dueHooks<H extends { readonly id: string }>(
 export function idsOf(hooks: readonly { readonly id: string }[]): readonly string[] {
   return hooks.map(({ id }) => id)
 }
+
+const none: readonly string[] = []

@@ -8,7 +8,10 @@ import { forgetEditedHooks } from './edited-hooks.ts'
 import type { Exits } from './exits.ts'
 import type { ParkReason, PipelineOptions, WaitingQueue } from './pipeline-ports.ts'
 
-type ParkingOptions = Pick<PipelineOptions, 'catalog' | 'ladder' | 'observer' | 'queue' | 'now'> & {
+type ParkingOptions = Pick<
+  PipelineOptions,
+  'catalog' | 'ladder' | 'observer' | 'queue' | 'whileAutoPaused' | 'now'
+> & {
   readonly exits: Exits
 }
 
@@ -46,7 +49,7 @@ export class Parking {
   /**
    * Writes a delivery to the retry ladder without an attempt. A delivery expires only if its clock runs. The
    * clock starts at the first try, or if the delivery waits for a turn (`paced`) or for the proxy. It doesn't
-   * run while the destination is paused (`state: paused` in the catalog).
+   * run while the destination is paused.
    *
    * If the destination isn't `on` any more, its state decides what happens to the delivery.
    */
@@ -69,7 +72,7 @@ export class Parking {
 
   /** Handles a delivery whose destination isn't `on`. `destination` is `undefined` if it was removed. */
   withhold(delivery: Delivery, destination: DestinationDefinition | undefined): void {
-    const effect = stateEffectOf(destination)
+    const effect = stateEffectOf(destination, this.#options.whileAutoPaused)
     if (effect.kind === 'park') this.#wait(delivery, 'paused')
     else this.#options.exits.deadLetter(delivery, effect.reason, effect.detail)
   }

@@ -1,4 +1,5 @@
 import type { BreakerOptions } from '../delivery/lanes/breaker.ts'
+import type { SickLoadOptions } from '../delivery/lanes/sick-load.ts'
 import type { BulkheadOptions } from '../delivery/lanes/bulkhead.ts'
 import type { DestinationDefinition } from '../delivery/endpoint.ts'
 import type { Sender } from '../delivery/send/sender.ts'
@@ -12,6 +13,7 @@ import type { SkipReason } from '../routing/route.ts'
 import type { LaneClass } from '../delivery/lanes/lane-queue.ts'
 import type { OmitReason } from './attempt.ts'
 import type { Delivery } from './delivery.ts'
+import type { WhileAutoPaused } from './dead-letter.ts'
 import type { HookResult } from './decision.ts'
 import type { DeliveryTrace } from './delivery-trace.ts'
 import type { PropertyHeader } from '../message/record-headers.ts'
@@ -178,6 +180,15 @@ export type PipelineOptions = {
   topics: { events: string; retryPrefix: string; replays: string; deadLetters: string }
   /** The queues for deliveries that wait for their turn. Without them, these wait on the retry topics. */
   queue?: WaitingQueue
+  /** What becomes of messages for destinations that Sluice has paused. Default: `wait`. */
+  whileAutoPaused?: WhileAutoPaused
+  /**
+   * Called when a hook has answered 410 (Gone). `definition`: the destination as it was when the request was
+   * made. Returns true if no message is sent to the hook from now on. The catalog then has the destination
+   * without the hook, or as `auto_paused` if it has no other hook. Without this function, a 410 concerns only
+   * its message.
+   */
+  answeredGone?: (definition: DestinationDefinition, hookId: string, lastOutcome: string) => boolean
   limits: MessageLimits
   maxInFlight: number
   laneWaitMs: number
@@ -185,6 +196,8 @@ export type PipelineOptions = {
   breaker: BreakerOptions
   /** True if requests have headers with the id of their message and the number of the attempt. */
   namesRequests: boolean
+  /** How many requests to failing hooks are few. Default: `usualSickLoad`. */
+  sickLoad?: SickLoadOptions
   /** The limits on requests to hooks that fail or have asked for a pause. */
   bulkhead: BulkheadOptions
   /**

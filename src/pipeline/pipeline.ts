@@ -1,5 +1,6 @@
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { Bulkhead } from '../delivery/lanes/bulkhead.ts'
+import { SickLoad, usualSickLoad } from '../delivery/lanes/sick-load.ts'
 import { createEndpoints } from '../delivery/endpoint.ts'
 import { GroupShare } from '../delivery/group-share.ts'
 import { laneCapOf, laneRateOf } from '../delivery/lane-limits.ts'
@@ -69,6 +70,7 @@ class DeliveryPipeline implements Pipeline {
       breaker: options.breaker,
       shareOfGroup: () => this.#groupShare.fraction,
       isNamed: options.namesRequests,
+      sickLoad: new SickLoad(options.sickLoad ?? usualSickLoad),
     })
     this.#bulkhead = new Bulkhead({ ...options.bulkhead, mayStart: options.mayBegin })
     const { maxTries, maxBytes } = options.bulkhead

@@ -4,7 +4,7 @@ import { stateEffectOf } from './dead-letter.ts'
 import type { Delivery } from './delivery.ts'
 import type { PipelineOptions, QueueClass, WaitingQueue } from './pipeline-ports.ts'
 
-type RefillOptions = Pick<PipelineOptions, 'catalog'> & {
+type RefillOptions = Pick<PipelineOptions, 'catalog' | 'whileAutoPaused'> & {
   readonly account: Account
   readonly lanes: Lanes<Delivery>
   readonly queue: WaitingQueue
@@ -78,14 +78,14 @@ export class Refill {
   }
 
   #roomOf(destinationId: string): number {
-    const { catalog, account, lanes, queue } = this.#options
+    const { catalog, account, lanes, queue, whileAutoPaused } = this.#options
     const destination = catalog().destinations.get(destinationId)
     const held = lanes.queuedIn(destinationId) + queue.wantedOf(destinationId)
     const free = account.freeRecords
     if (free <= scarce * account.maxRecords && held > 0) return 0
     if (destination?.state !== 'on') {
       // What waits for a paused destination stays in Kafka. Of any other state come dead letters.
-      const isKept = stateEffectOf(destination).kind === 'park'
+      const isKept = stateEffectOf(destination, whileAutoPaused).kind === 'park'
       return isKept ? 0 : Math.max(0, leastReady * leastReady - held)
     }
     const most = Math.max(leastReady, Math.min(2 * destination.maxInFlight, Math.floor(free * mostOfFree)))

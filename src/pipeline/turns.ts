@@ -17,7 +17,7 @@ import type { FirstTryWay, PipelineOptions } from './pipeline-ports.ts'
 
 type TurnsOptions = Pick<
   PipelineOptions,
-  'catalog' | 'sender' | 'observer' | 'ladder' | 'laneWaitMs' | 'now'
+  'catalog' | 'sender' | 'observer' | 'ladder' | 'laneWaitMs' | 'answeredGone' | 'now'
 > & {
   readonly account: Account
   readonly endpoints: Endpoints
@@ -59,6 +59,7 @@ export class Turns {
       if (attempted.results.length === 0) this.#hadNoTurn(delivery, attempted.omitted)
       else this.#conclusion.draw(delivery, endpoint, attempted)
     },
+    cameLate: (endpoint, result) => void this.#conclusion.noteGone(endpoint, result),
     omitted: (delivery, omitted) => this.#conclusion.reportOmitted(delivery, [omitted]),
     isCurrent: (delivery, { definition }) => this.#isCurrent(delivery, definition),
     freed: (delivery, isConcluded) => this.#free(delivery, isConcluded),

@@ -4,9 +4,6 @@ import { Compile } from 'typebox/compile'
 // An order to call back is a record of the topic `notices` with the key `["recall", DESTINATION]`. A command
 // or the admin API writes it, and each worker reads it. It is worth nothing a few minutes later.
 
-/** Time between two readings of the orders by a worker, in milliseconds. */
-export const ordersReadEveryMs = 1_000
-
 /** An order to try the messages of a destination now that wait on the retry topics after failed tries. */
 export type RecallOrder = {
   readonly destinationId: string

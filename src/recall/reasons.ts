@@ -18,13 +18,19 @@ export function givenAnotherChance(before: Destinations, now: Destinations): rea
   return [...now].flatMap(([id, destination]) => {
     const former = before.get(id)
     if (former === undefined || former === destination || destination.state !== 'on') return []
-    return former.state !== 'on' || !isEqual(contentOf(former), contentOf(destination)) ? [id] : []
+    return former.state !== 'on' || isOther(former, destination) ? [id] : []
   })
 }
 
-function contentOf(destination: Content): Omit<Content, 'state'> {
-  const { hooks, sharedSecret, nextSharedSecret, sharedSecretEndsAtMs, standardWebhooks } = destination
-  return { hooks, sharedSecret, nextSharedSecret, sharedSecretEndsAtMs, standardWebhooks }
+/** Returns true if a request to the destination may look different now. A hook less is no difference. */
+function isOther(former: Content, now: Content): boolean {
+  if (!isEqual(contentOf(former), contentOf(now))) return true
+  return !now.hooks.every((hook) => former.hooks.some((other) => other === hook || isEqual(other, hook)))
+}
+
+function contentOf(destination: Content): Omit<Content, 'state' | 'hooks'> {
+  const { sharedSecret, nextSharedSecret, sharedSecretEndsAtMs, standardWebhooks } = destination
+  return { sharedSecret, nextSharedSecret, sharedSecretEndsAtMs, standardWebhooks }
 }
 
 /** A hook whose breaker is open. */

@@ -15,8 +15,8 @@ export type SourceRecord = WholeRecord & { readonly partition: number }
  * - `unreadable`: no message can be made from the record.
  * - `destination_off`, `destination_removed`, `source_unknown`, `source_off`: the present catalog doesn't
  *   allow that the record is sent.
- * - `auto_paused`: Sluice has paused the destination automatically. The record would become a dead letter
- *   again.
+ * - `auto_paused`: Sluice has paused the destination automatically. The record would only wait, or become a
+ *   dead letter again.
  * - `no_destination`: no destination is connected to the record's source.
  * - `filtered`: the message's `integrations` exclude webhooks, or the destination's filter excludes the
  *   message.

@@ -70,8 +70,8 @@ export function destinationCalls(
 ): Pick<AdminCalls, 'list_destinations' | 'list_paused' | 'resume_destination' | 'retry_destination'> {
   return {
     list_destinations: ({ query }) =>
-      asked(log, desk.paused(), (paused) => {
-        const pauses = pausesOf(paused, config)
+      asked(log, Promise.all([desk.paused(), desk.gone()]), ([paused, gone]) => {
+        const pauses = pausesOf(paused, gone, config)
         const { destination: destinationId, source: sourceId, state, after } = query
         const present = catalog()
         const only = { destinationId, sourceId, state, after, limit: limitOf(query) }
@@ -92,14 +92,15 @@ export function destinationCalls(
     resume_destination({ params: { destination = '' }, token }) {
       log.info({ destination, by: token.name }, 'a destination is to be resumed')
       return asked(log, desk.resume(destination, token.name), (resumed) =>
-        resumed.ok ? done(resumedData(resumed.value, config)) : refused(resumed),
+        resumed.ok ? done(resumedData(resumed.value)) : refused(resumed),
       )
     },
     retry_destination({ params: { destination = '' }, body, token }) {
       const { messageId, isPreview } = retryOf(body)
       const order = { destinationId: destination, messageId, by: token.name }
       async function retryNow(): Promise<AdminAnswer> {
-        const refusal = refusalOf(destination, catalog(), pausesOf(await desk.paused(), config))
+        const pauses = pausesOf(await desk.paused(), await desk.gone(), config)
+        const refusal = refusalOf(order, catalog(), pauses)
         if (refusal !== undefined) return refused(refusal)
         if (isPreview) return done(previewData(order))
         log.info({ destination, messageId, by: token.name }, 'messages of a destination are to be tried now')

@@ -6,6 +6,7 @@ import { groupSubscriptions } from '../topics/topics.ts'
 import { bothObservers } from '../pipeline/both-observers.ts'
 import { createPipeline } from '../pipeline/pipeline.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
+import type { Refusals } from '../notices/refusals.ts'
 import type { Watch } from '../notices/watch.ts'
 import { recallObserver } from '../recall/run.ts'
 import type { Repeats } from '../repeats/repeats.ts'
@@ -29,9 +30,10 @@ import { showLimits, showMember } from './member/member-gauges.ts'
 import { type MemberOutlets, openOutlets } from './member/member-outlets.ts'
 import { deferEnd } from './member/member-shutdown.ts'
 import { type MemberStates, openStates } from './member/member-states.ts'
-import { type Notices, openNotices, openWatch } from './member/open-notices.ts'
+import { type Notices, openNotices, openRefusals, openWatch } from './member/open-notices.ts'
 import { openCatalog, type RoleCatalog, tellWaiting } from './start/open-catalog.ts'
 import { openRepeats } from './member/open-repeats.ts'
+import { openNoticesFeed } from './member/notices-feed.ts'
 import type { Parts } from './start/parts.ts'
 import { continueFromPlainGroup } from './member/plain-group.ts'
 import { showReady, workerObstacles } from './start/readiness.ts'
@@ -123,6 +125,8 @@ type Joined = MemberOutlets &
     readonly lending: OpenLending
     readonly replays: Replays
     readonly watch: Watch
+    /** Which hooks refuse everything. If `undefined`, nobody is told. */
+    readonly refusals: Refusals | undefined
     /** The detection of repeated messages. If `undefined`, repeats are delivered. */
     readonly repeats: Repeats | undefined
     /** The tracing of the worker. If `undefined`, nothing is traced. */
@@ -144,8 +148,9 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
   const intake = parts.add(await openRecordIntake({ ...base, ...joined, pipeline, subscriptions }))
   const recalls = openRecalls({ ...base, pipeline, intake })
   parts.defer(() => base.ending.within(recalls.stop()))
+  parts.defer(() => base.ending.within(base.feed.stop()))
   const topics = subscriptions.map(({ topic }) => topic)
-  await continueFromPlainGroup(kafka, { config, topics, log })
+  await Promise.all([base.feed.start(), continueFromPlainGroup(kafka, { config, topics, log })])
   showLimits(metrics, config, limits)
   if (options.processOf === undefined || options.processOf.number === 1)
     parts.add(openGroupLag({ kafka, config, metrics, log }))
@@ -195,8 +200,15 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
   // The catalog may change from now on, so those who listen are added before the next `await`.
   const stalls = new Stalls(log)
   const pauses = new AutoPauses({ config, log, file, isStalled: () => stalls.isStalled })
-  pauses.onChange(() => showDestinations(metrics, pauses.catalog))
+  pauses.onChange(() => {
+    showDestinations(metrics, pauses.catalog)
+    metrics.goneHooks.set(pauses.goneCount)
+  })
   const kafka = await openKafka(config, log, 'worker')
+  const feed = openNoticesFeed({ config, kafka, log })
+  feed.onRecord((record) => pauses.take(record))
+  feed.onRound(() => pauses.taken())
+  feed.onReset(() => pauses.reset())
   const formerPartitions = await refuseOtherLayout(kafka, config)
   const laidOut = await refuseWrongTopics(kafka, config, log)
   const { retryPrefix } = topicNames(config)
@@ -217,6 +229,7 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
     ending,
     group: new GroupPort(),
     pauses,
+    feed,
     limits: connectionLimits(config, { openFiles: maxOpenFiles(), hasGateway: role === 'up' }, log),
   }
   return { ...shared, tracing, laidOut, formerPartitions, tiers, file }
@@ -243,6 +256,7 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
     lending,
     replays,
     watch,
+    refusals: openRefusals(config),
     repeats,
     traces: base.tracing?.worker,
   }
@@ -250,21 +264,25 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
 
 function openPipeline(base: MemberBase, joined: Joined): Pipeline {
   const { config, catalog, group, limits } = base
-  const { producer, outbound, observer, deliveryLog, audiences, marks, watch, repeats, traces } = joined
+  const { producer, outbound, observer, deliveryLog, audiences, marks, repeats, traces, waiting } = joined
+  const observers = [
+    deliveryLog?.observer,
+    traces?.observer,
+    joined.watch.observer,
+    joined.refusals?.observer,
+  ]
   return createPipeline({
     catalog,
     sender: outbound.sender,
     outlet: producer,
-    queue: joined.waiting,
+    queue: waiting,
     rateDifferenceOf: (id) => joined.lending.differenceOf(id),
-    observer: [deliveryLog?.observer, traces?.observer, watch.observer, recallObserver].reduce(
-      bothObservers,
-      observer,
-    ),
+    observer: [...observers, recallObserver].reduce(bothObservers, observer),
     tracing: traces,
     ownSource: config.notices.source,
     ...(repeats !== undefined && { repeats }),
     ...pipelineSettings(config),
+    answeredGone: (definition, hookId, outcome) => base.pauses.answeredGone(definition, hookId, outcome),
     maxInFlight: limits.maxInFlight,
     bulkhead: limits.bulkhead,
     onPressure: (isFull) => group.setFull(isFull),

@@ -3,8 +3,7 @@ import type { MessageKind } from '../message/message-schemas.ts'
 
 /**
  * The fields of a destination that routing needs. Messages are also routed to a destination that is `paused`
- * or `auto_paused`. The deliveries of a `paused` destination wait in its queue until the destination
- * is `on` again. The deliveries of an `auto_paused` destination become dead letters.
+ * or `auto_paused`. Its deliveries wait in its queue until the destination is `on` again.
  */
 export type Routable = {
   id: string

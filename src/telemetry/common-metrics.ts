@@ -64,7 +64,7 @@ export function createCommonMetrics(registry: Registry) {
     }),
     destinations: new Gauge({
       name: 'sluice_catalog_destinations',
-      help: 'Destinations of the catalog, by state: on, paused, auto_paused or off. A destination is auto_paused if Sluice has paused it because all of its URLs have failed for notices.autoPause. Only workers have this value.',
+      help: 'Destinations of the catalog, by state: on, paused, auto_paused or off. A destination is auto_paused if Sluice has paused it because all of its URLs have failed for notices.autoPause, or have answered 410 (Gone). Only workers have this value.',
       labelNames: ['state'],
       aggregator: 'max',
       registers,

@@ -22,7 +22,9 @@ export function createNoticeObserver({
       if (kind === 'paused')
         log.warn(
           { destination, ...content },
-          'a destination is paused, since all its URLs have failed for too long: its messages become dead letters until sluice destinations resume',
+          content?.cause === 'gone'
+            ? 'a destination is paused, since all its URLs are gone: sluice destinations resume ends the pause'
+            : 'a destination is paused, since all its URLs have failed for too long: sluice destinations resume ends the pause',
         )
       else log.info({ destination, ...content }, 'a destination is not paused any more')
     },

@@ -76,6 +76,18 @@ export function showOpenHooks(
   } else breakerOpen.set(Math.max(0, ...hooks.map(({ openForMs }) => openForMs)) / 1_000)
 }
 
+/** Sets the metric of hooks that refuse everything, like `showOpenHooks`. */
+export function showRefusing(
+  { refusing, perDestination }: Pick<WorkerMetrics, 'refusing' | 'perDestination'>,
+  hooks: readonly { readonly destinationId: string; readonly hookId: string; readonly forMs: number }[],
+): void {
+  refusing.reset()
+  if (perDestination) {
+    for (const { destinationId: destination, hookId: hook, forMs } of hooks)
+      refusing.set({ destination, hook }, forMs / 1_000)
+  } else refusing.set(Math.max(0, ...hooks.map(({ forMs }) => forMs)) / 1_000)
+}
+
 type Partitions = Iterable<{ readonly topic: string; readonly oldestUnsettledMs: number }>
 
 /**

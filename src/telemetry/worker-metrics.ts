@@ -300,7 +300,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
     }),
     waitingNow: new Gauge({
       name: 'sluice_waiting_messages',
-      help: "Deliveries that wait for their turn in the queues of this member's units (topic waiting), by the state of their destination: on (it is at its rate limit, at its limit of requests in flight, or catches up), or paused.",
+      help: "Deliveries that wait for their turn in the queues of this member's units (topic waiting), by the state of their destination: on (it is at its rate limit, at its limit of requests in flight, or catches up), paused, or auto_paused.",
       labelNames: ['state'],
       registers,
     }),
@@ -370,7 +370,7 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       registers,
     }),
     ...replayMetrics(registers),
-    ...noticeMetrics(registers),
+    ...noticeMetrics(registers, perDestination),
     firstSyncLeft: new Gauge({
       name: 'sluice_first_sync_left',
       help: 'Members and computed traits that still have to be written to the topic replays, for destinations that were connected to their source later.',

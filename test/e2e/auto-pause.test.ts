@@ -7,8 +7,8 @@ import { runSluice, type SluiceProcess, startSluice } from '../support/worker-pr
 import { newIds, type Scene, setScene } from './scene.ts'
 
 /**
- * Tests of Sluice's automatic pause. The destination `crm` is down until it is repaired, `well` always works,
- * and `ops` gets the notices.
+ * Tests of Sluice's automatic pause. Until they are repaired, the destination `crm` is down, and `left` answers
+ * that it is gone (410). `well` always works, and `ops` gets the notices.
  */
 
 const secrets = { ops: 'the secret of ops', old: 'the old one of well', next: 'the next one of well' }
@@ -29,6 +29,7 @@ function catalogOf(well: object = {}) {
     sources: [{ id: 'shop' }, { id: 'sluice' }],
     destinations: [
       to('crm', 'shop'),
+      to('left', 'shop'),
       to('well', 'shop', { signing: { standardWebhooks: true }, sharedSecret: secrets.old, ...well }),
       to('ops', 'sluice', { sharedSecret: secrets.ops }),
     ],
@@ -38,6 +39,7 @@ function catalogOf(well: object = {}) {
 beforeAll(async () => {
   receiver = await startReceiver({
     '/crm': (request, response, nth) => answer(isRepaired ? 200 : 500)(request, response, nth),
+    '/left': (request, response, nth) => answer(isRepaired ? 200 : 410)(request, response, nth),
     '/well': answer(200),
     '/ops': answer(200),
   })
@@ -77,8 +79,12 @@ function notices(event: string): readonly Notice[] {
   )
 }
 
-async function firstNotice(event: string): Promise<Notice> {
-  return until(`ops is told: ${event}`, () => notices(event)[0], waitMs)
+async function firstNotice(event: string, destination: string): Promise<Notice> {
+  return until(
+    `ops is told: ${event}`,
+    () => notices(event).find(({ properties }) => properties['destination'] === destination),
+    waitMs,
+  )
 }
 
 /** Returns the ids of the messages that arrived at a path, each only once, sorted. */
@@ -102,69 +108,88 @@ async function allPause(count: number): Promise<void> {
     )
 }
 
-function replay(): ReturnType<typeof runSluice> {
-  const args = ['replay', 'dead-letters', '--destination', 'crm', '--reason', 'auto_paused', '--json']
-  return runSluice(args, scene.variables)
+/** Returns how many requests each of the paused destinations has got. */
+function requests(): readonly number[] {
+  return ['/crm', '/left'].map((path) => receiver.requestsTo(path).length)
 }
 
-test('a destination that has failed for long enough is paused by all workers, and its customer is told once', async () => {
+/** Returns how many messages wait for paused destinations in the queues of all workers. */
+async function waitingForPaused(): Promise<number> {
+  const counts = workers.map((worker) => worker.metric('sluice_waiting_messages', { state: 'auto_paused' }))
+  return (await Promise.all(counts)).reduce<number>((sum, count) => sum + (count ?? 0), 0)
+}
+
+test('a destination that has failed for long enough, and one that is gone, are paused by all workers, and each customer is told once', async () => {
   const ids = newIds(20)
   missed.push(...ids)
   await scene.send('shop', ids)
-  const { properties } = await firstNotice('Destination Paused')
+  const { properties } = await firstNotice('Destination Paused', 'crm')
   expect(properties).toMatchObject({ destination: 'crm', lastOutcome: 'status 500' })
-  await allPause(1)
+  const left = await firstNotice('Destination Paused', 'left')
+  expect(left.properties).toMatchObject({ destination: 'left', lastOutcome: 'status 410' })
+  await allPause(2)
 }, 120_000)
 
-test('its messages end as dead letters: the new ones untried, those that wait when they are due', async () => {
+test('their messages wait, the new ones untried, and none is a dead letter', async () => {
+  const before = receiver.requestsTo('/left').length
+  expect(before).toBeLessThanOrEqual(20)
   const ids = newIds(20)
   missed.push(...ids)
   await scene.send('shop', ids)
-  const letters = await until(
-    'all are dead letters',
-    async () => {
-      const found = await deadLetters()
-      return found.length >= missed.length ? found : undefined
-    },
-    waitMs,
-  )
-  expect(letters.map(({ headers }) => String(headers['message-id'])).toSorted()).toEqual(missed.toSorted())
-  expect(new Set(letters.map(({ headers }) => headers['reason']))).toEqual(new Set(['auto_paused']))
-  expect(letters[0]?.headers['detail']).toContain('sluice destinations resume crm')
+  await until('all wait', async () => (await waitingForPaused()) === 2 * missed.length, waitMs)
+  expect(await deadLetters()).toEqual([])
   expect(arrivedAt('/crm').filter((id) => ids.includes(id))).toEqual([])
-  await until('nothing waits', async () => (await scene.lag()) === 0, waitMs)
-  expect(arrivedAt('/well')).toEqual(missed.toSorted())
+  expect(receiver.requestsTo('/left')).toHaveLength(before)
+  await until('others get all', () => missed.every((id) => arrivedAt('/well').includes(id)), waitMs)
 }, 120_000)
 
-test('a pause outlives all workers, and a replay to it stops, with nothing sent', async () => {
+test('a pause outlives all workers, none of which sends anything, and a replay to it stops', async () => {
   const before = workers
+  const sent = requests()
   workers = [await startSluice(scene.variables)]
   await Promise.all(before.map((worker) => worker.terminate()))
-  await allPause(1)
-  const { stdout } = await replay()
+  await allPause(2)
+  await until('all wait', async () => (await waitingForPaused()) === 2 * missed.length, waitMs)
+  const args = ['replay', 'events', '--destination', 'crm', '--json']
+  const { stdout } = await runSluice(args, scene.variables)
   const job: unknown = JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
   expect(job).toMatchObject({ state: 'stopped', sent: { records: 0 } })
   expect(job).toHaveProperty('detail', expect.stringContaining('sluice destinations resume crm'))
-  expect(await deadLetters()).toHaveLength(missed.length)
+  expect(requests()).toEqual(sent)
 }, 120_000)
 
-test('it is resumed by a command, gets new messages, and by a replay what it missed', async () => {
+test('they are resumed by commands, and get what has waited and new messages', async () => {
   isRepaired = true
   const listed = await runSluice(['destinations', 'paused', '--json'], scene.variables)
-  expect(JSON.parse(listed.stdout)).toMatchObject({ destination: 'crm', lastOutcome: 'status 500' })
+  const paused = listed.stdout
+    .trim()
+    .split('\n')
+    .map((line): unknown => JSON.parse(line))
+  expect(paused).toMatchObject([
+    { destination: 'left', lastOutcome: 'status 410', cause: 'gone' },
+    { destination: 'crm', lastOutcome: 'status 500', cause: 'failing' },
+  ])
+  const { stdout } = await runSluice(['destinations', 'list', '--state', 'auto_paused'], scene.variables)
+  expect(stdout).toMatch(/left .*\(gone\)/)
   await runSluice(['destinations', 'resume', 'crm', '--by', 'ann'], scene.variables)
-  const { properties } = await firstNotice('Destination Resumed')
-  expect(properties).toMatchObject({ destination: 'crm', cause: 'asked' })
+  await runSluice(['destinations', 'retry-now', 'left'], scene.variables)
+  for (const destination of ['crm', 'left']) {
+    const { properties } = await firstNotice('Destination Resumed', destination)
+    expect(properties).toMatchObject({ destination, cause: 'asked' })
+  }
   await allPause(0)
   const ids = newIds(5)
   await scene.send('shop', ids)
-  await replay()
   const expected = [...missed, ...ids].toSorted()
-  const hasAll = () => expected.every((id) => arrivedAt('/crm').includes(id))
-  await until('all has arrived', hasAll, waitMs)
-  expect(await deadLetters()).toHaveLength(missed.length)
-  expect(notices('Destination Paused')).toHaveLength(1)
-  expect(notices('Destination Resumed')).toHaveLength(1)
+  for (const path of ['/crm', '/left'])
+    await until(
+      `all has arrived at ${path}`,
+      () => expected.every((id) => arrivedAt(path).includes(id)),
+      waitMs,
+    )
+  expect(await deadLetters()).toEqual([])
+  expect(notices('Destination Paused')).toHaveLength(2)
+  expect(notices('Destination Resumed')).toHaveLength(2)
   expect(notices('Dead Letters Exceeded')).toEqual([])
   const again = await runSluice(['destinations', 'resume', 'crm'], scene.variables, { expectedCode: 1 })
   expect(again.stderr).toContain('Sluice has not paused the destination "crm"')
@@ -198,7 +223,7 @@ test('a secret that ends is told before, and then the next one signs alone', asy
   scene.catalog.rewrite(catalogOf({ nextSharedSecret: secrets.next, sharedSecretEndsAt: endsAt }))
   const both = await signedBy(2)
   expect(both.headers['x-signature']).toBe(createHmac('sha1', secrets.old).update(both.body).digest('hex'))
-  const { properties } = await firstNotice('Secret Ending')
+  const { properties } = await firstNotice('Secret Ending', 'well')
   expect(properties).toMatchObject({ destination: 'well', endsAt })
   const alone = await signedBy(1)
   expect(alone.headers['x-signature']).toBe(createHmac('sha1', secrets.next).update(alone.body).digest('hex'))

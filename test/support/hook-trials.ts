@@ -100,6 +100,7 @@ export async function startTrials(): Promise<Trials> {
         begun() {},
         isCurrent: () => true,
         answered() {},
+        cameLate() {},
         omitted() {},
         freed() {},
         mayGoOn: () => false,

@@ -7,7 +7,7 @@ export function addDestinationCommands(tools: CommandTools): void {
   const parent = tools.program
     .command('destinations')
     .description(
-      'list and test destinations; resume those that Sluice has paused because their URLs failed for too long; try now what waits for a retry',
+      'list and test destinations; resume those that Sluice has paused because their URLs failed for too long or are gone; try now what waits for a retry',
     )
   addList(parent, tools)
   addTest(parent, tools)
@@ -90,9 +90,10 @@ function addResume(parent: Command, { command, once, screen }: CommandTools): vo
       'after',
       `
 Examples:
-  sluice destinations resume crm && sluice replay dead-letters --destination crm --reason auto_paused
+  sluice destinations test crm && sluice destinations resume crm
 
-The messages that came for it meanwhile are dead letters, and stay dead letters until you replay them. See
+The messages that came for it meanwhile wait, and are delivered now. With notices.whileAutoPaused=dead-letter
+they are dead letters, and stay dead letters until you replay them. A URL that answered 410 is asked again. See
 docs/notices.md.`,
     )
     .action((destination: string | undefined, flags: Flags) =>

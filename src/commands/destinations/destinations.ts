@@ -36,7 +36,7 @@ export function listAll(
     const catalog = await readCatalog(run.config)
     if (sourceId !== undefined && !catalog.sources.has(sourceId))
       throw new WrongUseError(`The catalog has no source ${JSON.stringify(sourceId)}.`)
-    const pauses = pausesOf(await desk.paused(), run.config)
+    const pauses = pausesOf(await desk.paused(), await desk.gone(), run.config)
     if (!pauses.areKnown) run.screen.write(`${pausesUnknown}\n`)
     const { listed } = listDestinations(catalog, pauses, {
       sourceId,
@@ -45,10 +45,12 @@ export function listAll(
     })
     if (asJson) return listed.map((one) => JSON.stringify(destinationData(one)))
     if (listed.length === 0) return ['There is no such destination']
-    const rows = listed.map(({ destination: { id, sources, hooks }, state: present }) => [
+    const rows = listed.map(({ destination: { id, sources, hooks }, state: present, goneHooks }) => [
       id,
       present,
-      hooks.map(({ origin }) => origin).join(' '),
+      hooks
+        .map(({ id: hookId, origin }) => (goneHooks.includes(hookId) ? `${origin} (gone)` : origin))
+        .join(' '),
       someOf(sources),
     ])
     return aligned([['destination', 'state', 'hooks', 'sources'], ...rows])
@@ -61,8 +63,13 @@ export function listPaused(run: Run, { asJson }: { asJson: boolean }): Promise<s
     const paused = valueOf(await desk.paused())
     if (asJson) return paused.map((one) => JSON.stringify(pausedData(one)))
     if (paused.length === 0) return ['Sluice has paused no destination']
-    return paused.map(({ destinationId, pause: { atMs, sinceMs, lastOutcome } }) =>
-      [destinationId, `paused at ${timeOf(atMs)}`, `fails since ${timeOf(sinceMs)}`, lastOutcome].join('  '),
+    return paused.map(({ destinationId, pause: { atMs, sinceMs, lastOutcome, cause } }) =>
+      [
+        destinationId,
+        `paused at ${timeOf(atMs)}`,
+        `${cause === 'gone' ? 'is gone' : 'fails'} since ${timeOf(sinceMs)}`,
+        lastOutcome,
+      ].join('  '),
     )
   })
 }
@@ -88,18 +95,17 @@ export async function resumeDestinations(run: Run, command: ResumeCommand): Prom
       destinationId === undefined
         ? await resumeAll(desk, by)
         : [valueOf(await desk.resume(destinationId, by))]
-    const withinMs = knownWithinMs(run.config)
     if (!isDetached && resumed.length > 0) {
       run.screen.write(
-        `${counted(resumed.length, 'destination')} resumed: waiting ${Math.ceil(withinMs / 1_000)} s until all workers know it\n`,
+        `${counted(resumed.length, 'destination')} resumed: waiting ${knownWithinMs / 1_000} s until all workers know it\n`,
       )
-      await delay(withinMs)
+      await delay(knownWithinMs)
     }
-    if (asJson) return resumed.map((one) => JSON.stringify(resumedData(one, run.config)))
+    if (asJson) return resumed.map((one) => JSON.stringify(resumedData(one)))
     if (resumed.length === 0) return ['Sluice has paused no destination']
     return resumed.flatMap(({ destinationId: id, pause: { atMs } }) => [
-      `${id}  resumed`,
-      `  send what it missed: sluice replay dead-letters --destination ${id} --reason auto_paused --from ${timeOf(deadFromMs(atMs))}`,
+      `${id}  resumed: what waits is delivered`,
+      `  if messages became dead letters meanwhile: sluice replay dead-letters --destination ${id} --reason auto_paused --from ${timeOf(deadFromMs(atMs))}`,
     ])
   })
 }
@@ -133,8 +139,8 @@ export type RetryNowCommand = {
 export function retryNow(run: Run, command: RetryNowCommand): Promise<string[]> {
   const { destinationId, messageId, isPreview, asJson } = command
   return atDesk(run, async (desk) => {
-    const pauses = pausesOf(await desk.paused(), run.config)
-    const refusal = refusalOf(destinationId, await readCatalog(run.config), pauses)
+    const pauses = pausesOf(await desk.paused(), await desk.gone(), run.config)
+    const refusal = refusalOf({ destinationId, messageId }, await readCatalog(run.config), pauses)
     if (refusal?.kind === 'notFound') throw new WrongUseError(refusal.problem)
     if (refusal !== undefined) throw new StartError(refusal.problem)
     const what = messageId === undefined ? 'what waits for a retry' : `the message ${messageId}, if it waits`

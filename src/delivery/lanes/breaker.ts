@@ -8,12 +8,15 @@
 //   requests earns credits for all its tries. A hook that is down earns no credits. Now and then, one of
 //   these tries is made without a credit (a probe). A probe may take the place of the last try of another
 //   message.
+// - While failing hooks get few of all requests of this process (`SickLoad`), no try costs a credit.
 // - A hook that still accepts some requests gets no more requests at once than it was learned to take
 //   (`HookRoom`). If a hook has accepted nothing for 30 s or in 50 results, its first and last tries have no
 //   such limit. Its server does no work that a limit could protect.
 //
 // Results are judged in groups (runs). The breaker closes when the share of failures in a run is below the
 // share that opens it.
+
+import type { SickLoad } from './sick-load.ts'
 
 /** The settings of a breaker. */
 export type BreakerOptions = {
@@ -58,8 +61,10 @@ export type HookRoom = {
  * - `last`: the second try, if there is no time for a third try.
  * - `between`: the second try, if there is time for a third try.
  * - `again`: any try after the second.
+ * - `probe`: a try of a failing hook before a hook of the same destination that works (`failover`). It only
+ *   finds out whether the failing hook has recovered.
  */
-export type TryClass = 'only' | 'first' | 'last' | 'between' | 'again'
+export type TryClass = 'only' | 'first' | 'last' | 'between' | 'again' | 'probe'
 
 /**
  * Number of credits that one success earns. A credit pays for one `between` or `again` try. A hook that
@@ -91,10 +96,14 @@ function newRun(): Run {
   return { results: 0, successes: 0 }
 }
 
+/** Tells how much load the requests to failing hooks are. See `SickLoad`. */
+export type LoadOfSick = Pick<SickLoad, 'isLow' | 'sick' | 'sound'>
+
 /** The breaker of one hook. All times are milliseconds of one monotonic clock, given by the caller. */
 export class Breaker {
   readonly #options: BreakerOptions
   readonly #room: HookRoom
+  readonly #load: LoadOfSick | undefined
   #state: BreakerState = 'closed'
   /**
    * The results of the time window, in two halves. When the newer half is complete, it replaces the older
@@ -118,8 +127,8 @@ export class Breaker {
   #credits = 0
   /**
    * Number of last tries that will still be left out, because probes took their places. A probe of class
-   * `again` takes the place of one last try. A probe of class `between` takes no place, because it is only
-   * the second try of its message.
+   * `again` takes the place of one last try. A probe of another class takes no place, because its message
+   * has had at most one try.
    */
   #borrowed = 0
   #sinceSuccess = 0
@@ -128,9 +137,11 @@ export class Breaker {
   #openedMs = 0
   #probeMs: number
 
-  constructor(options: BreakerOptions, room: HookRoom) {
+  /** Without `load`, each try but the first and the last costs a credit. */
+  constructor(options: BreakerOptions, room: HookRoom, load?: LoadOfSick) {
     this.#options = options
     this.#room = room
+    this.#load = load
     this.#probeMs = options.openMs
   }
 
@@ -195,6 +206,7 @@ export class Breaker {
     if (this.#state === 'closed') return 'go'
     const isDead = this.#isDead(nowMs)
     const hasRoom = this.#room.hasRoom(nowMs, 'open')
+    if (tryClass !== 'probe' && this.#load?.isLow(nowMs) === true) return isDead || hasRoom ? 'go' : 'wait'
     if (tryClass === 'last' && isDead && this.#borrowed > 0 && this.#credits === 0) return 'skip'
     if (isForced || tryClass === 'first') return isDead || hasRoom ? 'go' : 'wait'
     if (this.#credits > 0) return hasRoom ? 'go' : 'wait'
@@ -209,10 +221,17 @@ export class Breaker {
   begun(nowMs: number, tryClass: TryClass): number {
     this.#inFlight++
     if (this.#state === 'open') {
-      if (tryClass === 'between' || tryClass === 'again') this.#spend(tryClass)
+      const isFree = tryClass !== 'probe' && this.#load?.isLow(nowMs) === true
+      if (!isFree) this.#spend(tryClass)
       this.#lastBegunMs = nowMs
-    }
+      this.#load?.sick(nowMs)
+    } else this.#load?.sound(nowMs)
     return this.#era
+  }
+
+  /** Counts tries that were not made because `advise` returned `skip`. */
+  skipped(nowMs: number): void {
+    this.#load?.sick(nowMs)
   }
 
   /** Call this for each `last` try that isn't made because `advise` returned `skip`. */
@@ -220,7 +239,8 @@ export class Breaker {
     if (this.#borrowed > 0) this.#borrowed--
   }
 
-  #spend(tryClass: 'between' | 'again'): void {
+  #spend(tryClass: TryClass): void {
+    if (tryClass === 'only' || tryClass === 'first' || tryClass === 'last') return
     if (this.#credits > 0) this.#credits--
     else if (tryClass === 'again') this.#borrowed = Math.min(maxBorrowed, this.#borrowed + 1)
   }

@@ -85,6 +85,7 @@ class Berth {
     last: new Queue(),
     between: new Queue(),
     again: new Queue(),
+    probe: new Queue(),
   }
   place: BerthPlace = 'nowhere'
   inFlight = 0
@@ -140,7 +141,7 @@ class Berth {
   }
 }
 
-const byUrgency: readonly TryClass[] = ['only', 'first', 'last', 'between', 'again']
+const byUrgency: readonly TryClass[] = ['only', 'first', 'last', 'between', 'again', 'probe']
 
 /**
  * Makes the requests to failing hooks. These requests have sockets, memory and turns of the event loop of
@@ -200,6 +201,7 @@ export class Bulkhead {
     const berth = this.#berths.get(one.hook) ?? new Berth(one.hook)
     const nowMs = performance.now()
     const advice = one.hook.breaker.advise(one.tryClass, nowMs)
+    if (advice === 'skip') one.hook.breaker.skipped(nowMs)
     if (advice === 'skip' && one.tryClass === 'last') one.hook.breaker.forgone()
     if (advice === 'skip' || this.#isHeldTooLong(one, nowMs)) return 'skipped'
     if (!this.#hasRoom(berth, one)) return 'full'

@@ -3,21 +3,28 @@ import {
   autoPauseMsOf,
   type AutoPauseTerms,
   isPauseInForce,
+  mayBeGone,
+  restrained,
   urlsDigestOf,
-  withAutoPaused,
+  withChanged,
 } from '../../catalog/auto-pause.ts'
 import type { Catalog, Destination } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
+import type { DestinationDefinition } from '../../delivery/endpoint.ts'
+import { hookContentsOf } from '../../delivery/hook-content.ts'
+import { decodePauseRecord } from '../../notices/notice-record.ts'
 import type { PausesPort } from '../../notices/notifier.ts'
+import { PauseBook } from '../../notices/pause-book.ts'
 import type { PausableDestination, PauseSituation } from '../../notices/pause-decider.ts'
-import type { Pause } from '../../notices/pause-record.ts'
 import { Listeners } from '../../async/listeners.ts'
+import type { KeyedRecord } from '../../message/records.ts'
 import type { RoleCatalog } from '../start/open-catalog.ts'
 import { autoPauseTermsOf } from '../start/settings.ts'
+import { GoneHooks } from './gone-hooks.ts'
 
 export type AutoPausesOptions = {
   readonly config: Config
-  readonly log: Pick<Logger, 'info'>
+  readonly log: Pick<Logger, 'info' | 'warn' | 'debug'>
   readonly file: Pick<RoleCatalog, 'current' | 'refused' | 'onChange'>
   /** Returns true if this worker starts no delivery at present, for one of the reasons in `Stalls`. */
   readonly isStalled: () => boolean
@@ -30,19 +37,32 @@ export type AutoPausesOptions = {
 type View = { readonly read: Catalog; readonly catalog: Catalog; readonly isOn: boolean }
 
 /**
- * Holds the destinations that Sluice has paused (`auto_paused`), and the catalog in which they have this
- * state. A process still sends to a paused destination until the process has read the record of the pause.
+ * Holds the destinations that Sluice has paused (`auto_paused`) and the hooks that are gone, and the catalog
+ * without them. A process still sends to a paused destination until the process has read the record of the
+ * pause.
  */
-export class AutoPauses implements Omit<PausesPort, 'terms'> {
+export class AutoPauses implements PausesPort {
   readonly #options: AutoPausesOptions
   readonly #terms: AutoPauseTerms
-  #paused: ReadonlyMap<string, Pause> = new Map()
+  readonly gone: GoneHooks
+  #book = new PauseBook()
+  /** The offset up to which this process has read the topic. */
+  #readTo = 0
+  /** True if a record about pauses or gone hooks was read after the last reading ended. */
+  #isNew = false
+  /** A text that stands for the destinations that are paused. */
+  #pausedText = ''
   readonly #listeners = new Listeners<[]>()
+  /**
+   * The destinations that have lost some hooks, so that each keeps its object and what was learned about it.
+   */
+  readonly #left = new WeakMap<Destination, { readonly goneHooks: string; readonly left: Destination }>()
   #view: View | undefined
 
   constructor(options: AutoPausesOptions) {
     this.#options = options
     this.#terms = autoPauseTermsOf(options.config)
+    this.gone = new GoneHooks({ log: options.log, now: Date.now })
     options.file.onChange(() => this.#listeners.tell())
   }
 
@@ -56,13 +76,28 @@ export class AutoPauses implements Omit<PausesPort, 'terms'> {
     return this.#current().catalog
   }
 
+  /** The catalog in the file, in which no destination is paused by Sluice and no hook is missing. */
+  get whole(): Catalog {
+    return this.#options.file.current()
+  }
+
+  /** The number of hooks that are gone. */
+  get goneCount(): number {
+    return [...this.whole.destinations.values()].reduce(
+      (sum, destination) => sum + this.#goneOf(destination).length,
+      0,
+    )
+  }
+
   isOn(): boolean {
-    return this.#current().isOn
+    // A pause must be ended even if no destination can be paused any more. Otherwise it would apply again
+    // later.
+    return this.#current().isOn || this.#book.knownGone.length > 0 || this.#book.paused.size > 0
   }
 
   situation(): Omit<PauseSituation, 'nowMs'> {
     const { file, isStalled } = this.#options
-    const { destinations } = this.catalog
+    const { destinations } = file.current()
     return {
       isSound: file.refused() === undefined && !isStalled(),
       destinationOf: (id) => {
@@ -72,22 +107,62 @@ export class AutoPauses implements Omit<PausesPort, 'terms'> {
     }
   }
 
-  /** Takes over the pauses that haven't ended, by destination. */
-  take(paused: ReadonlyMap<string, Pause>): void {
-    const before = this.#paused
-    this.#paused = paused
-    const isSame =
-      before.size === paused.size && [...paused].every(([id, { atMs }]) => before.get(id)?.atMs === atMs)
-    if (isSame) return
+  /** Takes a record of the topic `notices`. Call `taken` after the last one of a reading. */
+  take({ offset, key, value, timestampMs }: KeyedRecord): void {
+    this.#readTo = offset + 1
+    const record = decodePauseRecord(key, value)
+    if (record === undefined) return
+    this.#isNew = true
+    if (record.kind === 'gone') this.#book.takeGone(record.record, offset)
+    else this.#book.take(record.record, { offset, seenMs: timestampMs })
+  }
+
+  /** Puts into force what the records of a reading say. */
+  taken(): void {
+    this.gone.take(this.#book)
+    if (!this.#isNew) return
+    this.#isNew = false
+    this.#changed()
+  }
+
+  /** Forgets what was read, because the topic has another log. */
+  reset(): void {
+    this.#book = new PauseBook()
+    this.#readTo = 0
+    this.#isNew = true
+  }
+
+  /**
+   * Takes a hook that has answered 410. Returns true if the hook counts as failed for every message from now
+   * on. `definition`: the destination as it was when the request was made.
+   */
+  answeredGone(definition: DestinationDefinition, hookId: string, lastOutcome: string): boolean {
+    const destination = this.whole.destinations.get(definition.id)
+    if (destination === undefined || !mayBeGone(destination, this.#terms)) return false
+    const content = hookContentsOf(definition).get(hookId)
+    if (hookContentsOf(destination).get(hookId) !== content) return false
+    if (this.gone.add(definition, hookId, { lastOutcome, readTo: this.#readTo })) this.#changed()
+    return true
+  }
+
+  #changed(): void {
+    const { catalog: before } = this.#current()
     this.#view = undefined
-    this.#options.log.info({ destinations: [...paused.keys()] }, 'other destinations are paused than before')
-    this.#listeners.tell()
+    const { catalog } = this.#current()
+    const paused = [...catalog.destinations.values()].flatMap(({ id, state }) =>
+      state === 'auto_paused' ? [id] : [],
+    )
+    const text = JSON.stringify(paused)
+    if (text !== this.#pausedText)
+      this.#options.log.info({ destinations: paused }, 'other destinations are paused than before')
+    this.#pausedText = text
+    if (catalog !== before) this.#listeners.tell()
   }
 
   #current(): View {
     const read = this.#options.file.current()
     if (this.#view?.read === read) return this.#view
-    const catalog = withAutoPaused(read, (destination) => this.#isPaused(destination))
+    const catalog = withChanged(read, (destination) => this.#restrained(destination))
     const isOn = [...read.destinations.values()].some(
       (destination) => autoPauseMsOf(destination, this.#terms) > 0,
     )
@@ -95,17 +170,36 @@ export class AutoPauses implements Omit<PausesPort, 'terms'> {
     return this.#view
   }
 
+  #restrained(destination: Destination): Destination {
+    const goneHooks = this.#goneOf(destination)
+    const left = restrained(destination, { isPaused: this.#isPaused(destination), goneHooks })
+    if (left === destination || left.state !== 'on') return left
+    const text = JSON.stringify(goneHooks)
+    const known = this.#left.get(destination)
+    if (known?.goneHooks === text) return known.left
+    this.#left.set(destination, { goneHooks: text, left })
+    return left
+  }
+
   #isPaused(destination: Destination): boolean {
-    const pause = this.#paused.get(destination.id)
+    const pause = this.#book.pauseOf(destination.id)
     return pause !== undefined && isPauseInForce(destination, pause, this.#terms)
+  }
+
+  #goneOf(destination: Destination): readonly string[] {
+    return mayBeGone(destination, this.#terms) ? this.gone.of(destination) : none
   }
 
   #pausable(destination: Destination): PausableDestination {
     return {
-      state: destination.state,
+      state: destination.state === 'on' && this.#isPaused(destination) ? 'auto_paused' : destination.state,
       hookIds: destination.hooks.map(({ id }) => id),
+      contents: mayBeGone(destination, this.#terms) ? hookContentsOf(destination) : noContents,
       urls: urlsDigestOf(destination),
       autoPauseMs: autoPauseMsOf(destination, this.#terms),
     }
   }
 }
+
+const none: readonly string[] = []
+const noContents: ReadonlyMap<string, string> = new Map()

@@ -4,6 +4,7 @@ import type { Config } from '../../config/schema.ts'
 import type { createKafka } from '../../kafka/cluster/client.ts'
 import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
 import type { AutoPauses } from './auto-pauses.ts'
+import type { NoticesFeed } from './notices-feed.ts'
 import type { ConnectionLimits } from '../start/connection-limits.ts'
 import type { Parts } from '../start/parts.ts'
 import type { Stalls } from '../start/stalls.ts'
@@ -25,5 +26,6 @@ export type MemberBase = {
   readonly ending: Ending
   readonly group: GroupPort
   readonly pauses: AutoPauses
+  readonly feed: NoticesFeed
   readonly limits: ConnectionLimits
 }

@@ -5,6 +5,7 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
 import type { RecordProducer } from '../../kafka/produce/producer.ts'
 import { shortTopicName } from '../../topics/topics.ts'
+import type { Refusals } from '../../notices/refusals.ts'
 import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 import type { Repeats } from '../../repeats/repeats.ts'
 import { formatWait } from '../../retry/duration.ts'
@@ -24,6 +25,7 @@ import type { GroupConsumer } from '../../kafka/group/consumer.ts'
 import {
   showBehind,
   showOpenHooks,
+  showRefusing,
   showRetentionUsed,
   showOldestUnsettled,
   showByTopic,
@@ -46,6 +48,7 @@ export type ShownMember = {
   readonly marks: BackfillMarks
   readonly firstSyncs: FirstSyncs
   readonly replays: Replays
+  readonly refusals: Refusals | undefined
   /** The detection of repeated messages. If `undefined`, repeats are delivered. */
   readonly repeats: Repeats | undefined
 }
@@ -72,6 +75,7 @@ export function showMember(metrics: WorkerMetrics, member: ShownMember): void {
   showTiers(metrics, partitions)
   showWaiting(metrics, member)
   showUnits(metrics, member)
+  showRefusing(metrics, member.refusals?.lasting() ?? [])
   showKafkaClient(metrics, member.config)
   metrics.removedDestinations.look(member.catalog().destinations, Date.now())
   metrics.repeatsRemembered.set(member.repeats?.count ?? 0)
@@ -122,11 +126,14 @@ function showPartitions(
 
 function showWaiting(metrics: WorkerMetrics, { waiting, catalog }: ShownMember): void {
   const { destinations } = catalog()
-  const byState = { on: 0, paused: 0 }
-  for (const [destinationId, count] of waiting.counts())
-    byState[destinations.get(destinationId)?.state === 'paused' ? 'paused' : 'on'] += count
-  metrics.waitingNow.set({ state: 'on' }, byState.on)
-  metrics.waitingNow.set({ state: 'paused' }, byState.paused)
+  const byState = { on: 0, paused: 0, auto_paused: 0 }
+  for (const [destinationId, count] of waiting.counts()) {
+    const state = destinations.get(destinationId)?.state ?? 'off'
+    // What waits for a destination that is off or removed becomes a dead letter at once, so it counts as
+    // `on`.
+    byState[state === 'off' ? 'on' : state] += count
+  }
+  for (const [state, count] of Object.entries(byState)) metrics.waitingNow.set({ state }, count)
   metrics.waitingIndexBytes.set(waiting.indexBytes)
 }
 

@@ -13,11 +13,14 @@ import {
 import { maxRetryRecordBytes } from '../../topics/topic-list.ts'
 import { within } from '../../async/within.ts'
 import type { Terms } from '../../notices/decider.ts'
-import { Notifier, type PausesPort } from '../../notices/notifier.ts'
+import { Notifier, type NotifierOptions, type PausesPort } from '../../notices/notifier.ts'
+import { encodeGone } from '../../notices/gone-record.ts'
+import { Refusals } from '../../notices/refusals.ts'
 import { Watch } from '../../notices/watch.ts'
 import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
 import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
 import { createNoticeObserver } from '../../telemetry/notice-observer.ts'
+import type { AutoPauses } from './auto-pauses.ts'
 import type { BackfillMarks } from './backfill-marks.ts'
 import { type KafkaClient, ownerName } from '../operations/replay-jobs.ts'
 import type { Outbound } from '../start/outbound.ts'
@@ -31,10 +34,11 @@ export type NoticesOptions = {
   kafka: KafkaClient
   catalog: () => Catalog
   watch: Watch
+  refusals: Refusals | undefined
   pipeline: Pick<Pipeline, 'openHooks'>
   group: Pick<GroupConsumer, 'isMember'>
   marks: Pick<BackfillMarks, 'behind'>
-  pauses: Omit<PausesPort, 'terms'>
+  pauses: Pick<AutoPauses, keyof PausesPort | 'gone' | 'whole'>
   onFatal: (error: Error) => void
 }
 
@@ -73,16 +77,20 @@ export function openNotices(options: NoticesOptions): Notices {
     return untilAborted(opened.produce(record), stopping.signal)
   }
 
+  async function write(record: Pick<ProducerRecord, 'key' | 'value'>): Promise<void> {
+    const result = await produce({ ...record, topic: topics.notices, partition: 0, headers: {} })
+    if (result === 'refused') throw new Error(`${topics.notices} does not accept even a small record`)
+  }
+
+  options.pauses.gone.connect((record) => write(encodeGone(record)))
   const notifier = new Notifier({
     reporter: ownerName(),
     terms: termsOf(config, everyMs),
     everyMs,
     watch,
+    refusals: options.refusals,
     read: reader.follow({ topic: topics.notices, partition: 0, stallTimeoutMs }, options.onFatal),
-    async write(record) {
-      const result = await produce({ ...record, topic: topics.notices, partition: 0, headers: {} })
-      if (result === 'refused') throw new Error(`${topics.notices} does not accept even a small record`)
-    },
+    write,
     async send({ key, text }) {
       const headers = { 'source-id': sourceId }
       const record = { topic: topics.events, key: Buffer.from(key), value: Buffer.from(text), headers }
@@ -91,9 +99,10 @@ export function openNotices(options: NoticesOptions): Notices {
     openHooks: () => pipeline.openHooks(),
     isWanted: () => isWanted(catalog(), sourceId),
     isOwner: () => group.isMember,
-    situation: () => situationOf(catalog(), options.marks),
+    situation: () => situationOf(options.pauses.whole, options.marks),
     nameOf: (id) => catalog().destinations.get(id)?.name ?? id,
-    pauses: pausesOf(options, termsOf(config, everyMs)),
+    pauses: options.pauses,
+    pauseTerms: pauseTermsOf(config, everyMs),
     observer: createNoticeObserver({ metrics: options.metrics, log }),
     now: Date.now,
   })
@@ -130,6 +139,20 @@ export function openWatch({
   })
 }
 
+/** Opens the part that watches which hooks refuse everything; `undefined` if the settings switch it off. */
+export function openRefusals({ notices }: Config): Refusals | undefined {
+  const { source: sourceId, failingAfterMs, refusingAfterMs, pauseRefusing } = notices
+  if (refusingAfterMs === 0 && !pauseRefusing) return undefined
+  // Other processes need time to report that the hook accepts requests.
+  const reportAfterMs = refusingAfterMs === 0 ? failingAfterMs : Math.min(failingAfterMs, refusingAfterMs / 2)
+  return new Refusals({
+    sourceId,
+    reportAfterMs,
+    monotonicMs: () => performance.now(),
+    now: Date.now,
+  })
+}
+
 function openProducer({ config, kafka, log }: NoticesOptions): Promise<RecordProducer> {
   return startProducer({
     kafka,
@@ -150,16 +173,13 @@ function termsOf({ notices, kafka }: Config, everyMs: number): Terms {
     staleMs: Math.max(leastStaleMs, kafka.sessionTimeoutMs + 3 * everyMs),
     wellMs: 2 * everyMs,
     secretEndingMs: notices.secretEndingMs,
+    refusingAfterMs: notices.refusingAfterMs,
   }
 }
 
-function pausesOf({ config, pauses }: NoticesOptions, { staleMs }: Terms): PausesPort {
-  return {
-    terms: { staleMs, steadyMs: config.notices.failingAfterMs },
-    isOn: () => pauses.isOn(),
-    situation: () => pauses.situation(),
-    take: (paused) => pauses.take(paused),
-  }
+function pauseTermsOf(config: Config, everyMs: number): NotifierOptions['pauseTerms'] {
+  const { failingAfterMs: steadyMs, pauseRefusing: refusalsFail } = config.notices
+  return { staleMs: termsOf(config, everyMs).staleMs, steadyMs, refusalsFail }
 }
 
 /**

@@ -1,18 +1,17 @@
-import { setTimeout as delay } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { Catalog } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
-import { createPartitionReader, type PartitionReader } from '../../kafka/read/partition-reader.ts'
-import { OtherLogError } from '../../kafka/wire/errors.ts'
+import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
 import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
-import { type AskedRecall, decodeRecall, ordersReadEveryMs } from '../../recall/order-record.ts'
+import { type AskedRecall, decodeRecall } from '../../recall/order-record.ts'
 import { givenAnotherChance, Recoveries } from '../../recall/reasons.ts'
 import { orderLastsMs, Recalls } from '../../recall/recalls.ts'
 import type { RecallCause } from '../../recall/run.ts'
 import { waitOf } from '../../retry/ladder.ts'
 import type { KafkaClient } from '../operations/replay-jobs.ts'
-import { ladderOf, topicNames } from '../start/settings.ts'
+import { ladderOf } from '../start/settings.ts'
 import type { AutoPauses } from './auto-pauses.ts'
+import type { NoticesFeed } from './notices-feed.ts'
 import type { GroupPort } from './member-ports.ts'
 import type { RecordIntake } from './record-intake.ts'
 import type { RetryTier } from './retry-tiers.ts'
@@ -27,6 +26,7 @@ export type OpenRecallsOptions = {
   readonly intake: Pick<RecordIntake, 'acceptRecalled'>
   readonly group: Pick<GroupPort, 'early'>
   readonly pauses: Pick<AutoPauses, 'onChange'>
+  readonly feed: Pick<NoticesFeed, 'onRecord' | 'onRound'>
 }
 
 /** The part of a member that calls messages back which wait on the retry topics. */
@@ -39,14 +39,11 @@ export type OpenRecalls = Pick<Recalls, 'stop'>
 const recoveredAfterMs = 60_000
 /** Time between two looks at the hooks, in milliseconds. If the time above is short, this one is shorter. */
 const mostEveryMs = 5_000
-/** The time after which the topic `notices` is read again if it can't be read, in milliseconds. */
-const againAfterMs = 15_000
-const stallTimeoutMs = 10_000
 const fetchBytes = 512 * 1024
 
 /** Opens the part that calls messages back. It has connections of its own to Kafka. */
 export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
-  const { config, log, kafka, catalog, tiers, pipeline, intake, group, pauses } = options
+  const { config, log, kafka, catalog, tiers, pipeline, intake, group, pauses, feed } = options
   const reader = createPartitionReader(kafka, { keepsOpen: true, fetchBytes })
   const firstWaitMs = waitOf(ladderOf(config), 0)
   const recalls = new Recalls({
@@ -61,7 +58,6 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
     now: Date.now,
     log,
   })
-  const stopping = new AbortController()
   const leastMs = Math.min(recoveredAfterMs, firstWaitMs)
   const lookEveryMs = Math.min(mostEveryMs, leastMs / 2)
   const recoveries = new Recoveries(leastMs)
@@ -71,17 +67,20 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
       recalls.order({ destinationId, messageId: undefined }, cause, Date.now())
   }
   let before = catalog().destinations
-  const orders = followOrders({
-    reader,
-    topic: topicNames(config).notices,
-    signal: stopping.signal,
-    log,
-    take: (order, atMs) => recalls.order(order, 'asked', atMs),
-    look() {
-      if (performance.now() < lookAtMs) return
-      lookAtMs = performance.now() + lookEveryMs
-      callBack(recoveries.look(pipeline.openHooks()), 'recovered')
-    },
+  let orders: { readonly order: AskedRecall; readonly atMs: number }[] = []
+  feed.onRecord(({ key, value, timestampMs }) => {
+    const order = decodeRecall(key, value)
+    if (order !== undefined && Date.now() - timestampMs < orderLastsMs)
+      orders.push({ order, atMs: timestampMs })
+  })
+  // The orders of a reading are carried out after its pauses and their ends are in force.
+  feed.onRound(() => {
+    const read = orders
+    orders = []
+    for (const { order, atMs } of read) recalls.order(order, 'asked', atMs)
+    if (performance.now() < lookAtMs) return
+    lookAtMs = performance.now() + lookEveryMs
+    callBack(recoveries.look(pipeline.openHooks()), 'recovered')
   })
   pauses.onChange(() => {
     const now = catalog().destinations
@@ -91,49 +90,7 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
   })
   return {
     async stop() {
-      stopping.abort(new Error('the worker stops'))
-      await Promise.all([recalls.stop(), orders, reader.stop()])
+      await Promise.all([recalls.stop(), reader.stop()])
     },
-  }
-}
-
-type FollowOptions = {
-  readonly reader: PartitionReader
-  readonly topic: string
-  readonly signal: AbortSignal
-  readonly log: Pick<Logger, 'debug'>
-  /** Takes an order. `atMs` is its time, in epoch milliseconds. */
-  readonly take: (order: AskedRecall, atMs: number) => void
-  /** Called before each reading. */
-  readonly look: () => void
-}
-
-/** Reads the orders in the topic `notices` until `signal` fires. */
-async function followOrders({ reader, topic, signal, log, take, look }: FollowOptions): Promise<void> {
-  const where = { topic, partition: 0, stallTimeoutMs, signal }
-  let read = reader.follow(where)
-  let position = 0
-  while (!signal.aborted) {
-    let restMs = ordersReadEveryMs
-    look()
-    try {
-      for await (const records of read(position)) {
-        for (const { offset, key, value, timestampMs } of records) {
-          position = offset + 1
-          const order = decodeRecall(key, value)
-          if (order !== undefined && Date.now() - timestampMs < orderLastsMs) take(order, timestampMs)
-        }
-      }
-    } catch (error) {
-      if (signal.aborted) return
-      // The topic is optional. Without it, nobody can give orders.
-      log.debug({ err: error }, 'orders to call messages back can not be read, trying again')
-      restMs = againAfterMs
-      if (error instanceof OtherLogError) {
-        read = reader.follow(where)
-        position = 0
-      }
-    }
-    await delay(restMs, undefined, { signal }).catch(() => undefined)
   }
 }

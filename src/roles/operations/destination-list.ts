@@ -1,8 +1,9 @@
-import { isPauseInForce } from '../../catalog/auto-pause.ts'
+import { isPauseInForce, mayBeGone } from '../../catalog/auto-pause.ts'
 import type { Catalog, Destination, DestinationState } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
 import type { DeskAnswer } from './replay-desk.ts'
-import type { PausedDestination } from './pause-desk.ts'
+import { hookContentsOf } from '../../delivery/hook-content.ts'
+import type { GoneByDestination, PausedDestination } from './pause-desk.ts'
 import { autoPauseTermsOf } from '../start/settings.ts'
 
 /** The destinations to list. A field that is `undefined` excludes none. */
@@ -16,7 +17,12 @@ export type ListQuery = {
 }
 
 /** A destination of the catalog. `state` is `auto_paused` if Sluice has paused a destination that is `on`. */
-export type ListedDestination = { readonly destination: Destination; readonly state: DestinationState }
+export type ListedDestination = {
+  readonly destination: Destination
+  readonly state: DestinationState
+  /** The ids of its hooks that have answered 410 (Gone). */
+  readonly goneHooks: readonly string[]
+}
 
 /** A part of a list. `next`: the value of `after` for the next part; `undefined` if there are no more. */
 export type ListPart = { readonly listed: readonly ListedDestination[]; readonly next: string | undefined }
@@ -26,19 +32,33 @@ export type Pauses = {
   /** False if this can't be found out, because there is no topic of notices, or no right to read it. */
   readonly areKnown: boolean
   has(destination: Destination): boolean
+  /** Returns the ids of the destination's hooks that have answered 410 (Gone), and so get no requests. */
+  goneHooks(destination: Destination): readonly string[]
 }
 
-/** Returns the pauses that workers honour, from what the desk knows. */
-export function pausesOf(paused: DeskAnswer<readonly PausedDestination[]>, config: Config): Pauses {
-  if (!paused.ok) return { areKnown: false, has: () => false }
+/** Returns the pauses and gone hooks that workers honour, from what the desk knows. */
+export function pausesOf(
+  paused: DeskAnswer<readonly PausedDestination[]>,
+  gone: DeskAnswer<GoneByDestination>,
+  config: Config,
+): Pauses {
+  if (!paused.ok || !gone.ok) return { areKnown: false, has: () => false, goneHooks: () => [] }
   const terms = autoPauseTermsOf(config)
   const pauses = new Map(paused.value.map(({ destinationId, pause }) => [destinationId, pause]))
+  function goneHooks(destination: Destination): readonly string[] {
+    const records = gone.ok && mayBeGone(destination, terms) ? gone.value.get(destination.id) : undefined
+    if (records === undefined) return []
+    const contents = hookContentsOf(destination)
+    return [...records].flatMap(([id, { content }]) => (contents.get(id) === content ? [id] : []))
+  }
   return {
     areKnown: true,
     has(destination) {
       const pause = pauses.get(destination.id)
-      return pause !== undefined && isPauseInForce(destination, pause, terms)
+      const isPaused = pause !== undefined && isPauseInForce(destination, pause, terms)
+      return isPaused || goneHooks(destination).length === destination.hooks.length
     },
+    goneHooks,
   }
 }
 
@@ -62,7 +82,7 @@ export function listDestinations(
     const present = stateOf(destination, pauses)
     if (state !== undefined && present !== state) continue
     if (listed.length === limit) return { listed, next: listed.at(-1)?.destination.id }
-    listed.push({ destination, state: present })
+    listed.push({ destination, state: present, goneHooks: pauses.goneHooks(destination) })
   }
   return { listed, next: undefined }
 }
@@ -78,7 +98,7 @@ function stateOf(destination: Destination, pauses: Pauses): DestinationState {
  * Returns a destination as the HTTP API and `--json` show it. The result has no secrets. Of each hook it has
  * only the origin, because the path of a URL may be secret.
  */
-export function destinationData({ destination, state }: ListedDestination): object {
+export function destinationData({ destination, state, goneHooks }: ListedDestination): object {
   const { id, name, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, hooks } = destination
   return {
     id,
@@ -90,6 +110,10 @@ export function destinationData({ destination, state }: ListedDestination): obje
     strategy,
     maxInFlight,
     rateLimit: rateLimit ?? null,
-    hooks: hooks.map((hook) => ({ id: hook.id, origin: hook.origin })),
+    hooks: hooks.map(({ id: hookId, origin }) => ({
+      id: hookId,
+      origin,
+      isGone: goneHooks.includes(hookId),
+    })),
   }
 }

@@ -104,7 +104,8 @@ function notesOn({ destination, message, trials, policy }: DestinationTest): str
   const why: string[] = []
   if (state === 'off') why.push(`${id} is off in the catalog, so it gets no messages.`)
   if (state === 'paused') why.push(`${id} is paused in the catalog, so its messages wait until it is on.`)
-  if (state === 'auto_paused') why.push(`Sluice has paused ${id}, so its messages become dead letters.`)
+  if (state === 'auto_paused')
+    why.push(`Sluice has paused ${id}, so it gets no messages until it is resumed.`)
   if (reason === 'filtered_by_destination') why.push(`The filter of ${id} excludes this message.`)
   if (reason === 'filtered_by_integrations') why.push('The integrations of the message exclude webhooks.')
   return [

@@ -5,13 +5,14 @@ import { OneAtATime } from '../../async/one-at-a-time.ts'
 import { createPartitionReader, type PartitionReader } from '../../kafka/read/partition-reader.ts'
 import { countPartitions } from '../../topics/topic-partitions.ts'
 import { Board } from '../../notices/board.ts'
+import type { Gone } from '../../notices/gone-record.ts'
 import { encodePause, type Pause } from '../../notices/pause-record.ts'
 import { type AskedRecall, encodeRecall } from '../../recall/order-record.ts'
 import { encodeJobRecord } from '../../replay/job.ts'
 import { openKafka } from '../start/ask-kafka.ts'
 import { auditRecord } from './replay-jobs.ts'
 import type { DeskAnswer, DeskRefusal } from './replay-desk.ts'
-import { topicNames, lookEveryMs } from '../start/settings.ts'
+import { topicNames, noticesReadEveryMs } from '../start/settings.ts'
 import { openWriter, type Writer } from './record-writer.ts'
 
 /** A destination that Sluice has paused. */
@@ -19,6 +20,9 @@ export type PausedDestination = { readonly destinationId: string; readonly pause
 
 /** A destination that Sluice had paused, and that was resumed now. */
 export type ResumedDestination = PausedDestination & { readonly atMs: number; readonly by: string }
+
+/** The hooks that have answered 410 (Gone), by destination and hook, whatever their present content is. */
+export type GoneByDestination = ReadonlyMap<string, ReadonlyMap<string, Gone>>
 
 /** An order that was given to the workers, and when. */
 export type AskedRetry = AskedRecall & { readonly atMs: number }
@@ -29,19 +33,17 @@ export type AskedRetry = AskedRecall & { readonly atMs: number }
  */
 export type PauseDesk = {
   paused(): Promise<DeskAnswer<readonly PausedDestination[]>>
+  /** Returns the hooks that have answered 410 (Gone), by destination and hook. */
+  gone(): Promise<DeskAnswer<GoneByDestination>>
+  /** Ends the pause of a destination, and lets those of its hooks be asked again that are gone. */
   resume(destinationId: string, by: string): Promise<DeskAnswer<ResumedDestination>>
   /** Makes the workers try now what waits for a destination on the retry topics. */
   retryNow(order: AskedRecall): Promise<DeskAnswer<AskedRetry>>
   stop(): Promise<void>
 }
 
-/** Returns the time after which every worker knows that a destination was resumed, in milliseconds. */
-export function knownWithinMs(config: Config): number {
-  return lookEveryMs(config) + readMs
-}
-
-/** The time that reading the topic `notices` may take, in milliseconds. */
-const readMs = 1_000
+/** The time after which every worker knows that a destination was resumed, in milliseconds. */
+export const knownWithinMs = 2 * noticesReadEveryMs
 const stallTimeoutMs = 10_000
 
 export async function openPauseDesk({
@@ -107,15 +109,25 @@ class Desk implements PauseDesk {
     return { ok: true, value }
   }
 
+  async gone(): Promise<DeskAnswer<GoneByDestination>> {
+    const refusal = await this.#update()
+    if (refusal !== undefined) return refusal
+    const { pauses } = this.#board
+    const ids = new Set(pauses.knownGone.map(({ destinationId }) => destinationId))
+    const value = [...ids].map((id) => [id, pauses.goneOf(id)] as const).filter(([, hooks]) => hooks.size > 0)
+    return { ok: true, value: new Map(value) }
+  }
+
   async resume(destinationId: string, by: string): Promise<DeskAnswer<ResumedDestination>> {
     const refusal = await this.#update()
     if (refusal !== undefined) return refusal
-    const pause = this.#board.pauses.pauseOf(destinationId)
+    const { pauses } = this.#board
+    const pause = pauses.pauseOf(destinationId) ?? pauseOfGone([...pauses.goneOf(destinationId).values()])
     if (pause === undefined) return { ok: false, kind: 'conflict', problem: notPaused(destinationId) }
     const { config, writer } = this.#parts
     const topics = topicNames(config)
     const atMs = Date.now()
-    const resumed = encodePause({ kind: 'resumed', destinationId, content: { atMs, by, cause: 'asked' } })
+    const resumed = resumption(destinationId, atMs, by)
     const detail = `paused since ${new Date(pause.atMs).toISOString()}`
     const audited = auditRecord({ action: 'destination_resumed', destination: destinationId, by, detail })
     const place = { partition: 0, headers: {} }
@@ -139,8 +151,13 @@ class Desk implements PauseDesk {
     const audited = auditRecord({ action: 'destination_retried', destination: destinationId, by, detail })
     const place = { partition: 0, headers: {} }
     const atMs = Date.now()
+    // Whoever asks for all messages also asks for the hooks that are gone. The workers read this record
+    // first.
+    const asksGone = messageId === undefined && this.#board.pauses.goneOf(destinationId).size > 0
+    const resumed = asksGone ? [resumption(destinationId, atMs, by)] : []
     await writer.write(
       [
+        ...resumed.map((record) => ({ ...record, ...place, topic: topics.notices })),
         { ...encodeRecall(order), ...place, topic: topics.notices },
         { ...encodeJobRecord(audited), ...place, topic: topics.replayJobs },
       ],
@@ -177,22 +194,35 @@ class Desk implements PauseDesk {
   }
 }
 
+function resumption(destinationId: string, atMs: number, by: string): ReturnType<typeof encodePause> {
+  return encodePause({ kind: 'resumed', destinationId, content: { atMs, by, cause: 'asked' } })
+}
+
+/** Returns the pause of a destination with gone hooks about which nobody has written a record of a pause. */
+function pauseOfGone(gone: readonly Gone[]): Pause | undefined {
+  const [first] = gone.toSorted((one, other) => one.atMs - other.atMs)
+  if (first === undefined) return undefined
+  const { atMs, lastOutcome, readTo } = first
+  return { sinceMs: atMs, atMs, urls: '', lastOutcome, readTo, cause: 'gone' }
+}
+
 function notPaused(destinationId: string): string {
   return `Sluice has not paused the destination ${JSON.stringify(destinationId)}: list those that it has paused. One that the catalog pauses is resumed there, by its state.`
 }
 
 /** Returns a paused destination as the HTTP API and `--json` show it. */
-export function pausedData({ destinationId, pause: { sinceMs, atMs, lastOutcome } }: PausedDestination) {
-  return { destination: destinationId, since: timeOf(sinceMs), pausedAt: timeOf(atMs), lastOutcome }
+export function pausedData({ destinationId, pause }: PausedDestination) {
+  const { sinceMs, atMs, lastOutcome, cause = 'failing' } = pause
+  return { destination: destinationId, since: timeOf(sinceMs), pausedAt: timeOf(atMs), lastOutcome, cause }
 }
 
 /** Returns a resumed destination as the HTTP API and `--json` show it. */
-export function resumedData(resumed: ResumedDestination, config: Config) {
+export function resumedData(resumed: ResumedDestination) {
   return {
     ...pausedData(resumed),
     resumedAt: timeOf(resumed.atMs),
     resumedBy: resumed.by,
-    workersKnowWithinSeconds: Math.ceil(knownWithinMs(config) / 1_000),
+    workersKnowWithinSeconds: knownWithinMs / 1_000,
   }
 }
 

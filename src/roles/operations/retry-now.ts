@@ -1,5 +1,6 @@
 import type { Catalog } from '../../catalog/catalog.ts'
-import { ordersReadEveryMs, type RecallOrder } from '../../recall/order-record.ts'
+import type { RecallOrder } from '../../recall/order-record.ts'
+import { noticesReadEveryMs } from '../start/settings.ts'
 import type { Pauses } from './destination-list.ts'
 import { type AskedRetry, timeOf } from './pause-desk.ts'
 import type { DeskRefusal } from './replay-desk.ts'
@@ -7,11 +8,11 @@ import type { DeskRefusal } from './replay-desk.ts'
 /**
  * The time in which a worker that runs reads an order, in seconds. The second half is for the reading itself.
  */
-const workersKnowWithinSeconds = (2 * ordersReadEveryMs) / 1_000
+const workersKnowWithinSeconds = (2 * noticesReadEveryMs) / 1_000
 
 /** Returns why nothing can be tried now for a destination, or `undefined` if it can. */
 export function refusalOf(
-  destinationId: string,
+  { destinationId, messageId }: RecallOrder,
   { destinations }: Pick<Catalog, 'destinations'>,
   pauses: Pauses,
 ): DeskRefusal | undefined {
@@ -19,7 +20,8 @@ export function refusalOf(
   const name = JSON.stringify(destinationId)
   if (destination === undefined)
     return { ok: false, kind: 'notFound', problem: `The catalog has no destination ${name}.` }
-  if (pauses.has(destination)) {
+  const areAllGone = pauses.goneHooks(destination).length === destination.hooks.length
+  if (pauses.has(destination) && (messageId !== undefined || !areAllGone)) {
     const problem = `Sluice has paused the destination ${name}: resume it instead, which also tries its messages now.`
     return { ok: false, kind: 'conflict', problem }
   }

@@ -50,14 +50,16 @@ export function ladderOf({ retry }: Config): Ladder {
   return { waitsMs: retry.ladderMs, thenMs: retry.thenMs, limitMs: retry.limitMs }
 }
 
-export function autoPauseTermsOf({ notices: { autoPauseMs, source } }: Config): AutoPauseTerms {
-  return { autoPauseMs, noticesSource: source }
+export function autoPauseTermsOf({ notices, delivery }: Config): AutoPauseTerms {
+  const { autoPauseMs, source } = notices
+  return { autoPauseMs, noticesSource: source, stopsOnGone: delivery.stopOnGone }
 }
 
 /** Returns the settings of a pipeline, except the settings that depend on this machine. */
 export function pipelineSettings(config: Config) {
-  const { delivery, breaker, message } = config
+  const { delivery, breaker, message, notices } = config
   return {
+    whileAutoPaused: notices.whileAutoPaused,
     ladder: ladderOf(config),
     topics: topicNames(config),
     limits: message,
@@ -107,6 +109,9 @@ export function topicNames(
 const mostEveryMs = 15_000
 
 const looksToFail = 6
+
+/** Time between two readings of what each worker has to know soon in the topic `notices`, in milliseconds. */
+export const noticesReadEveryMs = 1_000
 
 /** Returns the time between two looks at the hooks and at the topic `notices`, in milliseconds. */
 export function lookEveryMs({ notices }: Config): number {

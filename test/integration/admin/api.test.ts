@@ -189,6 +189,7 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
     since: new Date(sinceMs).toISOString(),
     pausedAt: new Date(atMs).toISOString(),
     lastOutcome: 'timeout',
+    cause: 'failing',
   }
   const list = async () => (await call('GET', '/v1/destinations/paused', { token: tokens.read })).json
   expect(await list()).toEqual({ destinations: [paused] })
@@ -208,7 +209,7 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
   const resumed = await call('POST', path, { token: tokens.operate })
   expect(resumed).toMatchObject({
     status: 200,
-    json: { ...paused, resumedBy: 'operate-er', workersKnowWithinSeconds: 16 },
+    json: { ...paused, resumedBy: 'operate-er', workersKnowWithinSeconds: 2 },
   })
   expect(await list()).toEqual({ destinations: [] })
   expect(await statesOf('?after=away&limit=1')).toEqual(['erp on'])

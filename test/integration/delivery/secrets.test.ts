@@ -30,7 +30,7 @@ function secret(of: string): string {
 
 const behaviours: Record<string, Script> = {
   delivered: answer(200),
-  gone: answer(410),
+  missing: answer(404),
   failing: answer(500),
   throttled: answer(429, { 'retry-after': '1' }),
   hung: neverAnswer,

@@ -214,7 +214,7 @@ const refused: FinalRow[] = [
     verdict: 'final' as const,
     ...http(status, { headers: { location: `${elsewhere.origin}/redirected` } }),
   })),
-  ...[300, 304, 400, 401, 403, 404, 405, 409, 410, 413, 422, 451, 499].map((status) => ({
+  ...[300, 304, 400, 401, 403, 404, 405, 409, 413, 422, 451, 499].map((status) => ({
     name: `status ${status}`,
     verdict: 'final' as const,
     ...http(status),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { autoPauseMsOf, urlsDigestOf, withAutoPaused } from '../../../src/catalog/auto-pause.ts'
+import { autoPauseMsOf, restrained, urlsDigestOf, withChanged } from '../../../src/catalog/auto-pause.ts'
 import type { Catalog, Destination } from '../../../src/catalog/catalog.ts'
 import { formatFault } from '../../../src/catalog/fault.ts'
 import { type ParsedCatalog, parseCatalog } from '../../../src/catalog/parse.ts'
@@ -66,17 +66,23 @@ function stateOf({ id, state }: Destination): readonly string[] {
   return [id, state]
 }
 
+function withPaused(catalog: Catalog, isPaused: (destination: Destination) => boolean): Catalog {
+  return withChanged(catalog, (destination) =>
+    restrained(destination, { isPaused: isPaused(destination), goneHooks: [] }),
+  )
+}
+
 describe('the catalog in which destinations are paused', () => {
   const on = ['sources: [shop]', `hooks: [{ url: ${hook} }]`]
   const catalog = catalogOf({ crm: on, erp: on, away: [...on, 'state: off'], rest: [...on, 'state: paused'] })
 
   test('is the same object where none is', () => {
-    expect(withAutoPaused(catalog, () => false)).toBe(catalog)
-    expect(withAutoPaused(catalog, ({ id }) => id === 'away' || id === 'rest')).toBe(catalog)
+    expect(withPaused(catalog, () => false)).toBe(catalog)
+    expect(withPaused(catalog, ({ id }) => id === 'away' || id === 'rest')).toBe(catalog)
   })
 
   test('has all else as it was, and what the catalog has off or paused too', () => {
-    const paused = withAutoPaused(catalog, ({ id }) => id !== 'erp')
+    const paused = withPaused(catalog, ({ id }) => id !== 'erp')
     const states = [
       ['crm', 'auto_paused'],
       ['erp', 'on'],

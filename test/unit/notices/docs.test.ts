@@ -14,6 +14,7 @@ const counted = { destinationId: 'crm', sinceMs, atMs }
 const notices: readonly Notice[] = [
   { kind: 'failing', ...hook, atMs, lastOutcome: 'status 503', times: 1 },
   { kind: 'recovered', ...hook, atMs: atMs + 55 * 60_000 },
+  { kind: 'refusing', ...hook, atMs: atMs + 55 * 60_000, lastOutcome: 'status 401' },
   { kind: 'dead_letters', ...counted, counts: { failed_for_good: 11, expired: 1 } },
   { kind: 'paced', ...counted, counts: { overflow: 940, not_before: 60 } },
   { kind: 'needs_backfill', destinationId: 'crm', spaceId: 'personas', atMs },

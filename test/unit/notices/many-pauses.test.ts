@@ -15,7 +15,8 @@ test('however many destinations fail, each is paused after the time', () => {
   // Failure clocks are renewed every 15 minutes. A decider that decides only every 5 minutes writes 600
   // records in this time, which is fewer than the destinations.
   const everyMs = 5 * minute
-  const crm = { state: 'on', hookIds: ['main'], urls: 'u1', autoPauseMs: 8 * hour } as const
+  const contents = new Map<string, string>()
+  const crm = { state: 'on', hookIds: ['main'], contents, urls: 'u1', autoPauseMs: 8 * hour } as const
   const situation = { isSound: true, destinationOf: () => crm }
   for (let nowMs = 50_000 * hour; nowMs < 50_010 * hour; nowMs += everyMs) {
     const hook = { hookId: 'main', sinceMs: nowMs - hour, lastFailedMs: nowMs, lastOutcome: 'timeout' }

@@ -49,11 +49,10 @@ function start(log: Log, reporter: string, options: Partial<NotifierOptions> = {
     isOwner: () => true,
     situation: () => ({ isKnown: () => true, behind: [], secrets: [] }),
     nameOf: (id) => id.toUpperCase(),
+    pauseTerms: { staleMs: 60_000, steadyMs: 10 },
     pauses: {
-      terms: { staleMs: 60_000, steadyMs: 10 },
       isOn: () => false,
       situation: () => ({ isSound: true, destinationOf: () => undefined }),
-      take() {},
     },
     observer: { sent() {}, paused() {}, dropped() {}, failed() {}, recovered() {} },
     now: Date.now,
@@ -175,24 +174,32 @@ test('a topic that can not be used is said once, and when it works again', async
   expect(said).toEqual(['failed', 'works'])
 })
 
-/** Returns the port of a notifier for which pauses are on for every destination. */
-function pausing(take: PausesPort['take']): PausesPort {
-  const crm = { state: 'on', hookIds: ['main'], urls: 'u', autoPauseMs: 50 } as const
-  return {
-    terms: { staleMs: 60_000, steadyMs: 10 },
-    isOn: () => true,
-    situation: () => ({ isSound: true, destinationOf: () => crm }),
-    take,
-  }
+/** The port of a notifier for which pauses are on for every destination. */
+const pausing: PausesPort = {
+  isOn: () => true,
+  situation: () => ({ isSound: true, destinationOf: () => crm }),
+}
+const crm: PausableDestination = {
+  state: 'on',
+  hookIds: ['main'],
+  contents: new Map(),
+  urls: 'u',
+  autoPauseMs: 50,
 }
 
-test('where nobody wants notices, and pauses are on, a destination is paused at all workers and nothing is sent', async () => {
+/** Returns the destinations that are paused by the records of a log. */
+function pausedIn({ records }: Log): readonly string[] {
+  const board = new Board()
+  for (const record of records) board.take(record, 0)
+  return [...board.pauses.paused.keys()]
+}
+
+test('where nobody wants notices, and pauses are on, a destination is paused once, and nothing is sent', async () => {
   const log = new Log()
-  const paused = { w1: '', w2: '' }
   const told: string[] = []
   const decider = start(log, 'w1', {
     isWanted: () => false,
-    pauses: pausing((all) => void (paused.w1 = [...all.keys()].join())),
+    pauses: pausing,
     observer: {
       sent() {},
       paused: ({ kind, destinationId }) => told.push(`${kind} ${destinationId}`),
@@ -202,13 +209,10 @@ test('where nobody wants notices, and pauses are on, a destination is paused at 
     },
   })
   decider.acquire()
-  start(log, 'w2', {
-    isWanted: () => false,
-    pauses: pausing((all) => void (paused.w2 = [...all.keys()].join())),
-  })
-  await until('both have it paused', () => {
+  start(log, 'w2', { isWanted: () => false, pauses: pausing })
+  await until('it is paused', () => {
     failing(log)
-    return paused.w1 === 'crm' && paused.w2 === 'crm'
+    return pausedIn(log).includes('crm')
   })
   await settled(log)
   expect(told).toEqual(['paused crm'])
@@ -217,7 +221,7 @@ test('where nobody wants notices, and pauses are on, a destination is paused at 
 
 test('a pause is told by the worker that decides, once', async () => {
   const log = new Log()
-  start(log, 'w1', { pauses: pausing(() => undefined) }).acquire()
+  start(log, 'w1', { pauses: pausing }).acquire()
   const eventsOf = () => log.sent.map(({ text }): string => JSON.parse(text).event)
   await until('it is told', () => {
     failing(log)
@@ -236,8 +240,8 @@ test('a success of a URL whose failures are timed is followed, although nobody w
     followed.push(hooks)
     follow(hooks)
   }
-  const pauses = { ...pausing(() => undefined), terms: { staleMs: 60_000, steadyMs: 60_000 } }
-  start(log, 'w1', { isWanted: () => false, watch, pauses }).acquire()
+  const pauseTerms = { staleMs: 60_000, steadyMs: 60_000 }
+  start(log, 'w1', { isWanted: () => false, watch, pauses: pausing, pauseTerms }).acquire()
   failing(log)
   await until('it is followed', () => followed.at(-1)?.length === 1)
   expect(followed.at(-1)).toEqual([{ destinationId: 'crm', hookId: 'main' }])
@@ -292,9 +296,8 @@ test.each<[string, Partial<PausableDestination> | undefined]>([
   ['removes', undefined],
 ])('an edit that %s the only destination with automatic pauses ends its pause', async (_what, edit) => {
   const log = new Log()
-  const crm: PausableDestination = { state: 'on', hookIds: ['main'], urls: 'u1', autoPauseMs: 1_000 }
-  let destination: PausableDestination | undefined = crm
-  let paused: readonly string[] = []
+  const own: PausableDestination = { ...crm, urls: 'u1', autoPauseMs: 1_000 }
+  let destination: PausableDestination | undefined = own
   log.write(
     encodePause({
       kind: 'paused',
@@ -305,18 +308,15 @@ test.each<[string, Partial<PausableDestination> | undefined]>([
   start(log, 'w1', {
     isWanted: () => false,
     pauses: {
-      terms: { staleMs: 60_000, steadyMs: 10 },
       isOn: () => (destination?.autoPauseMs ?? 0) > 0,
       situation: () => ({ isSound: true, destinationOf: () => destination }),
-      take(now) {
-        paused = [...now.keys()]
-      },
     },
   }).acquire()
-  await until('it is paused', () => paused.length > 0)
-  destination = edit && { ...crm, ...edit }
-  await until('the pause is over', () => paused.length === 0)
-  destination = crm
+  await until('it has read the pause', () => log.reads > 1)
+  expect(pausedIn(log)).toEqual(['crm'])
+  destination = edit && { ...own, ...edit }
+  await until('the pause is over', () => pausedIn(log).length === 0)
+  destination = own
   await settled(log)
-  expect(paused).toEqual([])
+  expect(pausedIn(log)).toEqual([])
 })

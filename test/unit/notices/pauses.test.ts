@@ -17,7 +17,16 @@ const time = 8 * hour
 const lookMs = 15 * second
 
 const terms = { staleMs: 75 * second, steadyMs: 5 * minute }
-const crm: PausableDestination = { state: 'on', hookIds: ['main', 'spare'], urls: 'u1', autoPauseMs: time }
+const crm: PausableDestination = {
+  state: 'on',
+  hookIds: ['main', 'spare'],
+  contents: new Map([
+    ['main', 'm1'],
+    ['spare', 's1'],
+  ]),
+  urls: 'u1',
+  autoPauseMs: time,
+}
 
 /**
  * A process that reads the topic, and may decide. `skewMs` says how far its clock is ahead, in milliseconds.

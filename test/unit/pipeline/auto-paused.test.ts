@@ -11,7 +11,11 @@ function track(messageId: string) {
 }
 
 test('an event becomes a dead letter at once, which says what to do; others get it', async () => {
-  const all = stage({ sources, destinations: [crm, destinationOf('ads', { sources: ['shop'] })] })
+  const all = stage({
+    whileAutoPaused: 'dead-letter',
+    sources,
+    destinations: [crm, destinationOf('ads', { sources: ['shop'] })],
+  })
   const record = new TestRecord('events', 0)
   all.pipeline.accept(record, track('m-1'))
   await all.settle()
@@ -30,7 +34,7 @@ test('an event becomes a dead letter at once, which says what to do; others get 
 })
 
 test('a value of an audience becomes one, and the destination needs a backfill', async () => {
-  const all = stage({ sources, destinations: [crm] })
+  const all = stage({ whileAutoPaused: 'dead-letter', sources, destinations: [crm] })
   const record = all.identify('v1')
   await all.settle()
   expect(all.told).toEqual(['dead crm: auto_paused', 'behind crm space'])
@@ -38,7 +42,7 @@ test('a value of an audience becomes one, and the destination needs a backfill',
 })
 
 test('a delete becomes one, and is not lost in silence', async () => {
-  const all = stage({ sources, destinations: [crm] })
+  const all = stage({ whileAutoPaused: 'dead-letter', sources, destinations: [crm] })
   const deletes = [{ sourceId: 'shop', messageId: 'd-1', body: Buffer.from('{"type":"delete"}') }]
   all.pipeline.acceptDelete(new TestRecord('deletions', 0), { userId: 'u', deletes })
   await all.settle()
@@ -52,7 +56,7 @@ test('a message that waits for a retry becomes one when it is due', async () => 
   const before = stage({ sources, destinations: [{ ...crm, state: 'on' }] })
   before.pipeline.accept(new TestRecord('events', 0), track('m-1'))
   await before.answer(failed)
-  const all = stage({ sources, destinations: [crm] })
+  const all = stage({ whileAutoPaused: 'dead-letter', sources, destinations: [crm] })
   const record = all.retry(before.written[0])
   await all.settle()
   expect(all.told).toEqual(['dead crm: auto_paused'])
@@ -69,7 +73,7 @@ test('one that waits in its lane becomes one when its turn comes, and what is in
       destinationsBySource: new Map([['shop', [destination]]]),
     }
   }
-  const all = stage({ catalog: () => catalog })
+  const all = stage({ whileAutoPaused: 'dead-letter', catalog: () => catalog })
   for (const id of ['m-1', 'm-2']) all.pipeline.accept(new TestRecord('events', 0), track(id))
   expect(all.posted).toHaveLength(1)
   destination = { ...destination, state: 'auto_paused' }

@@ -158,7 +158,7 @@ test('a rate limit that the catalog adds holds for what waits, though nothing ne
 
 const endings = [
   [{ state: 'paused' as const }, 'parked crm last: paused'],
-  [{ state: 'auto_paused' as const }, 'dead crm: auto_paused'],
+  [{ state: 'auto_paused' as const }, 'parked crm last: paused'],
   [{ state: 'off' as const }, 'dead crm: destination_off'],
 ] as const
 

@@ -11,6 +11,9 @@ import { simulate } from '../../../bench/sick/simulation.ts'
 
 const messagesEach = 600
 
+/** At the highest rate, the requests to sick hooks are more than a few. */
+const few = { share: 0.1, perSecond: 2 }
+
 describe.each([5, 50, 500])('%i messages a second to each sick hook', (perSecond) => {
   let measured: readonly DestinationMeasure[]
 
@@ -21,7 +24,8 @@ describe.each([5, 50, 500])('%i messages a second to each sick hook', (perSecond
       healthyS: 5,
       ladderTimes: 1,
     })
-    measured = measure(await simulate({ destinations }))
+    const settings = perSecond === 500 ? { sickLoad: few } : {}
+    measured = measure(await simulate({ destinations, settings }))
   }, 120_000)
 
   test('each message is posted to its hook at least once, however sick that is', () => {
@@ -37,9 +41,10 @@ describe.each([5, 50, 500])('%i messages a second to each sick hook', (perSecond
     for (const hook of sick) expect(hook.deliveredRatio).toBeGreaterThanOrEqual(0.98)
   })
 
-  test('a hook that fails all requests gets at most two of each message', () => {
+  test('a hook that fails all requests gets every try of the ladder, or little more than two if that is too much', () => {
     const hopeless = hooksOf(measured).find(({ model }) => model === failing(1).name)
-    expect(hopeless?.requestsEach).toBeLessThanOrEqual(2)
+    if (perSecond < 500) expect(hopeless?.requestsEach).toBe(hopeless?.patientRequestsEach)
+    else expect(hopeless?.requestsEach).toBeLessThanOrEqual(2.1)
   })
 
   test('healthy hooks get each message once, and at once as long as the sick are less than a tenth of the traffic', () => {

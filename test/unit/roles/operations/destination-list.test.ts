@@ -28,7 +28,7 @@ destinations:
 )
 if (!parsed.ok) throw new Error('the catalog has faults')
 const { catalog } = parsed
-const none: Pauses = { areKnown: true, has: () => false }
+const none: Pauses = { areKnown: true, has: () => false, goneHooks: () => [] }
 
 function idsOf(query: Partial<Parameters<typeof listDestinations>[2]>, paused = none) {
   const { listed, next } = listDestinations(catalog, paused, { limit: 100, ...query })
@@ -51,7 +51,7 @@ describe('the list', () => {
   })
 
   test('shows those that Sluice has paused, and finds them by this state', () => {
-    const paused: Pauses = { areKnown: true, has: ({ id }) => ['mail', 'erp'].includes(id) }
+    const paused: Pauses = { ...none, has: ({ id }) => ['mail', 'erp'].includes(id) }
     expect(idsOf({}, paused).ids).toEqual(['crm on', 'erp off', 'mail auto_paused', 'sms paused'])
     expect(idsOf({ state: 'auto_paused' }, paused).ids).toEqual(['mail auto_paused'])
   })
@@ -81,7 +81,11 @@ describe('a pause', () => {
     const read = readConfig({ env: { SLUICE_NOTICES_AUTO_PAUSE: autoPause } })
     if (!read.ok) throw new Error(read.message)
     const pause = { sinceMs: 1, atMs: 2, urls, lastOutcome: 'timeout', readTo: 0 }
-    const pauses = pausesOf({ ok: true, value: [{ destinationId: 'mail', pause }] }, read.config)
+    const pauses = pausesOf(
+      { ok: true, value: [{ destinationId: 'mail', pause }] },
+      { ok: true, value: new Map() },
+      read.config,
+    )
     return (
       listDestinations(catalog, pauses, { destinationId: 'mail', limit: 1 }).listed[0]?.state ===
       'auto_paused'
@@ -106,7 +110,7 @@ test('a destination is shown without its secrets', () => {
     strategy: 'all',
     maxInFlight: 64,
     rateLimit: { perSecond: 50, burst: 50 },
-    hooks: [{ id: 'primary', origin: 'https://example.com' }],
+    hooks: [{ id: 'primary', origin: 'https://example.com', isGone: false }],
   })
   expect(JSON.stringify(data)).not.toContain('hidden')
 })

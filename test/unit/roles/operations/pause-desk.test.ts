@@ -1,6 +1,12 @@
 import { expect, test } from 'vitest'
 import { readConfig } from '../../../../src/config/read.ts'
+import type { KeyedRecord } from '../../../../src/message/records.ts'
+import { encodeGone } from '../../../../src/notices/gone-record.ts'
 import { pauseDeskOf } from '../../../../src/roles/operations/pause-desk.ts'
+
+function bytesOf(value: Buffer | string | null): Buffer | null {
+  return typeof value === 'string' ? Buffer.from(value) : value
+}
 
 const unused = async (): Promise<void> => undefined
 
@@ -45,4 +51,43 @@ test('a topic that can not be read fails all requests that wait for it, and no l
   expect(asked.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
   isSilent = false
   expect(await desk.paused()).toEqual({ ok: true, value: [] })
+})
+
+test('an order to try all messages of a destination also resumes its gone URLs, and one for a single message does not', async () => {
+  const read = readConfig({ env: {} })
+  if (!read.ok) throw new Error(read.message)
+  const records: KeyedRecord[] = []
+  function write(record: Pick<KeyedRecord, 'key' | 'value'>): void {
+    records.push({ ...record, offset: records.length, timestampMs: 1 })
+  }
+  const desk = pauseDeskOf({
+    config: read.config,
+    hasTopic: async () => true,
+    reader: { stop: unused },
+    async *read(from) {
+      yield records.slice(from)
+    },
+    writer: {
+      async write(given) {
+        for (const { topic, key, value } of given)
+          if (topic.endsWith('notices') && key instanceof Buffer) write({ key, value: bytesOf(value) })
+      },
+      stop: unused,
+    },
+  })
+  const content = { content: 'c', atMs: 1, lastOutcome: 'status 410', readTo: 0 }
+  write(encodeGone({ destinationId: 'crm', hookId: 'main', content }))
+  await desk.retryNow({ destinationId: 'crm', messageId: 'm-1', by: 'ann' })
+  const goneHooks = async (): Promise<readonly string[]> => {
+    const answer = await desk.gone()
+    return answer.ok ? [...answer.value.keys()] : [answer.problem]
+  }
+  expect(await goneHooks()).toEqual(['crm'])
+  await desk.retryNow({ destinationId: 'crm', messageId: undefined, by: 'ann' })
+  expect(await goneHooks()).toEqual([])
+  const kinds = records.map(({ key }): unknown => JSON.parse(key.toString())[0])
+  expect(kinds).toEqual(['gone', 'recall', 'resumed', 'recall'])
+  write(encodeGone({ destinationId: 'crm', hookId: 'main', content: { ...content, readTo: records.length } }))
+  expect(await desk.resume('crm', 'ann')).toMatchObject({ ok: true, value: { pause: { cause: 'gone' } } })
+  expect(await desk.resume('crm', 'ann')).toMatchObject({ ok: false, kind: 'conflict' })
 })
