@@ -74,7 +74,7 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
     topicPrefix,
     groupId,
     consumedTopics: topics.filter(
-      (topic) => !/(dead-letters|backfills|attempts|replay-jobs|notices|waiting-marks)$/.test(topic),
+      (topic) => !/(dead-letters|backfills|attempts|replay-jobs|notices|health|waiting-marks)$/.test(topic),
     ),
     catalogFile,
     settings,

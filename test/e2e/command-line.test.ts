@@ -174,6 +174,7 @@ describe('topics', () => {
         'attempts',
         'replay-jobs',
         'notices',
+        'health',
       ].map((name) => `created    ${variables['SLUICE_KAFKA_TOPIC_PREFIX']}${name}`),
     )
     expect((await runSluice(['topics', 'check'], variables)).stdout).toBe(
