@@ -80,6 +80,7 @@ export const auditActions = [
   'done',
   'destination_resumed',
   'destination_retried',
+  'destination_dropped',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 

@@ -8,6 +8,8 @@ import { createPipeline } from '../pipeline/pipeline.ts'
 import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import type { Watch } from '../notices/watch.ts'
 import { recallObserver } from '../recall/run.ts'
+import { departuresTo } from '../health/departures.ts'
+import { Reporter } from '../health/reporter.ts'
 import type { Repeats } from '../repeats/repeats.ts'
 import type { WaitingQueues } from '../waiting/queues.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
@@ -36,7 +38,9 @@ import type { Parts } from './start/parts.ts'
 import { continueFromPlainGroup } from './member/plain-group.ts'
 import { showReady, workerObstacles } from './start/readiness.ts'
 import { openRecordIntake, type RecordIntake } from './member/record-intake.ts'
+import { openHealth } from './member/open-health.ts'
 import { openRecalls } from './member/open-recalls.ts'
+import { ownerName } from './operations/replay-jobs.ts'
 import { openReplays, type Replays } from './member/open-replays.ts'
 import { holdUntilKnown, openWaiting } from './member/open-waiting.ts'
 import { openRetentions, type Retentions } from './member/retentions.ts'
@@ -121,6 +125,8 @@ type Joined = MemberOutlets &
     readonly waiting: WaitingQueues
     readonly replays: Replays
     readonly watch: Watch
+    /** Tells other processes what waits of each destination. */
+    readonly reporter: Reporter
     /** The detection of repeated messages. If `undefined`, repeats are delivered. */
     readonly repeats: Repeats | undefined
     /** The tracing of the worker. If `undefined`, nothing is traced. */
@@ -140,8 +146,10 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
   const subscriptions = groupSubscriptions(topicNames(config), tiers)
   tellPipeline(base, pipeline, subscriptions)
   const intake = parts.add(await openRecordIntake({ ...base, ...joined, pipeline, subscriptions }))
-  const recalls = openRecalls({ ...base, pipeline, intake })
+  const recalls = openRecalls({ ...base, ...joined, pipeline, intake })
   parts.defer(() => base.ending.within(recalls.stop()))
+  const health = openHealth({ ...base, ...joined, pipeline })
+  parts.defer(() => base.ending.within(health.stop()))
   const topics = subscriptions.map(({ topic }) => topic)
   await continueFromPlainGroup(kafka, { config, topics, log })
   showLimits(metrics, config, limits)
@@ -231,22 +239,26 @@ async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promi
   const replays = await openReplays({ ...base, producer: outlets.producer })
   parts.defer(() => ending.within(replays.stop()))
   const watch = openWatch({ ...base, outbound: outlets.outbound })
-  return { ...outlets, ...states, retentions, waiting, replays, watch, repeats, traces: base.tracing?.worker }
+  const reporter = new Reporter(ownerName())
+  const shared = { retentions, waiting, replays, watch, reporter, repeats }
+  return { ...outlets, ...states, ...shared, traces: base.tracing?.worker }
 }
 
 function openPipeline(base: MemberBase, joined: Joined): Pipeline {
   const { config, catalog, group, limits } = base
-  const { producer, outbound, observer, deliveryLog, audiences, marks, watch, repeats, traces, waiting } =
-    joined
+  const { producer, outbound, deliveryLog, audiences, marks, watch, repeats, traces, waiting } = joined
   return createPipeline({
     catalog,
     sender: outbound.sender,
     outlet: producer,
     queue: waiting,
-    observer: [deliveryLog?.observer, traces?.observer, watch.observer, recallObserver].reduce(
-      bothObservers,
-      observer,
-    ),
+    observer: [
+      deliveryLog?.observer,
+      traces?.observer,
+      watch.observer,
+      recallObserver,
+      departuresTo(joined.reporter),
+    ].reduce(bothObservers, joined.observer),
     tracing: traces,
     ownSource: config.notices.source,
     ...(repeats !== undefined && { repeats }),

@@ -69,7 +69,7 @@ export class GroupPort implements AskedConsumer {
 
 type Delivers = Pick<
   Pipeline,
-  'acceptIdentify' | 'acceptDelete' | 'acceptWaiting' | 'expireWaiting' | 'refill' | 'refuse'
+  'acceptIdentify' | 'acceptDelete' | 'acceptWaiting' | 'expireWaiting' | 'dropWaiting' | 'refill' | 'refuse'
 >
 
 /**

@@ -5,11 +5,12 @@ import type { Config } from '../../config/schema.ts'
 import { createPartitionReader, type PartitionReader } from '../../kafka/read/partition-reader.ts'
 import { OtherLogError } from '../../kafka/wire/errors.ts'
 import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
-import { type AskedRecall, decodeRecall, ordersReadEveryMs } from '../../recall/order-record.ts'
+import { decodeOrder, ordersReadEveryMs, type WorkerOrder } from '../../recall/order-record.ts'
 import { givenAnotherChance, Recoveries } from '../../recall/reasons.ts'
 import { orderLastsMs, Recalls } from '../../recall/recalls.ts'
 import type { RecallCause } from '../../recall/run.ts'
 import { waitOf } from '../../retry/ladder.ts'
+import type { WaitingQueues } from '../../waiting/queues.ts'
 import type { KafkaClient } from '../operations/replay-jobs.ts'
 import { ladderOf, topicNames } from '../start/settings.ts'
 import type { AutoPauses } from './auto-pauses.ts'
@@ -23,13 +24,14 @@ export type OpenRecallsOptions = {
   readonly kafka: KafkaClient
   readonly catalog: () => Catalog
   readonly tiers: readonly RetryTier[]
-  readonly pipeline: Pick<Pipeline, 'askAgain' | 'openHooks'>
-  readonly intake: Pick<RecordIntake, 'acceptRecalled'>
+  readonly pipeline: Pick<Pipeline, 'askAgain' | 'dropLane' | 'openHooks'>
+  readonly waiting: Pick<WaitingQueues, 'drop'>
+  readonly intake: Pick<RecordIntake, 'acceptRecalled' | 'dropRecalled'>
   readonly group: Pick<GroupPort, 'early'>
   readonly pauses: Pick<AutoPauses, 'onChange'>
 }
 
-/** The part of a member that calls messages back which wait on the retry topics. */
+/** The part of a member that calls messages back which wait on the retry topics, or gives them up. */
 export type OpenRecalls = Pick<Recalls, 'stop'>
 
 /**
@@ -44,7 +46,7 @@ const againAfterMs = 15_000
 const stallTimeoutMs = 10_000
 const fetchBytes = 512 * 1024
 
-/** Opens the part that calls messages back. It has connections of its own to Kafka. */
+/** Opens the part that carries out orders about what waits. It has connections of its own to Kafka. */
 export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
   const { config, log, kafka, catalog, tiers, pipeline, intake, group, pauses } = options
   const reader = createPartitionReader(kafka, { keepsOpen: true, fetchBytes })
@@ -55,6 +57,7 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
     early: (topic, id) => group.early(topic, id),
     reader,
     accept: (record, content) => intake.acceptRecalled(record, content),
+    drop: (record, content) => intake.dropRecalled(record, content),
     isOn: (id) => catalog().destinations.get(id)?.state === 'on',
     askAgain: (id) => pipeline.askAgain(id),
     uncertainForMs: firstWaitMs,
@@ -76,7 +79,7 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
     topic: topicNames(config).notices,
     signal: stopping.signal,
     log,
-    take: (order, atMs) => recalls.order(order, 'asked', atMs),
+    take: (order, atMs) => carryOut(order, atMs, { ...options, recalls }),
     look() {
       if (performance.now() < lookAtMs) return
       lookAtMs = performance.now() + lookEveryMs
@@ -97,13 +100,27 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
   }
 }
 
+type CarryingOut = Pick<OpenRecallsOptions, 'pipeline' | 'waiting'> & { readonly recalls: Recalls }
+
+/** Carries out an order. `atMs` is its time, in epoch milliseconds. */
+function carryOut(order: WorkerOrder, atMs: number, { pipeline, waiting, recalls }: CarryingOut): void {
+  const { kind, destinationId } = order
+  if (kind === 'recall') {
+    recalls.order(order, 'asked', atMs)
+    return
+  }
+  pipeline.dropLane(destinationId)
+  waiting.drop(destinationId, atMs)
+  recalls.order({ destinationId, messageId: undefined }, 'dropped', atMs)
+}
+
 type FollowOptions = {
   readonly reader: PartitionReader
   readonly topic: string
   readonly signal: AbortSignal
   readonly log: Pick<Logger, 'debug'>
   /** Takes an order. `atMs` is its time, in epoch milliseconds. */
-  readonly take: (order: AskedRecall, atMs: number) => void
+  readonly take: (order: WorkerOrder, atMs: number) => void
   /** Called before each reading. */
   readonly look: () => void
 }
@@ -120,14 +137,14 @@ async function followOrders({ reader, topic, signal, log, take, look }: FollowOp
       for await (const records of read(position)) {
         for (const { offset, key, value, timestampMs } of records) {
           position = offset + 1
-          const order = decodeRecall(key, value)
+          const order = decodeOrder(key, value)
           if (order !== undefined && Date.now() - timestampMs < orderLastsMs) take(order, timestampMs)
         }
       }
     } catch (error) {
       if (signal.aborted) return
       // The topic is optional. Without it, nobody can give orders.
-      log.debug({ err: error }, 'orders to call messages back can not be read, trying again')
+      log.debug({ err: error }, 'orders about what waits can not be read, trying again')
       restMs = againAfterMs
       if (error instanceof OtherLogError) {
         read = reader.follow(where)

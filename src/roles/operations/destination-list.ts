@@ -1,6 +1,8 @@
 import { isPauseInForce } from '../../catalog/auto-pause.ts'
 import type { Catalog, Destination, DestinationState } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
+import { healthData } from './destination-health.ts'
+import type { KnownHealth } from './health-reading.ts'
 import type { DeskAnswer } from './replay-desk.ts'
 import type { PausedDestination } from './pause-desk.ts'
 import { autoPauseTermsOf } from '../start/settings.ts'
@@ -78,7 +80,7 @@ function stateOf(destination: Destination, pauses: Pauses): DestinationState {
  * Returns a destination as the HTTP API and `--json` show it. The result has no secrets. Of each hook it has
  * only the origin, because the path of a URL may be secret.
  */
-export function destinationData({ destination, state }: ListedDestination): object {
+export function destinationData({ destination, state }: ListedDestination, health: KnownHealth): object {
   const { id, name, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, hooks } = destination
   return {
     id,
@@ -91,5 +93,6 @@ export function destinationData({ destination, state }: ListedDestination): obje
     maxInFlight,
     rateLimit: rateLimit ?? null,
     hooks: hooks.map((hook) => ({ id: hook.id, origin: hook.origin })),
+    health: healthData(health, id, state),
   }
 }

@@ -6,12 +6,13 @@ import { createPartitionReader, type PartitionReader } from '../../kafka/read/pa
 import { countPartitions } from '../../topics/topic-partitions.ts'
 import { Board } from '../../notices/board.ts'
 import { encodePause, type Pause } from '../../notices/pause-record.ts'
-import { type AskedRecall, encodeRecall } from '../../recall/order-record.ts'
-import { encodeJobRecord } from '../../replay/job.ts'
+import { type AskedDrop, type AskedRecall, encodeDrop, encodeRecall } from '../../recall/order-record.ts'
+import { encodeJobRecord, type JobRecord } from '../../replay/job.ts'
 import { openKafka } from '../start/ask-kafka.ts'
 import { auditRecord } from './replay-jobs.ts'
 import type { DeskAnswer, DeskRefusal } from './replay-desk.ts'
 import { topicNames, lookEveryMs } from '../start/settings.ts'
+import { type HealthReading, type KnownHealth, openHealthReading } from './health-reading.ts'
 import { openWriter, type Writer } from './record-writer.ts'
 
 /** A destination that Sluice has paused. */
@@ -22,16 +23,22 @@ export type ResumedDestination = PausedDestination & { readonly atMs: number; re
 
 /** An order that was given to the workers, and when. */
 export type AskedRetry = AskedRecall & { readonly atMs: number }
+export type GivenDrop = AskedDrop & { readonly atMs: number }
 
 /**
- * Looks up the destinations that Sluice has paused, and resumes them. Workers pause destinations, this desk
- * doesn't. Gives the workers orders to try messages now. The methods reject when Kafka doesn't answer.
+ * Looks up the destinations that Sluice has paused, and what waits of all. Resumes them: workers pause
+ * destinations, this desk doesn't. Gives the workers orders to try messages now, or to give them up. The
+ * methods reject when Kafka doesn't answer.
  */
 export type PauseDesk = {
   paused(): Promise<DeskAnswer<readonly PausedDestination[]>>
+  /** Returns what the workers know of destinations now. */
+  health(): Promise<KnownHealth>
   resume(destinationId: string, by: string): Promise<DeskAnswer<ResumedDestination>>
   /** Makes the workers try now what waits for a destination on the retry topics. */
   retryNow(order: AskedRecall): Promise<DeskAnswer<AskedRetry>>
+  /** Makes dead letters of what waits for a destination in its queue and on the retry topics. */
+  drop(order: AskedDrop): Promise<DeskAnswer<GivenDrop>>
   stop(): Promise<void>
 }
 
@@ -63,11 +70,13 @@ export async function openPauseDesk({
   const writer = await openWriter(config, log, role, say)
   const reader = createPartitionReader(kafka, { keepsOpen: true })
   const place = { topic: topicNames(config).notices, partition: 0, stallTimeoutMs }
+  const unread = (error: unknown) => log.debug({ err: error }, 'what waits of destinations can not be read')
   return pauseDeskOf({
     config,
     hasTopic: async () => (await countPartitions(kafka, place.topic)) !== undefined,
     reader,
     read: reader.follow(place, onOther),
+    health: openHealthReading(config, kafka, reader, unread),
     writer,
   })
 }
@@ -83,6 +92,7 @@ type DeskParts = {
   readonly hasTopic: () => Promise<boolean>
   readonly reader: Pick<PartitionReader, 'stop'>
   readonly read: ReturnType<PartitionReader['follow']>
+  readonly health: HealthReading
   readonly writer: Writer
 }
 
@@ -105,6 +115,10 @@ class Desk implements PauseDesk {
     if (refusal !== undefined) return refusal
     const value = [...this.#board.pauses.paused].map(([destinationId, pause]) => ({ destinationId, pause }))
     return { ok: true, value }
+  }
+
+  async health(): Promise<KnownHealth> {
+    return { board: await this.#parts.health.read(), nowMs: Date.now() }
   }
 
   async resume(destinationId: string, by: string): Promise<DeskAnswer<ResumedDestination>> {
@@ -132,21 +146,41 @@ class Desk implements PauseDesk {
   async retryNow(order: AskedRecall): Promise<DeskAnswer<AskedRetry>> {
     const refusal = await this.#update()
     if (refusal !== undefined) return refusal
-    const { config, writer } = this.#parts
-    const topics = topicNames(config)
     const { destinationId, messageId, by } = order
     const detail = messageId === undefined ? '' : `only the message ${messageId}`
     const audited = auditRecord({ action: 'destination_retried', destination: destinationId, by, detail })
-    const place = { partition: 0, headers: {} }
     const atMs = Date.now()
+    await this.#order(encodeRecall(order), audited, 'what was tried meanwhile is not tried twice')
+    return { ok: true, value: { ...order, atMs } }
+  }
+
+  async drop(order: AskedDrop): Promise<DeskAnswer<GivenDrop>> {
+    const refusal = await this.#update()
+    if (refusal !== undefined) return refusal
+    const { destinationId, by } = order
+    const detail = 'what waits in its queue and on the retry topics'
+    const audited = auditRecord({ action: 'destination_dropped', destination: destinationId, by, detail })
+    const atMs = Date.now()
+    await this.#order(encodeDrop(order), audited, 'what is a dead letter already stays one')
+    return { ok: true, value: { ...order, atMs } }
+  }
+
+  /** Writes an order to the workers, and its entry of the audit trail. */
+  async #order(
+    order: { readonly key: Buffer; readonly value: Buffer },
+    audited: JobRecord,
+    again: string,
+  ): Promise<void> {
+    const { config, writer } = this.#parts
+    const topics = topicNames(config)
+    const place = { partition: 0, headers: {} }
     await writer.write(
       [
-        { ...encodeRecall(order), ...place, topic: topics.notices },
+        { ...order, ...place, topic: topics.notices },
         { ...encodeJobRecord(audited), ...place, topic: topics.replayJobs },
       ],
-      () => 'Run the command again: what was tried meanwhile is not tried twice.',
+      () => `Run the command again: ${again}.`,
     )
-    return { ok: true, value: { ...order, atMs } }
   }
 
   async stop(): Promise<void> {

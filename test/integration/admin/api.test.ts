@@ -240,6 +240,24 @@ test('messages of a destination are tried now by an order for the workers, with 
   ])
 })
 
+test('what waits for a destination is given up by an order for the workers, with a preview and an audit trail', async () => {
+  const path = '/v1/destinations/tested/drop'
+  // No worker runs, so nobody knows how many wait.
+  const preview = { destination: 'tested', isPreview: true, waiting: null, onRetryTopics: null }
+  const given = { token: tokens.operate, body: { waiting: true, dryRun: true } }
+  expect(await call('POST', path, given)).toMatchObject({ status: 200, json: preview })
+  expect(await call('POST', path, { ...given, token: tokens.read })).toMatchObject({ status: 403 })
+  expect(await call('POST', path, { ...given, body: {} })).toMatchObject({ status: 400 })
+  expect(await call('POST', '/v1/destinations/nobody/drop', given)).toMatchObject({ status: 404 })
+  const asked = await call('POST', path, { token: tokens.operate, body: { waiting: true } })
+  const json = { destination: 'tested', isPreview: false, askedBy: 'operate-er' }
+  expect(asked).toMatchObject({ status: 200, json: { ...json, workersKnowWithinSeconds: 2 } })
+  const audit = await call('GET', '/v1/audit?limit=1', { token: tokens.admin })
+  expect(audit.json['entries']).toMatchObject([
+    { by: 'operate-er', action: 'destination_dropped', destination: 'tested', replay: null },
+  ])
+})
+
 test('a destination is tested with a message of one’s own, and the answer says what its URL answered', async () => {
   const body = { hook: 'good', message: { type: 'identify', userId: 'u1', messageId: 'm1' } }
   const tested = await call('POST', '/v1/destinations/tested/test', { token: tokens.operate, body })

@@ -20,6 +20,7 @@ test('many requests at once share one reading of the topic, and none waits for t
       readings++
       await first.promise
     },
+    health: { read: async () => undefined },
     writer: { write: unused, stop: unused },
   })
   const asked = Array.from({ length: 50 }, () => desk.paused())
@@ -39,6 +40,7 @@ test('a topic that can not be read fails all requests that wait for it, and no l
     hasTopic: async () => !isSilent || Promise.reject(new Error('Kafka is silent')),
     reader: { stop: unused },
     read: readNone,
+    health: { read: async () => undefined },
     writer: { write: unused, stop: unused },
   })
   const asked = await Promise.allSettled([desk.paused(), desk.resume('crm', 'ann'), desk.paused()])

@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { readAll } from '../support/kafka.ts'
+import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
+import { until } from '../support/until.ts'
+import { runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { newIds, type Scene, setScene } from './scene.ts'
+
+/** Who waits, and how long: what operators see of it, and how they give it up. All tests share a deployment. */
+
+let receiver: Receiver
+let scene: Scene
+let worker: SluiceProcess
+
+const held = newIds(40)
+const failing = newIds(7)
+const slow = newIds(400)
+
+beforeAll(async () => {
+  receiver = await startReceiver({ '/takes': answer(200), '/fails': answer(500) })
+  const hooks = [{ url: `${receiver.origin}/takes` }]
+  scene = await setScene({
+    catalog: {
+      sources: ['shop', 'till', 'web'].map((id) => ({ id })),
+      destinations: [
+        { id: 'held', sources: ['shop'], hooks, state: 'paused' },
+        { id: 'down', sources: ['till'], hooks: [{ url: `${receiver.origin}/fails` }] },
+        { id: 'slow', sources: ['web'], hooks, rateLimit: { perSecond: 5 } },
+        { id: 'idle', sources: ['web'], hooks, filter: { types: ['page'] } },
+      ],
+    },
+    variables: { SLUICE_REPEATS_WINDOW: '0s', SLUICE_RETRY_LADDER: '10m', SLUICE_RETRY_THEN: '10m' },
+  })
+  worker = await startSluice(scene.variables)
+  await scene.send('shop', held)
+  await scene.send('till', failing)
+  await scene.send('web', slow)
+})
+
+afterAll(async () => {
+  await worker?.kill()
+  await receiver?.stop()
+  scene?.close()
+})
+
+type Listed = { readonly id: string; readonly health: Readonly<Record<string, unknown>> }
+
+async function run(...args: readonly string[]): ReturnType<typeof runToEnd> {
+  return runToEnd(args, scene.variables)
+}
+
+async function listed(): Promise<ReadonlyMap<string, Listed['health']>> {
+  const { stdout } = await run('destinations', 'list', '--json')
+  const all: Listed[] = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  return new Map(all.map(({ id, health }) => [id, health]))
+}
+
+test('the list says how many messages wait, since when, and how long it takes, and 0 only if it is known', async () => {
+  const health = await until('all is told', async () => {
+    const now = await listed()
+    const drained = now.get('slow')?.['drainedInSeconds']
+    return now.get('held')?.['waiting'] === held.length && typeof drained === 'number' ? now : undefined
+  })
+  const of = (id: string) => health.get(id)
+  expect(of('held')).toMatchObject({ drainedInSeconds: null, isLimitLowered: null })
+  expect(of('held')?.['oldestWaitingSince']).toMatch(/^20/)
+  expect(of('idle')).toMatchObject({ waiting: 0, drainedInSeconds: 0, oldestWaitingSince: null })
+  // What has failed and waits for its next try isn't waiting for its turn.
+  expect(of('down')).toMatchObject({ waiting: 0 })
+  expect(of('slow')).toMatchObject({ perSecondLimit: 5 })
+  const { waiting, drainedInSeconds } = of('slow') ?? {}
+  expect(Number(drainedInSeconds)).toBeGreaterThan(Number(waiting) / 5 / 2)
+  const { stdout } = await run('destinations', 'list')
+  expect(stdout).toMatch(/held +paused +40 +\d+ s/)
+  expect(stdout).toMatch(/slow +on +\d+ +\d+ [sm] +\d+ [sm] +5\/s/)
+  expect(stdout).toContain('what waits, as of 20')
+})
+
+test('what waits is given up only if somebody says so, becomes dead letters, and is in the audit', async () => {
+  const drop = ['destinations', 'drop', 'held']
+  expect(await run(...drop)).toMatchObject({ code: 2 })
+  const asked = await run(...drop, '--waiting')
+  expect(asked).toMatchObject({ code: 2 })
+  expect(asked.stderr).toContain('--yes')
+  const preview = await run(...drop, '--waiting', '--dry-run', '--json')
+  expect(JSON.parse(preview.stdout)).toMatchObject({ destination: 'held', waiting: 40, isPreview: true })
+  expect(await run(...drop, '--waiting', '--yes', '--by', 'ann')).toMatchObject({ code: 0 })
+  const letters = await until('all are dead letters', async () => {
+    const all = await readAll(`${scene.prefix}dead-letters`)
+    return all.length >= held.length ? all : undefined
+  })
+  expect(new Set(letters.map(({ headers }) => headers['reason']))).toEqual(new Set(['dropped']))
+  expect(new Set(letters.map(({ headers }) => headers['message-id']))).toEqual(new Set(held))
+  await until('nothing waits any more', async () => (await listed()).get('held')?.['waiting'] === 0)
+  const audit = (await readAll(`${scene.prefix}replay-jobs`)).map(({ value }) => JSON.parse(String(value)))
+  expect(audit).toMatchObject([{ action: 'destination_dropped', destination: 'held', by: 'ann' }])
+  // The next message waits again.
+  await scene.send('shop', newIds(1))
+  await until('it waits', async () => (await listed()).get('held')?.['waiting'] === 1)
+})
+
+test('what waits on the retry topics is given up too, though its endpoint does not work', async () => {
+  await until('all have failed', async () => {
+    return (await readAll(`${scene.prefix}retry.10m`)).length >= failing.length
+  })
+  expect(await run('destinations', 'drop', 'down', '--waiting', '--yes')).toMatchObject({ code: 0 })
+  await until('all are dead letters', async () => {
+    const all = await readAll(`${scene.prefix}dead-letters`)
+    const ids = new Set(all.map(({ headers }) => headers['message-id']))
+    return failing.every((id) => ids.has(id))
+  })
+})
