@@ -231,12 +231,16 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
 async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promise<Joined> {
   const { config, log, kafka, parts, ending, laidOut, formerPartitions, tiers } = base
   const outlets = await openOutlets(base, laidOut)
-  const states = await openStates(base, outlets.producer, formerPartitions)
+  const { producer } = outlets
+  let queues: WaitingQueues | undefined
+  const backlogOf = (destinationId: string): number => queues?.replayedOf(destinationId) ?? 0
+  const states = await openStates({ ...base, producer, formerPartitions, backlogOf })
   const topics = groupSubscriptions(topicNames(config), tiers).map(({ topic }) => topic)
   const retentions = parts.add(openRetentions({ kafka, topics, log }))
   const retention = () => retentions.current.get(topicNames(config).waiting)
-  const waiting = parts.add(openWaiting({ ...base, ...states, producer: outlets.producer, retention }))
-  const replays = await openReplays({ ...base, producer: outlets.producer })
+  const waiting = parts.add(openWaiting({ ...base, ...states, producer, retention }))
+  queues = waiting
+  const replays = await openReplays({ ...base, producer })
   parts.defer(() => ending.within(replays.stop()))
   const watch = openWatch({ ...base, outbound: outlets.outbound })
   const reporter = new Reporter(ownerName())

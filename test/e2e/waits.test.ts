@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAll } from '../support/kafka.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
 import { until } from '../support/until.ts'
-import { runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
+import { type CatalogData, runToEnd, type SluiceProcess, startSluice } from '../support/worker-process.ts'
 import { newIds, type Scene, setScene } from './scene.ts'
 
 /** Who waits, and how long: what operators see of it, and how they give it up. All tests share a deployment. */
@@ -15,19 +15,23 @@ const held = newIds(40)
 const failing = newIds(7)
 const slow = newIds(400)
 
+function catalogOf(state: 'on' | 'paused'): CatalogData {
+  const hooks = [{ url: `${receiver.origin}/takes` }]
+  return {
+    sources: ['shop', 'till', 'web'].map((id) => ({ id })),
+    destinations: [
+      { id: 'held', sources: ['shop'], hooks, state },
+      { id: 'down', sources: ['till'], hooks: [{ url: `${receiver.origin}/fails` }] },
+      { id: 'slow', sources: ['web'], hooks, rateLimit: { perSecond: 5 } },
+      { id: 'idle', sources: ['web'], hooks, filter: { types: ['page'] } },
+    ],
+  }
+}
+
 beforeAll(async () => {
   receiver = await startReceiver({ '/takes': answer(200), '/fails': answer(500) })
-  const hooks = [{ url: `${receiver.origin}/takes` }]
   scene = await setScene({
-    catalog: {
-      sources: ['shop', 'till', 'web'].map((id) => ({ id })),
-      destinations: [
-        { id: 'held', sources: ['shop'], hooks, state: 'paused' },
-        { id: 'down', sources: ['till'], hooks: [{ url: `${receiver.origin}/fails` }] },
-        { id: 'slow', sources: ['web'], hooks, rateLimit: { perSecond: 5 } },
-        { id: 'idle', sources: ['web'], hooks, filter: { types: ['page'] } },
-      ],
-    },
+    catalog: catalogOf('paused'),
     variables: { SLUICE_REPEATS_WINDOW: '0s', SLUICE_RETRY_LADDER: '10m', SLUICE_RETRY_THEN: '10m' },
   })
   worker = await startSluice(scene.variables)
@@ -99,6 +103,26 @@ test('what waits is given up only if somebody says so, becomes dead letters, and
   // The next message waits again.
   await scene.send('shop', newIds(1))
   await until('it waits', async () => (await listed()).get('held')?.['waiting'] === 1)
+})
+
+test('a replay says how many of its messages wait, and is done only when none does', async () => {
+  const replay = async (...args: readonly string[]) => {
+    const { stdout } = await run('replay', ...args, '--json')
+    return JSON.parse(stdout.trim().split('\n').at(-1) ?? '')
+  }
+  const args = ['dead-letters', '--destination', 'held', '--reason', 'dropped', '--detach']
+  const { id } = await replay(...args)
+  const job = await until('all are handed over, and it knows that they wait', async () => {
+    const now = await replay('show', id)
+    return now.state === 'delivering' && now.waiting !== null ? now : undefined
+  })
+  expect(job).toMatchObject({ sent: { records: held.length }, waiting: held.length })
+  expect((await run('replay', 'show', id)).stdout).toContain(`at most ${held.length} still wait`)
+  scene.catalog.rewrite(catalogOf('on'))
+  await until('it is done', async () => (await replay('show', id)).state === 'done')
+  const came = receiver.requestsTo('/takes').map(({ body }) => JSON.parse(String(body)).messageId)
+  expect(came).toEqual(expect.arrayContaining(held))
+  expect(await replay('show', id)).toMatchObject({ waiting: 0 })
 })
 
 test('what waits on the retry topics is given up too, though its endpoint does not work', async () => {
