@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readAll } from '../support/kafka.ts'
 import { answer, type Receiver, startReceiver } from '../support/receiver.ts'
@@ -10,6 +13,8 @@ import { newIds, type Scene, setScene } from './scene.ts'
 let receiver: Receiver
 let scene: Scene
 let worker: SluiceProcess
+let index: SluiceProcess
+let folder: string
 
 const held = newIds(40)
 const failing = newIds(7)
@@ -30,18 +35,26 @@ function catalogOf(state: 'on' | 'paused'): CatalogData {
 
 beforeAll(async () => {
   receiver = await startReceiver({ '/takes': answer(200), '/fails': answer(500) })
+  folder = mkdtempSync(join(tmpdir(), 'sluice-index-'))
   scene = await setScene({
     catalog: catalogOf('paused'),
-    variables: { SLUICE_REPEATS_WINDOW: '0s', SLUICE_RETRY_LADDER: '10m', SLUICE_RETRY_THEN: '10m' },
+    variables: {
+      SLUICE_REPEATS_WINDOW: '0s',
+      SLUICE_RETRY_LADDER: '10m',
+      SLUICE_RETRY_THEN: '10m',
+      SLUICE_INDEX_FOLDER: folder,
+    },
   })
   worker = await startSluice(scene.variables)
+  index = await startSluice(scene.variables, { role: 'log serve' })
   await scene.send('shop', held)
   await scene.send('till', failing)
   await scene.send('web', slow)
 })
 
 afterAll(async () => {
-  await worker?.kill()
+  await Promise.all([worker?.kill(), index?.kill()])
+  if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
   await receiver?.stop()
   scene?.close()
 })
@@ -80,6 +93,18 @@ test('the list says how many messages wait, since when, and how long it takes, a
   expect(stdout).toMatch(/held +paused +40 +\d+ s/)
   expect(stdout).toMatch(/slow +on +\d+ +\d+ [sm] +\d+ [sm] +5\/s/)
   expect(stdout).toContain('what waits, as of 20')
+})
+
+test('a message that waits says how long at most, and one that has failed when its next try is', async () => {
+  const find = async (id: string | undefined) => (await run('log', 'find', id ?? '')).stdout
+  await until('the last one waits', async () =>
+    /slow: waits for its turn, at most about \d+ [sm]/.test(await find(slow.at(-1))),
+  )
+  await until('one has failed', async () =>
+    /down: next try at 20\S+Z, rung 10 m/.test(await find(failing[0])),
+  )
+  // Nobody knows how long a destination stays paused.
+  expect(await find(held[0])).toContain('held: waits for its turn\n')
 })
 
 test('what waits is given up only if somebody says so, becomes dead letters, and is in the audit', async () => {

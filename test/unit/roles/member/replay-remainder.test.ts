@@ -36,7 +36,8 @@ class Group {
       const word = { waiting: { messages: count, replayed: count } }
       return { kind: 'destination', destinationId, writer: 'w', word }
     })
-    for (const record of [...words, { kind: 'process', writer: 'w', word: { units: [0], of: 1 } } as const])
+    const process: HealthRecord = { kind: 'process', writer: 'w', word: { units: [0], of: 1 } }
+    for (const record of [...words, process])
       this.board.take({ offset: this.board.position, ...encodeHealth(record) }, 0)
   }
 }
