@@ -237,6 +237,17 @@ export class WaitingQueues {
     return oldestMs
   }
 
+  /**
+   * Since when the oldest message of all that this member knows waits, in epoch milliseconds. `undefined`: not
+   * known, or none waits.
+   */
+  get oldestMs(): number | undefined {
+    const all = [...this.#units.values()].flatMap(({ oldestMs }) =>
+      oldestMs === undefined ? [] : [oldestMs],
+    )
+    return all.length === 0 ? undefined : Math.min(...all)
+  }
+
   /** Finds out some of the times that `oldestOf` didn't know. Rejects if the topic can't be read. */
   async learnTimes(): Promise<void> {
     await Promise.all([...this.#units.values()].map((queue) => queue.learnTimes()))

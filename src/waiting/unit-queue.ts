@@ -129,12 +129,21 @@ export class UnitQueue {
 
   /**
    * Returns when the first record of a class that waits was appended, in epoch milliseconds. `undefined`: not
-   * known yet. `learnTimes` then finds it out.
+   * known yet, or none waits. `learnTimes` finds out what isn't known.
    */
   oldestOf(code: number): number | undefined {
     const offset = this.#index.firstOf(code)
-    const atMs = offset < 0 ? undefined : this.#times.at(offset)
-    if (offset >= 0 && atMs === undefined) this.#untimed.add(offset)
+    return offset < 0 ? undefined : this.#timeOf(offset)
+  }
+
+  /** When the first record that isn't done was appended. `undefined`: not known yet, or all are done. */
+  get oldestMs(): number | undefined {
+    return this.#index.undone === 0 ? undefined : this.#timeOf(this.#index.head)
+  }
+
+  #timeOf(offset: number): number | undefined {
+    const atMs = this.#times.at(offset)
+    if (atMs === undefined) this.#untimed.add(offset)
     return atMs
   }
 

@@ -41,7 +41,7 @@ export type ShownMember = {
   readonly intake: RecordIntake
   readonly retentions: Retentions
   readonly tiers: readonly RetryTier[]
-  readonly waiting: Pick<WaitingQueues, 'counts' | 'indexBytes'>
+  readonly waiting: Pick<WaitingQueues, 'counts' | 'indexBytes' | 'oldestMs'>
   readonly audiences: AudienceUnits
   readonly marks: BackfillMarks
   readonly firstSyncs: FirstSyncs
@@ -128,6 +128,10 @@ function showWaiting(metrics: WorkerMetrics, { waiting, catalog }: ShownMember):
   metrics.waitingNow.set({ state: 'on' }, byState.on)
   metrics.waitingNow.set({ state: 'paused' }, byState.paused)
   metrics.waitingIndexBytes.set(waiting.indexBytes)
+  const { oldestMs } = waiting
+  // A gauge without labels has a series from the beginning, and 0 would count as the oldest time.
+  metrics.oldestWaiting.remove()
+  if (oldestMs !== undefined) metrics.oldestWaiting.set(oldestMs / 1_000)
 }
 
 function showTiers(metrics: WorkerMetrics, partitions: Partitions): void {
