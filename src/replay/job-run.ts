@@ -176,7 +176,7 @@ export class JobRun {
 
   /** Waits until none of the records that were written waits any more. */
   async #untilSettled(): Promise<void> {
-    const { remainder, job, signal } = this.#options
+    const { remainder, signal } = this.#options
     const { records } = this.#sum.tally
     if (records === 0) return
     this.#isHandedOver = true
@@ -256,7 +256,7 @@ export class JobRun {
 
   #add(record: OutboundRecord): void {
     const destinationId = record.headers['destination-id']
-    if (destinationId !== undefined) this.#destinationIds.add(String(destinationId))
+    if (destinationId !== undefined) this.#destinationIds.add(destinationId)
     this.#batch.push(record)
     this.#batchBytes += bytesOf(record)
   }

@@ -238,8 +238,8 @@ export class WaitingQueues {
   }
 
   /**
-   * Since when the oldest message of all that this member knows waits, in epoch milliseconds. `undefined`: not
-   * known, or none waits.
+   * Since when the oldest message of all that this member knows waits, in epoch milliseconds. `undefined`:
+   * not known, or none waits.
    */
   get oldestMs(): number | undefined {
     const all = [...this.#units.values()].flatMap(({ oldestMs }) =>

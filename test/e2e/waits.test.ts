@@ -65,6 +65,10 @@ async function run(...args: readonly string[]): ReturnType<typeof runToEnd> {
   return runToEnd(args, scene.variables)
 }
 
+async function find(id: string | undefined): Promise<string> {
+  return (await run('log', 'find', id ?? '')).stdout
+}
+
 async function listed(): Promise<ReadonlyMap<string, Listed['health']>> {
   const { stdout } = await run('destinations', 'list', '--json')
   const all: Listed[] = stdout
@@ -96,7 +100,6 @@ test('the list says how many messages wait, since when, and how long it takes, a
 })
 
 test('a message that waits says how long at most, and one that has failed when its next try is', async () => {
-  const find = async (id: string | undefined) => (await run('log', 'find', id ?? '')).stdout
   await until('the last one waits', async () =>
     /slow: waits for its turn, at most about \d+ [sm]/.test(await find(slow.at(-1))),
   )

@@ -65,10 +65,11 @@ test('a destination that is left out again, after it was disconnected, is report
   expect(unexpected).not.toHaveBeenCalled()
 })
 
+const nothing = () => undefined
+
 test('a first sync holds back while too much of it waits in the queue of its destination', async () => {
   const keeper = keeperOf()
   let [isConnected, backlog, asked, sent] = [false, 1_000, 0, 0]
-  const nothing = () => undefined
   const firstSyncs = new FirstSyncs({
     isWanted: true,
     perSecond: 100,
