@@ -74,7 +74,8 @@ export async function setStage(lifetime: Lifetime): Promise<Stage> {
     topicPrefix,
     groupId,
     consumedTopics: topics.filter(
-      (topic) => !/(dead-letters|backfills|attempts|replay-jobs|notices|waiting-marks|lending)$/.test(topic),
+      (topic) =>
+        !/(dead-letters|backfills|attempts|replay-jobs|notices|health|waiting-marks|lending)$/.test(topic),
     ),
     catalogFile,
     settings,

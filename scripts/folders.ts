@@ -282,6 +282,10 @@ const parts: Readonly<Record<string, Folder>> = {
     about: 'notices to customers about their destinations: each worker reports, one decides',
     imports: ['delivery', 'message', 'pipeline'],
   },
+  health: {
+    about: 'what workers tell other processes about destinations: how much waits, and how much they take',
+    imports: ['message', 'pipeline'],
+  },
   recall: {
     about: 'calls messages back that wait on the retry topics after failed tries',
     imports: ['async', 'catalog', 'kafka', 'message', 'pipeline'],

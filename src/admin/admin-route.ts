@@ -39,6 +39,7 @@ export type AdminCall =
   | 'list_paused'
   | 'resume_destination'
   | 'retry_destination'
+  | 'drop_destination'
   | 'list_audit'
 
 /** A parameter of a path or a query. Its value is always text. */

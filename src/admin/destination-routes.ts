@@ -46,6 +46,42 @@ const destination = {
   example: 'crm',
 } as const
 
+const healthProperties = {
+  asOf: {
+    type: ['string', 'null'],
+    format: 'date-time',
+    description: 'The other figures were true at this time or later. Null: not all workers tell what waits.',
+  },
+  waiting: {
+    type: ['integer', 'null'],
+    description:
+      'How many messages wait for their turn. Those that have failed and wait for their next try are not counted. Null: not known.',
+  },
+  oldestWaitingSince: {
+    type: ['string', 'null'],
+    format: 'date-time',
+    description: 'Since when the oldest of them waits. Null: none waits, or it is not known.',
+  },
+  drainedInSeconds: {
+    type: ['integer', 'null'],
+    description:
+      'The time until all of them are sent, at the present rate. Null: the destination is not on, or it is not known.',
+  },
+  inFlightLimit: {
+    type: ['integer', 'null'],
+    description: 'The most requests at once at present, from all workers. Null: not known, or nothing waits.',
+  },
+  perSecondLimit: {
+    type: ['number', 'null'],
+    description: 'The most requests a second at present. Null: not known, or not limited.',
+  },
+  isLimitLowered: {
+    type: ['boolean', 'null'],
+    description:
+      'Whether the workers have learned to send less than they could, because the endpoint takes less.',
+  },
+}
+
 const states = ['on', 'off', 'paused', 'auto_paused']
 const destinationProperties = {
   id: { type: 'string' },
@@ -85,6 +121,12 @@ const destinationProperties = {
         },
       },
     },
+  },
+  health: {
+    type: 'object',
+    description: 'What the workers know of it.',
+    required: Object.keys(healthProperties),
+    properties: healthProperties,
   },
 }
 const listProperties = {
@@ -177,6 +219,27 @@ const retryProperties = {
   },
 }
 
+const dropProperties = {
+  destination: { type: 'string' },
+  isPreview: { type: 'boolean', description: 'True: nothing was changed.' },
+  waiting: {
+    type: ['integer', 'null'],
+    description: 'How many messages wait for their turn. Null: not known.',
+  },
+  onRetryTopics: {
+    type: 'null',
+    description:
+      'How many messages wait for their next try. Always null, because nobody counts those of one destination.',
+  },
+  askedAt: time,
+  askedBy: { type: 'string' },
+  workersKnowWithinSeconds: {
+    type: 'integer',
+    minimum: 1,
+    description: 'A worker that runs begins within this number of seconds.',
+  },
+}
+
 export const destinationRoutes: readonly AdminRoute[] = [
   {
     call: 'list_destinations',
@@ -213,6 +276,15 @@ export const destinationRoutes: readonly AdminRoute[] = [
             maxInFlight: 64,
             rateLimit: null,
             hooks: [{ id: 'a1b2c3d4', origin: 'https://crm.example.com', isGone: false }],
+            health: {
+              asOf: '2026-07-29T09:30:00.000Z',
+              waiting: 4_200,
+              oldestWaitingSince: '2026-07-29T09:16:02.000Z',
+              drainedInSeconds: 840,
+              inFlightLimit: 12,
+              perSecondLimit: 5,
+              isLimitLowered: true,
+            },
           },
         ],
         next: null,
@@ -357,6 +429,38 @@ export const destinationRoutes: readonly AdminRoute[] = [
         askedBy: 'ann',
         workersKnowWithinSeconds: 2,
       },
+    },
+    problems: ['not_found', 'conflict'],
+  },
+  {
+    call: 'drop_destination',
+    method: 'POST',
+    path: '/v1/destinations/{destination}/drop',
+    right: 'operate',
+    summary: 'Make dead letters of what waits',
+    description:
+      'Workers make dead letters of the messages of a destination that wait now, in its queue and on the retry topics. Their `reason` is `dropped`, and a replay sends them after all. Requests in flight end as they would. Messages that come later are not dropped. Messages far behind the oldest message of a retry topic keep their next try. Ask with `dryRun` first: it says how many wait.',
+    params: { destination },
+    body: {
+      schema: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['waiting'],
+        properties: {
+          waiting: { const: true, description: 'Always true: only what waits is dropped.' },
+          dryRun: { type: 'boolean', description: 'True: only say how many wait.' },
+        },
+      },
+      example: { waiting: true, dryRun: true },
+    },
+    status: 200,
+    answer: {
+      schema: {
+        type: 'object',
+        required: ['destination', 'isPreview', 'waiting', 'onRetryTopics'],
+        properties: dropProperties,
+      },
+      example: { destination: 'crm', isPreview: true, waiting: 4_200, onRetryTopics: null },
     },
     problems: ['not_found', 'conflict'],
   },

@@ -60,6 +60,8 @@ const previewSchema = {
   },
 }
 
+const replayStates = ['waiting', 'running', 'delivering', 'stopped', 'done']
+
 const replaySchema = {
   type: 'object',
   required: [
@@ -76,7 +78,11 @@ const replaySchema = {
   ],
   properties: {
     id: name,
-    state: { enum: ['waiting', 'running', 'stopped', 'done'] },
+    state: {
+      enum: replayStates,
+      description:
+        '`delivering`: all records are handed to the workers, and some still wait for their turn. `done`: none of them waits. What has failed is tried again like any other message.',
+    },
     detail: { type: 'string', description: 'Why the replay stopped, if nobody asked for that.' },
     selection: selectionSchema,
     perSecond: { type: 'integer', minimum: 1 },
@@ -93,7 +99,15 @@ const replaySchema = {
       properties: { offsets: count, of: count },
       description: 'The share of the topic that was looked at.',
     },
-    secondsLeft: { anyOf: [count, { type: 'null' }] },
+    waiting: {
+      anyOf: [count, { type: 'null' }],
+      description:
+        'How many of the sent records still wait for their turn, at most: those of other replays to the same destinations are counted too. Null: not known.',
+    },
+    secondsLeft: {
+      anyOf: [count, { type: 'null' }],
+      description: 'The time until all records are handed to the workers.',
+    },
     owner: {
       anyOf: [{ type: 'string' }, { type: 'null' }],
       description: 'The worker that runs the replay, or ran it last.',
@@ -128,12 +142,14 @@ const auditSchema = {
               'done',
               'destination_resumed',
               'destination_retried',
+              'destination_dropped',
             ],
           },
           replay: { anyOf: [{ type: 'string' }, { type: 'null' }] },
           destination: {
             anyOf: [{ type: 'string' }, { type: 'null' }],
-            description: 'The destination that was resumed, or whose messages were tried at once.',
+            description:
+              'The destination that was resumed, or whose messages were tried at once or given up.',
           },
           records: { anyOf: [count, { type: 'null' }] },
           detail: { type: 'string' },
@@ -260,7 +276,7 @@ export const adminRoutes: readonly AdminRoute[] = [
     query: {
       ...limited,
       state: {
-        schema: { type: 'string', enum: ['waiting', 'running', 'stopped', 'done'] },
+        schema: { type: 'string', enum: replayStates },
         description: 'Only those in this state.',
         example: 'running',
       },

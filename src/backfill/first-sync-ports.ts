@@ -24,6 +24,11 @@ export type FirstSyncOptions = {
    * is too large isn't written, and the destination gets a mark instead.
    */
   readonly send: (unit: number, connection: Connection, states: readonly HeldState[]) => Promise<void>
+  /**
+   * Returns how many Identifies of first syncs and records of replays wait for a destination in the queues of
+   * this worker's units.
+   */
+  readonly backlogOf: (destinationId: string) => number
   readonly observer: FirstSyncObserver
 }
 

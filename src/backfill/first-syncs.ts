@@ -11,6 +11,14 @@ import { UnitStandings } from './unit-standings.ts'
 const againAfterMs = 1_000
 const patienceMs = 1_000
 const longestRestMs = 60_000
+/**
+ * A first sync holds back while more than this waits for its destination: so many seconds of its rate in this
+ * worker, or at least so many Identifies.
+ */
+const backlogSeconds = 5
+const leastBacklog = 500
+/** Time between two looks at what waits, in milliseconds. */
+const backlogEveryMs = 1_000
 
 /**
  * Sends the present values of a space to destinations that are connected to the space later. The owner of
@@ -226,7 +234,7 @@ export class FirstSyncs {
     for (const [key, job] of this.#jobs) {
       const { upTo, next } = job
       if (upTo === undefined) continue
-      const jobMs = this.#rates.waitMs(job.connection.destinationId, nowMs)
+      const jobMs = this.#waitMs(job.connection, nowMs)
       waitMs = Math.min(waitMs, jobMs)
       if (jobMs > 0) continue
       // The job is moved to the end, so that the other jobs come first next time.
@@ -242,6 +250,13 @@ export class FirstSyncs {
       return 0
     }
     return waitMs
+  }
+
+  /** Returns the milliseconds until Identifies may be sent to a destination, or 0 if they may be sent now. */
+  #waitMs({ destinationId }: Connection, nowMs: number): number {
+    const most = Math.max(leastBacklog, backlogSeconds * this.#rates.perSecond)
+    if (this.#options.backlogOf(destinationId) > most) return backlogEveryMs
+    return this.#rates.waitMs(destinationId, nowMs)
   }
 
   async #statesOf(unit: number, query: StatesQuery): Promise<StatesPage | undefined> {

@@ -41,21 +41,40 @@ function resultOf(record: LogRecord): string {
   }
 }
 
-/** Formats the history of a message: for each of its deliveries, all records from the first to the last. */
-export function timelineOf(records: readonly LogRecord[]): string[] {
+/**
+ * Formats the history of a message: for each of its deliveries, all records from the first to the last.
+ * `turnWithin` says in which time the turn of a delivery comes that waits in the queue of a destination now.
+ */
+export function timelineOf(
+  records: readonly LogRecord[],
+  turnWithin: (destination: string) => string | undefined = () => undefined,
+): string[] {
   const byDestination = Map.groupBy(records, ({ destination }) => destination)
   return [...byDestination].flatMap(([destination, ofIt]) => [
-    `${destination === '' ? 'no destination' : plain(destination)}: ${stateText(ofIt)}`,
+    `${destination === '' ? 'no destination' : plain(destination)}: ${stateText(ofIt, turnWithin)}`,
     ...ofIt
       .flatMap((record) => [timelineLine(record), ...answerLines(record.answer)])
       .map((line) => `  ${line}`),
   ])
 }
 
-function stateText(records: readonly LogRecord[]): string {
+function stateText(
+  records: readonly LogRecord[],
+  turnWithin: (destination: string) => string | undefined,
+): string {
   const { state, dueMs } = deliveryStateOf(records)
-  if (state === 'waiting') return dueMs === 0 ? 'waits for its turn' : `waits until ${timeOf(dueMs)}`
-  return state === 'under_way' ? 'under way' : state
+  if (state !== 'waiting') return state === 'under_way' ? 'under way' : state
+  const parked = records.findLast(({ kind }) => kind === 'parked')
+  if (dueMs > 0) return `next try at ${timeOf(dueMs)}, rung ${formatWait(dueMs - (parked?.atMs ?? dueMs))}`
+  const within = turnWithin(parked?.destination ?? '')
+  return `waits for its turn${within === undefined ? '' : `, at most about ${within}`}`
+}
+
+/** Formats the wait of a rung, such as `10 m`. */
+function formatWait(ms: number): string {
+  const seconds = Math.round(ms / 1_000)
+  if (seconds > 0 && seconds % 3_600 === 0) return `${seconds / 3_600} h`
+  return seconds > 0 && seconds % 60 === 0 ? `${seconds / 60} m` : `${seconds} s`
 }
 
 function timelineLine(record: LogRecord): string {

@@ -90,6 +90,7 @@ const deliveryReasons = [
   'destination_removed',
   'destination_off',
   'auto_paused',
+  'dropped',
   'bad_retry_headers',
 ] as const
 

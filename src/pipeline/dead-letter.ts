@@ -34,6 +34,11 @@ export function describeAge(waitedMs: number): string {
   return `it has waited for its turn for ${formatWait(Math.round(waitedMs / 3_600_000) * 3_600_000)}, and the topic waiting keeps no record longer: switch the destination on, or let it take more (rateLimit, maxInFlight); then send it again.`
 }
 
+/** Describes that a delivery became a dead letter because somebody has given up what waited. */
+export function describeDrop(destinationId: string): string {
+  return `somebody has given up what waited for the destination (sluice destinations drop; GET /v1/audit says who): to send it after all: sluice replay dead-letters --destination ${destinationId} --reason dropped`
+}
+
 /**
  * Describes that a delivery became a dead letter because its destination was paused automatically
  * (`auto_paused`), and what the customer can do.

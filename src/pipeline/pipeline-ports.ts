@@ -284,6 +284,15 @@ export type Pipeline = {
   acceptWaiting(record: HeldRecord, content: RecordContent, queueClass: QueueClass): void
   /** Makes a dead letter of a record that has waited in its destination's queue for too long. */
   expireWaiting(record: HeldRecord, content: RecordContent, queueClass: QueueClass): void
+  /**
+   * Makes a dead letter of a record that was pulled from `queueClass` of its destination's queue, or taken
+   * early from a retry topic, because somebody has given it up.
+   */
+  dropWaiting(record: HeldRecord, content: RecordContent, queueClass?: QueueClass): void
+  /**
+   * Makes dead letters of the deliveries that wait in a destination's lane, because somebody gave them up.
+   */
+  dropLane(destinationId: string): void
   /** Pulls what a destination has room for. Call it when a first delivery waits in its queue. */
   refill(destinationId: string): void
   /** Writes a record to the dead letters, because no delivery can be made from the record. */
@@ -321,6 +330,14 @@ export type Pipeline = {
   readonly queued: number
   /** Returns how many deliveries to a destination wait in its lane. */
   waitingFor(destinationId: string): number
+  /** Returns the destinations with deliveries that have waited in their lane for a second or longer. */
+  lanes(): Iterable<LaneBacklog>
+  /**
+   * Returns what this process may send to a destination at present. `undefined`: the destination isn't on.
+   */
+  paceOf(destinationId: string): DestinationPace | undefined
+  /** Returns the destinations that get less now than they could, because they were learned to take less. */
+  lowered(): Iterable<string>
   /**
    * How many requests to hooks that fail or have asked for a pause are in flight, how many such requests
    * wait, and how many such hooks there are.
@@ -346,6 +363,22 @@ export type Rates = {
   isSpare(destinationId: string): boolean
   /** Applies a part that has become smaller. */
   lowered(destinationId: string): void
+}
+
+/** The deliveries to a destination that wait in its lane. */
+export type LaneBacklog = {
+  readonly destinationId: string
+  readonly count: number
+  /** Since when the oldest of them waits, in epoch milliseconds. The wait in a queue in Kafka counts too. */
+  readonly oldestMs: number
+}
+
+/** How much this process may send to a destination at present. */
+export type DestinationPace = {
+  /** The most requests in flight. */
+  readonly inFlight: number
+  /** The most requests a second. `undefined`: there is no limit. */
+  readonly perSecond: number | undefined
 }
 
 export type OpenHook = {

@@ -7,7 +7,7 @@ import { laneCapOf, laneRateOf } from '../delivery/lane-limits.ts'
 import { createLanes } from '../delivery/lanes/lanes.ts'
 import type { LaneLimits, Lanes } from '../delivery/lanes/lanes-ports.ts'
 import { Account } from './account.ts'
-import { describeAge } from './dead-letter.ts'
+import { describeAge, describeDrop } from './dead-letter.ts'
 import type { Delivery } from './delivery.ts'
 import { Entrance, type Entered } from './entrance.ts'
 import { Exits, keptOfProducer } from './exits.ts'
@@ -16,6 +16,8 @@ import { LineUp } from './line-up.ts'
 import { Parking } from './parking.ts'
 import type { DeadReason } from '../message/dead-letter-reasons.ts'
 import type {
+  DestinationPace,
+  LaneBacklog,
   OpenHook,
   Pipeline,
   PipelineOptions,
@@ -37,6 +39,11 @@ import { Turns } from './turns.ts'
  * none, there are no messages for it, and its present state isn't known.
  */
 const openIfSentWithinMs = 65 * 60_000
+
+/** What waits in its lane for less than this, in milliseconds, doesn't count as waiting. */
+const waitsAfterMs = 1_000
+/** If a hook has got no request for this time, in milliseconds, what was learned about it isn't reported. */
+const loweredIfSentWithinMs = 10 * 60_000
 
 export function createPipeline(options: PipelineOptions): Pipeline {
   return new DeliveryPipeline(options)
@@ -147,6 +154,29 @@ class DeliveryPipeline implements Pipeline {
     return this.#lanes.queuedIn(destinationId)
   }
 
+  *lanes(): Generator<LaneBacklog> {
+    const nowMs = this.#options.now()
+    for (const { laneKey, count, oldest, waitedMs } of this.#lanes.waiting(waitsAfterMs)) {
+      const inQueueMs = oldest.isFromQueue ? nowMs - oldest.pending.record.timestampMs : 0
+      yield { destinationId: laneKey, count, oldestMs: nowMs - Math.max(waitedMs, inQueueMs) }
+    }
+  }
+
+  paceOf(destinationId: string): DestinationPace | undefined {
+    const isOn = this.#options.catalog().destinations.get(destinationId)?.state === 'on'
+    const limits = isOn ? this.#limitsOf(destinationId) : undefined
+    return limits && { inFlight: limits.cap, perSecond: limits.rate?.perSecond }
+  }
+
+  *lowered(): Generator<string> {
+    const nowMs = performance.now()
+    for (const definition of this.#options.catalog().destinations.values()) {
+      const hooks = this.#endpoints.known(definition)?.hooks
+      if (hooks?.some(({ load }) => load.isLowered(nowMs, loweredIfSentWithinMs)) === true)
+        yield definition.id
+    }
+  }
+
   get paced(): Pipeline['paced'] {
     return this.#bulkhead
   }
@@ -186,6 +216,22 @@ class DeliveryPipeline implements Pipeline {
     const delivery = this.#entrance.resume(record, content, queueClass)
     const waitedMs = this.#options.now() - record.timestampMs
     if (delivery !== undefined) this.#exits.deadLetter(delivery, 'waited_too_long', describeAge(waitedMs))
+  }
+
+  dropWaiting(record: HeldRecord, content: RecordContent, queueClass?: QueueClass): void {
+    const delivery = this.#entrance.resume(record, content, queueClass)
+    if (delivery !== undefined) this.#drop(delivery)
+  }
+
+  dropLane(destinationId: string): void {
+    const isMeant = (delivery: Delivery): boolean => delivery.destinationId === destinationId
+    for (const delivery of this.#orderingKeys.takeWaiting(isMeant)) this.#drop(delivery)
+    for (const delivery of this.#lanes.takeQueued(isMeant)) this.#drop(delivery)
+  }
+
+  #drop(delivery: Delivery): void {
+    if (delivery.isAbandoned) this.#parking.letGo(delivery, 'handover')
+    else this.#exits.deadLetter(delivery, 'dropped', describeDrop(delivery.destinationId))
   }
 
   acceptRecalled(record: HeldRecord, content: RecordContent): void {

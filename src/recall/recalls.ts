@@ -17,6 +17,8 @@ export type RecallsOptions = {
   readonly reader: Pick<PartitionReader, 'range' | 'piece' | 'topicId'>
   /** Takes a record whose message is to be tried now. */
   readonly accept: (record: HeldRecord, content: RecordContent) => void
+  /** Takes a record whose message was given up. */
+  readonly drop: (record: HeldRecord, content: RecordContent) => void
   /** Returns true if messages are sent to the destination: the catalog has it, and it is `on`. */
   readonly isOn: (destinationId: string) => boolean
   /** Makes the pipeline forget what it has learned about failures of the destination. */
@@ -74,12 +76,15 @@ export class Recalls {
   order(order: RecallOrder, cause: RecallCause, atMs: number): void {
     const { askAgain, isOn, log } = this.#options
     const { destinationId, messageId } = order
-    if (this.#stopping.signal.aborted || !isOn(destinationId)) return
-    log[cause === 'asked' ? 'info' : 'debug'](
+    const isDrop = cause === 'dropped'
+    if (this.#stopping.signal.aborted || !(isDrop || isOn(destinationId))) return
+    log[byOrder.has(cause) ? 'info' : 'debug'](
       { destination: destinationId, messageId, cause },
-      'messages that wait for a retry are called back',
+      isDrop
+        ? 'messages that wait for a retry are given up'
+        : 'messages that wait for a retry are called back',
     )
-    askAgain(destinationId)
+    if (!isDrop) askAgain(destinationId)
     this.#runs.add(new Run({ order, cause, atMs, onRoom: () => this.#wake() }))
     this.#openAtMs = 0
     this.#wake()
@@ -178,13 +183,13 @@ export class Recalls {
     for (const run of this.#runs) {
       const { given, hasFailed, cause, atMs } = run
       const { destinationId, messageId } = run.order
-      const isOver = hasFailed || !isOn(destinationId)
+      const isOver = hasFailed || !(cause === 'dropped' || isOn(destinationId))
       if (!isOver && (run.pending > 0 || now() - atMs <= orderLastsMs)) continue
       this.#runs.delete(run)
       for (const name of run.opened) this.#remove(name, run)
-      log[given > 0 || cause === 'asked' ? 'info' : 'debug'](
+      log[given > 0 || byOrder.has(cause) ? 'info' : 'debug'](
         { destination: destinationId, messageId, cause, given, hasFailed },
-        'messages were called back',
+        cause === 'dropped' ? 'messages were given up' : 'messages were called back',
       )
     }
   }
@@ -245,8 +250,14 @@ export class Recalls {
       const held = partition.take(record)
       // While messages of the run are under way, the committed offset may still advance.
       if (held === 'beyond') reading.wait(run, place, run.isIdle ? place.end : record.offset)
-      else if (held !== 'taken') this.#options.accept(run.give(held), record)
+      else if (held !== 'taken') this.#take(run, held, record)
     }
+  }
+
+  #take(run: Run, held: HeldRecord, content: WholeRecord): void {
+    const { accept, drop } = this.#options
+    const take = run.cause === 'dropped' ? drop : accept
+    take(run.give(held), content)
   }
 
   #isMeant({ order }: Run, { untilMs }: Place, { headers, timestampMs, unreadable }: WholeRecord): boolean {
@@ -259,6 +270,8 @@ export class Recalls {
   }
 }
 
+/** The causes of which an operator wants to read in the log. */
+const byOrder: ReadonlySet<RecallCause> = new Set<RecallCause>(['asked', 'dropped'])
 const none: ReadonlyMap<Run, Place> = new Map()
 
 type RunPlace = { readonly run: Run; readonly place: Place }

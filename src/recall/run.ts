@@ -17,9 +17,10 @@ export type Place = {
 }
 
 /**
- * Why messages are called back: somebody asked for it, the catalog was edited, or the endpoint works again.
+ * Why messages are taken early: somebody asked for it, the catalog was edited, the endpoint works again, or
+ * somebody has given them up (`dropped`).
  */
-export type RecallCause = 'asked' | 'edited' | 'recovered'
+export type RecallCause = 'asked' | 'edited' | 'recovered' | 'dropped'
 
 export type RunOptions = {
   readonly order: RecallOrder
@@ -46,7 +47,7 @@ export class Run {
   /** The number of partitions that the run still has to look through. */
   pending = 0
   readonly #onRoom: () => void
-  #room = firstRoom
+  #room: number
   #inHand = 0
   #given = 0
 
@@ -55,6 +56,8 @@ export class Run {
     this.cause = cause
     this.atMs = atMs
     this.#onRoom = onRoom
+    // What is given up becomes dead letters, and no endpoint has to take it.
+    this.#room = cause === 'dropped' ? mostRoom : firstRoom
   }
 
   /** True if one more message may be given to the pipeline. */

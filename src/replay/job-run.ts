@@ -22,10 +22,26 @@ export type JobRunOptions = {
    * no other process owns the units of this process.
    */
   readonly isOwner: () => boolean
-  /** Returns the number of records of the topic `replays` that have not been delivered yet. */
-  readonly backlog: () => Promise<number>
+  /**
+   * Returns how many records that replays have written are not settled yet. With a destination, those that
+   * wait for other destinations aren't counted.
+   */
+  readonly backlog: (destinationId: string | undefined) => Promise<number>
+  /** Follows the records of a replay that have been written, until they are settled. */
+  readonly remainder: (written: Written) => Remainder
   readonly onSent: (count: number) => void
   readonly signal: AbortSignal
+}
+
+/**
+ * The records that a replay has written. `destinationIds`: their destinations; `undefined` if these aren't
+ * all known, because another process has written some of them.
+ */
+export type Written = { readonly records: number; readonly destinationIds: ReadonlySet<string> | undefined }
+
+export type Remainder = {
+  /** Returns how many records aren't settled yet, at most. `undefined`: not known now. */
+  left(signal: AbortSignal): Promise<number | undefined>
 }
 
 /**
@@ -47,7 +63,12 @@ const noteEveryMs = 1_000
 const flushAfterMs = 250
 const backlogEveryMs = 1_000
 /**
- * Limit on the records that are written but not delivered yet, in seconds of the replay's rate. Because of
+ * Time between two looks at what isn't settled yet, in milliseconds: at first, and later. What waits for a
+ * paused destination may wait for days.
+ */
+const remainderEveryMs = { early: 1_000, late: 5_000, earlyFor: 60_000 }
+/**
+ * Limit on the records that are written but not settled yet, in seconds of the replay's rate. Because of
  * this limit, deliveries end soon after a replay is stopped.
  */
 const backlogSeconds = 5
@@ -71,6 +92,10 @@ export class JobRun {
   #batch: OutboundRecord[] = []
   #batchBytes = 0
   #isOver = false
+  #isHandedOver: boolean
+  #waits: number | undefined
+  /** The destinations of the records that this owner has written. */
+  readonly #destinationIds = new Set<string>()
 
   constructor(options: JobRunOptions) {
     const { order, progress } = options.job
@@ -81,6 +106,7 @@ export class JobRun {
     this.#mostAtOnce = Math.min(mostAtOnce, Math.ceil(order.perSecond / batchesPerSecond))
     this.#offsets = order.ranges.map(({ start }, partition) => progress?.offsets[partition] ?? start)
     this.#sum = new TallyBuilder(progress?.done)
+    this.#isHandedOver = progress?.isHandedOver ?? false
     // If the same owner tries again, it continues its term. Each term has a key of its own in `replay-jobs`,
     // and compaction keeps every key. If each try had a new term, an owner that fails every five seconds
     // would add 17,000 keys a day.
@@ -93,10 +119,16 @@ export class JobRun {
     return this.#term
   }
 
+  /** True if all records are written, and this run only waits until they are settled. */
+  get isHandedOver(): boolean {
+    return this.#isHandedOver
+  }
+
   async go(): Promise<RunEnd> {
     try {
       if (!(await this.#claim())) return this.#end('left')
       await this.#sendAll()
+      await this.#untilSettled()
       this.#isOver = true
       await this.#writeNote()
       await this.#tell('done')
@@ -140,6 +172,35 @@ export class JobRun {
         await this.#writeNote()
     }
     await this.#flush()
+  }
+
+  /** Waits until none of the records that were written waits any more. */
+  async #untilSettled(): Promise<void> {
+    const { remainder, signal } = this.#options
+    const { records } = this.#sum.tally
+    if (records === 0) return
+    this.#isHandedOver = true
+    await this.#writeNote()
+    const written = { records, destinationIds: this.#knownDestinations() }
+    const following = remainder(written)
+    const startedMs = performance.now()
+    for (;;) {
+      const left = await following.left(signal)
+      signal.throwIfAborted()
+      const isChanged = left !== this.#waits
+      this.#waits = left
+      if (left === 0) return
+      if (isChanged) await this.#writeNote()
+      const isEarly = performance.now() - startedMs < remainderEveryMs.earlyFor
+      await delay(isEarly ? remainderEveryMs.early : remainderEveryMs.late, undefined, { signal })
+    }
+  }
+
+  #knownDestinations(): ReadonlySet<string> | undefined {
+    const { order, progress } = this.#options.job
+    const { destinationId } = order.selection
+    if (destinationId !== undefined) return new Set([destinationId])
+    return (progress?.done.records ?? 0) === 0 ? this.#destinationIds : undefined
   }
 
   async #takePiece(partition: number, to: number): Promise<void> {
@@ -194,6 +255,8 @@ export class JobRun {
   }
 
   #add(record: OutboundRecord): void {
+    const destinationId = record.headers['destination-id']
+    if (destinationId !== undefined) this.#destinationIds.add(destinationId)
     this.#batch.push(record)
     this.#batchBytes += bytesOf(record)
   }
@@ -237,7 +300,11 @@ export class JobRun {
     if (nowMs - this.#backlogMs < backlogEveryMs) return false
     this.#backlogMs = nowMs
     const { backlog, job } = this.#options
-    if ((await backlog()) <= Math.max(leastBacklog, backlogSeconds * job.order.perSecond)) return false
+    if (
+      (await backlog(job.order.selection.destinationId)) <=
+      Math.max(leastBacklog, backlogSeconds * job.order.perSecond)
+    )
+      return false
     this.#backlogMs = -Infinity
     return true
   }
@@ -252,6 +319,7 @@ export class JobRun {
       done: this.#sum.tally,
       atMs: Date.now(),
       isOver: this.#isOver,
+      ...(this.#isHandedOver && { isHandedOver: true, waits: this.#waits }),
     }
     await log.write({ kind: 'progress', id: job.order.id, progress })
     this.#notedMs = performance.now()

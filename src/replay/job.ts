@@ -53,6 +53,13 @@ export type JobProgress = {
   readonly offsets: readonly number[]
   readonly done: Tally
   readonly atMs: number
+  /** True if all records of the replay are written to be delivered. */
+  readonly isHandedOver?: boolean | undefined
+  /**
+   * How many of these records aren't settled yet, at most. `undefined` if this isn't known. Records of other
+   * replays to the same destinations are counted too.
+   */
+  readonly waits?: number | undefined
   readonly isOver: boolean
 }
 
@@ -80,6 +87,7 @@ export const auditActions = [
   'done',
   'destination_resumed',
   'destination_retried',
+  'destination_dropped',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 
@@ -204,7 +212,11 @@ function readProgress(fields: Fields): JobProgress | undefined {
   if (!isCount(term) || !isCount(note) || !isText(owner) || !isCount(atMs)) return undefined
   if (typeof isOver !== 'boolean' || done === undefined) return undefined
   if (!Array.isArray(offsets) || !offsets.every(isCount)) return undefined
-  return { term, note, owner, offsets, done, atMs, isOver }
+  const handedOver = fields['isHandedOver'] === true && {
+    isHandedOver: true,
+    waits: numberOf(fields['waits']),
+  }
+  return { term, note, owner, offsets, done, atMs, isOver, ...handedOver }
 }
 
 function readTally(given: unknown): Tally | undefined {

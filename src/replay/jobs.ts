@@ -10,15 +10,17 @@ export type Job = {
 
 /**
  * The state of a replay. With `waiting`, the replay waits for an owner, which takes only seconds if a worker
- * runs. With `stopped`, the replay was stopped, but records that its owner is writing at this moment may
+ * runs. With `delivering`, all of its records are handed over, and some of them still wait for their turn.
+ * With `stopped`, the replay was stopped, but records that its owner is writing at this moment may
  * still arrive.
  */
-export type JobState = 'waiting' | 'running' | 'stopped' | 'done'
+export type JobState = 'waiting' | 'running' | 'delivering' | 'stopped' | 'done'
 
 export function stateOf({ wish, progress }: Job): JobState {
   if (progress?.isOver === true) return 'done'
   if (wish.state === 'stop') return 'stopped'
-  return progress === undefined ? 'waiting' : 'running'
+  if (progress === undefined) return 'waiting'
+  return progress.isHandedOver === true ? 'delivering' : 'running'
 }
 
 type Known = Pick<Job, 'wish' | 'progress'>

@@ -5,7 +5,7 @@ import { JobRun, type JobRunOptions, type RunEnd } from './job-run.ts'
 import { type Job, stateOf } from './jobs.ts'
 import type { Tally } from './replay-tally.ts'
 
-export type RunnerOptions = Pick<JobRunOptions, 'owner' | 'produce' | 'isOwner' | 'backlog'> & {
+export type RunnerOptions = Pick<JobRunOptions, 'owner' | 'produce' | 'isOwner' | 'backlog' | 'remainder'> & {
   /** The number of units. */
   readonly partitions: number
   readonly log: JobLog
@@ -125,8 +125,13 @@ export class ReplayRunner {
     const { id } = job.order
     const state = stateOf(job)
     if (state === 'done' || state === 'stopped' || this.#running.has(id)) return false
-    if (this.#running.size >= mostAtOnce || !this.#units.has(this.#unitOf(id))) return false
+    if (this.#writing >= mostAtOnce || !this.#units.has(this.#unitOf(id))) return false
     return performance.now() >= (this.#notBeforeMs.get(id) ?? 0)
+  }
+
+  /** The number of replays that still write records. Those that only wait for their end cost little. */
+  get #writing(): number {
+    return [...this.#running.values()].filter(({ run }) => !run.isHandedOver).length
   }
 
   #unitOf(id: string): number {

@@ -11,7 +11,7 @@ import { buildInfo } from '../telemetry/build-info.ts'
 import { replayCalls } from './replay-calls.ts'
 import { openTokens } from './admin-tokens.ts'
 import { showKafkaClient } from './start/kafka-gauges.ts'
-import { destinationCalls, testCall } from './destination-calls.ts'
+import { destinationCalls, dropCall, testCall } from './destination-calls.ts'
 import { type Listening, listening } from './start/listening.ts'
 import { logCalls } from './log-calls.ts'
 import { openCatalog } from './start/open-catalog.ts'
@@ -101,6 +101,7 @@ export async function startAdminPart({
     calls: {
       ...replayCalls(desk, log),
       ...destinationCalls(pauseDesk, catalog, config, log),
+      ...dropCall(pauseDesk, catalog, log),
       ...testCall(catalog, config, log),
       ...deliveryLog.calls,
     },

@@ -10,6 +10,7 @@ import { destinationData, listDestinations, pausesOf } from './operations/destin
 import type { TestOrder } from './operations/destination-test.ts'
 import { testData } from './operations/destination-test-text.ts'
 import { type PauseDesk, pausedData, resumedData } from './operations/pause-desk.ts'
+import { dropData, dropPreviewData, messagesOf, refusalToDrop } from './operations/drop-waiting.ts'
 import { previewData, refusalOf, retryData } from './operations/retry-now.ts'
 
 /** How many tests of destinations may run at the same time. Each has sockets of its own. */
@@ -59,8 +60,8 @@ function orderOf(destinationId: string, body: unknown): TestOrder {
 
 /**
  * Creates the handlers of the admin API's calls that list destinations, resume those that Sluice has paused,
- * and try now what waits for a retry. When Kafka doesn't answer, a handler answers with a problem instead of
- * rejecting.
+ * and try now what waits for a retry. When Kafka doesn't answer, a handler answers with a
+ * problem instead of rejecting.
  */
 export function destinationCalls(
   desk: PauseDesk,
@@ -70,7 +71,7 @@ export function destinationCalls(
 ): Pick<AdminCalls, 'list_destinations' | 'list_paused' | 'resume_destination' | 'retry_destination'> {
   return {
     list_destinations: ({ query }) =>
-      asked(log, Promise.all([desk.paused(), desk.gone()]), ([paused, gone]) => {
+      asked(log, Promise.all([desk.paused(), desk.gone(), desk.health()]), ([paused, gone, health]) => {
         const pauses = pausesOf(paused, gone, config)
         const { destination: destinationId, source: sourceId, state, after } = query
         const present = catalog()
@@ -79,7 +80,7 @@ export function destinationCalls(
           return problem('bad_request', `The catalog has no source ${JSON.stringify(sourceId)}.`)
         const { listed, next } = listDestinations(present, pauses, only)
         return done({
-          destinations: listed.map(destinationData),
+          destinations: listed.map((one) => destinationData(one, health)),
           next: next ?? null,
           areAutoPausesKnown: pauses.areKnown,
           catalogVersion: present.version,
@@ -108,6 +109,29 @@ export function destinationCalls(
         return ordered.ok ? done(retryData(ordered.value)) : refused(ordered)
       }
       return asked(log, retryNow(), (answer) => answer)
+    },
+  }
+}
+
+/** Creates the handler of the call that gives up what waits for a destination. */
+export function dropCall(
+  desk: PauseDesk,
+  catalog: () => Catalog,
+  log: Log,
+): Pick<AdminCalls, 'drop_destination'> {
+  return {
+    drop_destination({ params: { destination = '' }, body, token }) {
+      const { isPreview } = retryOf(body)
+      async function drop(): Promise<AdminAnswer> {
+        const refusal = refusalToDrop(destination, catalog())
+        if (refusal !== undefined) return refused(refusal)
+        const waiting = messagesOf(await desk.health(), destination)
+        if (isPreview) return done(dropPreviewData(destination, waiting))
+        log.info({ destination, waiting, by: token.name }, 'what waits for a destination is to be given up')
+        const given = await desk.drop({ destinationId: destination, by: token.name })
+        return given.ok ? done(dropData(given.value, waiting)) : refused(given)
+      }
+      return asked(log, drop(), (answer) => answer)
     },
   }
 }

@@ -9,6 +9,8 @@ import type { Pipeline } from '../pipeline/pipeline-ports.ts'
 import type { Refusals } from '../notices/refusals.ts'
 import type { Watch } from '../notices/watch.ts'
 import { recallObserver } from '../recall/run.ts'
+import { departuresTo } from '../health/departures.ts'
+import { Reporter } from '../health/reporter.ts'
 import type { Repeats } from '../repeats/repeats.ts'
 import type { WaitingQueues } from '../waiting/queues.ts'
 import { buildInfo } from '../telemetry/build-info.ts'
@@ -39,7 +41,9 @@ import { continueFromPlainGroup } from './member/plain-group.ts'
 import { showReady, workerObstacles } from './start/readiness.ts'
 import { type OpenLending, openLending } from './member/open-lending.ts'
 import { openRecordIntake, type RecordIntake } from './member/record-intake.ts'
+import { openHealth } from './member/open-health.ts'
 import { openRecalls } from './member/open-recalls.ts'
+import { ownerName } from './operations/replay-jobs.ts'
 import { openReplays, type Replays } from './member/open-replays.ts'
 import { holdUntilKnown, openWaiting } from './member/open-waiting.ts'
 import { openRetentions, type Retentions } from './member/retentions.ts'
@@ -127,6 +131,8 @@ type Joined = MemberOutlets &
     readonly watch: Watch
     /** Which hooks refuse everything. If `undefined`, nobody is told. */
     readonly refusals: Refusals | undefined
+    /** Tells other processes what waits of each destination. */
+    readonly reporter: Reporter
     /** The detection of repeated messages. If `undefined`, repeats are delivered. */
     readonly repeats: Repeats | undefined
     /** The tracing of the worker. If `undefined`, nothing is traced. */
@@ -146,8 +152,10 @@ export async function startMember(options: WorkerOptions): Promise<Member> {
   const subscriptions = groupSubscriptions(topicNames(config), tiers)
   tellPipeline(base, pipeline, subscriptions)
   const intake = parts.add(await openRecordIntake({ ...base, ...joined, pipeline, subscriptions }))
-  const recalls = openRecalls({ ...base, pipeline, intake })
+  const recalls = openRecalls({ ...base, ...joined, pipeline, intake })
   parts.defer(() => base.ending.within(recalls.stop()))
+  const health = openHealth({ ...base, ...joined, pipeline })
+  parts.defer(() => base.ending.within(health.stop()))
   parts.defer(() => base.ending.within(base.feed.stop()))
   const topics = subscriptions.map(({ topic }) => topic)
   await Promise.all([base.feed.start(), continueFromPlainGroup(kafka, { config, topics, log })])
@@ -238,38 +246,38 @@ async function openBase(options: WorkerOptions): Promise<OpenedBase> {
 async function openJoined(base: OpenedBase, repeats: Repeats | undefined): Promise<Joined> {
   const { config, log, kafka, parts, ending, laidOut, formerPartitions, tiers } = base
   const outlets = await openOutlets(base, laidOut)
-  const states = await openStates(base, outlets.producer, formerPartitions)
+  const { producer } = outlets
+  let queues: WaitingQueues | undefined
+  const backlogOf = (destinationId: string): number => queues?.replayedOf(destinationId) ?? 0
+  const states = await openStates({ ...base, producer, formerPartitions, backlogOf })
   const topics = groupSubscriptions(topicNames(config), tiers).map(({ topic }) => topic)
   const retentions = parts.add(openRetentions({ kafka, topics, log }))
   const retention = () => retentions.current.get(topicNames(config).waiting)
-  const waiting = parts.add(openWaiting({ ...base, ...states, producer: outlets.producer, retention }))
+  const waiting = parts.add(openWaiting({ ...base, ...states, producer, retention }))
+  queues = waiting
   const lending = openLending({ ...base, ...outlets, ...states })
   parts.defer(() => ending.within(lending.stop()))
-  const replays = await openReplays({ ...base, producer: outlets.producer })
+  const replays = await openReplays({ ...base, producer })
   parts.defer(() => ending.within(replays.stop()))
-  const watch = openWatch({ ...base, outbound: outlets.outbound })
-  return {
-    ...outlets,
-    ...states,
-    retentions,
-    waiting,
-    lending,
-    replays,
-    watch,
+  const told = {
+    watch: openWatch({ ...base, outbound: outlets.outbound }),
     refusals: openRefusals(config),
-    repeats,
+    reporter: new Reporter(ownerName()),
     traces: base.tracing?.worker,
   }
+  return { ...outlets, ...states, ...told, retentions, waiting, lending, replays, repeats }
 }
 
 function openPipeline(base: MemberBase, joined: Joined): Pipeline {
   const { config, catalog, group, limits } = base
-  const { producer, outbound, observer, deliveryLog, audiences, marks, repeats, traces, waiting } = joined
+  const { producer, outbound, deliveryLog, audiences, marks, repeats, traces, waiting } = joined
   const observers = [
     deliveryLog?.observer,
     traces?.observer,
     joined.watch.observer,
     joined.refusals?.observer,
+    recallObserver,
+    departuresTo(joined.reporter),
   ]
   return createPipeline({
     catalog,
@@ -277,7 +285,7 @@ function openPipeline(base: MemberBase, joined: Joined): Pipeline {
     outlet: producer,
     queue: waiting,
     rateDifferenceOf: (id) => joined.lending.differenceOf(id),
-    observer: [...observers, recallObserver].reduce(bothObservers, observer),
+    observer: observers.reduce(bothObservers, joined.observer),
     tracing: traces,
     ownSource: config.notices.source,
     ...(repeats !== undefined && { repeats }),

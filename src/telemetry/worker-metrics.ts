@@ -304,6 +304,12 @@ export function createWorkerMetrics({ perDestination }: { perDestination: boolea
       labelNames: ['state'],
       registers,
     }),
+    oldestWaiting: new Gauge({
+      name: 'sluice_waiting_oldest_timestamp_seconds',
+      help: "The time since which the oldest delivery waits for its turn in the queues of this member's units (topic waiting), in Unix seconds. There is no series while none is known to wait.",
+      aggregator: 'min',
+      registers,
+    }),
     waitingIndexBytes: new Gauge({
       name: 'sluice_waiting_index_bytes',
       help: 'Approximate memory of the index of the deliveries that wait for their turn, in bytes.',

@@ -296,6 +296,18 @@ export const topics = {
     hasOnePartition: true,
     isOptional: true,
   },
+  health: {
+    name: 'health',
+    purpose:
+      'how much waits of each destination, and how much its endpoint takes, as far as each worker process knows it',
+    key: 'a JSON list. It names a worker process, or a destination and the worker process that knows it',
+    kept: () => ({ latestOfKey: true, forMs: day }),
+    maxBytes: kafkaDefault,
+    readers: [...worker, 'destinations', 'admin', 'log find'],
+    writers: worker,
+    hasOnePartition: true,
+    isOptional: true,
+  },
 } as const satisfies Readonly<Record<string, Topic>>
 
 /** The name of a topic in the code. */

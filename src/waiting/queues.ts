@@ -17,6 +17,8 @@ export type WaitingQueuesOptions = {
   readonly take: TakeWaiting
   /** Takes a message that has waited for longer than `maxAgeMs`. */
   readonly expire: TakeWaiting
+  /** Takes a message that was given up by `drop`. */
+  readonly drop: TakeWaiting
   /** Returns how long a message may wait, in milliseconds. */
   readonly maxAgeMs: () => number
   /** Called with a destination that has a message to pull. */
@@ -32,8 +34,20 @@ export type WaitingQueuesOptions = {
   readonly log: QueueLog
 }
 
+/** What waits of a destination in the queues of this member's units. */
+export type QueueBacklog = {
+  /** The number of messages that wait in the queue. Those in the lane aren't counted. */
+  readonly messages: number
+  /** The number of messages of replays and first syncs that aren't done, those in the lane included. */
+  readonly replayed: number
+}
+
 const tickMs = 100
 const cannotLook = 'the ends of queues can not be looked up'
+/**
+ * A unit that this member gets within this time after an order gives up its messages too, in milliseconds.
+ */
+const dropLastsMs = 120_000
 
 /** The part of a delivery by which it finds its queue. */
 type Waiting = {
@@ -50,6 +64,8 @@ export class WaitingQueues {
   readonly #owners = new Owners()
   readonly #pieces: Pieces
   readonly #units = new Map<number, UnitQueue>()
+  /** The destinations that were given up a short while ago, with the time of the order. */
+  readonly #drops = new Map<string, number>()
   readonly #timer: NodeJS.Timeout
   /** The unit from which a destination's messages were pulled last, so that its units take turns. */
   #turn = 0
@@ -94,29 +110,42 @@ export class WaitingQueues {
 
   /** Reads the queues of a unit that this member has got. Rejects if they can't be read. */
   async prepare(unit: number): Promise<void> {
-    const { group, topic, marksTopic, reader, producer, take, expire, maxAgeMs, onLost, log } = this.#options
+    const { group, topic } = this.#options
     const partition = group.pulled(topic, unit)
     if (partition === undefined) throw new Error(`${topic}/${unit} is not assigned to this member`)
     await this.#units.get(unit)?.close()
     const queue = new UnitQueue({
+      ...this.#options,
       unit,
-      topic,
-      marksTopic,
-      reader,
-      producer,
       owners: this.#owners,
       pieces: this.#pieces,
       partition,
-      take,
-      expire,
-      maxAgeMs,
       onWaiting: (code) => this.#options.onWaiting(this.#owners.destinationOf(code)),
-      onLost,
-      log,
     })
     this.#units.set(unit, queue)
     await queue.load()
+    for (const [destinationId, atMs] of this.#drops) this.#dropIn(queue, destinationId, atMs)
     if (this.#units.get(unit) === queue) this.#options.onReady(unit)
+  }
+
+  /**
+   * Gives up what waits for a destination now. `atMs` is the time of the order, in epoch milliseconds. It
+   * also holds for the units that this member gets in the next two minutes.
+   */
+  drop(destinationId: string, atMs: number): void {
+    this.#drops.set(destinationId, atMs)
+    setTimeout(() => {
+      if (this.#drops.get(destinationId) === atMs) this.#drops.delete(destinationId)
+    }, dropLastsMs).unref()
+    // This member's own units needn't compare the time of the order with times of brokers.
+    for (const queue of this.#units.values()) if (queue.isReady) this.#dropIn(queue, destinationId, Infinity)
+  }
+
+  #dropIn(queue: UnitQueue, destinationId: string, untilMs: number): void {
+    for (const queueClass of queueClasses) {
+      const code = this.#owners.knownCodeOf(destinationId, queueClass)
+      if (code !== undefined) queue.drop(code, untilMs)
+    }
   }
 
   /** Ends the tenure of a unit. Resolves once its marks are written. */
@@ -181,6 +210,72 @@ export class WaitingQueues {
       for (const queue of this.#units.values()) sum += of(queue, code)
     }
     return sum
+  }
+
+  /** The units whose queues are known. */
+  get readyUnits(): readonly number[] {
+    return [...this.#units].flatMap(([unit, queue]) => (queue.isReady ? [unit] : []))
+  }
+
+  /**
+   * Returns what waits in the queues of this member's units, by destination.
+   */
+  backlogs(): ReadonlyMap<string, QueueBacklog> {
+    const backlogs = new Map<string, { messages: number; replayed: number }>()
+    for (const queue of this.#units.values()) {
+      for (const code of queue.undoneCodes()) {
+        const id = this.#owners.destinationOf(code)
+        let backlog = backlogs.get(id)
+        if (backlog === undefined) backlogs.set(id, (backlog = { messages: 0, replayed: 0 }))
+        backlog.messages += queue.untakenOf(code) + queue.wantedOf(code)
+        if (this.#owners.classOf(code) === 'backfill') backlog.replayed += queue.undoneOf(code)
+      }
+    }
+    return backlogs
+  }
+
+  /** Returns how many messages of a destination that come from replays and first syncs aren't done. */
+  replayedOf(destinationId: string): number {
+    const code = this.#owners.knownCodeOf(destinationId, 'backfill')
+    if (code === undefined) return 0
+    let sum = 0
+    for (const queue of this.#units.values()) sum += queue.undoneOf(code)
+    return sum
+  }
+
+  /**
+   * Returns since when the oldest message of a destination waits, in epoch milliseconds. `undefined`: not
+   * known, or none waits.
+   */
+  oldestOf(destinationId: string): number | undefined {
+    let oldestMs: number | undefined
+    for (const queueClass of queueClasses) {
+      const code = this.#owners.knownCodeOf(destinationId, queueClass)
+      if (code === undefined) continue
+      for (const queue of this.#units.values()) {
+        if (queue.untakenOf(code) === 0) continue
+        const atMs = queue.oldestOf(code)
+        if (atMs === undefined) return undefined
+        oldestMs = Math.min(oldestMs ?? atMs, atMs)
+      }
+    }
+    return oldestMs
+  }
+
+  /**
+   * Since when the oldest message of all that this member knows waits, in epoch milliseconds. `undefined`:
+   * not known, or none waits.
+   */
+  get oldestMs(): number | undefined {
+    const all = [...this.#units.values()].flatMap(({ oldestMs }) =>
+      oldestMs === undefined ? [] : [oldestMs],
+    )
+    return all.length === 0 ? undefined : Math.min(...all)
+  }
+
+  /** Finds out some of the times that `oldestOf` didn't know. Rejects if the topic can't be read. */
+  async learnTimes(): Promise<void> {
+    await Promise.all([...this.#units.values()].map((queue) => queue.learnTimes()))
   }
 
   /** Yields how many messages of each destination wait. A destination may come several times. */

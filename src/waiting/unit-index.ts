@@ -58,8 +58,18 @@ export class UnitIndex {
     for (const [code, { untaken }] of this.#lines) if (untaken > 0) yield code
   }
 
+  /** The codes with a record that isn't done, taken ones included. */
+  undoneCodes(): Iterable<number> {
+    return this.#lines.keys()
+  }
+
   untakenOf(code: number): number {
     return this.#lines.get(code)?.untaken ?? 0
+  }
+
+  /** The number of records of a code that aren't done, taken ones included. */
+  undoneOf(code: number): number {
+    return this.#lines.get(code)?.undone ?? 0
   }
 
   /** The approximate memory of the blocks, in bytes. */
@@ -109,19 +119,28 @@ export class UnitIndex {
    */
   take(code: number): number {
     const line = this.#lines.get(code)
+    const offset = this.firstOf(code)
+    if (line === undefined || offset < 0) return -1
+    this.#blocks.get(Math.floor(offset / blockSize))?.take(offset % blockSize)
+    line.untaken--
+    this.#untaken--
+    line.from = offset + 1
+    return offset
+  }
+
+  /**
+   * Returns the offset of the first record of `code` that is neither taken nor done; -1 if there is none.
+   */
+  firstOf(code: number): number {
+    const line = this.#lines.get(code)
     if (line === undefined || line.untaken === 0) return -1
     let number = Math.floor(line.from / blockSize)
     let from = line.from % blockSize
     for (; number * blockSize < this.#end; number++, from = 0) {
-      const block = this.#blocks.get(number)
-      const place = block?.nextOf(code, from) ?? -1
-      if (block === undefined || place < 0) continue
-      block.take(place)
-      line.untaken--
-      this.#untaken--
-      const offset = number * blockSize + place
-      line.from = offset + 1
-      return offset
+      const place = this.#blocks.get(number)?.nextOf(code, from) ?? -1
+      if (place < 0) continue
+      line.from = number * blockSize + place
+      return line.from
     }
     throw new Error(`the index lost a record of a queue: code ${code} has ${line.untaken} waiting records`)
   }

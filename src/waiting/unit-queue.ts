@@ -5,6 +5,7 @@ import type { PartitionReader } from '../kafka/read/partition-reader.ts'
 import type { HeldRecord, RecordContent } from '../message/held-record.ts'
 import { headerText } from '../message/record-headers.ts'
 import type { OutboundRecord, WholeRecord } from '../message/records.ts'
+import { AppendTimes } from './append-times.ts'
 import { blockSize } from './block.ts'
 import { Counts } from './counts.ts'
 import { loadMarks } from './load-marks.ts'
@@ -40,6 +41,8 @@ export type UnitQueueOptions = {
   readonly partition: QueuePartition
   readonly take: TakeWaiting
   readonly expire: TakeWaiting
+  /** Takes a record that was given up. */
+  readonly drop: TakeWaiting
   readonly maxAgeMs: () => number
   /** Called when a class of a destination gets its first record that waits. */
   readonly onWaiting: (code: number) => void
@@ -55,6 +58,8 @@ const againAfterMs = 1_000
  * previous owner may still append, and later. Appends of this owner need no such look.
  */
 const lookMs = { early: 5_000, late: 30_000, earlyFor: 60_000 }
+/** The most records of a unit that were given up, and aren't dead letters yet. */
+const mostDropped = 256
 /** The age of the oldest record is looked at this often, in milliseconds. */
 const ageEveryMs = 10 * 60_000
 
@@ -84,7 +89,14 @@ export class UnitQueue {
   /** The offsets of taken records whose content isn't read yet, with their codes. */
   readonly #wanted = new Map<number, number>()
   readonly #wantedOf = new Counts()
+  /** The codes whose records are given up, with the offset and the time after which they aren't. */
+  readonly #drops = new Map<number, { end: number; readonly untilMs: number }>()
+  /** The offsets of taken records that are given up, with the latest time at which they were appended. */
+  readonly #dropped = new Map<number, number>()
   #isFetching = false
+  readonly #times = new AppendTimes()
+  /** The offsets of records of which somebody asked when they were appended, and it isn't known. */
+  readonly #untimed = new Set<number>()
   #lookAtMs = 0
   #agedAtMs = -Infinity
   #topicId = ''
@@ -109,6 +121,51 @@ export class UnitQueue {
   /** The codes of which a record waits. */
   codes(): Iterable<number> {
     return this.#index.codes()
+  }
+
+  /** The codes with a record that isn't done, taken ones included. */
+  undoneCodes(): Iterable<number> {
+    return this.#index.undoneCodes()
+  }
+
+  /** The number of records of a class that aren't done, taken ones included. */
+  undoneOf(code: number): number {
+    return this.#index.undoneOf(code)
+  }
+
+  /**
+   * Returns when the first record of a class that waits was appended, in epoch milliseconds. `undefined`: not
+   * known yet, or none waits. `learnTimes` finds out what isn't known.
+   */
+  oldestOf(code: number): number | undefined {
+    const offset = this.#index.firstOf(code)
+    return offset < 0 ? undefined : this.#timeOf(offset)
+  }
+
+  /** When the first record that isn't done was appended. `undefined`: not known yet, or all are done. */
+  get oldestMs(): number | undefined {
+    return this.#index.undone === 0 ? undefined : this.#timeOf(this.#index.head)
+  }
+
+  #timeOf(offset: number): number | undefined {
+    const atMs = this.#times.at(offset)
+    if (atMs === undefined) this.#untimed.add(offset)
+    return atMs
+  }
+
+  /** Reads one piece of the log for the times that `oldestOf` didn't know. Rejects if it can't be read. */
+  async learnTimes(): Promise<void> {
+    const { unit, topic, reader, pieces } = this.#options
+    const { signal } = this.#stopping
+    this.#times.dropBefore(this.#index.head)
+    for (const offset of this.#untimed) if (offset < this.#index.head) this.#untimed.delete(offset)
+    const [from] = this.#untimed
+    if (from === undefined || signal.aborted) return
+    const where = { topic, partition: unit, from, to: this.#index.end, signal }
+    const { records } = pieces.find(unit, from) ?? (await reader.piece(where))
+    this.#untimed.delete(from)
+    for (const { offset, timestampMs } of records)
+      if (offset === from || this.#untimed.delete(offset)) this.#times.addSingle(offset, timestampMs)
   }
 
   /** The number of records of a class that wait, and are neither taken nor done. */
@@ -200,19 +257,45 @@ export class UnitQueue {
   /** Takes up to `most` records of a code, in their order. Returns how many were taken. */
   pull(code: number, most: number): number {
     if (!this.mayTake) return 0
-    const { partition } = this.#options
     let count = 0
     for (; count < most; count++) {
       const offset = this.#index.take(code)
       if (offset < 0) break
-      partition.lend()
-      this.#wanted.set(offset, code)
+      this.#want(offset, code)
     }
-    if (count > 0) {
-      this.#wantedOf.add(code, count)
-      void this.#fetch()
-    }
+    if (count > 0) void this.#fetch()
     return count
+  }
+
+  /**
+   * Gives up the records of a code that wait now and were appended at `untilMs` or earlier, in epoch
+   * milliseconds. They are taken out a few at a time.
+   */
+  drop(code: number, untilMs: number): void {
+    if (this.#index.undoneOf(code) > 0) this.#drops.set(code, { end: this.#index.end, untilMs })
+    this.#dropOn()
+  }
+
+  #dropOn(): void {
+    const before = this.#dropped.size
+    for (const [code, { end, untilMs }] of this.#drops) {
+      while (this.mayTake && this.#dropped.size < mostDropped) {
+        const first = this.#index.firstOf(code)
+        if (first < 0 || first >= end) {
+          this.#drops.delete(code)
+          break
+        }
+        this.#dropped.set(this.#index.take(code), untilMs)
+        this.#want(first, code)
+      }
+    }
+    if (this.#dropped.size > before) void this.#fetch()
+  }
+
+  #want(offset: number, code: number): void {
+    this.#options.partition.lend()
+    this.#wanted.set(offset, code)
+    this.#wantedOf.add(code, 1)
   }
 
   /** Does what is due. Called several times a second. */
@@ -221,6 +304,7 @@ export class UnitQueue {
     if (this.#marks === undefined) return
     if (partition.isBegun) partition.moveTo(this.#index.head)
     if (partition.isLost) this.#returnWanted()
+    if (this.#drops.size > 0) this.#dropOn()
     this.#options.pieces.dropBefore(this.#options.unit, this.#index.head)
   }
 
@@ -282,6 +366,7 @@ export class UnitQueue {
     if (this.#marks === undefined || offset < this.#index.end) return
     if (this.#reading === undefined && offset === this.#index.end) {
       this.#sequences.set(this.#writer, sequence)
+      this.#times.add(offset, Date.now())
       this.#add(code, 1)
       return
     }
@@ -293,8 +378,10 @@ export class UnitQueue {
     const isFirst = code > 0 && this.#index.untakenOf(code) === 0
     for (let left = count; left > 0;) {
       const part = Math.min(left, blockSize - (this.#index.end % blockSize))
-      if (code === 0) this.#index.skip(part)
-      else this.#index.push(code, part)
+      if (code === 0) {
+        this.#index.skip(part)
+        this.#times.skip(part)
+      } else this.#index.push(code, part)
       left -= part
       if (this.#index.end % blockSize === 0)
         this.#marks?.sealed(this.#index.end / blockSize - 1, new Map(this.#sequences))
@@ -334,7 +421,7 @@ export class UnitQueue {
     if (this.#index.end < this.#knownEnd) this.#add(0, this.#knownEnd - this.#index.end)
   }
 
-  #see({ offset, headers }: WholeRecord): void {
+  #see({ offset, headers, timestampMs }: WholeRecord): void {
     if (offset < this.#index.end) return
     if (offset > this.#index.end) this.#add(0, offset - this.#index.end)
     const { writer, sequence, queueClass } = parseQueued(headerText(headers, queuedHeader))
@@ -345,6 +432,7 @@ export class UnitQueue {
       return
     }
     if (writer !== '') this.#sequences.set(writer, sequence)
+    this.#times.add(offset, timestampMs)
     this.#add(this.#options.owners.codeOf(headerText(headers, 'destination-id') ?? '', queueClass), 1)
   }
 
@@ -446,9 +534,16 @@ export class UnitQueue {
       this.#options.onLost(1)
       return
     }
-    const { partition, take, owners } = this.#options
-    if (partition.isLost) this.#return(offset)
-    else take(this.#held(offset, found.timestampMs), found, owners.classOf(code))
+    const { partition, take, drop, owners } = this.#options
+    const untilMs = this.#dropped.get(offset)
+    const isLater = untilMs !== undefined && found.timestampMs > untilMs
+    if (isLater) {
+      const order = this.#drops.get(code)
+      if (order !== undefined) order.end = Math.min(order.end, offset)
+    }
+    const give = untilMs === undefined ? take : drop
+    if (partition.isLost || isLater) this.#return(offset)
+    else give(this.#held(offset, found.timestampMs), found, owners.classOf(code))
   }
 
   #held(offset: number, timestampMs: number): HeldRecord {
@@ -476,11 +571,13 @@ export class UnitQueue {
   #settle(offset: number): void {
     this.#index.finishTaken(offset)
     this.#marks?.done(offset)
+    if (this.#dropped.delete(offset)) this.#dropOn()
   }
 
   /** Leaves a taken record in the queue. */
   #return(offset: number): void {
     const { partition } = this.#options
+    this.#dropped.delete(offset)
     this.#index.putBack(offset)
     partition.giveBack()
   }

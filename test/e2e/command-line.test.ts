@@ -175,6 +175,7 @@ describe('topics', () => {
         'replay-jobs',
         'notices',
         'lending',
+        'health',
       ].map((name) => `created    ${variables['SLUICE_KAFKA_TOPIC_PREFIX']}${name}`),
     )
     expect((await runSluice(['topics', 'check'], variables)).stdout).toBe(

@@ -27,6 +27,7 @@ export async function groupStand(admin: Admin, groupId: string, prefix: string):
     `${prefix}replay-jobs`,
     `${prefix}attempts`,
     `${prefix}notices`,
+    `${prefix}health`,
     `${prefix}waiting-marks`,
     `${prefix}lending`,
   ])

@@ -7,13 +7,14 @@ export function addDestinationCommands(tools: CommandTools): void {
   const parent = tools.program
     .command('destinations')
     .description(
-      'list and test destinations; resume those that Sluice has paused because their URLs failed for too long or are gone; try now what waits for a retry',
+      'list and test destinations; resume those that Sluice has paused because their URLs failed for too long or are gone; try now what waits for a retry; give up what waits',
     )
   addList(parent, tools)
   addTest(parent, tools)
   addPaused(parent, tools)
   addResume(parent, tools)
   addRetryNow(parent, tools)
+  addDrop(parent, tools)
 }
 
 function addList(parent: Command, { command, once, screen }: CommandTools): void {
@@ -21,6 +22,13 @@ function addList(parent: Command, { command, once, screen }: CommandTools): void
     .option('--source <id>', 'only destinations of this source')
     .addOption(new Option('--state <state>', 'only destinations in this state').choices(destinationStates))
     .option('--json', 'print JSON, one object a line')
+    .addHelpText(
+      'after',
+      `
+The columns say how many messages wait for their turn, since when the oldest of them waits, in how long all of
+them are sent at the present rate, and how much the endpoint takes, if it is less than it could get. A ? is
+not known. Messages that have failed and wait for their next try are not counted. See docs/waiting.md.`,
+    )
     .action((flags: Flags) =>
       once(flags, async (config, log) =>
         (await load()).listAll(
@@ -138,6 +146,41 @@ itself, and so does a destination that becomes on again. See docs/retry-now.md.`
             destinationId,
             messageId: textOf(flags['messageId']),
             isPreview: flags['dryRun'] === true,
+            by: textOf(flags['by']),
+            asJson: flags['json'] === true,
+          },
+        ),
+      ),
+    )
+}
+
+function addDrop(parent: Command, { command, once, screen }: CommandTools): void {
+  command('drop', 'make dead letters of the messages of a destination that wait', { parent })
+    .argument('<destination>', 'its id in the catalog')
+    .option('--waiting', 'what waits in its queue, and on the retry topics (must be given)')
+    .option('--dry-run', 'only say how many wait')
+    .option('--yes', 'do not ask')
+    .option('--by <name>', 'who does it, for the audit trail (default: the user of this machine)')
+    .option('--json', 'print one JSON object')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  sluice destinations drop crm --waiting --dry-run
+  sluice destinations drop crm --waiting --yes
+
+Without a terminal, --yes must be given. Messages that come later are not dropped. The dead letters have the
+reason dropped, and a replay sends them after all. See docs/waiting.md for what is not reached.`,
+    )
+    .action((destinationId: string, flags: Flags) =>
+      once(flags, async (config, log) =>
+        (await load()).dropWaiting(
+          { config, log, screen },
+          {
+            destinationId,
+            isOfWaiting: flags['waiting'] === true,
+            isPreview: flags['dryRun'] === true,
+            isSure: flags['yes'] === true,
             by: textOf(flags['by']),
             asJson: flags['json'] === true,
           },

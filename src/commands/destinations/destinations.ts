@@ -15,6 +15,10 @@ import {
   resumedData,
   timeOf,
 } from '../../roles/operations/pause-desk.ts'
+import { healthCells, healthHeadings } from '../../roles/operations/destination-health.ts'
+import type { KnownHealth } from '../../roles/operations/health-reading.ts'
+import { dropData, dropPreviewData, messagesOf, refusalToDrop } from '../../roles/operations/drop-waiting.ts'
+import { confirms } from '../command/question.ts'
 import { previewData, refusalOf, retryData } from '../../roles/operations/retry-now.ts'
 import { counted, type Screen, someOf } from '../../roles/start/progress.ts'
 import type { DeskAnswer } from '../../roles/operations/replay-desk.ts'
@@ -36,25 +40,37 @@ export function listAll(
     const catalog = await readCatalog(run.config)
     if (sourceId !== undefined && !catalog.sources.has(sourceId))
       throw new WrongUseError(`The catalog has no source ${JSON.stringify(sourceId)}.`)
-    const pauses = pausesOf(await desk.paused(), await desk.gone(), run.config)
+    const [paused, gone, health] = await Promise.all([desk.paused(), desk.gone(), desk.health()])
+    const pauses = pausesOf(paused, gone, run.config)
     if (!pauses.areKnown) run.screen.write(`${pausesUnknown}\n`)
     const { listed } = listDestinations(catalog, pauses, {
       sourceId,
       state,
       limit: catalog.destinations.size,
     })
-    if (asJson) return listed.map((one) => JSON.stringify(destinationData(one)))
+    if (asJson) return listed.map((one) => JSON.stringify(destinationData(one, health)))
     if (listed.length === 0) return ['There is no such destination']
     const rows = listed.map(({ destination: { id, sources, hooks }, state: present, goneHooks }) => [
       id,
       present,
+      ...healthCells(health, id, present),
       hooks
         .map(({ id: hookId, origin }) => (goneHooks.includes(hookId) ? `${origin} (gone)` : origin))
         .join(' '),
       someOf(sources),
     ])
-    return aligned([['destination', 'state', 'hooks', 'sources'], ...rows])
+    return [
+      ...aligned([['destination', 'state', ...healthHeadings, 'hooks', 'sources'], ...rows]),
+      asOfLine(health),
+    ]
   })
+}
+
+function asOfLine({ board, nowMs }: KnownHealth): string {
+  const asOfMs = board?.asOfMs(nowMs)
+  return asOfMs === undefined
+    ? 'what waits is not known: not all workers tell it (see docs/waiting.md)'
+    : `what waits, as of ${timeOf(asOfMs)}`
 }
 
 /** Lists the destinations that Sluice has paused, in lines. */
@@ -159,6 +175,45 @@ export function retryNow(run: Run, command: RetryNowCommand): Promise<string[]> 
     return [
       `${destinationId}  ${what} is tried now: workers begin within ${asked.workersKnowWithinSeconds} s`,
       `  see what comes of it: sluice log tail --destination ${destinationId}`,
+    ]
+  })
+}
+
+export type DropCommand = {
+  destinationId: string
+  /** True if the command is to drop what waits. Nothing else can be dropped. */
+  isOfWaiting: boolean
+  isPreview: boolean
+  /** True if the question is answered already. */
+  isSure: boolean
+  by: string | undefined
+  asJson: boolean
+}
+
+/** Makes dead letters of what waits for a destination, after a question. */
+export async function dropWaiting(run: Run, command: DropCommand): Promise<string[]> {
+  const { destinationId, isOfWaiting, isPreview, isSure, asJson } = command
+  if (!isOfWaiting) throw new WrongUseError('Say what to drop: --waiting makes dead letters of what waits.')
+  return atDesk(run, async (desk) => {
+    const refusal = refusalToDrop(destinationId, await readCatalog(run.config))
+    if (refusal !== undefined) throw new WrongUseError(refusal.problem)
+    const waiting = messagesOf(await desk.health(), destinationId)
+    const many = waiting === undefined ? 'the messages (how many is not known)' : counted(waiting, 'message')
+    const what = `${many} in the queue of ${destinationId}, and what waits on the retry topics`
+    if (isPreview) {
+      if (asJson) return [JSON.stringify(dropPreviewData(destinationId, waiting))]
+      return [
+        `${destinationId}  would become dead letters: ${what}`,
+        '  How many wait on the retry topics is not known: these hold the messages of all destinations.',
+      ]
+    }
+    if (!isSure && !(await confirms(run.screen, `Make dead letters of ${what}?`))) return ['nothing dropped']
+    const given = valueOf(await desk.drop({ destinationId, by: command.by ?? whoIsThis() }))
+    const data = dropData(given, waiting)
+    if (asJson) return [JSON.stringify(data)]
+    return [
+      `${destinationId}  become dead letters: ${what}. Workers begin within ${data.workersKnowWithinSeconds} s`,
+      `  send them after all: sluice replay dead-letters --destination ${destinationId} --reason dropped`,
     ]
   })
 }

@@ -27,6 +27,7 @@ import {
   secondsLeft,
   selectionData,
   tallyData,
+  waitsText,
 } from '../../roles/operations/replay-text.ts'
 import { kafkaSettings } from '../../roles/start/settings.ts'
 import { StartError, WrongUseError } from '../../roles/start/start-error.ts'
@@ -172,6 +173,7 @@ async function untilEnded(
 ): Promise<string[]> {
   const startedMs = performance.now()
   let isUnheard = false
+  let isHandedOver = false
   const stall = createStallWatch((line) => progress.note(line))
   for (;;) {
     const job = valueOf(await desk.show(id))
@@ -187,10 +189,15 @@ async function untilEnded(
       isUnheard = true
       progress.note('no worker has begun it yet: the workers of this group do replays, see that they run')
     }
+    if (state === 'delivering' && !isHandedOver) {
+      isHandedOver = true
+      progress.note('all are handed over: it is done when none of them waits for its turn any more')
+    }
     if (state === 'running') stall(job, performance.now())
     const at = counted === undefined ? passed(ranges, job.progress?.offsets ?? []).passed : sent
     const left = secondsLeft(job)
-    progress.at(at, () => `${grouped(sent)} sent${left === undefined ? '' : `, ${clock(left)} left`}`)
+    const rest = left === undefined ? '' : `, ${clock(left)} left`
+    progress.at(at, () => `${grouped(sent)} sent${state === 'delivering' ? `, ${waitsText(job)}` : rest}`)
     await delay(lookEveryMs)
   }
 }

@@ -118,6 +118,16 @@ export class Lane<D> {
     this.#length++
   }
 
+  /** The delivery that has waited here for the longest time, and since when. */
+  get oldest(): { readonly delivery: D; readonly sinceMs: number } | undefined {
+    let oldest = this.#kept.oldest
+    for (const laneClass of byUrgency) {
+      const first = this.#queues[laneClass].oldest
+      if (first !== undefined && (oldest === undefined || first.sinceMs < oldest.sinceMs)) oldest = first
+    }
+    return oldest
+  }
+
   get oldestKept(): D | undefined {
     return this.#kept.oldest?.delivery
   }

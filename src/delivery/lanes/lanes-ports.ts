@@ -35,6 +35,14 @@ export type LaneItem<D> = {
 /** The limits of a lane: on its deliveries in flight, and on the rate of its attempts in this process. */
 export type LaneLimits = { readonly cap: number; readonly rate: Rate | undefined }
 
+/** A lane in which deliveries wait: how many, the oldest of them, and how long it has waited in the lane. */
+export type WaitingLane<D> = {
+  readonly laneKey: string
+  readonly count: number
+  readonly oldest: D
+  readonly waitedMs: number
+}
+
 export type Lanes<D extends LaneItem<D>> = {
   offer(delivery: D): void
   /** Frees the place of a started delivery that has ended. */
@@ -55,6 +63,8 @@ export type Lanes<D extends LaneItem<D>> = {
   setFed(laneKey: string, isFed: boolean): void
   readonly inFlight: number
   readonly queued: number
+  /** Returns the lanes in which a delivery has waited for `leastMs` milliseconds or longer. */
+  waiting(leastMs: number): Iterable<WaitingLane<D>>
   /** Returns the number of deliveries that wait in a lane. */
   queuedIn(laneKey: string): number
   /** The lanes with a rate limit and a waiting delivery, by their keys. */

@@ -2,7 +2,7 @@ import { type Rate, TokenBucket } from '../../async/token-bucket.ts'
 import { Fifo } from '../../async/fifo.ts'
 import { AwakeClock } from './awake-clock.ts'
 import { Lane } from './lane-queue.ts'
-import type { LaneItem, Lanes, LanesOptions } from './lanes-ports.ts'
+import type { LaneItem, Lanes, LanesOptions, WaitingLane } from './lanes-ports.ts'
 
 // Each destination has a lane, so that no destination can slow down another. Lanes that have work take turns.
 // The time to start a delivery doesn't depend on the number of lanes.
@@ -65,6 +65,16 @@ class FairLanes<D extends LaneItem<D>> implements Lanes<D> {
 
   get count(): number {
     return this.#lanes.size
+  }
+
+  *waiting(leastMs: number): Generator<WaitingLane<D>> {
+    const { nowMs } = this.#clock
+    for (const lane of this.#waiting) {
+      const { oldest } = lane
+      if (oldest === undefined || nowMs - oldest.sinceMs < leastMs) continue
+      const { delivery, sinceMs } = oldest
+      yield { laneKey: lane.key, count: lane.length, oldest: delivery, waitedMs: nowMs - sinceMs }
+    }
   }
 
   queuedIn(laneKey: string): number {

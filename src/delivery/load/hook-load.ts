@@ -46,6 +46,16 @@ export class HookLoad {
     return pace === undefined ? perSecond : Math.min(pace, perSecond)
   }
 
+  /**
+   * True if this worker has learned to send less than it would, and has sent something in the last `withinMs`
+   * milliseconds.
+   */
+  isLowered(nowMs: number, withinMs: number): boolean {
+    if (!this.#isLearned || nowMs - this.#lastBegunMs > withinMs) return false
+    const isBelow = this.#limit.wasLowered && this.#limit.cap < this.#ceiling
+    return isBelow || this.#pace.at(nowMs) !== undefined
+  }
+
   /** The time from which the next request may start. It is in the past if the rate isn't limited. */
   readyAtMs(nowMs: number): number {
     const perSecond = this.perSecondAt(nowMs)

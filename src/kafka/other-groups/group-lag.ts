@@ -88,6 +88,31 @@ export class GroupLagReader {
     return { lag, failures, partitions: places.length }
   }
 
+  /** Returns the present end of each partition of a topic. Rejects if one isn't known. */
+  async endsOf(topic: string): Promise<ReadonlyMap<number, number>> {
+    const places = await this.#placesOf([topic])
+    const failures = new Map<string, string>()
+    const offsets = await this.#offsetsOf(places, 'end', failures)
+    this.#isStale = failures.size > 0
+    refuseFailures(failures)
+    return new Map(places.map((place) => [place.partition, offsets.get(partitionName(place)) ?? 0]))
+  }
+
+  /**
+   * Returns how many records of a topic that lie before `ends` the group has still to commit, at most.
+   * Rejects if the commit of a partition isn't known.
+   */
+  async behind(topic: string, ends: ReadonlyMap<number, number>): Promise<number> {
+    const places = await this.#placesOf([topic])
+    const failures = new Map<string, string>()
+    const positions = await this.#positionsOf(places, failures)
+    refuseFailures(failures)
+    let behind = 0
+    for (const [partition, end] of ends)
+      behind += Math.max(0, end - (positions.get(partitionName({ topic, partition })) ?? 0))
+    return behind
+  }
+
   async close(): Promise<void> {
     this.#coordinator.close()
     await this.#opened.close()
@@ -150,6 +175,11 @@ export class GroupLagReader {
     const late = `the broker ${nodeId} did not answer within ${answerWithinMs} ms`
     return answerWithin(answerWithinMs, answered, late, () => this.#opened.readsFromMs)
   }
+}
+
+function refuseFailures(failures: ReadonlyMap<string, string>): void {
+  const [first] = failures
+  if (first !== undefined) throw new Error(`${first[0]}: ${first[1]}`)
 }
 
 function positionOf({ offset }: FetchedCommit): number {

@@ -43,7 +43,7 @@ export type ShownMember = {
   readonly intake: RecordIntake
   readonly retentions: Retentions
   readonly tiers: readonly RetryTier[]
-  readonly waiting: Pick<WaitingQueues, 'counts' | 'indexBytes'>
+  readonly waiting: Pick<WaitingQueues, 'counts' | 'indexBytes' | 'oldestMs'>
   readonly audiences: AudienceUnits
   readonly marks: BackfillMarks
   readonly firstSyncs: FirstSyncs
@@ -135,6 +135,10 @@ function showWaiting(metrics: WorkerMetrics, { waiting, catalog }: ShownMember):
   }
   for (const [state, count] of Object.entries(byState)) metrics.waitingNow.set({ state }, count)
   metrics.waitingIndexBytes.set(waiting.indexBytes)
+  const { oldestMs } = waiting
+  // A gauge without labels has a series from the beginning, and 0 would count as the oldest time.
+  metrics.oldestWaiting.remove()
+  if (oldestMs !== undefined) metrics.oldestWaiting.set(oldestMs / 1_000)
 }
 
 function showTiers(metrics: WorkerMetrics, partitions: Partitions): void {

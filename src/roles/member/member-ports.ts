@@ -69,7 +69,14 @@ export class GroupPort implements AskedConsumer {
 
 type Delivers = Pick<
   Pipeline,
-  'acceptIdentify' | 'acceptDelete' | 'acceptWaiting' | 'expireWaiting' | 'refill' | 'refuse' | 'rates'
+  | 'acceptIdentify'
+  | 'acceptDelete'
+  | 'acceptWaiting'
+  | 'expireWaiting'
+  | 'dropWaiting'
+  | 'refill'
+  | 'refuse'
+  | 'rates'
 >
 
 /**

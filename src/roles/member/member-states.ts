@@ -19,24 +19,26 @@ export type MemberStates = {
   readonly stopStates: () => Promise<void>
 }
 
-/** Opens the states of a member. `formerPartitions` is the number of partitions before the last growth. */
-export async function openStates(
-  base: MemberBase,
-  producer: RecordProducer,
-  formerPartitions: number | undefined,
-): Promise<MemberStates> {
-  const { config, log, kafka, parts, ending, pauses, onFatal } = base
+export type MemberStatesOptions = MemberBase & {
+  readonly producer: RecordProducer
+  /** The number of partitions before the last growth. */
+  readonly formerPartitions: number | undefined
+  /** See `FirstSyncsOptions`. */
+  readonly backlogOf: (destinationId: string) => number
+}
+
+/** Opens the states of a member. */
+export async function openStates(base: MemberStatesOptions): Promise<MemberStates> {
+  const { config, log, kafka, parts, ending, pauses, onFatal, producer } = base
   const deliveries = new DeliveryPort()
   const { units: audiences, reader } = await openAudiences({
     ...base,
-    producer,
     deliveries,
-    formerPartitions,
   })
   const topic = topicNames(config).backfills
   const layout = config.topics
   const marks = parts.add(openBackfillMarks({ kafka, topic, layout, producer, log, onFatal }))
-  const firstSyncs = openFirstSyncs({ ...base, marks, audiences, producer })
+  const firstSyncs = openFirstSyncs({ ...base, marks, audiences })
   pauses.onChange(() => firstSyncs.catalogChanged())
   async function stopStates(): Promise<void> {
     await reader.stop()

@@ -20,6 +20,8 @@ export type FirstSyncsOptions = {
   marks: BackfillMarks
   audiences: Pick<AudienceUnits, 'statesOf'>
   producer: Pick<RecordProducer, 'produce'>
+  /** Returns how many records of first syncs and replays wait for a destination in this member's units. */
+  backlogOf: (destinationId: string) => number
 }
 
 /**
@@ -34,6 +36,7 @@ export function openFirstSyncs({
   marks,
   audiences,
   producer,
+  backlogOf,
 }: FirstSyncsOptions): FirstSyncs {
   const topics = topicNames(config)
 
@@ -58,6 +61,7 @@ export function openFirstSyncs({
     readMarks: () => marks.read(),
     statesOf: (unit, query) => audiences.statesOf(unit, query),
     send,
+    backlogOf,
     observer: createFirstSyncObserver({ metrics, log }),
   })
 }

@@ -3,11 +3,12 @@ import type { Catalog } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
 import { createPartitionReader } from '../../kafka/read/partition-reader.ts'
 import type { Pipeline } from '../../pipeline/pipeline-ports.ts'
-import { type AskedRecall, decodeRecall } from '../../recall/order-record.ts'
+import { decodeOrder, type WorkerOrder } from '../../recall/order-record.ts'
 import { givenAnotherChance, Recoveries } from '../../recall/reasons.ts'
 import { orderLastsMs, Recalls } from '../../recall/recalls.ts'
 import type { RecallCause } from '../../recall/run.ts'
 import { waitOf } from '../../retry/ladder.ts'
+import type { WaitingQueues } from '../../waiting/queues.ts'
 import type { KafkaClient } from '../operations/replay-jobs.ts'
 import { ladderOf } from '../start/settings.ts'
 import type { AutoPauses } from './auto-pauses.ts'
@@ -22,14 +23,15 @@ export type OpenRecallsOptions = {
   readonly kafka: KafkaClient
   readonly catalog: () => Catalog
   readonly tiers: readonly RetryTier[]
-  readonly pipeline: Pick<Pipeline, 'askAgain' | 'openHooks'>
-  readonly intake: Pick<RecordIntake, 'acceptRecalled'>
+  readonly pipeline: Pick<Pipeline, 'askAgain' | 'dropLane' | 'openHooks'>
+  readonly waiting: Pick<WaitingQueues, 'drop'>
+  readonly intake: Pick<RecordIntake, 'acceptRecalled' | 'dropRecalled'>
   readonly group: Pick<GroupPort, 'early'>
   readonly pauses: Pick<AutoPauses, 'onChange'>
   readonly feed: Pick<NoticesFeed, 'onRecord' | 'onRound'>
 }
 
-/** The part of a member that calls messages back which wait on the retry topics. */
+/** The part of a member that calls messages back which wait on the retry topics, or gives them up. */
 export type OpenRecalls = Pick<Recalls, 'stop'>
 
 /**
@@ -41,7 +43,7 @@ const recoveredAfterMs = 60_000
 const mostEveryMs = 5_000
 const fetchBytes = 512 * 1024
 
-/** Opens the part that calls messages back. It has connections of its own to Kafka. */
+/** Opens the part that carries out orders about what waits. It has connections of its own to Kafka. */
 export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
   const { config, log, kafka, catalog, tiers, pipeline, intake, group, pauses, feed } = options
   const reader = createPartitionReader(kafka, { keepsOpen: true, fetchBytes })
@@ -52,6 +54,7 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
     early: (topic, id) => group.early(topic, id),
     reader,
     accept: (record, content) => intake.acceptRecalled(record, content),
+    drop: (record, content) => intake.dropRecalled(record, content),
     isOn: (id) => catalog().destinations.get(id)?.state === 'on',
     askAgain: (id) => pipeline.askAgain(id),
     uncertainForMs: firstWaitMs,
@@ -67,9 +70,9 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
       recalls.order({ destinationId, messageId: undefined }, cause, Date.now())
   }
   let before = catalog().destinations
-  let orders: { readonly order: AskedRecall; readonly atMs: number }[] = []
+  let orders: { readonly order: WorkerOrder; readonly atMs: number }[] = []
   feed.onRecord(({ key, value, timestampMs }) => {
-    const order = decodeRecall(key, value)
+    const order = decodeOrder(key, value)
     if (order !== undefined && Date.now() - timestampMs < orderLastsMs)
       orders.push({ order, atMs: timestampMs })
   })
@@ -77,7 +80,7 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
   feed.onRound(() => {
     const read = orders
     orders = []
-    for (const { order, atMs } of read) recalls.order(order, 'asked', atMs)
+    for (const { order, atMs } of read) carryOut(order, atMs, { ...options, recalls })
     if (performance.now() < lookAtMs) return
     lookAtMs = performance.now() + lookEveryMs
     callBack(recoveries.look(pipeline.openHooks()), 'recovered')
@@ -93,4 +96,18 @@ export function openRecalls(options: OpenRecallsOptions): OpenRecalls {
       await Promise.all([recalls.stop(), reader.stop()])
     },
   }
+}
+
+type CarryingOut = Pick<OpenRecallsOptions, 'pipeline' | 'waiting'> & { readonly recalls: Recalls }
+
+/** Carries out an order. `atMs` is its time, in epoch milliseconds. */
+function carryOut(order: WorkerOrder, atMs: number, { pipeline, waiting, recalls }: CarryingOut): void {
+  const { kind, destinationId } = order
+  if (kind === 'recall') {
+    recalls.order(order, 'asked', atMs)
+    return
+  }
+  pipeline.dropLane(destinationId)
+  waiting.drop(destinationId, atMs)
+  recalls.order({ destinationId, messageId: undefined }, 'dropped', atMs)
 }

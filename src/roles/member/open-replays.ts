@@ -8,6 +8,8 @@ import { within } from '../../async/within.ts'
 import { ReplayRunner } from '../../replay/runner.ts'
 import type { WorkerMetrics } from '../../telemetry/worker-metrics.ts'
 import { createReplayObserver } from '../../telemetry/replay-observer.ts'
+import { openHealthReading } from '../operations/health-reading.ts'
+import { replayBacklog, replayRemainder } from './replay-remainder.ts'
 import { type KafkaClient, openJobLog, openReplayReading, ownerName } from '../operations/replay-jobs.ts'
 import { topicNames } from '../start/settings.ts'
 import type { GroupConsumer } from '../../kafka/group/consumer.ts'
@@ -42,6 +44,9 @@ export async function openReplays({
   const reader = createPartitionReader(kafka, { keepsOpen: true })
   const reading = await openReplayReading(config, log, reader)
   const lag = new GroupLagReader(kafka, config.kafka.groupId, topics.replays)
+  const unread = (error: unknown) => log.debug({ err: error }, 'what waits of destinations can not be read')
+  const health = openHealthReading(config, kafka, reader, unread)
+  const following = { lag, topic: topics.replays, health, catalog, now: Date.now }
   const jobs = openJobLog(config, reader, {
     async write(records) {
       const results = await Promise.all(
@@ -60,14 +65,8 @@ export async function openReplays({
     log: jobs,
     produce: (record) => producer.produce(record),
     isOwner: () => group.isMember,
-    // If the backlog can't be read, it counts as 0, so only the limits of the lanes slow the replays.
-    backlog: async () => {
-      try {
-        return (await lag.read([topics.replays])).lag.get(topics.replays) ?? 0
-      } catch {
-        return 0
-      }
-    },
+    backlog: (destinationId) => replayBacklog(following, destinationId),
+    remainder: (written) => replayRemainder(following, written),
     open: ({ order: { id, selection, topicId } }) => ({
       pieces: reading.pieces(selection.from, topicId),
       choose: reading.choose({ selection, jobId: id, catalog }),

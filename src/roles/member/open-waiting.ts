@@ -44,6 +44,7 @@ export function openWaiting(options: WaitingOptions): WaitingQueues {
     cacheBytes,
     take: (record, content, queueClass) => deliveries.pipeline.acceptWaiting(record, content, queueClass),
     expire: (record, content, queueClass) => deliveries.pipeline.expireWaiting(record, content, queueClass),
+    drop: (record, content, queueClass) => deliveries.pipeline.dropWaiting(record, content, queueClass),
     maxAgeMs: () => mostOfRetention * (retention() ?? waitingKeptMs),
     onWaiting: (destinationId) => deliveries.pipeline.refill(destinationId),
     onReady: (unit) => group.setPartitionFull(events, unit, false, holder),

@@ -33,6 +33,8 @@ export type RecordIntake = Pick<Intake<HeldRecord>, 'letGoAbandoned' | 'stop' | 
   readonly accept: (record: HeldRecord, content: RecordContent) => void
   /** Takes a record of a retry topic before its wait is over. */
   readonly acceptRecalled: (record: HeldRecord, content: RecordContent) => void
+  /** Takes a record of a retry topic whose message was given up. */
+  readonly dropRecalled: (record: HeldRecord, content: RecordContent) => void
   /** Counts records that Kafka deleted before they were settled. */
   lost(topic: string, count: number): void
   /** Counts a partition whose log was replaced or has lost its last records. */
@@ -64,6 +66,10 @@ export async function openRecordIntake(options: RecordIntakeOptions): Promise<Re
     acceptRecalled(record, content) {
       received(record, content)
       options.pipeline.acceptRecalled(record, content)
+    },
+    dropRecalled(record, content) {
+      received(record, content)
+      options.pipeline.dropWaiting(record, content)
     },
     lost: (topic, count) => metrics.recordsLost.inc({ topic: shortNameOf(topic) }, count),
     truncated: (topic) => metrics.truncations.inc({ topic: shortNameOf(topic) }),

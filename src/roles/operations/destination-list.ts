@@ -1,6 +1,8 @@
 import { isPauseInForce, mayBeGone } from '../../catalog/auto-pause.ts'
 import type { Catalog, Destination, DestinationState } from '../../catalog/catalog.ts'
 import type { Config } from '../../config/schema.ts'
+import { healthData } from './destination-health.ts'
+import type { KnownHealth } from './health-reading.ts'
 import type { DeskAnswer } from './replay-desk.ts'
 import { hookContentsOf } from '../../delivery/hook-content.ts'
 import type { GoneByDestination, PausedDestination } from './pause-desk.ts'
@@ -98,7 +100,10 @@ function stateOf(destination: Destination, pauses: Pauses): DestinationState {
  * Returns a destination as the HTTP API and `--json` show it. The result has no secrets. Of each hook it has
  * only the origin, because the path of a URL may be secret.
  */
-export function destinationData({ destination, state, goneHooks }: ListedDestination): object {
+export function destinationData(
+  { destination, state, goneHooks }: ListedDestination,
+  health: KnownHealth,
+): object {
   const { id, name, sources, filter, sharedSecret, strategy, maxInFlight, rateLimit, hooks } = destination
   return {
     id,
@@ -115,5 +120,6 @@ export function destinationData({ destination, state, goneHooks }: ListedDestina
       origin,
       isGone: goneHooks.includes(hookId),
     })),
+    health: healthData(health, id, state),
   }
 }

@@ -7,12 +7,13 @@ import { countPartitions } from '../../topics/topic-partitions.ts'
 import { Board } from '../../notices/board.ts'
 import type { Gone } from '../../notices/gone-record.ts'
 import { encodePause, type Pause } from '../../notices/pause-record.ts'
-import { type AskedRecall, encodeRecall } from '../../recall/order-record.ts'
-import { encodeJobRecord } from '../../replay/job.ts'
+import { type AskedDrop, type AskedRecall, encodeDrop, encodeRecall } from '../../recall/order-record.ts'
+import { encodeJobRecord, type JobRecord } from '../../replay/job.ts'
 import { openKafka } from '../start/ask-kafka.ts'
 import { auditRecord } from './replay-jobs.ts'
 import type { DeskAnswer, DeskRefusal } from './replay-desk.ts'
-import { topicNames, noticesReadEveryMs } from '../start/settings.ts'
+import { noticesReadEveryMs, topicNames } from '../start/settings.ts'
+import { type HealthReading, type KnownHealth, openHealthReading } from './health-reading.ts'
 import { openWriter, type Writer } from './record-writer.ts'
 
 /** A destination that Sluice has paused. */
@@ -26,19 +27,25 @@ export type GoneByDestination = ReadonlyMap<string, ReadonlyMap<string, Gone>>
 
 /** An order that was given to the workers, and when. */
 export type AskedRetry = AskedRecall & { readonly atMs: number }
+export type GivenDrop = AskedDrop & { readonly atMs: number }
 
 /**
- * Looks up the destinations that Sluice has paused, and resumes them. Workers pause destinations, this desk
- * doesn't. Gives the workers orders to try messages now. The methods reject when Kafka doesn't answer.
+ * Looks up the destinations that Sluice has paused, and what waits of all. Resumes them: workers pause
+ * destinations, this desk doesn't. Gives the workers orders to try messages now, or to give them up. The
+ * methods reject when Kafka doesn't answer.
  */
 export type PauseDesk = {
   paused(): Promise<DeskAnswer<readonly PausedDestination[]>>
   /** Returns the hooks that have answered 410 (Gone), by destination and hook. */
   gone(): Promise<DeskAnswer<GoneByDestination>>
   /** Ends the pause of a destination, and lets those of its hooks be asked again that are gone. */
+  /** Returns what the workers know of destinations now. */
+  health(): Promise<KnownHealth>
   resume(destinationId: string, by: string): Promise<DeskAnswer<ResumedDestination>>
   /** Makes the workers try now what waits for a destination on the retry topics. */
   retryNow(order: AskedRecall): Promise<DeskAnswer<AskedRetry>>
+  /** Makes dead letters of what waits for a destination in its queue and on the retry topics. */
+  drop(order: AskedDrop): Promise<DeskAnswer<GivenDrop>>
   stop(): Promise<void>
 }
 
@@ -65,11 +72,13 @@ export async function openPauseDesk({
   const writer = await openWriter(config, log, role, say)
   const reader = createPartitionReader(kafka, { keepsOpen: true })
   const place = { topic: topicNames(config).notices, partition: 0, stallTimeoutMs }
+  const unread = (error: unknown) => log.debug({ err: error }, 'what waits of destinations can not be read')
   return pauseDeskOf({
     config,
     hasTopic: async () => (await countPartitions(kafka, place.topic)) !== undefined,
     reader,
     read: reader.follow(place, onOther),
+    health: openHealthReading(config, kafka, reader, unread),
     writer,
   })
 }
@@ -85,6 +94,7 @@ type DeskParts = {
   readonly hasTopic: () => Promise<boolean>
   readonly reader: Pick<PartitionReader, 'stop'>
   readonly read: ReturnType<PartitionReader['follow']>
+  readonly health: HealthReading
   readonly writer: Writer
 }
 
@@ -118,6 +128,10 @@ class Desk implements PauseDesk {
     return { ok: true, value: new Map(value) }
   }
 
+  async health(): Promise<KnownHealth> {
+    return { board: await this.#parts.health.read(), nowMs: Date.now() }
+  }
+
   async resume(destinationId: string, by: string): Promise<DeskAnswer<ResumedDestination>> {
     const refusal = await this.#update()
     if (refusal !== undefined) return refusal
@@ -144,26 +158,49 @@ class Desk implements PauseDesk {
   async retryNow(order: AskedRecall): Promise<DeskAnswer<AskedRetry>> {
     const refusal = await this.#update()
     if (refusal !== undefined) return refusal
-    const { config, writer } = this.#parts
-    const topics = topicNames(config)
     const { destinationId, messageId, by } = order
     const detail = messageId === undefined ? '' : `only the message ${messageId}`
     const audited = auditRecord({ action: 'destination_retried', destination: destinationId, by, detail })
-    const place = { partition: 0, headers: {} }
     const atMs = Date.now()
     // Whoever asks for all messages also asks for the hooks that are gone. The workers read this record
     // first.
     const asksGone = messageId === undefined && this.#board.pauses.goneOf(destinationId).size > 0
     const resumed = asksGone ? [resumption(destinationId, atMs, by)] : []
-    await writer.write(
-      [
-        ...resumed.map((record) => ({ ...record, ...place, topic: topics.notices })),
-        { ...encodeRecall(order), ...place, topic: topics.notices },
-        { ...encodeJobRecord(audited), ...place, topic: topics.replayJobs },
-      ],
-      () => 'Run the command again: what was tried meanwhile is not tried twice.',
+    await this.#order(
+      [...resumed, encodeRecall(order)],
+      audited,
+      'what was tried meanwhile is not tried twice',
     )
     return { ok: true, value: { ...order, atMs } }
+  }
+
+  async drop(order: AskedDrop): Promise<DeskAnswer<GivenDrop>> {
+    const refusal = await this.#update()
+    if (refusal !== undefined) return refusal
+    const { destinationId, by } = order
+    const detail = 'what waits in its queue and on the retry topics'
+    const audited = auditRecord({ action: 'destination_dropped', destination: destinationId, by, detail })
+    const atMs = Date.now()
+    await this.#order([encodeDrop(order)], audited, 'what is a dead letter already stays one')
+    return { ok: true, value: { ...order, atMs } }
+  }
+
+  /** Writes an order to the workers, and its entry of the audit trail. */
+  async #order(
+    orders: readonly { readonly key: Buffer; readonly value: Buffer | null }[],
+    audited: JobRecord,
+    again: string,
+  ): Promise<void> {
+    const { config, writer } = this.#parts
+    const topics = topicNames(config)
+    const place = { partition: 0, headers: {} }
+    await writer.write(
+      [
+        ...orders.map((order) => ({ ...order, ...place, topic: topics.notices })),
+        { ...encodeJobRecord(audited), ...place, topic: topics.replayJobs },
+      ],
+      () => `Run the command again: ${again}.`,
+    )
   }
 
   async stop(): Promise<void> {

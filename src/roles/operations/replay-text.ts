@@ -51,6 +51,7 @@ export function jobLines(job: Job): string[] {
     `by       ${order.by}, at ${new Date(order.atMs).toISOString()}, at most ${grouped(order.perSecond)} a second`,
     `sent     ${grouped(progress?.done.records ?? 0)}${order.counted === undefined ? '' : ` of ${grouped(order.counted.records)}`}, ${inBytes(progress?.done.bytes ?? 0)}`,
   ]
+  if (stateOf(job) === 'delivering') lines.push(`waiting  ${waitsText(job)}`)
   if (progress !== undefined) {
     lines.push(...leftOutLines(progress.done))
     lines.push(
@@ -96,6 +97,7 @@ export function jobData(job: Job) {
     counted: order.counted === undefined ? null : tallyData(order.counted),
     sent: tallyData(progress?.done ?? { records: 0, bytes: 0, leftOut: {} }),
     read: { offsets: reading.passed, of: reading.all },
+    waiting: progress?.isOver === true ? 0 : (progress?.waits ?? null),
     secondsLeft: secondsLeft(job) ?? null,
     owner: progress?.owner ?? null,
     owners: progress?.term ?? 0,
@@ -131,6 +133,12 @@ export function secondsLeft(job: Job): number | undefined {
   return Math.ceil(Math.max(0, order.counted.records - (progress?.done.records ?? 0)) / order.perSecond)
 }
 
+/** Says how many records of a replay that are handed over still wait. */
+export function waitsText({ progress }: Job): string {
+  const { waits } = progress ?? {}
+  return waits === undefined ? 'how many still wait is not known yet' : `at most ${grouped(waits)} still wait`
+}
+
 /** Formats seconds, such as `1:05:09` or `0:07`. */
 export function clock(seconds: number): string {
   const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]
@@ -143,7 +151,10 @@ export function endLine(job: Job): string {
   const { records } = job.progress?.done ?? { records: 0 }
   const left = leftOutCount(job.progress?.done ?? { records: 0, bytes: 0, leftOut: {} })
   const out = left === 0 ? '' : `, ${grouped(left)} left out`
-  return `${stateOf(job) === 'done' ? 'done    ' : 'stopped '} ${counted(records, 'record')} sent again${out}`
+  const { isHandedOver = false, waits = 0 } = job.progress ?? {}
+  const isStopped = stateOf(job) === 'stopped'
+  const still = isStopped && isHandedOver && waits > 0 ? `, ${waitsText(job)}, and are still delivered` : ''
+  return `${isStopped ? 'stopped ' : 'done    '} ${counted(records, 'record')} sent again${out}${still}`
 }
 
 function inBytes(bytes: number): string {

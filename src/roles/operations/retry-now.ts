@@ -8,7 +8,7 @@ import type { DeskRefusal } from './replay-desk.ts'
 /**
  * The time in which a worker that runs reads an order, in seconds. The second half is for the reading itself.
  */
-const workersKnowWithinSeconds = (2 * noticesReadEveryMs) / 1_000
+export const workersKnowWithinSeconds = (2 * noticesReadEveryMs) / 1_000
 
 /** Returns why nothing can be tried now for a destination, or `undefined` if it can. */
 export function refusalOf(

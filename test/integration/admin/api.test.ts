@@ -203,7 +203,7 @@ test('destinations that Sluice has paused are listed and resumed, and who did it
   expect(await statesOf('?state=auto_paused')).toEqual(['erp auto_paused'])
   const { stdout } = await runToEnd(['destinations', 'list', '--source', 'shop'], scene.variables)
   expect(stdout).toMatch(
-    /^destination +state .*\naway +off .*\nerp +auto_paused +https:\/\/example.com +shop\n/,
+    /^destination +state .*\naway +off .*\nerp +auto_paused +\? +https:\/\/example.com +shop\n/,
   )
   const path = '/v1/destinations/erp/resume'
   const resumed = await call('POST', path, { token: tokens.operate })
@@ -238,6 +238,24 @@ test('messages of a destination are tried now by an order for the workers, with 
   const audit = await call('GET', '/v1/audit?limit=1', { token: tokens.admin })
   expect(audit.json['entries']).toMatchObject([
     { by: 'operate-er', action: 'destination_retried', destination: 'tested', replay: null },
+  ])
+})
+
+test('what waits for a destination is given up by an order for the workers, with a preview and an audit trail', async () => {
+  const path = '/v1/destinations/tested/drop'
+  // No worker runs, so nobody knows how many wait.
+  const preview = { destination: 'tested', isPreview: true, waiting: null, onRetryTopics: null }
+  const given = { token: tokens.operate, body: { waiting: true, dryRun: true } }
+  expect(await call('POST', path, given)).toMatchObject({ status: 200, json: preview })
+  expect(await call('POST', path, { ...given, token: tokens.read })).toMatchObject({ status: 403 })
+  expect(await call('POST', path, { ...given, body: {} })).toMatchObject({ status: 400 })
+  expect(await call('POST', '/v1/destinations/nobody/drop', given)).toMatchObject({ status: 404 })
+  const asked = await call('POST', path, { token: tokens.operate, body: { waiting: true } })
+  const json = { destination: 'tested', isPreview: false, askedBy: 'operate-er' }
+  expect(asked).toMatchObject({ status: 200, json: { ...json, workersKnowWithinSeconds: 2 } })
+  const audit = await call('GET', '/v1/audit?limit=1', { token: tokens.admin })
+  expect(audit.json['entries']).toMatchObject([
+    { by: 'operate-er', action: 'destination_dropped', destination: 'tested', replay: null },
   ])
 })
 

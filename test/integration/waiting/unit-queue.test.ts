@@ -36,6 +36,8 @@ type Owner = {
   readonly taken: { readonly id: string; readonly record: HeldRecord }[]
   /** The messages that have waited for too long. */
   readonly expired: Owner['taken']
+  /** The messages that were given up. */
+  readonly dropped: Owner['taken']
   readonly lost: number[]
   /** The number of records that are taken and whose end isn't written. */
   lent(): number
@@ -71,6 +73,7 @@ async function own(
   let [lent, committedOffset] = [0, 0]
   const taken: Owner['taken'][number][] = []
   const expired: Owner['taken'][number][] = []
+  const dropped: Owner['taken'][number][] = []
   const lost: number[] = []
   const owners = new Owners()
   const partition: QueuePartition = {
@@ -97,6 +100,7 @@ async function own(
     partition,
     take: (record, { value }) => taken.push({ id: String(value), record }),
     expire: (record, { value }) => expired.push({ id: String(value), record }),
+    drop: (record, { value }) => dropped.push({ id: String(value), record }),
     maxAgeMs: () => maxAgeMs,
     onWaiting: () => undefined,
     onLost: (count) => lost.push(count),
@@ -114,6 +118,7 @@ async function own(
     owners,
     taken,
     expired,
+    dropped,
     lost,
     lent: () => lent,
     next,
@@ -336,4 +341,61 @@ test('what has waited for too long is taken out before Kafka deletes it, and the
   expect(second.expired.map(({ id }) => id)).toEqual(['a1', 'a2'])
   for (const { record } of second.expired) record.settle()
   expect(await second.drain('a')).toEqual(['a3'])
+})
+
+test('what waits for a destination is given up a few at a time, in its order, and nothing that comes later', async () => {
+  const first = await own(await topics())
+  const ids = Array.from({ length: 1_000 }, (_, index) => `a${index}`)
+  await Promise.all(ids.map((id) => first.append('a', id)))
+  await first.append('b', 'b1')
+  const taken = await first.next('a')
+  first.queue.drop(first.owners.codeOf('a', 'fresh'), Infinity)
+  await first.append('a', 'later')
+  const given: string[] = []
+  await until('all are given up', () => {
+    expect(first.dropped.length).toBeLessThanOrEqual(256)
+    for (const { id, record } of first.dropped.splice(0)) {
+      given.push(id)
+      record.settle()
+    }
+    return given.length === ids.length - 1
+  })
+  // What is under way is not given up.
+  expect([taken, ...given]).toEqual(ids)
+  expect(await first.drain('a')).toEqual(['later'])
+  expect(await first.drain('b')).toEqual(['b1'])
+})
+
+test('the next owner gives up only what came before the order', async () => {
+  const of = await topics()
+  const first = await own(of)
+  await first.append('a', 'before')
+  await first.append('a', 'after')
+  const [, after] = await readAll(of.topic)
+  await first.queue.flush()
+  const second = await own(of)
+  second.queue.drop(second.owners.codeOf('a', 'fresh'), Number(after?.timestamp) - 1)
+  const dropped = await until('it is given up', () => second.dropped[0])
+  dropped.record.settle()
+  expect(dropped.id).toBe('before')
+  await until('the other one waits', () => second.queue.untakenOf(second.owners.codeOf('a', 'fresh')) === 1)
+  expect(await second.drain('a')).toEqual(['after'])
+})
+
+test('an owner knows since when the oldest message waits, and the next one finds it out', async () => {
+  const of = await topics()
+  const first = await own(of)
+  const beganMs = Date.now()
+  const ids = Array.from({ length: blockSize }, (_, index) => `a${index}`)
+  await Promise.all(ids.map((id) => first.append('a', id)))
+  const code = first.owners.codeOf('a', 'fresh')
+  expect(first.queue.oldestOf(code)).toBeGreaterThanOrEqual(beganMs)
+  await first.queue.flush()
+  // A mark says whose the records are, and not when they were written.
+  const second = await own(of)
+  const same = second.owners.codeOf('a', 'fresh')
+  expect(second.queue.oldestOf(same)).toBeUndefined()
+  await second.queue.learnTimes()
+  const [oldest] = await readAll(of.topic)
+  expect(second.queue.oldestOf(same)).toBe(Number(oldest?.timestamp))
 })

@@ -102,6 +102,7 @@ class Worker {
       readMarks: () => (reading = reading.then(() => keeper.update())),
       statesOf: (unit, query) => this.#statesOf(unit, query),
       send: (_unit, connection, states) => this.#send(connection, states),
+      backlogOf: () => 0,
       observer: {
         begun: () => undefined,
         sent: () => undefined,

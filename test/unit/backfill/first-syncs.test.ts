@@ -1,7 +1,8 @@
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Connections } from '../../../src/backfill/connections.ts'
 import { FirstSyncs } from '../../../src/backfill/first-syncs.ts'
 import { MarkKeeper } from '../../../src/backfill/mark-keeper.ts'
+import { until } from '../../support/until.ts'
 
 function catalogOf(isConnected: boolean): Connections {
   const sources = isConnected ? ['space'] : []
@@ -11,9 +12,10 @@ function catalogOf(isConnected: boolean): Connections {
   }
 }
 
-test('a destination that is left out again, after it was disconnected, is reported again', async () => {
+/** Returns the keeper of a log of marks in memory. */
+function keeperOf(): MarkKeeper {
   const log: { offset: number; key: Buffer; value: Buffer }[] = []
-  const keeper = new MarkKeeper({
+  return new MarkKeeper({
     partitions: 2,
     async *read(from) {
       yield await Promise.resolve(log.slice(from))
@@ -25,6 +27,10 @@ test('a destination that is left out again, after it was disconnected, is report
     },
     onMark: () => undefined,
   })
+}
+
+test('a destination that is left out again, after it was disconnected, is reported again', async () => {
+  const keeper = keeperOf()
   const leftOut = vi.fn<() => void>()
   const unexpected = vi.fn<() => void>()
   let isConnected = false
@@ -37,6 +43,7 @@ test('a destination that is left out again, after it was disconnected, is report
     readMarks: () => keeper.update(),
     statesOf: () => Promise.resolve(undefined),
     send: () => Promise.resolve(),
+    backlogOf: () => 0,
     observer: {
       begun: unexpected,
       sent: unexpected,
@@ -56,4 +63,42 @@ test('a destination that is left out again, after it was disconnected, is report
   }
   await firstSyncs.stop()
   expect(unexpected).not.toHaveBeenCalled()
+})
+
+const nothing = () => undefined
+
+test('a first sync holds back while too much of it waits in the queue of its destination', async () => {
+  const keeper = keeperOf()
+  let [isConnected, backlog, asked, sent] = [false, 1_000, 0, 0]
+  const firstSyncs = new FirstSyncs({
+    isWanted: true,
+    perSecond: 100,
+    partitions: 1,
+    catalog: () => catalogOf(isConnected),
+    marks: keeper,
+    readMarks: () => keeper.update(),
+    statesOf: () => Promise.resolve({ states: [], last: null }),
+    send: () => Promise.resolve(),
+    backlogOf(destinationId) {
+      expect(destinationId).toBe('late')
+      asked++
+      return backlog
+    },
+    observer: {
+      begun: nothing,
+      sent: nothing,
+      ended: () => void sent++,
+      stopped: nothing,
+      failed: nothing,
+      leftOut: nothing,
+    },
+  })
+  onTestFinished(() => firstSyncs.stop())
+  await firstSyncs.acquire(0)
+  isConnected = true
+  firstSyncs.catalogChanged()
+  await until('it has looked twice', () => asked >= 2)
+  expect(sent).toBe(0)
+  backlog = 500
+  await until('it goes on', () => sent === 1)
 })

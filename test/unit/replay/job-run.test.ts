@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { encodeJobRecord } from '../../../src/replay/job.ts'
 import { JobLog, type EncodedJobRecord } from '../../../src/replay/job-log.ts'
-import { JobRun } from '../../../src/replay/job-run.ts'
+import { JobRun, type Written } from '../../../src/replay/job-run.ts'
 import { stateOf } from '../../../src/replay/jobs.ts'
 import type { Pieces } from '../../../src/replay/pieces.ts'
 import { ReplayRunner } from '../../../src/replay/runner.ts'
@@ -30,7 +30,22 @@ async function logOfOne(): Promise<JobLog> {
   return log
 }
 
-async function run(log: JobLog, owner: string, piece: Pieces['piece']): Promise<void> {
+/** A record that the replay sends to the destination `crm`. */
+const sent = {
+  topic: 'replays',
+  partition: 0,
+  key: null,
+  value: Buffer.from('{}'),
+  headers: { 'destination-id': 'crm' },
+}
+
+/** Runs the replay. Each record that is read is sent. `left` says how many are not settled. */
+async function run(
+  log: JobLog,
+  owner: string,
+  piece: Pieces['piece'],
+  left: (written: Written) => Promise<number | undefined> = async () => 0,
+): Promise<void> {
   const job = log.jobs.get('job-1')
   if (job === undefined) throw new Error('there is no such replay')
   const one = new JobRun({
@@ -38,10 +53,11 @@ async function run(log: JobLog, owner: string, piece: Pieces['piece']): Promise<
     owner,
     log,
     pieces: { piece },
-    choose: () => ({ kind: 'no' }),
+    choose: () => ({ kind: 'send', records: [sent] }),
     produce: async () => 'acknowledged',
     isOwner: () => true,
     backlog: async () => 0,
+    remainder: (written) => ({ left: () => left(written) }),
     onSent() {},
     signal: new AbortController().signal,
   })
@@ -100,6 +116,46 @@ test('a replay stops, and says why, if its topic was created again', async () =>
   expect(job?.wish.detail).toContain('was deleted and created again')
 })
 
+const one: Pieces['piece'] = async ({ to }) => {
+  const record = { offset: to - 1, key: null, value: null, headers: {}, timestampMs: 0, partition: 0 }
+  return { records: [record], next: to }
+}
+
+test('a replay whose records are all handed over is done only when none of them waits, and says how many do', async () => {
+  const log = await logOfOne()
+  const states: unknown[] = []
+  const lefts = [1, undefined, 1, 0]
+  await run(log, 'w1', one, async (written) => {
+    expect(written).toEqual({ records: 1, destinationIds: new Set(['crm']) })
+    await log.update()
+    const job = log.jobs.get('job-1')
+    states.push([job && stateOf(job), job?.progress?.waits])
+    return lefts.shift()
+  })
+  expect(states).toEqual([
+    ['delivering', undefined],
+    ['delivering', 1],
+    ['delivering', undefined],
+    ['delivering', 1],
+  ])
+  const job = log.jobs.get('job-1')
+  expect(job && stateOf(job)).toBe('done')
+  expect(log.jobs.audit.map(({ action }) => action)).toEqual(['begun', 'done'])
+})
+
+test('another owner goes on waiting, and sends nothing again', async () => {
+  const log = await logOfOne()
+  await expect(run(log, 'w1', one, fails)).rejects.toThrow('does not answer')
+  const known: Written[] = []
+  await run(log, 'w2', fails, async (written) => {
+    known.push(written)
+    return 0
+  })
+  // It can't know for which destinations the former owner's records were.
+  expect(known).toEqual([{ records: 1, destinationIds: undefined }])
+  expect(log.jobs.get('job-1')?.progress).toMatchObject({ isOver: true, done: { records: 1 } })
+})
+
 test('a worker that has not heard from its group takes no replay from the worker that may own it now', async () => {
   const log = await logOfOne()
   let reads = 0
@@ -120,6 +176,7 @@ test('a worker that has not heard from its group takes no replay from the worker
     produce: async () => 'acknowledged',
     isOwner: () => isMember,
     backlog: async () => 0,
+    remainder: () => ({ left: async () => 0 }),
     observer: { begun() {}, sent() {}, ended() {}, failed() {} },
   })
   onTestFinished(() => runner.stop())

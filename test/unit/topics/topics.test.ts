@@ -44,6 +44,7 @@ test('all other topics drop what has its age', () => {
     'sluice.replay-jobs',
     'sluice.notices',
     'sluice.waiting-marks',
+    'sluice.health',
   ])
   const others = table.filter(({ topic }) => !compacted.has(topic))
   expect(others.map(({ topic }) => settingsOf(topic)['cleanup.policy'])).toEqual(others.map(() => 'delete'))
@@ -79,7 +80,13 @@ test('no topic drops anything for its size', () => {
 })
 
 test('every topic has the same number of partitions, but for those that all members read', () => {
-  const ofAll = new Set(['sluice.backfills', 'sluice.replay-jobs', 'sluice.notices', 'sluice.lending'])
+  const ofAll = new Set([
+    'sluice.backfills',
+    'sluice.replay-jobs',
+    'sluice.notices',
+    'sluice.lending',
+    'sluice.health',
+  ])
   const read = table.filter(({ topic }) => !ofAll.has(topic))
   expect(new Set(read.map(({ partitions }) => partitions))).toEqual(new Set([12]))
   const whole = table.filter(({ topic }) => ofAll.has(topic))

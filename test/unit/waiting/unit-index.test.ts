@@ -45,6 +45,7 @@ function run(start: number, all: readonly Step[]): void {
         break
       case 'take': {
         const first = inState('waits').find(([, { code }]) => code === step.code)
+        expect(index.firstOf(step.code)).toBe(first?.[0] ?? -1)
         expect(index.take(step.code)).toBe(first?.[0] ?? -1)
         if (first !== undefined) first[1].state = 'taken'
         break
@@ -65,6 +66,9 @@ function run(start: number, all: readonly Step[]): void {
     expect(index.undone).toBe(undone.length)
     expect(index.untaken).toBe(inState('waits').length)
     expect(index.head).toBe(undone[0]?.[0] ?? end)
+    for (const code of index.undoneCodes())
+      expect(index.undoneOf(code)).toBe(undone.filter(([, one]) => one.code === code).length)
+    expect(new Set(index.undoneCodes())).toEqual(new Set(undone.map(([, { code }]) => code)))
     expect(new Set(index.codes())).toEqual(new Set(inState('waits').map(([, { code }]) => code)))
   }
 }

@@ -99,7 +99,7 @@ describe('a pause', () => {
 
 test('a destination is shown without its secrets', () => {
   const [crm] = listDestinations(catalog, none, { limit: 1 }).listed
-  const data = crm && destinationData(crm)
+  const data = crm && destinationData(crm, { board: undefined, nowMs: 0 })
   expect(data).toEqual({
     id: 'crm',
     name: 'Customer relations',
@@ -111,6 +111,16 @@ test('a destination is shown without its secrets', () => {
     maxInFlight: 64,
     rateLimit: { perSecond: 50, burst: 50 },
     hooks: [{ id: 'primary', origin: 'https://example.com', isGone: false }],
+    // Nobody tells what waits, and that is said.
+    health: {
+      asOf: null,
+      waiting: null,
+      oldestWaitingSince: null,
+      drainedInSeconds: null,
+      inFlightLimit: null,
+      perSecondLimit: null,
+      isLimitLowered: null,
+    },
   })
   expect(JSON.stringify(data)).not.toContain('hidden')
 })

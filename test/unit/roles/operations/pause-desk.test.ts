@@ -26,6 +26,7 @@ test('many requests at once share one reading of the topic, and none waits for t
       readings++
       await first.promise
     },
+    health: { read: async () => undefined },
     writer: { write: unused, stop: unused },
   })
   const asked = Array.from({ length: 50 }, () => desk.paused())
@@ -45,6 +46,7 @@ test('a topic that can not be read fails all requests that wait for it, and no l
     hasTopic: async () => !isSilent || Promise.reject(new Error('Kafka is silent')),
     reader: { stop: unused },
     read: readNone,
+    health: { read: async () => undefined },
     writer: { write: unused, stop: unused },
   })
   const asked = await Promise.allSettled([desk.paused(), desk.resume('crm', 'ann'), desk.paused()])
@@ -67,6 +69,7 @@ test('an order to try all messages of a destination also resumes its gone URLs, 
     async *read(from) {
       yield records.slice(from)
     },
+    health: { read: async () => undefined },
     writer: {
       async write(given) {
         for (const { topic, key, value } of given)

@@ -1,0 +1,157 @@
+import { decodeHealth, type DestinationWord, type ProcessWord } from './health-record.ts'
+import type { KeyedRecord } from '../message/records.ts'
+
+/** A process that has written nothing for this time, in milliseconds, is dead, and its words don't count. */
+const deadAfterMs = 20_000
+
+/** What is known of a destination in all living processes together. */
+export type DestinationHealth = {
+  /** The number of messages that wait for their turn. `undefined`: not known, because no process tells. */
+  readonly messages: number | undefined
+  /** The number of messages of replays and first syncs that aren't done. `undefined`: not known. */
+  readonly replayed: number | undefined
+  /** Since when the oldest message waits, in epoch milliseconds. `undefined`: not known, or none waits. */
+  readonly oldestMs: number | undefined
+  /** The time until what waits now has been sent, in milliseconds. `undefined`: not known. */
+  readonly drainMs: number | undefined
+  /** The most requests in flight, and a second. `undefined`: not known, or not limited. */
+  readonly inFlight: number | undefined
+  readonly perSecond: number | undefined
+  /** True if the endpoint was learned to take less than it could get. */
+  readonly isLowered: boolean
+}
+
+type LivingProcess = { readonly word: ProcessWord; readonly seenMs: number; readonly offset: number }
+
+/**
+ * The content of the records of the topic `health` that were read so far. Times are epoch milliseconds by the
+ * clock of this process.
+ */
+export class HealthBoard {
+  readonly #processes = new Map<string, LivingProcess>()
+  readonly #words = new Map<string, Map<string, DestinationWord>>()
+  #position = 0
+
+  /** The offset before which all records have been read. */
+  get position(): number {
+    return this.#position
+  }
+
+  /** Adds a record. `seenMs`: the time when it was written. */
+  take({ offset, key, value }: Pick<KeyedRecord, 'offset' | 'key' | 'value'>, seenMs: number): void {
+    this.#position = offset + 1
+    const record = decodeHealth(key, value)
+    if (record === undefined) return
+    const { writer } = record
+    if (record.kind === 'destination') this.#takeWord(record.destinationId, writer, record.word)
+    else if (record.word === undefined) this.#processes.delete(writer)
+    else this.#processes.set(writer, { word: record.word, seenMs, offset })
+  }
+
+  /** Forgets the processes that are dead, and their words. */
+  forgetDead(nowMs: number): void {
+    for (const [writer, { seenMs }] of this.#processes)
+      if (nowMs - seenMs > deadAfterMs) this.#processes.delete(writer)
+    for (const [destinationId, words] of this.#words) {
+      for (const writer of words.keys()) if (!this.#processes.has(writer)) words.delete(writer)
+      if (words.size === 0) this.#words.delete(destinationId)
+    }
+  }
+
+  /**
+   * Returns the time since which everything here is known to be true. `undefined`: the owner of some unit
+   * doesn't tell anything, so nothing is known for certain.
+   */
+  asOfMs(nowMs: number): number | undefined {
+    return this.#isComplete(nowMs) ? Math.min(...this.#living(nowMs).map(({ seenMs }) => seenMs)) : undefined
+  }
+
+  /** Returns true if the owners of all units have told something at the offset `offset` or later. */
+  isCompleteSince(offset: number, nowMs: number): boolean {
+    const isLate = this.#living(nowMs).every((living) => living.offset >= offset)
+    return isLate && this.#isComplete(nowMs)
+  }
+
+  /** Returns what is known of a destination. */
+  of(destinationId: string, nowMs: number): DestinationHealth {
+    const words = [...(this.#words.get(destinationId) ?? [])].flatMap(([writer, word]) =>
+      this.#lives(writer, nowMs) ? [word] : [],
+    )
+    return sumOf(words, this.#isComplete(nowMs))
+  }
+
+  /** Returns the destinations of which some process knows something. */
+  destinations(): Iterable<string> {
+    return this.#words.keys()
+  }
+
+  #takeWord(destinationId: string, writer: string, word: DestinationWord | undefined): void {
+    let words = this.#words.get(destinationId)
+    if (word === undefined) {
+      words?.delete(writer)
+      if (words?.size === 0) this.#words.delete(destinationId)
+      return
+    }
+    if (words === undefined) this.#words.set(destinationId, (words = new Map<string, DestinationWord>()))
+    words.set(writer, word)
+  }
+
+  #lives(writer: string, nowMs: number): boolean {
+    const living = this.#processes.get(writer)
+    return living !== undefined && nowMs - living.seenMs <= deadAfterMs
+  }
+
+  #living(nowMs: number): readonly LivingProcess[] {
+    return [...this.#processes.values()].filter(({ seenMs }) => nowMs - seenMs <= deadAfterMs)
+  }
+
+  /** True if each unit has an owner that lives. */
+  #isComplete(nowMs: number): boolean {
+    const living = this.#living(nowMs)
+    const units = new Set(living.flatMap(({ word }) => word.units))
+    return living.length > 0 && living.every(({ word }) => units.size >= word.of)
+  }
+}
+
+function sumOf(words: readonly DestinationWord[], isComplete: boolean): DestinationHealth {
+  const waiting = words.flatMap((word) => (word.waiting === undefined ? [] : [word.waiting]))
+  const limits = words.flatMap(({ limit }) => (limit === undefined ? [] : [limit]))
+  const messages = sum(waiting.map((one) => one.messages))
+  const oldest = waiting.flatMap((one) => (one.messages > 0 ? [one.oldestMs] : []))
+  const perSecond = sum(waiting.map((one) => one.perSecond ?? 0))
+  const most = sumIfAll(limits.map((limit) => limit.perSecond))
+  return {
+    messages: isComplete ? messages : undefined,
+    replayed: isComplete ? sum(waiting.map(({ replayed }) => replayed)) : undefined,
+    oldestMs: isComplete ? leastOf(oldest) : undefined,
+    drainMs: isComplete ? drainMsOf(messages, perSecond || (most ?? 0)) : undefined,
+    inFlight: limits.length === 0 ? undefined : sum(limits.map(({ inFlight }) => inFlight)),
+    perSecond: most,
+    isLowered: limits.some(({ isLowered }) => isLowered),
+  }
+}
+
+function drainMsOf(messages: number, perSecond: number): number | undefined {
+  if (messages === 0) return 0
+  return perSecond > 0 ? (messages / perSecond) * 1_000 : undefined
+}
+
+/** Returns the lowest number; `undefined` if there is none, or if one isn't known. */
+function leastOf(numbers: readonly (number | undefined)[]): number | undefined {
+  let least: number | undefined
+  for (const one of numbers) {
+    if (one === undefined) return undefined
+    least = Math.min(least ?? one, one)
+  }
+  return least
+}
+
+/** Returns the sum; `undefined` if there is no number, or if one isn't known. */
+function sumIfAll(numbers: readonly (number | undefined)[]): number | undefined {
+  const known = numbers.flatMap((one) => (one === undefined ? [] : [one]))
+  return known.length === 0 || known.length < numbers.length ? undefined : sum(known)
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0)
+}

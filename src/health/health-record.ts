@@ -1,0 +1,103 @@
+import { Type, type Static } from 'typebox'
+import { Compile } from 'typebox/compile'
+
+// The records of the topic `health`. Their keys are JSON lists:
+//
+// - `["process", WRITER]`: a worker process lives, and owns these units. It is written every few seconds, and
+//   deleted when the process stops.
+// - `["destination", DESTINATION, WRITER]`: what a process knows of a destination of which something waits,
+//   or which was learned to take less. It is written when something changes, and deleted when there is
+//   nothing to tell any more. It counts as long as its process lives.
+//
+// Readers ignore fields that they don't know, and every field of a destination may be absent. So further
+// fields can be added.
+
+const processSchema = Type.Object({
+  /** The units whose queues the process knows. */
+  units: Type.Array(Type.Number()),
+  /** The number of units of the installation. */
+  of: Type.Number(),
+})
+
+const waitingSchema = Type.Object({
+  /** The number of messages that wait for their turn, in this process's units. */
+  messages: Type.Number(),
+  /** The number of messages of replays and first syncs that aren't done. */
+  replayed: Type.Number(),
+  /** Since when the oldest message waits, in epoch milliseconds. Absent: not known. */
+  oldestMs: Type.Optional(Type.Number()),
+  /** How many messages a second leave the queue. Absent: not known. */
+  perSecond: Type.Optional(Type.Number()),
+})
+
+const limitSchema = Type.Object({
+  /** The most requests in flight from this process. */
+  inFlight: Type.Number(),
+  /** The most requests a second from this process. Absent: not limited. */
+  perSecond: Type.Optional(Type.Number()),
+  /** True if the endpoint was learned to take less than it could get. */
+  isLowered: Type.Boolean(),
+})
+
+const destinationSchema = Type.Object({
+  waiting: Type.Optional(waitingSchema),
+  limit: Type.Optional(limitSchema),
+})
+
+/** That a process lives, and which units it owns. */
+export type ProcessWord = Readonly<Static<typeof processSchema>>
+export type WaitingWord = Readonly<Static<typeof waitingSchema>>
+export type LimitWord = Readonly<Static<typeof limitSchema>>
+/** What one process knows of a destination. */
+export type DestinationWord = {
+  readonly waiting?: WaitingWord | undefined
+  readonly limit?: LimitWord | undefined
+}
+
+/** A record of the topic `health`. Without a word, it deletes the record with its key. */
+export type HealthRecord =
+  | { readonly kind: 'process'; readonly writer: string; readonly word: ProcessWord | undefined }
+  | {
+      readonly kind: 'destination'
+      readonly destinationId: string
+      readonly writer: string
+      readonly word: DestinationWord | undefined
+    }
+
+export function encodeHealth(record: HealthRecord): { readonly key: Buffer; readonly value: Buffer | null } {
+  const names =
+    record.kind === 'process'
+      ? [record.kind, record.writer]
+      : [record.kind, record.destinationId, record.writer]
+  return {
+    key: Buffer.from(JSON.stringify(names)),
+    value: record.word === undefined ? null : Buffer.from(JSON.stringify(record.word)),
+  }
+}
+
+const checkProcess = Compile(processSchema)
+const checkDestination = Compile(destinationSchema)
+
+/**
+ * Decodes a record. Returns `undefined` for a record that this version of Sluice doesn't write. Never throws.
+ */
+export function decodeHealth(key: Buffer, value: Buffer | null): HealthRecord | undefined {
+  const names = parse(key.toString())
+  const content = value === null ? undefined : parse(value.toString())
+  if (!Array.isArray(names)) return undefined
+  const [kind, first, second]: unknown[] = names
+  if (typeof first !== 'string') return undefined
+  if (kind === 'process' && names.length === 2)
+    return { kind, writer: first, word: checkProcess.Check(content) ? content : undefined }
+  if (kind !== 'destination' || typeof second !== 'string' || names.length !== 3) return undefined
+  const word = checkDestination.Check(content) ? content : undefined
+  return { kind, destinationId: first, writer: second, word }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,81 @@
+/** Two times that lie closer together than this, in milliseconds, count as one. */
+const firstStepMs = 1_000
+/** When there are more times than this, the step doubles, and the times between are forgotten. */
+const most = 2_048
+/** The most single records that are known. */
+const mostSingle = 65_536
+
+/**
+ * When the records of a log were appended, to the second at first, and more roughly the longer the log. It
+ * knows a part of the log without gaps, up to the end of the log, and single records before that part.
+ */
+export class AppendTimes {
+  /** The known part: from `#offsets[i]` on, records were appended at `#times[i]` or later. */
+  #offsets: number[] = []
+  #times: number[] = []
+  #stepMs = firstStepMs
+  /** The offset after the last record of the known part. */
+  #end = -1
+  readonly #single = new Map<number, number>()
+
+  /** Adds a record of the end of the log. If records before it are unknown, the known part begins here. */
+  add(offset: number, atMs: number): void {
+    if (offset !== this.#end) {
+      this.#offsets = []
+      this.#times = []
+    }
+    this.#end = offset + 1
+    const last = this.#times.at(-1)
+    if (last !== undefined && atMs - last < this.#stepMs) return
+    this.#offsets.push(offset)
+    this.#times.push(atMs)
+    if (this.#offsets.length > most) this.#thin()
+  }
+
+  /** Passes over offsets at the end of the log that have no record to deliver. */
+  skip(count: number): void {
+    if (this.#end >= 0) this.#end += count
+  }
+
+  /** Adds a record before the known part. */
+  addSingle(offset: number, atMs: number): void {
+    if (this.#single.size >= mostSingle) this.#single.clear()
+    this.#single.set(offset, atMs)
+  }
+
+  /** Returns when a record was appended, in epoch milliseconds. `undefined`: not known. */
+  at(offset: number): number | undefined {
+    let [low, high] = [0, this.#offsets.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((this.#offsets[middle] ?? 0) <= offset) low = middle + 1
+      else high = middle
+    }
+    return offset < this.#end && low > 0 ? this.#times[low - 1] : this.#single.get(offset)
+  }
+
+  /** Forgets what is needed only for records before `offset`. */
+  dropBefore(offset: number): void {
+    let passed = 0
+    while (passed + 1 < this.#offsets.length && (this.#offsets[passed + 1] ?? 0) <= offset) passed++
+    if (passed > 0) {
+      this.#offsets.splice(0, passed)
+      this.#times.splice(0, passed)
+    }
+    for (const single of this.#single.keys()) if (single < offset) this.#single.delete(single)
+  }
+
+  #thin(): void {
+    while (this.#offsets.length > most / 2) {
+      this.#stepMs *= 2
+      let lastMs = -Infinity
+      const kept = this.#times.map((atMs) => {
+        const isKept = atMs - lastMs >= this.#stepMs
+        if (isKept) lastMs = atMs
+        return isKept
+      })
+      this.#offsets = this.#offsets.filter((_, index) => kept[index])
+      this.#times = this.#times.filter((_, index) => kept[index])
+    }
+  }
+}
