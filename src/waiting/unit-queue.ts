@@ -8,6 +8,7 @@ import type { OutboundRecord, WholeRecord } from '../message/records.ts'
 import { AppendTimes } from './append-times.ts'
 import { blockSize } from './block.ts'
 import { Counts } from './counts.ts'
+import { Drops } from './drops.ts'
 import { loadMarks } from './load-marks.ts'
 import { type OwnersMark, parseQueued, queuedHeader, queuedText } from './marks.ts'
 import { MarkWriter, type QueuePartition } from './mark-writer.ts'
@@ -58,8 +59,6 @@ const againAfterMs = 1_000
  * previous owner may still append, and later. Appends of this owner need no such look.
  */
 const lookMs = { early: 5_000, late: 30_000, earlyFor: 60_000 }
-/** The most records of a unit that were given up, and aren't dead letters yet. */
-const mostDropped = 256
 /** The age of the oldest record is looked at this often, in milliseconds. */
 const ageEveryMs = 10 * 60_000
 
@@ -89,10 +88,7 @@ export class UnitQueue {
   /** The offsets of taken records whose content isn't read yet, with their codes. */
   readonly #wanted = new Map<number, number>()
   readonly #wantedOf = new Counts()
-  /** The codes whose records are given up, with the offset and the time after which they aren't. */
-  readonly #drops = new Map<number, { end: number; readonly untilMs: number }>()
-  /** The offsets of taken records that are given up, with the latest time at which they were appended. */
-  readonly #dropped = new Map<number, number>()
+  readonly #drops = new Drops()
   #isFetching = false
   readonly #times = new AppendTimes()
   /** The offsets of records of which somebody asked when they were appended, and it isn't known. */
@@ -272,24 +268,13 @@ export class UnitQueue {
    * milliseconds. They are taken out a few at a time.
    */
   drop(code: number, untilMs: number): void {
-    if (this.#index.undoneOf(code) > 0) this.#drops.set(code, { end: this.#index.end, untilMs })
+    if (this.#index.undoneOf(code) > 0) this.#drops.order(code, this.#index.end, untilMs)
     this.#dropOn()
   }
 
   #dropOn(): void {
-    const before = this.#dropped.size
-    for (const [code, { end, untilMs }] of this.#drops) {
-      while (this.mayTake && this.#dropped.size < mostDropped) {
-        const first = this.#index.firstOf(code)
-        if (first < 0 || first >= end) {
-          this.#drops.delete(code)
-          break
-        }
-        this.#dropped.set(this.#index.take(code), untilMs)
-        this.#want(first, code)
-      }
-    }
-    if (this.#dropped.size > before) void this.#fetch()
+    const want = (offset: number, code: number): void => this.#want(offset, code)
+    if (this.#drops.takeSome(this.#index, () => this.mayTake, want)) void this.#fetch()
   }
 
   #want(offset: number, code: number): void {
@@ -304,7 +289,7 @@ export class UnitQueue {
     if (this.#marks === undefined) return
     if (partition.isBegun) partition.moveTo(this.#index.head)
     if (partition.isLost) this.#returnWanted()
-    if (this.#drops.size > 0) this.#dropOn()
+    if (this.#drops.hasOrders) this.#dropOn()
     this.#options.pieces.dropBefore(this.#options.unit, this.#index.head)
   }
 
@@ -535,14 +520,9 @@ export class UnitQueue {
       return
     }
     const { partition, take, drop, owners } = this.#options
-    const untilMs = this.#dropped.get(offset)
-    const isLater = untilMs !== undefined && found.timestampMs > untilMs
-    if (isLater) {
-      const order = this.#drops.get(code)
-      if (order !== undefined) order.end = Math.min(order.end, offset)
-    }
-    const give = untilMs === undefined ? take : drop
-    if (partition.isLost || isLater) this.#return(offset)
+    const meaning = this.#drops.meaningOf(offset, code, found.timestampMs)
+    const give = meaning === 'given up' ? drop : take
+    if (partition.isLost || meaning === 'later') this.#return(offset)
     else give(this.#held(offset, found.timestampMs), found, owners.classOf(code))
   }
 
@@ -571,13 +551,13 @@ export class UnitQueue {
   #settle(offset: number): void {
     this.#index.finishTaken(offset)
     this.#marks?.done(offset)
-    if (this.#dropped.delete(offset)) this.#dropOn()
+    if (this.#drops.forget(offset)) this.#dropOn()
   }
 
   /** Leaves a taken record in the queue. */
   #return(offset: number): void {
     const { partition } = this.#options
-    this.#dropped.delete(offset)
+    this.#drops.forget(offset)
     this.#index.putBack(offset)
     partition.giveBack()
   }
