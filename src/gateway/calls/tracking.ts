@@ -6,7 +6,7 @@ import { type Answer, isAtFault, success } from './answer.ts'
 import { serviceUnavailable } from './service-unavailable.ts'
 import { inflateBody, isGzip, startOfGzip } from '../messages/body.ts'
 import type { Occasion } from '../messages/clock.ts'
-import type { CheckedItem, ReadyMessage, Call, Items } from '../messages/item.ts'
+import type { CheckedItem, ReadyMessage, Call } from '../messages/item.ts'
 import { maxBatchBytes, maxCompleteBatchBytes, maxMessageBytes } from '../messages/request-limits.ts'
 import type { RefusalBudgets } from './refusal-budgets.ts'
 import { RequestWork } from '../messages/request-work.ts'
@@ -114,7 +114,7 @@ class TrackingCalls implements Tracking {
     for (let index = 0; index < items.length; index++) {
       const checked = items.check(index, surroundings)
       if (!checked.ok) {
-        outcomes.leaveOut(checked.reason, index, items.outlineAt(index))
+        outcomes.leaveOut(checked.reason, index, items.outlineAt(index), checked.detail)
         continue
       }
       outcomes.take(checked.kind)
@@ -139,7 +139,7 @@ class TrackingCalls implements Tracking {
     trace: RequestTrace | undefined,
   ): Answer | Promise<Answer> {
     const { items, surroundings } = call
-    if (!source.enabled) return this.#leaveOutAll(source, items)
+    if (!source.enabled) return this.#leaveOutAll(source, call)
     if (items.length === 0) {
       this.#observer.leftOut('empty_batch', 1, source.id)
       return success
@@ -197,13 +197,13 @@ class TrackingCalls implements Tracking {
     return unknownWriteKey
   }
 
-  #leaveOutAll(source: Source, items: Items): Answer {
+  #leaveOutAll(source: Source, { items, surroundings }: ReadCall): Answer {
     const outcomes = new MessageOutcomes()
     for (let index = 0; index < items.length; index++) {
       outcomes.leaveOut('source_disabled', index, items.outlineAt(index))
     }
     outcomes.tell(this.#observer, source.id)
-    return outcomes.answer()
+    return surroundings.kind === undefined ? outcomes.answer() : outcomes.answerToSingle()
   }
 
   /**
@@ -223,7 +223,8 @@ class TrackingCalls implements Tracking {
       return this.#serviceUnavailable(delivered)
     }
     outcomes.tell(this.#observer, source.id)
-    return isSingle && outcomes.isBeyondLimits ? beyondLimits : outcomes.answer()
+    if (!isSingle) return outcomes.answer()
+    return outcomes.isBeyondLimits ? beyondLimits : outcomes.answerToSingle()
   }
 
   async handle(
@@ -295,7 +296,7 @@ class TrackingCalls implements Tracking {
     const source = ofHead ?? this.#sources.withWriteKey(keysOf(undefined, read.body['writeKey']))
     if (source === undefined) return this.#refuseUnknown()
     judging.source = source
-    const called = readCall(call, read, { ip: client.ip, work }, this.#setting)
+    const called = readCall(call, read, { client, work }, this.#setting)
     return called.ok ? this.#accept(judging, source, called, trace) : called.answer
   }
 }
@@ -373,4 +374,6 @@ export type Client = {
    * be added.
    */
   readonly ip: string | undefined
+  /** True if the times of its messages are kept, and not corrected by the error of its clock. */
+  readonly keepsTimes?: boolean
 }

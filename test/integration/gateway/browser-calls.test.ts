@@ -34,7 +34,8 @@ describe('GET /v1/projects/KEY/settings', () => {
   test('has what analytics.js needs, and sends it to where it came from', async () => {
     const response = await fetch(`${gateway.origin}${path}`, { headers: { origin: 'https://shop.example' } })
     expect(response.status).toBe(200)
-    expect(response.headers.get('access-control-allow-origin')).toBe('*')
+    expect(response.headers.get('access-control-allow-origin')).toBe('https://shop.example')
+    expect(response.headers.get('vary')).toBe('origin')
     expect(response.headers.get('cache-control')).toBe('public, max-age=120')
     const { host } = new URL(gateway.origin)
     expect(await response.json()).toEqual({

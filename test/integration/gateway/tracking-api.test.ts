@@ -273,7 +273,7 @@ describe('JSON is read', () => {
     expect([reply.status, reply.body['code']]).toEqual([400, 'invalid_body'])
   })
 
-  test.each([{ batch: 'x' }, { batch: {} }, { batch: [], context: 'x' }, { batch: [], integrations: [] }])(
+  test.each([{ batch: 'x' }, { batch: {} }, { batch: [], context: 'x' }, { batch: [], integrations: [1] }])(
     'not of a batch with a field of the wrong type: 400',
     async (body) => {
       const reply = await gateway.post('/v1/batch', body, basic('KEY'))
@@ -391,7 +391,7 @@ describe('a message that is not valid is left out, its neighbours are taken, and
     ['event_not_defined', { type: 'track', userId: 'u1' }],
     ['event_not_string', { type: 'track', userId: 'u1', event: 7 }],
     ['properties_not_object', { type: 'track', userId: 'u1', event: 'E', properties: 'x' }],
-    ['traits_not_object', { type: 'identify', userId: 'u1', traits: [] }],
+    ['traits_not_object', { type: 'identify', userId: 'u1', traits: [1] }],
     ['unknown_type', { type: 'nothing', userId: 'u1' }],
     ['unknown_type', { type: 'delete', userId: 'u1' }],
     ['not_an_object', 'text'],
@@ -454,7 +454,8 @@ describe('a message that is not valid is left out, its neighbours are taken, and
     const before = await leftOut('event_not_defined')
     const reply = await gateway.post('/v1/track', { userId: 'u1' }, basic('KEY'))
     const rejected = [{ index: 0, reason: 'event_not_defined' }]
-    expect([reply.status, reply.body]).toEqual([200, { success: true, rejected, rejectedCount: 1 }])
+    const message = 'Set event to the name of the event: a track message needs it.'
+    expect([reply.status, reply.body]).toEqual([200, { success: false, message, rejected, rejectedCount: 1 }])
     expect(await leftOut('event_not_defined')).toBe(before + 1)
   })
 
@@ -488,6 +489,30 @@ describe('what is written', () => {
     expect(value).toMatchObject({ originalTimestamp: original, sentAt: body.sentAt })
     const page = (await gateway.read('events')).find((one) => one.value['userId'] === 'of-page-without-id')
     expect(page?.value['messageId']).toMatch(/^[0-9a-f-]{36}$/)
+  })
+
+  test('keeps the time of an import, though the clock of its client is an hour late', async () => {
+    const [messageId = ''] = newIds(1)
+    const timestamp = '2020-02-03T04:05:06.789Z'
+    const sentAt = new Date(Date.now() - 3_600_000).toISOString()
+    await gateway.post('/v1/import', { sentAt, batch: [track(messageId, { timestamp })] }, basic('KEY'))
+    const [record] = await writtenOf([messageId])
+    expect(record?.value).toMatchObject({ timestamp, originalTimestamp: timestamp, sentAt })
+  })
+
+  test('has what PHP writes, and what a phone sends whose stored messages were damaged between', async () => {
+    const [one = '', other = ''] = newIds(2)
+    const batch = [track(one, { context: [], properties: [] }), track(other)].map((item) =>
+      JSON.stringify(item),
+    )
+    const reply = await gateway.post(
+      '/v1/batch',
+      `{"context":[],"integrations":[],"batch":[,${batch.join(',,')}]}`,
+      basic('KEY'),
+    )
+    expect(reply.body).toEqual(success)
+    const records = await writtenOf([one, other])
+    expect(records[0]?.value).toMatchObject({ properties: {} })
   })
 
   test('keeps the time of a message whose batch was sent decades ago', async () => {
@@ -569,7 +594,8 @@ describe('browsers', () => {
         },
       })
       expect(response.status).toBe(204)
-      expect(response.headers.get('access-control-allow-origin')).toBe('*')
+      expect(response.headers.get('access-control-allow-origin')).toBe('https://shop.example')
+      expect(response.headers.get('access-control-allow-credentials')).toBe('true')
       expect(response.headers.get('access-control-allow-methods')).toContain('POST')
       expect(response.headers.get('access-control-allow-headers')?.split(/, */)).toEqual(
         expect.arrayContaining(['authorization', 'content-type', 'x-retry-count']),
@@ -586,6 +612,23 @@ describe('browsers', () => {
     ]
     expect(replies.map(({ status }) => status)).toEqual([200, 400, 401, 404])
     for (const { headers } of replies) expect(headers.get('access-control-allow-origin')).toBe('*')
+  })
+
+  test('may send beacons of JSON, with credentials, and read every answer to them', async () => {
+    for (const origin of ['https://shop.example', 'http://localhost:3000', 'null']) {
+      const replies = [
+        await gateway.post('/v1/t', { userId: 'u1', event: 'E' }, { ...basic('KEY'), origin }),
+        await gateway.post('/v1/t', '{', { ...basic('KEY'), origin }),
+        await gateway.post('/v1/t', {}, { ...basic('NOPE'), origin }),
+        await gateway.post('/v1/nothing', {}, { origin }),
+      ]
+      expect(replies.map(({ status }) => status)).toEqual([200, 400, 401, 404])
+      for (const { headers } of replies) {
+        expect(headers.get('access-control-allow-origin')).toBe(origin)
+        expect(headers.get('access-control-allow-credentials')).toBe('true')
+        expect(headers.get('vary')).toBe('origin')
+      }
+    }
   })
 })
 
