@@ -1,4 +1,4 @@
-import { isDigit, minus } from './canonical-number.ts'
+import { invalid, isDigit, minus } from './canonical-number.ts'
 import { infinite, losesDigits } from './json-numbers.ts'
 
 /** What is known of the number that was written last. */
@@ -23,8 +23,13 @@ const letterE = 0x65
 const mostKeptDigits = 15
 /** Every whole number of so few digits is the sum of two doubles that `writeWhole` knows exactly. */
 const mostWholeDigits = 21
-/** Between these powers of ten, doubles have all of their bits. */
-const mostPower = 300
+/** All numbers of this power are finite. */
+const mostPower = 308
+/**
+ * Doubles below 2.2e-308 have fewer bits. The smaller they are, the fewer digits they keep: none at this power,
+ * and one more at each larger power.
+ */
+const powerWithoutDigits = -322
 /** Every larger number is infinite. */
 const leastInfinitePower = 310
 /** Every smaller number is zero. */
@@ -76,10 +81,15 @@ export function writeNumber(from: Buffer, start: number, end: number, to: Buffer
     if (isNegative) to[next++] = minus
     return writeWhole(count, to, next)
   }
-  if (significant > mostKeptDigits || Math.abs(power) > mostPower)
-    return writeDouble(from.toString('latin1', start, end), to, next)
-  if (isNegative) to[next++] = minus
-  return writeDigits(significant, power, to, next)
+  if (power <= mostPower && significant <= Math.min(mostKeptDigits, power - powerWithoutDigits)) {
+    if (isNegative) to[next++] = minus
+    return writeDigits(significant, power, to, next)
+  }
+  if (significant <= mostTinyDigits && power - significant < leastTinyPower) {
+    const tinyEnd = writeTiny({ count: significant, power: power - significant, isNegative }, to, next)
+    if (tinyEnd !== invalid) return tinyEnd
+  }
+  return writeDouble(from.toString('latin1', start, end), to, next)
 }
 
 function exponentAt(from: Buffer, start: number, end: number): number {
@@ -125,6 +135,73 @@ function writeWhole(count: number, to: Buffer, start: number): number {
   // The double differs from the number by less than 2^32, and this compares their last 32 bits.
   lastNumber.hasLostDigits = (((one | 0) + (other | 0)) | 0) !== (value | 0)
   return writeText(String(value), to, start)
+}
+
+/** A whole number of so many digits is still known well enough after the operations of `writeTiny`. */
+const mostTinyDigits = 9
+/** Below this power, all doubles are small multiples of the smallest one. */
+const leastTinyPower = -322
+/** The smallest double, divided by 10^-324, with all of its digits. As a number of JavaScript, 5e-324 has one. */
+const smallest = 4.940656458412465
+/** What is within this part of a number may be on either side of it. */
+const uncertain = 1e-14
+
+/**
+ * Writes a number that is `digits` × 10^power and at most 10^-313. JavaScript writes the shortest number that
+ * is nearer to its double than to any other. Returns `invalid` if two numbers are too close to decide.
+ */
+function writeTiny(
+  {
+    count,
+    power,
+    isNegative,
+  }: { readonly count: number; readonly power: number; readonly isNegative: boolean },
+  to: Buffer,
+  start: number,
+): number {
+  let whole = 0
+  for (let at = 0; at < count; at++) whole = 10 * whole + ((digits[at] ?? zero) - zero)
+  const exact = (whole * 10 ** (power + 324)) / smallest
+  const multiple = Math.round(exact)
+  if (isNear(Math.abs(exact - multiple), 1 / 2, exact)) return invalid
+  let next = start
+  if (multiple === 0) {
+    to[next++] = zero
+    return next
+  }
+  let step = smallest
+  let shortest = Math.round(multiple * step)
+  if (isNear(Math.abs(multiple * step - shortest), 1 / 2, shortest)) return invalid
+  let shortestPower = -324
+  for (;;) {
+    step /= 10
+    const wanted = multiple * step
+    const shorter = Math.round(wanted)
+    const distance = Math.abs(wanted - shorter)
+    if (isNear(distance, step / 2, wanted)) return invalid
+    if (shorter === 0 || distance > step / 2) break
+    shortest = shorter
+    shortestPower++
+  }
+  if (isNegative) to[next++] = minus
+  const shortestCount = setDigits(shortest)
+  return writeDigits(shortestCount, shortestPower + shortestCount, to, next)
+}
+
+function isNear(one: number, other: number, size: number): boolean {
+  return Math.abs(one - other) <= uncertain * (size + 1)
+}
+
+/** Sets `digits` to those of a whole number, and returns how many there are. */
+function setDigits(whole: number): number {
+  let count = 1
+  for (let power = 10; power <= whole; power *= 10) count++
+  let rest = whole
+  for (let at = count - 1; at >= 0; at--) {
+    digits[at] = zero + (rest % 10)
+    rest = Math.floor(rest / 10)
+  }
+  return count
 }
 
 /** Numbers above the first power, and those up to the second one, are written with an exponent. */

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net'
-import { gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { basic, type Reply, startGateway, type TestGateway } from '../../support/gateway.ts'
 import { until } from '../../support/until.ts'
@@ -247,6 +247,17 @@ describe('a client whose requests were refused too often', () => {
     })
     expect(replies.map(({ status }) => status)).toEqual([200, 200, 200, 200])
   })
+})
+
+test.each([
+  ['deflate', deflateSync],
+  ['brotli', brotliCompressSync],
+  ['zstd', zstdCompressSync],
+  ['gzip of gzip', (text: Buffer) => gzipSync(gzipSync(text))],
+])('a body in %s is refused with the compression that it may have', async (_, pack) => {
+  const reply = await gateway.post('/v1/track', pack(Buffer.from(JSON.stringify(message))), basic('OTHER'))
+  expect([reply.status, reply.body['code']]).toEqual([400, 'malformed_json'])
+  expect(reply.body['message']).toContain('in gzip, once')
 })
 
 describe('a request whose body is dense', () => {

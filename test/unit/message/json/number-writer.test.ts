@@ -73,6 +73,37 @@ describe('a number is written as JSON.stringify writes what JSON.parse has read:
     )
   })
 
+  test('numbers close to the smallest double, and to the largest', () => {
+    const tiny = fc
+      .tuple(
+        fc.oneof(
+          fc.nat({ max: 2_000 }),
+          fc.nat({ max: 2_000_000_000 }),
+          fc.nat({ max: 999_999_999_999_999 }),
+        ),
+        fc.integer({ min: 303, max: 340 }),
+      )
+      .map(([whole, power]) => `${whole}e-${power}`)
+    const ofSmallest = fc
+      .tuple(fc.nat({ max: 3_000_000_000 }), fc.constantFrom(0, 1, -1))
+      .map(([multiple, more]) => String((multiple + more) * 5e-324).replace(/^-/, ''))
+    const large = fc
+      .tuple(fc.nat({ max: 99_999 }), fc.integer({ min: 300, max: 310 }))
+      .map(([whole, power]) => `${whole}e${power}`)
+    fc.assert(
+      fc.property(fc.oneof(tiny, ofSmallest, large), fc.constantFrom('', '-'), (token, sign) => {
+        expect(written(sign + token)).toEqual(expected(sign + token))
+      }),
+      { numRuns: 20_000 },
+    )
+    for (let whole = 1; whole < 3_000; whole++) {
+      for (const power of [320, 321, 322, 323, 324, 325]) {
+        const token = `${whole}e-${power}`
+        if (written(token).text !== expected(token).text) expect(written(token)).toEqual(expected(token))
+      }
+    }
+  })
+
   test('doubles of all sizes', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
