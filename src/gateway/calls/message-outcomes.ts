@@ -75,8 +75,8 @@ export class MessageOutcomes {
   }
 
   /**
-   * Returns the answer to a single call. If its message was left out, nothing of it is a success. The status is
-   * 200 even then, because clients send a call again, for hours, that gets another one.
+   * Returns the answer to a single call. If its message was left out, nothing of it is a success. The status
+   * is 200 even then, because clients send a call again, for hours, that gets another one.
    */
   answerToSingle(): Answer {
     if (!this.isRefusal) return this.answer()

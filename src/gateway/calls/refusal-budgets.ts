@@ -35,7 +35,9 @@ export class RefusalBudgets {
   /** The budgets, with the one that was used last at the end. */
   readonly #clients = new Map<string, TokenBucket>()
   readonly #sources = new Map<string, TokenBucket>()
-  /** When the networks were charged last, for whatever source. The one that was charged last is at the end. */
+  /**
+   * When the networks were charged last, for whatever source. The one that was charged last is at the end.
+   */
   readonly #chargedAtMs = new Map<string, number>()
   #lastChargedMs = -Infinity
 

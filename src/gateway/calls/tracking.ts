@@ -258,8 +258,8 @@ class TrackingCalls implements Tracking {
 
   /**
    * Looks at a request before its body is inflated, and before all of its body is searched for a key. If
-   * requests of its client were refused lately, this may refuse the request, or find the source to which it is
-   * charged.
+   * requests of its client were refused lately, this may refuse the request, or find the source to which it
+   * is charged.
    */
   #lookEarly(sent: Buffer, ofHead: Source | undefined, client: Client): Early {
     const budgets = this.#budgets

@@ -86,7 +86,9 @@ function pieceBytes(sent: Buffer, maxBytes: number): number {
   return Math.max(leastPieceBytes, Math.min(said, maxBytes) + 1)
 }
 
-/** So much of a body in gzip is inflated to look at its beginning. Even if nothing repeats, this is 200 bytes. */
+/**
+ * So much of a body in gzip is inflated to look at its beginning. Even if nothing repeats, this is 200 bytes.
+ */
 const startSentBytes = 256
 const mostStartBytes = 4 * 1_024
 

@@ -3,7 +3,8 @@ import { isAbsent } from '../../message/validate.ts'
 
 /**
  * The time at which a request arrived. `ms`: milliseconds since 1970. `text`: the same time in the format of
- * `receivedAt`. `corrects`: true if the times of its messages are corrected by the error of the client's clock.
+ * `receivedAt`. `corrects`: true if the times of its messages are corrected by the error of the client's
+ * clock.
  */
 export type Arrival = { readonly ms: number; readonly text: string; readonly corrects: boolean }
 
@@ -31,8 +32,8 @@ export type Occasion = {
 const maxLeadMs = 3_652 * 24 * 60 * 60 * 1_000
 
 /**
- * A smaller difference may be the time that the request was under way. Servers have clocks that are right, so a
- * correction would only change the time that was given.
+ * A smaller difference may be the time that the request was under way. Servers have clocks that are right, so
+ * a correction would only change the time that was given.
  */
 const leastLeadMs = 1_000
 

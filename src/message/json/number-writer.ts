@@ -1,4 +1,4 @@
-import { invalid, isDigit, minus } from './canonical-number.ts'
+import { isDigit, minus } from './canonical-number.ts'
 import { infinite, losesDigits } from './json-numbers.ts'
 
 /** What is known of the number that was written last. */
@@ -9,8 +9,10 @@ export const lastNumber = {
   hasLostDigits: false,
 }
 
-/** The longest number that JavaScript writes, and room for separators. */
-export const mostNumberBytes = 32
+/** The number that was written last. JavaScript writes no number that is longer. */
+export const numberBytes = Buffer.alloc(32)
+/** The length of what was written to `numberBytes` so far. */
+let length = 0
 
 const plus = 0x2b
 const point = 0x2e
@@ -23,15 +25,16 @@ const letterE = 0x65
 const mostKeptDigits = 15
 /** Every whole number of so few digits is the sum of two doubles that `writeWhole` knows exactly. */
 const mostWholeDigits = 21
-/** All numbers of this power are finite. */
+/**
+ * Numbers up to this power are finite, and those of larger powers infinite. Of the numbers of the next power,
+ * those below 1.7e308 are finite, and those from 1.8e308 on infinite.
+ */
 const mostPower = 308
 /**
- * Doubles below 2.2e-308 have fewer bits. The smaller they are, the fewer digits they keep: none at this power,
- * and one more at each larger power.
+ * Doubles below 2.2e-308 have fewer bits. The smaller they are, the fewer digits they keep: none at this
+ * power, and one more at each larger power.
  */
 const powerWithoutDigits = -322
-/** Every larger number is infinite. */
-const leastInfinitePower = 310
 /** Every smaller number is zero. */
 const leastPower = -330
 /** More than the length of any text, so that digits after the point can't make up for what was cut off. */
@@ -41,11 +44,13 @@ const mostExponent = 1e15
 const digits = new Uint8Array(mostWholeDigits)
 
 /**
- * Writes the number of JSON between `start` and `end` as JSON.stringify spells it, and returns the place in
- * `to` after it. Needs `mostNumberBytes`. Most numbers aren't converted to doubles and back, because that
- * would cost a multiple of what their digits cost.
+ * Writes the number of JSON between `start` and `end` to `numberBytes`, as JSON.stringify spells it, and
+ * returns its length. Most numbers aren't converted to doubles and back, because that would cost a multiple
+ * of what their digits cost.
  */
-export function writeNumber(from: Buffer, start: number, end: number, to: Buffer, toStart: number): number {
+export function writeNumber(from: Buffer, start: number, end: number): number {
+  length = 0
+  lastNumber.isInfinite = lastNumber.hasLostDigits = false
   const isNegative = from[start] === minus
   let count = 0
   let significant = 0
@@ -68,28 +73,40 @@ export function writeNumber(from: Buffer, start: number, end: number, to: Buffer
     isWhole = false
     power += exponentAt(from, at + 1, end)
   }
-  lastNumber.isInfinite = lastNumber.hasLostDigits = false
-  let next = toStart
-  // JSON.stringify writes minus zero as zero.
-  if (significant === 0 || power < leastPower) {
-    to[next++] = zero
-    return next
-  }
-  if (power > leastInfinitePower) return writeInfinite(isNegative, to, next)
   if (isWhole && count > mostKeptDigits) {
-    if (count > mostWholeDigits) return writeDouble(from.toString('latin1', start, end), to, next)
-    if (isNegative) to[next++] = minus
-    return writeWhole(count, to, next)
+    if (count > mostWholeDigits) writeDouble(from.toString('latin1', start, end))
+    else writeWhole(count, isNegative)
+    return length
   }
-  if (power <= mostPower && significant <= Math.min(mostKeptDigits, power - powerWithoutDigits)) {
-    if (isNegative) to[next++] = minus
-    return writeDigits(significant, power, to, next)
-  }
-  if (significant <= mostTinyDigits && power - significant < leastTinyPower) {
-    const tinyEnd = writeTiny({ count: significant, power: power - significant, isNegative }, to, next)
-    if (tinyEnd !== invalid) return tinyEnd
-  }
-  return writeDouble(from.toString('latin1', start, end), to, next)
+  const isWritten = writeShort(significant, power, isNegative)
+  if (!isWritten) writeDouble(from.toString('latin1', start, end))
+  return length
+}
+
+/** Writes a number from its digits, if there aren't too many. Otherwise returns false. */
+function writeShort(count: number, power: number, isNegative: boolean): boolean {
+  // JSON.stringify writes minus zero as zero.
+  if (count === 0 || power < leastPower) put(zero)
+  else if (power > mostPower + 1 || (power > mostPower && firstTwo(count) >= 18)) writeInfinite(isNegative)
+  else if (
+    (power <= mostPower || firstTwo(count) < 17) &&
+    count <= Math.min(mostKeptDigits, power - powerWithoutDigits)
+  ) {
+    if (isNegative) put(minus)
+    writeDigits(count, power)
+  } else if (count <= mostTinyDigits && power - count < leastTinyPower) {
+    return writeTiny(count, power - count, isNegative)
+  } else return false
+  return true
+}
+
+/** Returns the number that the first two digits spell. */
+function firstTwo(count: number): number {
+  return count > 1 ? wholeOf(0, 2) : 10 * wholeOf(0, 1)
+}
+
+function put(byte: number): void {
+  numberBytes[length++] = byte
 }
 
 function exponentAt(from: Buffer, start: number, end: number): number {
@@ -101,17 +118,17 @@ function exponentAt(from: Buffer, start: number, end: number): number {
   return sign === minus ? -exponent : exponent
 }
 
-function writeInfinite(isNegative: boolean, to: Buffer, start: number): number {
+function writeInfinite(isNegative: boolean): void {
   lastNumber.isInfinite = true
-  return writeText(isNegative ? `-${infinite}` : infinite, to, start)
+  writeText(isNegative ? `-${infinite}` : infinite)
 }
 
 /** Writes a number by making it a double. */
-function writeDouble(token: string, to: Buffer, start: number): number {
+function writeDouble(token: string): void {
   const value = Number(token)
-  if (!Number.isFinite(value)) return writeInfinite(value < 0, to, start)
   lastNumber.hasLostDigits = losesDigits(token, value)
-  return writeText(String(value), to, start)
+  if (Number.isFinite(value)) writeText(String(value))
+  else writeInfinite(value < 0)
 }
 
 /** The number of digits in the lower part of a whole number. */
@@ -120,72 +137,70 @@ const lowFactor = 10 ** lowDigits
 const shift = 2 ** 20
 
 /**
- * Writes a whole number of 16 to 21 digits, without its sign. It is the sum of two whole numbers below 2^70
+ * Writes a whole number of 16 to 21 digits. It is the sum of two whole numbers below 2^70
  * that are doubles, so their sum is the nearest double.
  */
-function writeWhole(count: number, to: Buffer, start: number): number {
-  let high = 0
-  for (let at = 0; at < count - lowDigits; at++) high = 10 * high + ((digits[at] ?? zero) - zero)
-  let low = 0
-  for (let at = count - lowDigits; at < count; at++) low = 10 * low + ((digits[at] ?? zero) - zero)
+function writeWhole(count: number, isNegative: boolean): void {
+  if (isNegative) put(minus)
+  const high = wholeOf(0, count - lowDigits)
+  const low = wholeOf(count - lowDigits, count)
   const rest = high % shift
   const one = ((high - rest) / shift) * lowFactor * shift
   const other = rest * lowFactor + low
   const value = one + other
   // The double differs from the number by less than 2^32, and this compares their last 32 bits.
   lastNumber.hasLostDigits = (((one | 0) + (other | 0)) | 0) !== (value | 0)
-  return writeText(String(value), to, start)
+  writeText(String(value))
 }
 
 /** A whole number of so many digits is still known well enough after the operations of `writeTiny`. */
 const mostTinyDigits = 9
 /** Below this power, all doubles are small multiples of the smallest one. */
 const leastTinyPower = -322
-/** The smallest double, divided by 10^-324, with all of its digits. As a number of JavaScript, 5e-324 has one. */
+/**
+ * The smallest double, divided by 10^-324, with all of its digits. As a number of JavaScript, 5e-324 has one.
+ */
 const smallest = 4.940656458412465
 /** What is within this part of a number may be on either side of it. */
 const uncertain = 1e-14
 
 /**
  * Writes a number that is `digits` × 10^power and at most 10^-313. JavaScript writes the shortest number that
- * is nearer to its double than to any other. Returns `invalid` if two numbers are too close to decide.
+ * is nearer to its double than to any other. Returns false if two numbers are too close to decide.
  */
-function writeTiny(
-  {
-    count,
-    power,
-    isNegative,
-  }: { readonly count: number; readonly power: number; readonly isNegative: boolean },
-  to: Buffer,
-  start: number,
-): number {
-  let whole = 0
-  for (let at = 0; at < count; at++) whole = 10 * whole + ((digits[at] ?? zero) - zero)
-  const exact = (whole * 10 ** (power + 324)) / smallest
+function writeTiny(count: number, power: number, isNegative: boolean): boolean {
+  const exact = (wholeOf(0, count) * 10 ** (power + 324)) / smallest
   const multiple = Math.round(exact)
-  if (isNear(Math.abs(exact - multiple), 1 / 2, exact)) return invalid
-  let next = start
+  if (isNear(Math.abs(exact - multiple), 1 / 2, exact)) return false
   if (multiple === 0) {
-    to[next++] = zero
-    return next
+    put(zero)
+    return true
   }
   let step = smallest
   let shortest = Math.round(multiple * step)
-  if (isNear(Math.abs(multiple * step - shortest), 1 / 2, shortest)) return invalid
+  if (isNear(Math.abs(multiple * step - shortest), 1 / 2, shortest)) return false
   let shortestPower = -324
   for (;;) {
     step /= 10
     const wanted = multiple * step
     const shorter = Math.round(wanted)
     const distance = Math.abs(wanted - shorter)
-    if (isNear(distance, step / 2, wanted)) return invalid
+    if (isNear(distance, step / 2, wanted)) return false
     if (shorter === 0 || distance > step / 2) break
     shortest = shorter
     shortestPower++
   }
-  if (isNegative) to[next++] = minus
+  if (isNegative) put(minus)
   const shortestCount = setDigits(shortest)
-  return writeDigits(shortestCount, shortestPower + shortestCount, to, next)
+  writeDigits(shortestCount, shortestPower + shortestCount)
+  return true
+}
+
+/** Returns the whole number that the digits between `start` and `end` spell. */
+function wholeOf(start: number, end: number): number {
+  let whole = 0
+  for (let at = start; at < end; at++) whole = 10 * whole + ((digits[at] ?? zero) - zero)
+  return whole
 }
 
 function isNear(one: number, other: number, size: number): boolean {
@@ -209,40 +224,32 @@ const mostPlainPower = 21
 const leastPlainPower = -6
 
 /** Writes a number by the rules of JavaScript's `Number::toString`, which names its parameters k and n. */
-function writeDigits(count: number, power: number, to: Buffer, start: number): number {
-  let next = start
+function writeDigits(count: number, power: number): void {
   if (power > mostPlainPower || power <= leastPlainPower) {
-    next = copyDigits(0, 1, to, next)
-    if (count > 1) {
-      to[next++] = point
-      next = copyDigits(1, count, to, next)
-    }
-    to[next++] = letterE
-    to[next++] = power > 0 ? plus : minus
-    return writeText(String(Math.abs(power - 1)), to, next)
+    putDigits(0, 1)
+    if (count > 1) put(point)
+    putDigits(1, count)
+    put(letterE)
+    put(power > 0 ? plus : minus)
+    writeText(String(Math.abs(power - 1)))
+  } else if (power <= 0) {
+    put(zero)
+    put(point)
+    for (let at = power; at < 0; at++) put(zero)
+    putDigits(0, count)
+  } else {
+    putDigits(0, Math.min(count, power))
+    for (let at = count; at < power; at++) put(zero)
+    if (count > power) put(point)
+    putDigits(power, count)
   }
-  if (power <= 0) {
-    to[next++] = zero
-    to[next++] = point
-    for (let at = power; at < 0; at++) to[next++] = zero
-    return copyDigits(0, count, to, next)
-  }
-  next = copyDigits(0, Math.min(count, power), to, next)
-  for (let at = count; at < power; at++) to[next++] = zero
-  if (count <= power) return next
-  to[next++] = point
-  return copyDigits(power, count, to, next)
 }
 
-function copyDigits(from: number, end: number, to: Buffer, start: number): number {
-  let next = start
-  for (let at = from; at < end; at++) to[next++] = digits[at] ?? zero
-  return next
+function putDigits(from: number, end: number): void {
+  for (let at = from; at < end; at++) put(digits[at] ?? zero)
 }
 
 /** Writes a text, which must be ASCII. */
-function writeText(text: string, to: Buffer, start: number): number {
-  let next = start
-  for (let at = 0; at < text.length; at++) to[next++] = text.charCodeAt(at)
-  return next
+function writeText(text: string): void {
+  for (let at = 0; at < text.length; at++) put(text.charCodeAt(at))
 }

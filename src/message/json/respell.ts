@@ -3,7 +3,7 @@ import { writeEscapes } from './json-escapes.ts'
 import { skipSpace } from './json-skip.ts'
 import { endOfAnyNumber, endOfNonNumber } from './json-numbers.ts'
 import { hashBetween, MemberOrder } from './member-order.ts'
-import { lastNumber, mostNumberBytes, writeNumber } from './number-writer.ts'
+import { lastNumber, numberBytes, writeNumber } from './number-writer.ts'
 import {
   backslash,
   closeBrace,
@@ -198,7 +198,7 @@ function nonNumber(at: number, nonNumbers: NonNumbers): number {
   if (end === invalid) return invalid
   hasNonNumber = true
   if (nonNumbers === 'kept') return copied(at, end)
-  ensure(mostNumberBytes)
+  ensure(numberBytes.length)
   written += nullText.copy(to, written)
   return end
 }
@@ -208,8 +208,10 @@ function number(at: number): number {
   if (short !== invalid && endsNumber(from[short])) return copied(at, short)
   const end = endOfAnyNumber(from, at)
   if (end === invalid) return invalid
-  ensure(mostNumberBytes)
-  written = writeNumber(from, at, end, to, written)
+  ensure(numberBytes.length)
+  const length = writeNumber(from, at, end)
+  copyBytes(numberBytes, 0, length, to, written)
+  written += length
   hasInfinite ||= lastNumber.isInfinite
   if (lastNumber.hasLostDigits) lostDigits++
   return end
@@ -261,8 +263,8 @@ function copied(start: number, end: number): number {
 
 /** Makes room for `length` bytes and for the separators around them. */
 function ensure(length: number): void {
-  if (written + length + mostNumberBytes <= to.length) return
-  const larger = Buffer.allocUnsafeSlow(2 * (written + length + mostNumberBytes))
+  if (written + length + numberBytes.length <= to.length) return
+  const larger = Buffer.allocUnsafeSlow(2 * (written + length + numberBytes.length))
   to.copy(larger, 0, 0, written)
   to = larger
 }

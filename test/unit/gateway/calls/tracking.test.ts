@@ -62,6 +62,20 @@ describe('a source that may send one message a second', () => {
   })
 })
 
+const half = (body: Buffer) => body.subarray(0, body.length / 2)
+
+function calls() {
+  // Each look at this clock takes 20 ms, so each request seems to take that long.
+  const clock = { nowMs: 0, stepMs: 20 }
+  const budgets = new RefusalBudgets(() => (clock.nowMs += clock.stepMs))
+  const tracking = trackingOf({ sources: [slow, free], ackTimeoutMs: 50, bufferBytes: 2 ** 30, budgets })
+  const send = async (body: Buffer, address = client.address) => {
+    const answer = await tracking.handle('batch', Buffer.from(body), undefined, { ...client, address })
+    return answer.code ?? answer.status
+  }
+  return { send, clock }
+}
+
 describe('a source over its rate whose key is only in a body in gzip', () => {
   const messages = Array.from({ length: 100 }, () => ({
     type: 'page',
@@ -70,19 +84,6 @@ describe('a source over its rate whose key is only in a body in gzip', () => {
   }))
   const first = (writeKey: string) => gzipSync(JSON.stringify({ writeKey, batch: messages }))
   const last = (writeKey: string) => gzipSync(JSON.stringify({ batch: messages, writeKey }))
-  const half = (body: Buffer) => body.subarray(0, body.length / 2)
-
-  function calls() {
-    // Each look at this clock takes 20 ms, so each request seems to take that long.
-    const clock = { nowMs: 0, stepMs: 20 }
-    const budgets = new RefusalBudgets(() => (clock.nowMs += clock.stepMs))
-    const tracking = trackingOf({ sources: [slow, free], ackTimeoutMs: 50, bufferBytes: 2 ** 30, budgets })
-    const send = async (body: Buffer, address = client.address) => {
-      const answer = await tracking.handle('batch', Buffer.from(body), undefined, { ...client, address })
-      return answer.code ?? answer.status
-    }
-    return { send, clock }
-  }
 
   test('is refused by the beginning of its body, and others at its address are not', async () => {
     const { send } = calls()

@@ -97,7 +97,9 @@ describe('a corrected timestamp', () => {
   test('does not depend on what the client’s clock is wrong by', () => {
     const ms = fc.integer({ min: Date.UTC(1990), max: Date.UTC(2090) })
     // An error of less than a second isn't corrected.
-    const skew = fc.integer({ min: -3e11, max: 3e11 }).filter((ms) => Math.abs(ms) >= 1_000 || ms === 0)
+    const skew = fc
+      .integer({ min: -3e11, max: 3e11 })
+      .filter((error) => Math.abs(error) >= 1_000 || error === 0)
     fc.assert(
       fc.property(ms, fc.nat(1e9), skew, (receivedMs, waitedMs, skewMs) => {
         const original = formatTimestamp(receivedMs - waitedMs + skewMs)

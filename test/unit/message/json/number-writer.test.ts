@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { losesDigits } from '../../../../src/message/json/json-numbers.ts'
-import { lastNumber, mostNumberBytes, writeNumber } from '../../../../src/message/json/number-writer.ts'
+import { lastNumber, numberBytes, writeNumber } from '../../../../src/message/json/number-writer.ts'
 
 type Result = { readonly text: string; readonly isInfinite: boolean; readonly hasLostDigits: boolean }
 
@@ -10,11 +10,10 @@ const before = '7,'
 const after = '9'
 
 function written(token: string): Result {
-  const to = Buffer.alloc(mostNumberBytes + 1)
   const from = Buffer.from(before + token + after)
-  const end = writeNumber(from, before.length, before.length + token.length, to, 1)
-  expect(end - 1).toBeLessThanOrEqual(mostNumberBytes)
-  return { text: to.toString('latin1', 1, end), ...lastNumber }
+  const length = writeNumber(from, before.length, before.length + token.length)
+  expect(length).toBeLessThanOrEqual(numberBytes.length)
+  return { text: numberBytes.toString('latin1', 0, length), ...lastNumber }
 }
 
 function expected(token: string): Result {
@@ -33,7 +32,7 @@ const digitsOf = (maxLength: number): fc.Arbitrary<string> =>
       .tuple(fc.nat({ max: maxLength }), fc.nat({ max: 99_999 }), fc.nat({ max: maxLength }))
       .map(([zeros, middle, more]) => '0'.repeat(zeros) + String(middle) + '0'.repeat(more)),
   )
-const whole = digitsOf(24).map((text) => text.replace(/^0+(?=\d)/, '') || '0')
+const wholeDigits = digitsOf(24).map((text) => text.replace(/^0+(?=\d)/, '') || '0')
 const fraction = fc.oneof(
   fc.constant(''),
   digitsOf(24).map((text) => (text === '' ? '' : `.${text}`)),
@@ -48,7 +47,9 @@ const exponent = fc.oneof(
     )
     .map(([letter, power, zeros]) => letter + zeros + String(power)),
 )
-const number = fc.tuple(fc.constantFrom('', '-'), whole, fraction, exponent).map((parts) => parts.join(''))
+const number = fc
+  .tuple(fc.constantFrom('', '-'), wholeDigits, fraction, exponent)
+  .map((parts) => parts.join(''))
 
 describe('a number is written as JSON.stringify writes what JSON.parse has read:', () => {
   test('any', () => {
@@ -120,12 +121,7 @@ describe('a number is written as JSON.stringify writes what JSON.parse has read:
     ['5e-324', '2e-324', '3e-324', '1e-331', '1234e-320', '-1e-400', '2.2250738585072014e-308'],
     ['9007199254740992', '9007199254740993', '999999999999999999999', '1000000000000000000000'],
     ['10000000000000000000000', '123456789000000000000', '0.1234567890123456', '0.12345678901234567'],
-    [
-      `0.${'0'.repeat(400)}1e401`,
-      `1${'0'.repeat(400)}e-400`,
-      `${'9'.repeat(400)}`,
-      '1e-99999999999999999999',
-    ],
+    [`0.${'0'.repeat(400)}1e401`, `1${'0'.repeat(400)}e-400`, '9'.repeat(400), '1e-99999999999999999999'],
   ])('%s, …', (...tokens) => {
     for (const token of tokens) expect({ token, ...written(token) }).toEqual({ token, ...expected(token) })
   })
